@@ -1,0 +1,224 @@
+import copy
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.params import ParamsError, Section, check, load, read_yaml
+
+ROOT = Path(__file__).parents[1]
+CONTENT = read_yaml(ROOT / "params.yaml")
+
+
+def found(content, key):
+    """The block of `content` that holds a dotted key, and the last part of the key."""
+    *sections, name = key.split(".")
+    for section in sections:
+        content = content[section]
+    return content, name
+
+
+def edited(key, value):
+    """The committed parameters with another value at a dotted key."""
+    content = copy.deepcopy(CONTENT)
+    block, name = found(content, key)
+    block[name] = value
+    return content
+
+
+def without(key):
+    """The committed parameters, a key deleted."""
+    content = copy.deepcopy(CONTENT)
+    block, name = found(content, key)
+    del block[name]
+    return content
+
+
+def keys(block, prefix=""):
+    """(dotted key, whether the schema requires it), of every key below a section or mapping."""
+    for name, value in block.items() if isinstance(block, dict) else block:
+        yield prefix + name, isinstance(block, dict) or type(block).model_fields[name].is_required()
+        if isinstance(value, Section | dict):
+            yield from keys(value, f"{prefix}{name}.")
+
+
+KEYS = dict(keys(check(CONTENT)))
+# These may be absent, but not from the committed backbones.
+TOGETHER = ("tokenizer", "architecture", "pretraining")
+
+
+def test_the_committed_file_is_valid_and_shows_every_key():
+    assert load(ROOT / "params.yaml") == check(CONTENT)
+    blocks = [found(CONTENT, key) for key in KEYS]
+    assert [name for block, name in blocks if name not in block] == []
+
+
+def test_parameters_cannot_be_changed():
+    params = check(CONTENT)
+    with pytest.raises(ValueError, match="frozen"):
+        params.seed = 2
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in KEYS if KEYS[key] or key.endswith(TOGETHER)], ids=str
+)
+def test_a_deleted_required_key_is_named(key):
+    with pytest.raises(ParamsError, match=re.escape(key.rsplit(".", 1)[-1])) as raised:
+        check(without(key))
+    assert str(raised.value).startswith("params.yaml:\n")
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in KEYS if not (KEYS[key] or key.endswith(TOGETHER))], ids=str
+)
+def test_an_optional_key_may_be_left_out(key):
+    check(without(key))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(KEYS)), st.sampled_from(["add", "replace", "double"]), st.data())
+def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
+    block, name = found(CONTENT, key)
+    place = data.draw(st.integers(0, len(name) - 1))
+    letter = name[place] * 2 if slip == "double" else "q"
+    typo = name[:place] + letter + name[place + (slip != "add") :]
+    content = without(key)
+    found(content, key)[0][typo] = block[name]
+    with pytest.raises(ParamsError) as raised:
+        check(content)
+    assert typo in str(raised.value)
+    assert name in str(raised.value)
+    assert len(name) < 5 or "did you mean" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("sed", 1, "sed: unknown key; did you mean 'seed'? (there is: seed, threads"),
+        ("seed", -1, "seed: found -1; Input should be greater than or equal to 0"),
+        ("seed", "one", "seed: found 'one'; Input should be a valid integer"),
+        ("threads", 0, "threads: found 0; Input should be greater than 0"),
+        ("corpora", None, "corpora: found None; Input should be a valid dictionary"),
+        ("corpora.pii", 3, "corpora.pii: found 3"),
+        ("corpora.bad name", {}, "corpora.bad name: a name is made of ASCII letters"),
+        ("corpora.pii.generate.languages", [], "corpora.pii.generate.languages: found []"),
+        (
+            "corpora.pii.generate.language",
+            ["en"],
+            "corpora.pii.generate.language: unknown key; did you mean 'languages'? (there is:"
+            " labelled, unlabelled, languages)",
+        ),
+        ("corpora.pii.split.test", 1.0, "corpora.pii.split.test: found 1.0"),
+        ("corpora.pii.split.valid", 0.9, "corpora.pii.split: test + valid must stay below 1"),
+        ("corpora.pii.labels", {"A": 3}, "corpora.pii.labels.A: found 3"),
+        (
+            "corpora.pii.hub",
+            {"repository": "a/b", "revision": "c", "files": ["*"]},
+            "corpora.pii: a corpus is generated or comes from the hub, not both",
+        ),
+        ("backbones.encoder.corpus", "pij", "unknown corpus 'pij'; did you mean 'pii'?"),
+        ("backbones.encoder.objective", "causal", "or 'none'; nearest is 'causal-lm'"),
+        ("backbones.encoder.objective", "none", "`pretraining` settings go with an objective"),
+        ("backbones.encoder.checkpoint", "x", "give either `tokenizer` and `architecture`"),
+        ("backbones.encoder.tokenizer", None, "give either `tokenizer` and `architecture`"),
+        ("backbones.encoder.revision", "abc", "`revision` pins a `checkpoint`"),
+        ("backbones.encoder.tokenizer.kind", "word-piece", "nearest is 'wordpiece'"),
+        ("backbones.encoder.tokenizer.vocabulary", 299, "found 299"),
+        ("backbones.encoder.architecture.hidden_size", 100, "is not a multiple of"),
+        ("backbones.encoder.architecture.num_key_value_heads", 2, "for model_type llama only"),
+        ("backbones.decoder.architecture.num_key_value_heads", 4, "not a multiple of num_key"),
+        ("backbones.encoder.pretraining.max_length", 257, "max_length is over 256 positions"),
+        ("experiments.ner-encoder.study", "nerd", "unknown study 'nerd'; did you mean 'ner'?"),
+        ("experiments.ner-encoder.corpus", "pi", "unknown corpus 'pi'; did you mean 'pii'?"),
+        ("experiments.ner-encoder.task", "ner_taging", "Input should be 'ner_tagging'"),
+        (
+            "experiments.ner-encoder.backbone",
+            "encodr",
+            "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
+            " (there is: encoder, decoder)",
+        ),
+        ("experiments.ner-encoder.max_length", 257, "max_position_embeddings 256"),
+        ("experiments.ner-encoder.head.dropout", 1.0, "head.dropout: found 1.0"),
+        ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
+        ("experiments.ner-encoder.training.schedule", "cosin", "nearest is 'cosine'"),
+        ("studies.ner.experiments", [], "studies.ner.experiments: found []"),
+        ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
+        (
+            "studies.ner.experiments",
+            ["ner-encoder", "ner-decoder", "ner-decodr"],
+            "studies.ner.experiments: unknown experiment 'ner-decodr'; did you mean 'ner-decoder'?",
+        ),
+        (
+            "studies.ner.experiments",
+            ["ner-encoder", "ner-decoder", "ner-encoder"],
+            "studies.ner.experiments: lists 'ner-encoder' 2 times",
+        ),
+        (
+            "studies.other",
+            {"title": "x", "experiments": ["ner-encoder"]},
+            "studies.other.experiments: 'ner-encoder' says study 'ner', not 'other'",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_was_expected(key, value, message):
+    with pytest.raises(ParamsError, match=re.escape(message)) as raised:
+        check(edited(key, value), Path("some/params.yaml"))
+    assert str(raised.value).startswith("some/params.yaml:\n")
+
+
+def test_a_study_compares_on_one_corpus():
+    content = edited("corpora.other", CONTENT["corpora"]["pii"])
+    content["experiments"]["ner-decoder"]["corpus"] = "other"
+    with pytest.raises(ParamsError, match=r"studies\.ner.*different records \(corpora other, pii"):
+        check(content)
+
+
+def test_a_missing_key_is_told_in_full():
+    with pytest.raises(ParamsError, match=r"corpora\.pii\.path: missing; Field required"):
+        check(without("corpora.pii.path"))
+
+
+def test_all_faults_are_told_at_once():
+    content = edited("seed", -1)
+    content["studies"]["ner"]["titel"] = content["studies"]["ner"].pop("title")
+    with pytest.raises(ParamsError) as raised:
+        check(content)
+    for part in ("seed: found -1", "studies.ner.title: missing", "did you mean 'title'?"):
+        assert part in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [None, [], 5, "seed"])
+def test_parameters_are_a_mapping(content):
+    with pytest.raises(ParamsError, match=r"^params\.yaml:\n  the file: found"):
+        check(content)
+
+
+@pytest.mark.parametrize(
+    "text", [b"a: [", b"a: 1\na: 2", b"\tseed: 1", b"seed: \xff", b"a: !!python/object:os.x y"]
+)
+def test_a_file_that_is_not_yaml_is_named(tmp_path, text):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(text)
+    with pytest.raises(ParamsError, match=rf"^{re.escape(str(path))}: not readable as YAML"):
+        load(path)
+
+
+def test_a_missing_file_tells_where_to_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParamsError, match=r"^params\.yaml: no such file in .*project's root"):
+        load()
+
+
+def test_a_block_is_found_by_name_or_the_nearest_name_is_told():
+    params = check(CONTENT)
+    assert params.named("corpora", "pii") is params.corpora["pii"]
+    with pytest.raises(ParamsError, match=r"experiments has no 'ner-encodr'; did you mean 'ner-e"):
+        params.named("experiments", "ner-encodr")
+
+
+def test_comments_are_kept_on_request():
+    kept = read_yaml(ROOT / "params.yaml", comments=True)
+    assert kept == CONTENT
+    assert kept.ca.items
