@@ -1,0 +1,301 @@
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.corpora import records
+from wxb.corpora.records import Record, Reject
+from wxb.errors import WxbError
+from wxb.params import Corpus
+from wxb.spans import Span
+
+FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points
+
+
+def corpus(**changes):
+    return Corpus.model_validate({"path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes})
+
+
+def raw(text="Ann lives in Bonn.", spans=((0, 3, "NAME"),), **changes):
+    spans = [{"start": start, "end": end, "type": type_} for start, end, type_ in spans]
+    return {"input": text, "spans": spans, "language": "en", "id": "1", **changes}
+
+
+def read(folder, content, name="records.jsonl", **changes):
+    file = folder / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(records.read([file], corpus(**changes)))
+
+
+def read_one(folder, content, **changes):
+    (item,) = read(folder, json.dumps(content), **changes)
+    return item
+
+
+def as_csv(rows):
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def test_a_record_is_read_with_sorted_spans(tmp_path):
+    content = raw(spans=[(13, 17, "CITY"), (0, 3, "NAME")])
+    assert read_one(tmp_path, content) == Record(
+        id="1",
+        text="Ann lives in Bonn.",
+        spans=(Span(0, 3, "NAME"), Span(13, 17, "CITY")),
+        language="en",
+        group="Ann lives in Bonn.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "detail"),
+    [
+        ([1], "not a record", "list"),
+        ({"spans": []}, "missing field", "'input'"),
+        ({"input": "Ann"}, "missing field", "'spans'"),
+        (raw(spans=[]) | {"spans": [{"start": 0, "end": 3}]}, "missing field", "'type'"),
+        (raw(spans=[]) | {"spans": [{"end": 3, "type": "NAME"}]}, "missing field", "'start'"),
+        (raw(text=5), "wrong type", "int"),
+        (raw(text=None), "wrong type", "NoneType"),
+        (raw() | {"spans": "[]"}, "wrong type", "str"),
+        (raw() | {"spans": [[0, 3, "NAME"]]}, "wrong type", "list"),
+        (raw(spans=[(0, 3.0, "NAME")]), "wrong type", "3.0"),
+        (raw(spans=[(0, "3", "NAME")]), "wrong type", "'3'"),
+        (raw(spans=[(False, 3, "NAME")]), "wrong type", "False"),
+        (raw(spans=[(0, 3, None)]), "wrong type", "None"),
+        (raw(spans=[(0, 3, "")]), "wrong type", "''"),
+        (raw(text=" \n\t"), "blank text", "'input'"),
+        (raw(text="Ann\0"), "NUL character", "3"),
+        (raw(text="Ann \ud83d"), "lone surrogate", "ud83d"),
+        (raw(id="\udc00"), "lone surrogate", "udc00"),
+        (raw(language="\ud800"), "lone surrogate", "ud800"),
+        (raw(spans=[(0, 3, "\ud800")]), "lone surrogate", "ud800"),
+        (raw(spans=[(0, 19, "NAME")]), "offsets out of range", "0-19 of 18"),
+        (raw(spans=[(-1, 3, "NAME")]), "offsets out of range", "-1-3"),
+        (raw(spans=[(-3, -1, "NAME")]), "offsets out of range", "-3--1"),
+        (raw(spans=[(3, 0, "NAME")]), "reversed offsets", "start 3, end 0"),
+        (raw(spans=[(3, 3, "NAME")]), "reversed offsets", "start 3, end 3"),
+        (raw(spans=[(3, 4, "NAME")]), "blank span", "3-4"),
+        (raw(spans=[(0, 9, "A"), (4, 12, "B")]), "overlapping spans", "(0, 9, 'A')"),
+        (raw(spans=[(0, 3, "A"), (0, 3, "A")]), "overlapping spans", "(0, 3, 'A')"),
+    ],
+)
+def test_an_unusable_record_is_rejected_with_its_reason(tmp_path, content, reason, detail):
+    item = read_one(tmp_path, content)
+    assert isinstance(item, Reject)
+    assert (item.origin, item.reason) == ("records.jsonl:line 1", reason)
+    assert detail in item.detail
+    assert item.id == (content.get("id") if isinstance(content, dict) else None)
+
+
+@pytest.mark.parametrize(("value", "kept"), [("Ann", True), ("Anna", False), (None, False)])
+def test_a_span_must_hold_its_value(tmp_path, value, kept):
+    span = {"start": 0, "end": 3, "type": "NAME", "value": value}
+    item = read_one(tmp_path, raw() | {"spans": [span]}, fields={"value": "value"})
+    assert isinstance(item, Record) == kept
+    assert kept or item.reason == "value differs"
+
+
+def test_a_record_of_a_megabyte(tmp_path):
+    content = raw(text="Ann " * 250_000)
+    assert read_one(tmp_path, content).reason == "too long"
+    assert len(read_one(tmp_path, content, max_characters=10**6).text) == 10**6
+
+
+def test_a_field_that_is_not_read_may_hold_anything(tmp_path):
+    assert isinstance(read_one(tmp_path, raw(note="\ud800")), Record)
+
+
+def test_a_later_record_with_the_same_id_is_rejected(tmp_path):
+    first, second = read(tmp_path, f"{json.dumps(raw())}\n{json.dumps(raw(text='Another'))}\n")
+    assert first.id == "1"
+    assert (second.reason, second.id) == ("duplicate id", "1")
+
+
+def test_a_rejected_record_does_not_take_its_id(tmp_path):
+    bad, good = read(tmp_path, f"{json.dumps(raw(text=''))}\n{json.dumps(raw())}\n")
+    assert (bad.reason, good.id) == ("blank text", "1")
+
+
+def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
+    files = records.data_files(tmp_path)
+    ids = [r.id for r in records.read(files, corpus(fields={"id": None}))]
+    assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        (f"{FAMILY} Zoe\u0308 {FAMILY}", "Zoe\u0308"),
+        (f"a {FAMILY} b", FAMILY),
+        ("🇩🇪Jörg🇩🇪", "Jörg"),
+        ("e\u0301", "\u0301"),
+        ("中文，李明。", "李明"),
+        ("שלום אנה", "אנה"),
+    ],
+)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_offsets_are_code_points(tmp_path, text, mention, ascii_only):
+    start = text.index(mention)
+    span = (start, start + len(mention), "NAME")
+    content = json.dumps(raw(text, [span]), ensure_ascii=ascii_only)
+    (item,) = read(tmp_path, content)
+    assert item.text == text
+    assert item.spans == (Span(*span),)
+
+
+def test_white_space_at_the_edges_of_a_span_is_left_out(tmp_path):
+    item = read_one(tmp_path, raw("I am \u00a0Ann\n.", [(4, 10, "NAME")]))
+    assert item.spans == (Span(6, 9, "NAME"),)
+
+
+def test_labels_rename_and_ignore_types(tmp_path):
+    content = raw(spans=[(0, 3, "PERSON"), (3, 4, "SPACE"), (13, 17, "GPE")])
+    item = read_one(tmp_path, content, labels={"PERSON": "NAME", "SPACE": None})
+    assert item.spans == (Span(0, 3, "NAME"), Span(13, 17, "GPE"))
+
+
+def test_null_spans_mean_unlabelled_and_an_empty_list_means_none(tmp_path):
+    assert read_one(tmp_path, raw() | {"spans": None}).spans is None
+    assert read_one(tmp_path, raw(spans=[])).spans == ()
+
+
+def test_the_group_is_the_field_to_split_by(tmp_path):
+    split = {"by": "template", "test": 0.2, "valid": 0.1}
+    assert read_one(tmp_path, raw(template=7), split=split).group == "7"
+    assert read_one(tmp_path, raw(), split=split).reason == "missing field"
+
+
+@pytest.mark.parametrize("name", ["records.json", "records.jsonl", "records.csv"])
+@pytest.mark.parametrize("order", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_an_error_that_says_how_to_convert(tmp_path, name, order):
+    marks = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
+    for mark in (b"", marks.get(order, b"")):
+        with pytest.raises(WxbError, match=rf"{name}: found UTF-16; expected UTF-8.*iconv"):
+            read(tmp_path, mark + json.dumps([raw()]).encode(order), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("r.json", b'[{"input": "caf\xe9"}]', "found byte 0xe9 at offset 15; expected UTF-8"),
+        ("r.json", b"", "found an empty file; expected records"),
+        ("r.jsonl", b"\xef\xbb\xbf\n \n", "found an empty file; expected records"),
+        ("r.csv", b"\n", "found an empty file; expected records"),
+        ("r.json", b'[{"input": "Ann"},', r"broken JSON: .*line 1 column 19.*list of records"),
+        ("r.json", b'{"a": 1}\n{"a": 2}', "broken JSON: .*line 2.*one record a line is .jsonl"),
+        ("r.json", b"[" * 100_000, "broken JSON"),
+        ("r.json", b"[" + b"1" * 5000 + b"]", "broken JSON"),
+        ("r.json", b'{"data": []}', "found a JSON dict; expected a list of records"),
+        ("r.json", b"null", "found a JSON NoneType; expected a list of records"),
+        ("r.csv", b'input,spans\nAnn,"[]', "line 2 is not CSV"),
+        ("r.csv", b'input,spans\n"Ann"a,[]', "line 2 is not CSV"),
+    ],
+)
+def test_an_unreadable_file_is_an_error_that_names_it(tmp_path, name, content, message):
+    with pytest.raises(WxbError, match=f"{name}: {message}"):
+        read(tmp_path, content, name)
+
+
+@pytest.mark.parametrize("name", ["records.json", "records.jsonl", "records.csv"])
+def test_a_byte_order_mark_is_accepted(tmp_path, name):
+    content = {
+        "records.json": json.dumps([raw()]),
+        "records.jsonl": json.dumps(raw()),
+        "records.csv": as_csv([["input", "spans"], ["Ann", json.dumps(raw()["spans"])]]),
+    }[name]
+    (item,) = read(tmp_path, b"\xef\xbb\xbf" + content.encode(), name)
+    assert item.spans == (Span(0, 3, "NAME"),)
+
+
+def test_one_broken_line_costs_one_record(tmp_path):
+    lines = [json.dumps(raw(id=str(i))) for i in range(3)]
+    lines[1] = lines[1][:-5]
+    first, broken, last = read(tmp_path, "\r\n".join(lines))
+    assert (first.id, last.id) == ("0", "2")
+    assert (broken.origin, broken.reason) == ("records.jsonl:line 2", "broken JSON")
+
+
+def test_line_separators_of_unicode_do_not_end_a_line(tmp_path):
+    text = "a\u2028b\u2029c\x85d\x0be"
+    (item,) = read(tmp_path, json.dumps(raw(text, []), ensure_ascii=False))
+    assert item.text == text
+
+
+def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_path):
+    texts = ['Ann,\r\nsays "hi"\u2028to\nBob', "[sic] Ann", "[1, 2]", "\u2028", "007"]
+    spans = [json.dumps([{"start": 0, "end": 1, "type": "T"}])] * 3
+    rows = zip(texts, [*spans, "[]", ""], strict=True)
+    items = read(tmp_path, as_csv([["input", "spans"], *rows]), "records.csv")
+    assert [item.text for item in items if isinstance(item, Record)] == [*texts[:3], texts[4]]
+    assert [item.reason for item in items if isinstance(item, Reject)] == ["blank text"]
+    assert items[0].spans == (Span(0, 1, "T"),)
+    assert items[-1].spans is None
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (["1", "Ann"], "broken CSV"),
+        (["1", "Ann", "[]", "more"], "broken CSV"),
+        (["1", "Ann", "[{]"], "broken JSON"),
+        (["1", "Ann", "none"], "broken JSON"),
+        (["1", "Ann", '{"start": 0}'], "wrong type"),
+        (["1", "An\0n", "[]"], "NUL character"),
+    ],
+)
+def test_a_bad_csv_row_costs_one_record(tmp_path, row, reason):
+    rows = [["id", "input", "spans"], row, ["2", "Bob", "[]"]]
+    bad, good = read(tmp_path, as_csv(rows), "records.csv")
+    assert (bad.reason, good.id) == (reason, "2")
+
+
+def test_only_files_of_records_are_read_in_the_order_of_their_paths(tmp_path):
+    for name in ("b.jsonl", "a.JSON", "sub/c.csv", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    names = [p.relative_to(tmp_path).as_posix() for p in records.data_files(tmp_path)]
+    assert names == ["a.JSON", "b.jsonl", "sub/c.csv"]
+
+
+def test_a_folder_without_records_is_an_error_that_tells_what_is_there(tmp_path):
+    with pytest.raises(WxbError, match=r"found nothing; expected .*\.jsonl"):
+        records.data_files(tmp_path)
+    (tmp_path / "data.parquet").touch()
+    with pytest.raises(WxbError, match=r"found data.parquet; expected"):
+        records.data_files(tmp_path)
+
+
+@st.composite
+def labelled_texts(draw):
+    """A text with disjoint mentions that have no white space at their edges."""
+    characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    text = draw(st.text(characters | st.sampled_from(f"{FAMILY}\u0301 \n"), min_size=1))
+    cuts = draw(st.lists(st.integers(0, len(text)), unique=True).map(sorted))
+    spans = [Span(a, b, "T") for a, b in zip(cuts[::2], cuts[1::2], strict=False)]
+    return text, tuple(s for s in spans if (m := text[s.start : s.end]) == m.strip())
+
+
+@settings(deadline=None)
+@given(st.lists(labelled_texts().filter(lambda item: item[0].strip()), min_size=1))
+def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, items):
+    contents = [raw(text, spans, id=str(i)) for i, (text, spans) in enumerate(items)]
+    written = {
+        "r.json": json.dumps(contents, ensure_ascii=False),
+        "r.jsonl": "\n".join(json.dumps(content, ensure_ascii=False) for content in contents),
+        "r.csv": as_csv(
+            [["id", "input", "spans"]]
+            + [[c["id"], c["input"], json.dumps(c["spans"])] for c in contents]
+        ),
+    }
+    for name, content in written.items():
+        read_back = read(tmp_path_factory.getbasetemp(), content, name)
+        assert [(item.text, item.spans) for item in read_back] == items

@@ -1,0 +1,57 @@
+"""Bring the raw data of a corpus into a folder: generate it, copy it, or fetch it from the hub."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from pathlib import Path
+
+from wxb.errors import WxbError
+from wxb.files import write_jsonl
+from wxb.params import Corpus
+from wxb.progress import tracked
+
+
+def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
+    """Fill an empty folder with the raw files of a corpus, unchanged.
+
+    Raises WxbError when `path` is not what the corpus says it is.
+    """
+    path = Path(corpus.path)
+    if not path.exists():
+        raise WxbError(f"{corpus.path}: no such file or folder; set `path` of the corpus")
+    if corpus.generate:
+        _generate(corpus, folder, seed=seed, label=label)
+    elif corpus.hub:
+        from huggingface_hub import snapshot_download  # a slow import that most corpora don't need
+
+        snapshot_download(
+            corpus.hub.repository,
+            repo_type="dataset",
+            revision=corpus.hub.revision,
+            allow_patterns=corpus.hub.files,
+            local_dir=folder,
+        )
+        shutil.rmtree(folder / ".cache", ignore_errors=True)
+    elif path.is_dir():
+        shutil.copytree(path, folder, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(path, folder / path.name)
+
+
+def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
+    """Call `generate` of the Python module at `path` and keep its records as JSON Lines."""
+    assert corpus.generate is not None
+    module = ".".join(Path(corpus.path).with_suffix("").parts)
+    try:
+        generate = importlib.import_module(module).generate
+    except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path goes up
+        raise WxbError(
+            f"{corpus.path}: found {error}; expected a Python module with a function `generate`"
+        ) from None
+    total = corpus.generate.labelled + corpus.generate.unlabelled
+    try:
+        records = generate(**corpus.generate.model_dump(), seed=seed)
+    except ValueError as error:
+        raise WxbError(f"{corpus.path}: {error}; change `generate` of the corpus") from None
+    write_jsonl(folder / "records.jsonl", tracked(records, label, total))
