@@ -1,0 +1,1 @@
+"""Scores of character spans and the uncertainty of those scores."""
