@@ -1,0 +1,296 @@
+"""Tokenizers: the same everywhere, and with offsets that select what was tokenized."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb import tokenizers
+from wxb.errors import WxbError
+from wxb.params import Backbone, Tokenizer
+from wxb.tokenizers import SPECIAL_TOKENS, encode, load, train
+
+ROOT = Path(__file__).parents[1]
+KINDS = sorted(SPECIAL_TOKENS)
+# More characters than the vocabulary has room for: their numbers must not be a matter of chance.
+HANGUL = ["".join(chr(0xAC00 + (7 * word + i) % 700) for i in range(4)) for word in range(300)]
+TEXTS = [
+    "Call Zoë Müller-Straße at +49 30 1234567, please.",
+    "Où êtes-vous né, Éloïse ? À Besançon, le 12/05/1987.",
+    "李明住在北京市朝阳区88号。请打电话给他！",
+    "اتصل بأحمد على الرقم ٠١٢٣ في القاهرة.",
+    "राम का फ़ोन नंबर ९८७६ है और वह दिल्ली में रहता है।",
+    "A family: 👨‍👩‍👧 and a flag 🇩🇪 👍🏽!",
+    "one\r\ntwo\tthree\u00a0four\u3000five",
+]
+EDGE_CASES = [*TEXTS, "", " ", "\r\n\t", "  Hi  there \n", "e\u0301te\u0301", "\ufeffx\u200by\x00z"]
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return {kind: train(kind, 600, TEXTS * 3) for kind in KINDS}
+
+
+def rows(encoded):
+    """(id, start, end) of every token of each text, and whether it was truncated."""
+    tokens = list(zip(*(values.tolist() for values in encoded[:3]), strict=True))
+    return [
+        (tokens[start:end], bool(cut))
+        for (start, end), cut in zip(pairwise(encoded.splits), encoded.truncated, strict=True)
+    ]
+
+
+def pieces(encoded, text):
+    return [text[start:end] for start, end in zip(encoded.starts, encoded.ends, strict=True)]
+
+
+# Training
+
+
+def test_training_is_the_same_in_every_process(tmp_path):
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; from test_tokenizers import *\n"
+        "for kind in KINDS:\n"
+        "    train(kind, 300, TEXTS + HANGUL).save_pretrained(f'{sys.argv[3]}/{kind}')"
+    )
+    for seed in ("1", "77"):
+        subprocess.run(
+            [sys.executable, "-c", code, str(ROOT), str(ROOT / "tests"), str(tmp_path / seed)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+        )
+    for kind in KINDS:
+        train(kind, 300, TEXTS + HANGUL).save_pretrained(tmp_path / "here" / kind)
+        files = [tmp_path / run / kind / "tokenizer.json" for run in ("1", "77", "here")]
+        assert len({hashlib.sha256(file.read_bytes()).hexdigest() for file in files}) == 1
+
+
+@each_kind
+def test_digits_are_tokens_of_their_own(kind):
+    tokenizer = train(kind, 600, ["call 112 or 110 in room a7b, 112 112 112"] * 50)
+    text = "x112 2024-01-31 a7b"
+    found = [piece for piece in pieces(encode(tokenizer, [text], max_length=99), text) if piece]
+    assert [p for p in found if any(c.isdigit() for c in p)] == [c for c in text if c.isdigit()]
+
+
+@each_kind
+def test_vocabulary_is_as_large_as_asked_for(kind):
+    words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "aeiou" for c in "klmnopqrst"]
+    assert len(train(kind, 400, words * 2)) == 400
+
+
+def test_frames_are_as_documented(trained):
+    for kind, expected in {"wordpiece": ["[CLS]", "[SEP]"], "byte-level-bpe": ["<s>"]}.items():
+        ids = encode(trained[kind], [""], max_length=9).ids
+        assert trained[kind].convert_ids_to_tokens(ids.tolist()) == expected
+
+
+# Offsets
+
+
+@each_kind
+@pytest.mark.parametrize("text", EDGE_CASES)
+def test_tokens_cover_the_ink_of_every_script(trained, kind, text):
+    encoded = encode(trained[kind], [text], max_length=500)
+    covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
+    ink = {i for i, c in enumerate(text) if not c.isspace()}
+    # BERT drops control characters; byte-level BPE drops nothing.
+    control = {i for i in ink if kind == "wordpiece" and not text[i].isprintable()}
+    assert ink - control <= covered
+    assert not encoded.truncated[0]
+
+
+@each_kind
+@pytest.mark.parametrize("text", ["Zoë Müller", "राम का फ़ोन", "القاهرة في", "\tone\r\n two "])
+def test_words_begin_and_end_at_token_edges(trained, kind, text):
+    encoded = encode(trained[kind], [text], max_length=99)
+    at = 0
+    for word in text.split():
+        at = text.index(word, at)
+        assert at in encoded.starts
+        assert at + len(word) in encoded.ends
+        at += len(word)
+
+
+@each_kind
+@pytest.mark.parametrize("text", TEXTS)
+def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
+    encoded = encode(trained[kind], [text], max_length=500)
+    compared = 0
+    for number, piece in zip(encoded.ids, pieces(encoded, text), strict=True):
+        spelling = trained[kind].decode([int(number)]).removeprefix("##").strip()
+        if piece and "\ufffd" not in spelling and spelling != "[UNK]":
+            # BERT drops zero-width joiners.
+            assert spelling.replace("\u200d", "") == piece.replace("\u200d", "")
+            compared += 1
+    assert compared > 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark"), [("wordpiece", "[SEP]"), ("wordpiece", "[MASK]"), ("byte-level-bpe", "<s>")]
+)
+def test_a_special_token_spelled_out_in_a_text_is_that_token_with_offsets(trained, kind, mark):
+    text = f"é {mark}12 x{mark}"
+    encoded = encode(trained[kind], [text], max_length=99)
+    spelled = [
+        (int(start), piece)
+        for number, start, piece in zip(
+            encoded.ids, encoded.starts, pieces(encoded, text), strict=True
+        )
+        if number == trained[kind].convert_tokens_to_ids(mark) and piece
+    ]
+    assert spelled == [(2, mark), (11 + len(mark) - 5, mark)]
+
+
+alphabets = st.text(
+    st.one_of(
+        st.sampled_from(" \t\r\n09ae\u0301\u200d\u3000😀👨李م्"), st.characters(codec="utf-8")
+    ),
+    max_size=24,
+)
+
+
+@each_kind
+@settings(deadline=None)
+@given(texts=st.lists(alphabets, max_size=4))
+def test_offsets_ascend_inside_the_text_without_white_space_at_the_edges(trained, kind, texts):
+    encoded = encode(trained[kind], texts, max_length=16)
+    assert len(encoded.splits) == len(texts) + 1
+    for text, (tokens, _) in zip(texts, rows(encoded), strict=True):
+        assert len(tokens) <= 16
+        for _, start, end in tokens:
+            assert 0 <= start <= end <= len(text)
+            assert text[start:end] == text[start:end].strip()
+        for (_, start, end), (_, next_start, next_end) in pairwise(tokens):
+            assert start <= next_start
+            assert end <= next_end
+
+
+@each_kind
+@settings(deadline=None)
+@given(texts=st.lists(alphabets, max_size=4))
+def test_a_batch_is_encoded_like_its_texts_one_by_one(trained, kind, texts):
+    together = rows(encode(trained[kind], texts, max_length=12))
+    alone = [row for text in texts for row in rows(encode(trained[kind], [text], max_length=12))]
+    assert together == alone
+
+
+@each_kind
+def test_truncated_tells_which_texts_did_not_fit(trained, kind):
+    texts = ["1" * count for count in range(12)]
+    frame = 2 if kind == "wordpiece" else 1
+    # The digits of one word are pieces: one token each.
+    encoded = encode(trained[kind], texts, max_length=8)
+    np.testing.assert_array_equal(np.diff(encoded.splits), [min(n + frame, 8) for n in range(12)])
+    np.testing.assert_array_equal(encoded.truncated, [n + frame > 8 for n in range(12)])
+
+
+# Tokenizers that cannot be trusted
+
+
+def lying(*offsets):
+    """A tokenizer that gives these offsets, whatever the text."""
+    encoding = SimpleNamespace(
+        ids=list(range(len(offsets))),
+        offsets=list(offsets),
+        special_tokens_mask=[0] * len(offsets),
+        overflowing=[],
+    )
+
+    class Encoding(SimpleNamespace):
+        def __len__(self):
+            return len(offsets)
+
+    backend = SimpleNamespace(
+        no_padding=lambda: None,
+        enable_truncation=lambda length: None,
+        encode_batch=lambda texts, add_special_tokens: [Encoding(**vars(encoding)) for _ in texts],
+    )
+    return SimpleNamespace(backend_tokenizer=backend)
+
+
+def test_honest_stub_is_believed():
+    assert pieces(encode(lying((0, 2), (2, 6)), ["ab cde"], max_length=9), "ab cde") == [
+        "ab",
+        "cde",
+    ]
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        [(3, 4), (0, 2)],  # backwards
+        [(0, 5), (1, 3)],  # nested
+        [(0, 2), (5, 3)],  # a token back to front
+        [(0, 2), (2, 7)],  # behind the text
+        [(-1, 2)],  # before it
+        [(7, 9)],
+    ],
+)
+def test_a_lying_tokenizer_is_refused(offsets):
+    with pytest.raises(WxbError, match="offsets"):
+        encode(lying(*offsets), ["abcdef", "abcdef"], max_length=9)
+
+
+# Loading
+
+
+@each_kind
+def test_a_loaded_tokenizer_encodes_like_the_saved(trained, kind, tmp_path):
+    trained[kind].save_pretrained(tmp_path)
+    loaded = load(tmp_path)
+    assert rows(encode(loaded, EDGE_CASES, max_length=20)) == rows(
+        encode(trained[kind], EDGE_CASES, max_length=20)
+    )
+    assert len(loaded) == len(trained[kind])
+    assert loaded.all_special_ids == trained[kind].all_special_ids
+
+
+def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
+    trained["byte-level-bpe"].save_pretrained(tmp_path)
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        if (file := tmp_path / name).exists():
+            file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
+    assert load(tmp_path).pad_token == "</s>"
+
+
+def test_slow_tokenizers_are_refused(monkeypatch):
+    slow = SimpleNamespace(is_fast=False)
+    monkeypatch.setattr(tokenizers.AutoTokenizer, "from_pretrained", lambda *_, **__: slow)
+    with pytest.raises(WxbError, match="without character offsets"):
+        load("some/slow")
+
+
+def test_make_trains_or_loads(trained, tmp_path):
+    trained["wordpiece"].save_pretrained(tmp_path)
+    ready = Backbone(corpus="c", objective="none", checkpoint=str(tmp_path))
+    assert len(tokenizers.make(ready, [])) == len(trained["wordpiece"])
+    architecture = {
+        "model_type": "bert",
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 8,
+        "max_position_embeddings": 8,
+    }
+    to_train = Backbone(
+        corpus="c",
+        objective="none",
+        tokenizer=Tokenizer(kind="wordpiece", vocabulary=600),
+        architecture=architecture,
+    )
+    made = tokenizers.make(to_train, TEXTS * 3)
+    assert (
+        made.backend_tokenizer.to_str()
+        == train("wordpiece", 600, TEXTS * 3).backend_tokenizer.to_str()
+    )
