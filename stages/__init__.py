@@ -1,0 +1,105 @@
+"""The verbs of the pipeline, one module each: `python -m stages.<verb> <name>`.
+
+A stage module defines a pure function and hands a one-argument `main(name)` to `run`, which gives
+every stage the same manners: parameters are checked first, output goes to `logs/<verb>@<name>.log`,
+failures say what to do, and what the run cost is kept apart from what must be reproducible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from wxb.errors import WxbError
+from wxb.files import publish, write_json
+from wxb.params import Params, load
+from wxb.progress import Progress
+
+LINES_SHOWN = 12
+
+
+def _limit_threads() -> None:
+    """Obey `threads` of params.yaml in every library that keeps a pool of threads.
+
+    They read these variables when they are imported, which the stage modules do after this package.
+    """
+    try:
+        threads = load().threads
+    except WxbError:
+        return  # `run` reports it
+    for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
+        os.environ[f"{pool}_NUM_THREADS"] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = str(threads > 1).lower()
+
+
+_limit_threads()
+
+
+def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None:
+    """The command line of a stage: `python -m stages.<verb> <name>`; exits with 1 on failure."""
+    parser = argparse.ArgumentParser(prog=f"python -m stages.{verb}", description=doc)
+    parser.add_argument("name", help="the block of params.yaml to run for")
+    name = parser.parse_args().name
+    stage = f"{verb}@{name}"
+    log = Path("logs", f"{stage}.log")
+    started = time.monotonic()
+    with _diverted_to(log) as console:
+        try:
+            main(load(), name)
+            cost = _cost(time.monotonic() - started)
+            with publish(Path("reports/cost", verb, f"{name}.json")) as (draft,):
+                write_json(draft, cost)
+        except (Exception, KeyboardInterrupt) as error:
+            if not isinstance(error, WxbError):
+                traceback.print_exc()
+            print(f"{type(error).__name__}: {error}", flush=True)
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES_SHOWN:]
+            print(
+                f"\n{stage} failed. The last lines of {log}:",
+                *(f"  {line}" for line in lines),
+                f"Run it again with: dvc repro --single-item {stage}",
+                sep="\n",
+                file=console,
+            )
+            sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+        print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
+
+
+@contextmanager
+def _diverted_to(log: Path) -> Iterator[TextIO]:
+    """Send all output, that of libraries included, to the log; progress stays on the terminal."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with log.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    with open(terminal, "w", encoding="utf-8", closefd=True) as console:  # noqa: PTH123
+        Progress.console = console
+        yield console
+
+
+def _cost(seconds: float) -> dict[str, object]:
+    """What cannot be repeated: time, memory, date and machine, of this process."""
+    cost = {
+        "seconds": round(seconds, 2),
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "device": f"{platform.machine()}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        cost["device"] = torch.cuda.get_device_name()
+        cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
+    return cost

@@ -1,0 +1,42 @@
+"""Compare the experiments of one study: a table with intervals, and a test for every pair."""
+
+from pathlib import Path
+
+from stages import run
+from wxb.files import publish, read_json, write_json
+from wxb.metrics import ner
+from wxb.params import Params
+from wxb.reporting import tables
+
+
+def main(params: Params, name: str) -> None:
+    """Compare the experiments of the study `name` of params.yaml."""
+    study = params.named("studies", name)
+    metrics, predictions = Path("reports/metrics", name), Path("reports/predictions", name)
+    strangers = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
+    if strangers:
+        print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(strangers)}")
+    comparison = {
+        "study": name,
+        "title": study.title,
+        **ner.compare(
+            {member: ner.read(predictions / member) for member in study.experiments},
+            resamples=params.resamples,
+            seed=params.seed,
+        ),
+        "left_out": strangers,
+    }
+    for member, system in comparison["systems"].items():
+        figures = read_json(metrics / f"{member}.json")
+        system["parameters"] = figures["parameters"]
+        system["trainable_parameters"] = figures["trainable_parameters"]
+    outputs = [f"reports/studies/{name}.{suffix}" for suffix in ("json", "csv", "md")]
+    with publish(*outputs) as (as_json, as_csv, as_markdown):
+        write_json(as_json, comparison)
+        table = tables.study_table(comparison)
+        table.to_csv(as_csv, index=False, lineterminator="\n")
+        as_markdown.write_text(tables.markdown(comparison), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run("compare", main, __doc__)

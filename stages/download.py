@@ -1,0 +1,20 @@
+"""Bring the raw data of one corpus into the project, unchanged."""
+
+from pathlib import Path
+
+from stages import run
+from wxb.corpora import sources
+from wxb.files import publish
+from wxb.params import Params
+
+
+def main(params: Params, name: str) -> None:
+    """Fetch the corpus `name` of params.yaml into data/raw/<name>."""
+    corpus = params.named("corpora", name)
+    with publish(Path("data/raw", name)) as (out,):
+        out.mkdir()
+        sources.fetch(corpus, out, seed=params.seed, label=f"download@{name}")
+
+
+if __name__ == "__main__":
+    run("download", main, __doc__)

@@ -1,0 +1,102 @@
+"""Pretrain one backbone on its corpus, or put the weights of its checkpoint in the same place."""
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
+
+from stages import run
+from wxb import checkpoints, pretraining
+from wxb.corpora import clean
+from wxb.files import publish, write_json
+from wxb.models import backbones
+from wxb.params import Backbone, Params
+from wxb.tokenizers import load
+from wxb.training import fit, write_curves
+
+VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
+
+
+def pretrain(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    backbone: Backbone,
+    corpus: Path,
+    *,
+    seed: int,
+    unfinished: Path,
+    label: str,
+) -> tuple[list[dict[str, float]], dict[str, float]]:
+    """Train a model in place; give its history, and its figures on held-out documents."""
+    settings = backbone.pretraining
+    if settings is None:
+        return [], {}
+    valid_texts = clean.texts(corpus / "valid.parquet")
+    stream = partial(
+        pretraining.stream,
+        backbone.objective,
+        tokenizer=tokenizer,
+        max_length=settings.max_length,
+        seed=seed,
+    )
+    train = stream(
+        texts=clean.texts(corpus / "train.parquet"), length=settings.steps * settings.batch_size
+    )
+    valid = stream(texts=valid_texts, length=min(len(valid_texts), VALID_DOCUMENTS))
+    history = fit(
+        model,
+        settings,
+        train=train,
+        valid=valid,
+        collate=partial(pretraining.collate, pad=tokenizer.pad_token_id),
+        targets=["labels"],
+        figures=None,
+        summarize=None,
+        best=None,
+        seed=seed,
+        checkpoints=unfinished,
+        label=label,
+    )
+    figures = pretraining.measure(
+        model, valid, pad=tokenizer.pad_token_id, batch_size=settings.batch_size
+    )
+    return history, figures
+
+
+def main(params: Params, name: str) -> None:
+    """Pretrain the backbone `name` of params.yaml."""
+    backbone = params.named("backbones", name)
+    corpus = Path("data/clean", backbone.corpus)
+    tokens = Path("data/tokenizers", name)
+    tokenizer = load(tokens)
+    set_seed(params.seed)
+    model = backbones.initial(backbone, tokenizer)
+    unfinished = checkpoints.folder(
+        f"pretrain@{name}", [backbone, params.seed, params.threads], [corpus, tokens]
+    )
+    history, figures = pretrain(
+        model,
+        tokenizer,
+        backbone,
+        corpus,
+        seed=params.seed,
+        unfinished=unfinished,
+        label=f"pretrain@{name}",
+    )
+    metrics = Path("reports/metrics/pretrain", f"{name}.json")
+    curves = Path("reports/training/pretrain", name)
+    with publish(Path("models", name), curves, metrics) as (folder, drawn, measured):
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        write_curves(drawn, history)
+        size = {
+            "parameters": backbones.parameters(backbones.body(folder)),
+            "trainable_parameters": backbones.parameters(model) if backbone.pretraining else 0,
+        }
+        write_json(measured, {**figures, **size})
+    shutil.rmtree(unfinished, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    run("pretrain", main, __doc__)

@@ -1,0 +1,64 @@
+"""Write the page of one study: what its experiments scored, where they fail, what they cost.
+
+Costs are read but are no dependency of the stage: they cannot be repeated, so they must not make a
+report stale.
+"""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stages import run
+from wxb.files import publish, read_json
+from wxb.metrics import ner
+from wxb.params import Params
+from wxb.reporting import page
+
+REPORTS = Path("reports")
+
+
+def gather(params: Params, name: str) -> page.Study:
+    """All that the stages before left about the study `name` of params.yaml."""
+    study = params.named("studies", name)
+    backbones = list(dict.fromkeys(params.experiments[m].backbone for m in study.experiments))
+    return page.Study(
+        params=params,
+        comparison=read_json(REPORTS / "studies" / f"{name}.json"),
+        judged={m: ner.read(REPORTS / "predictions" / name / m) for m in study.experiments},
+        curves={m: _curves(REPORTS / "training" / name / m) for m in study.experiments},
+        pretraining={b: _curves(REPORTS / "training/pretrain" / b) for b in backbones},
+        pretrained=_present((b, REPORTS / "metrics/pretrain" / f"{b}.json") for b in backbones),
+        costs=_present(
+            (f"{verb}@{block}", REPORTS / "cost" / verb / f"{block}.json")
+            for verb, blocks in (
+                ("pretrain", backbones),
+                ("train", study.experiments),
+                ("evaluate", study.experiments),
+            )
+            for block in blocks
+        ),
+    )
+
+
+def main(params: Params, name: str) -> None:
+    """Write the page of the study `name` of params.yaml."""
+    with publish(REPORTS / f"{name}.html") as (draft,):
+        draft.write_text(page.assemble(gather(params, name)), encoding="utf-8")
+
+
+def _curves(folder: Path) -> dict[str, page.Curve]:
+    return {path.stem: _points(path) for path in sorted(folder.glob("*.csv"))}
+
+
+def _points(path: Path) -> list[tuple[int, float]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(int(step), float(value)) for step, value in list(csv.reader(file))[1:]]
+
+
+def _present(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
+    return {name: read_json(path) for name, path in files if path.exists()}
+
+
+if __name__ == "__main__":
+    run("report", main, __doc__)

@@ -1,0 +1,22 @@
+"""Train the tokenizer of one backbone on its corpus, or load its checkpoint's."""
+
+from pathlib import Path
+
+from stages import run
+from wxb import tokenizers
+from wxb.corpora import clean
+from wxb.files import publish
+from wxb.params import Params
+
+
+def main(params: Params, name: str) -> None:
+    """Make the tokenizer of the backbone `name` of params.yaml."""
+    backbone = params.named("backbones", name)
+    texts = clean.texts(Path("data/clean", backbone.corpus, "train.parquet"))
+    tokenizer = tokenizers.make(backbone, texts)
+    with publish(f"data/tokenizers/{name}") as (out,):
+        tokenizer.save_pretrained(out)
+
+
+if __name__ == "__main__":
+    run("tokenizer", main, __doc__)

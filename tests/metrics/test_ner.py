@@ -1,0 +1,141 @@
+"""Scores of entity recognisers: kept whole, equal to the span scorer's, compared fairly."""
+
+import csv
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.errors import WxbError
+from wxb.files import read_json
+from wxb.metrics import ner, spans
+from wxb.metrics.ner import Judged
+from wxb.spans import Span
+
+OPTIONS = {"resamples": 40, "seed": 1}
+
+
+@st.composite
+def span_tuples(draw, longest=20):
+    edges = sorted(draw(st.sets(st.integers(0, longest), max_size=8)))
+    types = st.sampled_from(["AGE", "NAME"])
+    return tuple(Span(a, b, draw(types)) for a, b in pairwise(edges) if draw(st.booleans()))
+
+
+@st.composite
+def records(draw):
+    predicted = draw(span_tuples())
+    score = st.integers(0, 10_000).map(lambda n: n / 10_000)
+    return Judged(
+        id=draw(st.text(st.characters(codec="utf-8"), max_size=4)),
+        text=draw(st.text(st.characters(codec="utf-8"), max_size=8)),
+        gold=draw(span_tuples()),
+        predicted=predicted,
+        scores=tuple(draw(score) for _ in predicted),
+    )
+
+
+systems = st.lists(records(), min_size=1, max_size=6)
+
+
+def columns(judged):
+    return [record.gold for record in judged], [record.predicted for record in judged]
+
+
+@settings(deadline=None, max_examples=40)
+@given(systems)
+def test_reading_gives_what_was_written(judged):
+    with tempfile.TemporaryDirectory() as parent:
+        ner.write(Path(parent, "new", "folder"), judged)
+        assert ner.read(Path(parent, "new", "folder")) == judged
+
+
+def test_line_separators_of_unicode_survive(tmp_path):
+    judged = [Judged("\u2028", "a\u2028b\u0085c\r\nd", (Span(0, 1, "AGE"),), (), ())]
+    ner.write(tmp_path / "out", judged)
+    assert ner.read(tmp_path / "out") == judged
+
+
+@settings(deadline=None, max_examples=40)
+@given(systems)
+def test_tables_beside_the_predictions_are_the_scorers(judged):
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent, "out")
+        ner.write(folder, judged)
+        assert read_json(folder / ner.ERRORS) == spans.breakdown(*columns(judged))
+        with (folder / ner.BY_TYPE).open(encoding="utf-8", newline="") as file:
+            rows = {row.pop("type"): row for row in csv.DictReader(file)}
+    tables = spans.by_type(*columns(judged))
+    assert list(rows) == sorted(tables)
+    for name, table in tables.items():
+        assert int(rows[name]["support"]) == table[:, spans.GOLD].sum()
+        assert int(rows[name]["predicted"]) == table[:, spans.PREDICTED].sum()
+        scores = [float(rows[name][key]) for key in ("precision", "recall", "f1")]
+        assert scores == pytest.approx(spans.prf(table.sum(axis=0)), abs=1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(systems)
+def test_metrics_are_flat_and_the_scorers(judged):
+    found = ner.metrics(judged, **OPTIONS)
+    table = spans.counts(*columns(judged)).sum(axis=0)
+    scores = [found[name] for name in ("precision", "recall", "f1")]
+    assert scores == pytest.approx(spans.prf(table), abs=1e-6)
+    assert (found["support"], found["predicted"]) == (table[spans.GOLD], table[spans.PREDICTED])
+    assert found["f1_low"] <= found["f1_high"]
+    assert all(type(value) in (int, float) for value in found.values())
+    assert sorted(found) == sorted(
+        ["precision", "recall", "f1", "f1_low", "f1_high", "support", "predicted"]
+    )
+    assert ner.metrics(judged, **OPTIONS) == found
+
+
+@settings(deadline=None, max_examples=20)
+@given(systems)
+def test_comparison_repeats_the_metrics_of_each_system(judged):
+    silent = [record._replace(predicted=(), scores=()) for record in judged]
+    found = ner.compare({"a": judged, "b": silent, "c": judged}, **OPTIONS)
+    for name, records in (("a", judged), ("b", silent), ("c", judged)):
+        metrics, told = ner.metrics(records, **OPTIONS), found["systems"][name]
+        for score in ("precision", "recall", "f1"):
+            assert told[score]["value"] == metrics[score]
+        assert (told["f1"]["low"], told["f1"]["high"]) == (metrics["f1_low"], metrics["f1_high"])
+        assert told["predicted"] == metrics["predicted"]
+        assert told["correct"] == spans.counts(*columns(records))[:, spans.CORRECT].sum()
+        assert told["errors"] == spans.breakdown(*columns(records))
+        assert list(told["by_type"]) == list(spans.by_type(*columns(records)))
+    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [
+        ("a", "b"), ("a", "c"), ("b", "c"),
+    ]  # fmt: skip
+    differences = [pair["difference"]["value"] for pair in found["pairs"]]
+    assert differences[1] == 0
+    assert differences[0] == pytest.approx(found["systems"]["a"]["f1"]["value"], abs=1e-6)
+    assert found["documents"] == len(judged)
+    assert found["spans"] == sum(len(record.gold) for record in judged)
+
+
+RECORD = Judged("1", "Ann is 9", (Span(0, 3, "NAME"),), (Span(7, 8, "AGE"),), (0.5,))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [],
+        [RECORD, RECORD],
+        [RECORD._replace(id="2")],
+        [RECORD._replace(text="Eve is 9")],
+        [RECORD._replace(gold=())],
+    ],
+)
+def test_systems_judged_on_different_records_are_not_compared(other):
+    with pytest.raises(WxbError, match="different records"):
+        ner.compare({"a": [RECORD], "b": other}, **OPTIONS)
+
+
+def test_different_predictions_on_the_same_records_are_compared():
+    other = RECORD._replace(predicted=RECORD.gold, scores=(0.9,))
+    found = ner.compare({"a": [RECORD], "b": [other]}, **OPTIONS)
+    assert found["pairs"][0]["difference"]["value"] == -1

@@ -1,0 +1,96 @@
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stages import compare
+from wxb.files import write_json
+from wxb.metrics import ner
+from wxb.params import Params, check, read_yaml
+from wxb.spans import Span
+
+HOME = Path(__file__).resolve().parents[2]
+
+RECORDS = [
+    ("en-1", "Ann Lee was born on 3 May 1990 in Bonn.", [(0, 3, "GIVENNAME"), (4, 7, "SURNAME")]),
+    ("de-2", "Frau Kahl, 41, wohnt in Ulm.", [(5, 9, "SURNAME"), (24, 27, "CITY")]),
+    ("zh-3", "王芳住在北京。", [(0, 1, "SURNAME"), (4, 6, "CITY")]),
+    ("fr-4", "Appelez le 06 12 34 56 78.", [(11, 25, "TELEPHONENUM")]),
+]
+Records = list[tuple[str, str, list[tuple[int, int, str]]]]
+
+
+def spoilt(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
+    """Predictions that keep the first `skill` spans, and cut the others short."""
+    return tuple(s if i < skill else s._replace(end=s.end - 1) for i, s in enumerate(spans))
+
+
+class Tree:
+    """A project's reports about one study, as the stages leave them."""
+
+    def __init__(self, members: list[str], records: Records = RECORDS) -> None:
+        content = read_yaml(HOME / "params.yaml")
+        block = content["experiments"]["ner-encoder"]
+        backbones = dict(zip(members, ["encoder", "decoder", "encoder"], strict=False))
+        content["experiments"] = {m: {**block, "backbone": backbones[m]} for m in members}
+        content["studies"] = {"ner": {"title": "Which is better?", "experiments": members}}
+        content["resamples"] = 50
+        self.params: Params = check(content)
+        self.members = members
+        for skill, member in enumerate(members):
+            self._evaluated(member, skill, records)
+            curve("ner", member, "loss", [(10, 2.5), (20, 1.25)])
+            curve("ner", member, "valid_loss", [(20, 1.5)])
+            curve("ner", member, "valid_f1", [(20, 0.25)])
+            cost("train", member, 100)
+            cost("evaluate", member, 5)
+        for backbone in dict.fromkeys(backbones.values()):
+            curve("pretrain", backbone, "loss", [(1, 7.0), (2, float("nan"))])
+            cost("pretrain", backbone, 3600)
+            write_json(
+                Path("reports/metrics/pretrain", f"{backbone}.json"),
+                {"loss": 2.5, "parameters": 2_000_000, "trainable_parameters": 2_100_000},
+            )
+        compare.main(self.params, "ner")
+
+    def _evaluated(self, member: str, skill: int, records: Records) -> None:
+        judged = []
+        for key, text, spans in records:
+            gold = tuple(Span(*span) for span in spans)
+            # One silent answer, so that precision, recall and F1 are three numbers.
+            found = () if key == "fr-4" else spoilt(gold, skill)
+            judged.append(ner.Judged(key, text, gold, found, (1.0,) * len(found)))
+        ner.write(Path("reports/predictions/ner", member), judged)
+        figures = ner.metrics(judged, resamples=50, seed=1)
+        sizes = {"parameters": 2_345_678, "trainable_parameters": 1_234_567}
+        write_json(Path("reports/metrics/ner", f"{member}.json"), {**figures, **sizes})
+
+    @property
+    def comparison(self) -> dict:
+        return json.loads(Path("reports/studies/ner.json").read_text(encoding="utf-8"))
+
+
+def curve(group: str, name: str, figure: str, points: list[tuple[int, float]]) -> None:
+    path = Path("reports/training", group, name, f"{figure}.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("step", figure), *points])
+
+
+def cost(verb: str, name: str, seconds: float) -> None:
+    content = {
+        "seconds": seconds,
+        "peak_memory_mib": 1234,
+        "finished": "2030-01-02T03:04:05+00:00",
+        "device": "some machine",
+    }
+    write_json(Path("reports/cost", verb, f"{name}.json"), content)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tree]:
+    """Makes the reports of a study with the members it is called with, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Tree

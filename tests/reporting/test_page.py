@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wxb.metrics.ner import Judged
+from wxb.metrics.spans import Outcome
+from wxb.reporting.page import EXAMPLES, PLAIN, duration, examples, pieces
+from wxb.spans import Span
+
+
+@st.composite
+def texts_and_spans(draw):
+    text = draw(st.text(min_size=1, max_size=PLAIN))
+    edges = st.integers(0, len(text) - 1)
+    spans = []
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(edges)
+        end = draw(st.integers(start + 1, len(text)))
+        spans.append((Span(start, end, draw(st.sampled_from("AB"))), Outcome.CORRECT))
+    return text, spans
+
+
+@given(texts_and_spans())
+def test_pieces_lose_no_character_and_label_every_span_once(drawn):
+    text, spans = drawn
+    cut = pieces(text, spans)
+    assert "".join(piece.text for piece in cut) == text
+    labels = sorted(label for piece in cut for label in piece.labels)
+    assert labels == sorted((span.type, outcome) for span, outcome in spans)
+    for piece in cut:
+        assert (piece.outcome is None) <= (not piece.labels)
+
+
+def test_only_text_without_a_span_is_shortened():
+    text = "a" * 1000 + "b" * 1000
+    before, marked = pieces(text, [(Span(1000, 2000, "X"), Outcome.MISSED)])
+    assert len(before.text) < PLAIN
+    assert " … " in before.text
+    assert marked == ("b" * 1000, Outcome.MISSED, [("X", Outcome.MISSED)])
+
+
+def judged(number: int, gold: list[Span], predicted: list[Span]) -> Judged:
+    return Judged(str(number), "0123456789", tuple(gold), tuple(predicted), ())
+
+
+def test_examples_show_every_kind_of_error_before_a_second_of_any():
+    gold = [Span(0, 4, "X")]
+    answers = {
+        "missed": [],
+        "wrong_type": [Span(0, 4, "Y")],
+        "wrong_boundary": [Span(0, 3, "X")],
+        "wrong_both": [Span(0, 3, "Y")],
+        "spurious": [*gold, Span(5, 6, "X")],
+    }
+    records = [judged(i, gold, []) for i in range(50)]
+    records += [judged(50 + i, gold, found) for i, found in enumerate(answers.values())]
+    shown = examples(records, number=5)
+    kinds = {
+        piece.outcome
+        for example in shown
+        for piece in (*example.gold, *example.predicted)
+        if piece.outcome not in (None, "correct")
+    }
+    assert kinds == set(answers)
+
+
+@pytest.mark.parametrize("records", [0, 3, 50])
+def test_examples_are_as_many_as_there_are_up_to_the_number(records):
+    right = [judged(i, [Span(0, 1, "X")], [Span(0, 1, "X")]) for i in range(records)]
+    assert [example.id for example in examples(right)] == [
+        str(i) for i in range(min(records, EXAMPLES))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.25, "0.2 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (3599.7, "1 h 00 min"),
+        (7620, "2 h 07 min"),
+    ],
+)
+def test_duration(seconds, told):
+    assert duration(seconds) == told

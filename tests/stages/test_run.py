@@ -1,0 +1,159 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOY = """
+import os, sys
+from stages import run
+from pathlib import Path
+from wxb.errors import WxbError
+from wxb.files import publish
+from wxb.progress import Progress
+
+def main(params, name):
+    print("to standard output")
+    print("to standard error", file=sys.stderr)
+    os.system("echo from a child")
+    Progress("toy@" + name, 2).at(2)
+    with publish("out") as (draft,):
+        draft.write_text(os.environ["OMP_NUM_THREADS"])
+        if name == "wrong":
+            raise WxbError("found this; expected that; do so")
+        if name == "broken":
+            raise ZeroDivisionError("a defect")
+        if name == "stopped":
+            raise KeyboardInterrupt
+        if name == "talkative":
+            print(*range(100), sep="\\n")
+            raise WxbError("enough")
+
+run("toy", main, "A toy.")
+"""
+POOLS = ["OMP", "MKL", "OPENBLAS", "RAYON"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with the committed parameters, a toy stage and a corpus of its own."""
+    params = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    params = params.replace("threads: 1 ", "threads: 3 ")
+    (tmp_path / "params.yaml").write_text(params, encoding="utf-8")
+    (tmp_path / "toy.py").write_text(TOY, encoding="utf-8")
+    return tmp_path
+
+
+def python(project, *arguments):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
+    done = python(project, "toy.py", "good")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    progress, last = done.stderr.splitlines()
+    assert progress.startswith("toy@good: 100%")
+    assert last.startswith("toy@good: done in ")
+    log = (project / "logs/toy@good.log").read_text()
+    assert sorted(log.splitlines()) == ["from a child", "to standard error", "to standard output"]
+    assert (project / "out").exists()
+
+
+def test_the_cost_is_kept_apart(project):
+    python(project, "toy.py", "good")
+    cost = json.loads((project / "reports/cost/toy/good.json").read_text())
+    assert sorted(cost)[:2] == ["device", "finished"]
+    assert cost["seconds"] >= 0
+    assert 10 < cost["peak_memory_mib"] < 10_000
+    assert cost["finished"].endswith("+00:00")
+    assert "3 CPU thread(s)" in cost["device"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message", "trace"),
+    [
+        ("wrong", 1, "WxbError: found this; expected that; do so", False),
+        ("broken", 1, "ZeroDivisionError: a defect", True),
+        ("stopped", 130, "KeyboardInterrupt", True),
+    ],
+)
+def test_a_failure_is_told_and_leaves_only_the_log(project, name, code, message, trace):
+    failed = python(project, "toy.py", name)
+    log = (project / f"logs/toy@{name}.log").read_text()
+    assert failed.returncode == code
+    assert f"toy@{name} failed. The last lines of logs/toy@{name}.log:" in failed.stderr
+    assert f"  {message}" in failed.stderr
+    assert f"Run it again with: dvc repro --single-item toy@{name}" in failed.stderr
+    assert ("Traceback" in log) == trace
+    assert message in log
+    assert sorted(p.name for p in project.iterdir()) == ["logs", "params.yaml", "toy.py"]
+
+
+def test_only_the_last_lines_of_a_long_log_are_shown(project):
+    lines = python(project, "toy.py", "talkative").stderr.splitlines()
+    assert "  99" in lines
+    assert "  50" not in lines
+    assert "enough" in lines[-2]
+
+
+def test_threads_of_params_are_obeyed(project):
+    names = [f"{pool}_NUM_THREADS" for pool in POOLS]
+    code = f"import os, stages; print([os.environ[n] for n in {names}], end='')"
+    assert python(project, "-c", code).stdout == str(["3"] * len(POOLS))
+    code = "import stages, os; print(os.environ['TOKENIZERS_PARALLELISM'], end='')"
+    assert python(project, "-c", code).stdout == "true"
+
+
+def test_parameters_are_checked_before_the_work(project):
+    (project / "params.yaml").write_text("sed: 1\n")
+    failed = python(project, "toy.py", "good")
+    assert failed.returncode == 1
+    assert "sed: unknown key; did you mean 'seed'?" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert not (project / "out").exists()
+
+
+@pytest.mark.parametrize("stage", ["download", "preprocess"])
+def test_an_unknown_name_is_told_with_the_nearest(project, stage):
+    failed = python(project, "-m", f"stages.{stage}", "pij")
+    assert failed.returncode == 1
+    assert f"The last lines of logs/{stage}@pij.log:" in failed.stderr
+    assert "corpora has no 'pij'; did you mean 'pii'? (there is: pii)" in failed.stderr
+    assert f"dvc repro --single-item {stage}@pij" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert sorted(p.name for p in project.iterdir()) == ["logs", "params.yaml", "toy.py"]
+
+
+def test_download_then_preprocess_a_corpus_of_ones_own(project):
+    params = (project / "params.yaml").read_text(encoding="utf-8")
+    generate = params[params.index("    generate:") : params.index("    hub:")]
+    params = params.replace(generate, "").replace("path: wxb/corpora/pii ", "path: mine.jsonl ")
+    (project / "params.yaml").write_text(params, encoding="utf-8")
+    lines = [{"input": f"text {i}", "spans": [], "template": i} for i in range(40)]
+    mine = project / "mine.jsonl"
+    mine.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+    missing = python(project, "-m", "stages.preprocess", "pii")
+    assert missing.returncode == 1
+    assert "data/raw/pii: found nothing; expected a file ending in .json" in missing.stderr
+
+    downloaded = python(project, "-m", "stages.download", "pii")
+    assert downloaded.returncode == 0, downloaded.stderr
+    assert (project / "data/raw/pii/mine.jsonl").read_bytes() == mine.read_bytes()
+
+    cleaned = python(project, "-m", "stages.preprocess", "pii")
+    assert cleaned.returncode == 0, cleaned.stderr
+    profile = json.loads((project / "data/clean/pii/profile.json").read_text())
+    assert profile["records"] == {"raw": 40, "rejected": 0, "train": 28, "valid": 4, "test": 8}
+    assert not [p for p in project.rglob("*") if p.name.endswith(".partial")]

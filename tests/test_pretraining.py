@@ -1,0 +1,248 @@
+"""Pretraining: both objectives read the same texts, in items that anyone can make again."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F  # noqa: N812
+from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
+
+from wxb.features import IGNORED
+from wxb.pretraining import collate, measure, sentences, stream
+from wxb.tokenizers import train
+
+LETTERS = "abcdefghijkl"
+TEXTS = [f"{c} starts at 1. Then {c} goes on. Here {c} ends." for c in LETTERS]
+KINDS = {"mlm+nsp": "wordpiece", "causal-lm": "byte-level-bpe"}
+TOKENIZERS = {objective: train(kind, 400, TEXTS) for objective, kind in KINDS.items()}
+ENCODER, DECODER = TOKENIZERS["mlm+nsp"], TOKENIZERS["causal-lm"]
+CLS, SEP, MASK = ENCODER.cls_token_id, ENCODER.sep_token_id, ENCODER.mask_token_id
+
+each_objective = pytest.mark.parametrize("objective", sorted(KINDS))
+
+
+def items(objective, texts=TEXTS, **changes):
+    options = {"length": 40, "max_length": 64, "seed": 1, **changes}
+    return stream(objective, texts, TOKENIZERS[objective], **options)
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def restored(item):
+    """The ids of a masked item before they were masked."""
+    return np.where(item["labels"] == IGNORED, item["input_ids"], item["labels"])
+
+
+def parts(item):
+    """The texts a and b of a pair, without the frame."""
+    ids, second = restored(item), item["token_type_ids"] == 1
+    a, b = ids[~second], ids[second]
+    assert a[0] == CLS
+    assert a[-1] == b[-1] == SEP
+    return [ENCODER.decode(part).replace(" ", "") for part in (a[1:-1], b[:-1])]
+
+
+# The stream
+
+
+def test_both_objectives_read_the_same_documents_at_the_same_step():
+    encoder, decoder = (items(objective, length=30) for objective in KINDS)
+    for index in range(30):
+        read = DECODER.decode(decoder[index]["input_ids"], skip_special_tokens=True)
+        assert parts(encoder[index])[0][0] == read[0]
+
+
+@each_objective
+def test_an_item_is_a_function_of_seed_and_index(objective):
+    longer, shorter, other = (
+        items(objective, length=40),
+        items(objective, length=23),
+        items(objective, length=40, seed=2),
+    )
+    backwards = {index: shorter[index] for index in reversed(range(23))}
+    assert all(same(longer[index], backwards[index]) for index in range(23))
+    assert not all(same(longer[index], other[index]) for index in range(40))
+
+
+@each_objective
+def test_every_round_reads_every_document_once(objective):
+    order = items(objective, length=3 * len(TEXTS) + 5).order.reshape(-1)
+    assert len(order) == 3 * len(TEXTS) + 5
+    rounds = np.split(order, range(len(TEXTS), len(order), len(TEXTS)))
+    assert all(sorted(read) == list(range(len(TEXTS))) for read in rounds[:3])
+    assert not np.array_equal(rounds[0], rounds[1])
+
+
+@each_objective
+@pytest.mark.parametrize("max_length", [5, 9, 64])
+def test_items_are_at_most_as_long_as_asked_for(objective, max_length):
+    drawn = items(objective, max_length=max_length)
+    lengths = [len(drawn[index]["input_ids"]) for index in range(40)]
+    assert max(lengths) <= max_length
+    if max_length < 10:
+        assert set(lengths) == {max_length}
+
+
+@each_objective
+def test_settings_left_on_a_tokenizer_are_not_obeyed(objective):
+    expected = items(objective)[0]
+    backend = TOKENIZERS[objective].backend_tokenizer
+    backend.enable_padding(length=128)
+    backend.enable_truncation(4)
+    assert same(items(objective)[0], expected)
+
+
+# Objectives
+
+
+def test_causal_items_are_framed_documents():
+    item = items("causal-lm")[0]
+    assert item["input_ids"][0] == DECODER.bos_token_id
+    assert item["input_ids"][-1] == DECODER.eos_token_id
+    assert DECODER.decode(item["input_ids"][1:-1]) in TEXTS
+    assert np.array_equal(item["labels"], item["input_ids"])
+
+
+def test_pairs_follow_each_other_or_come_from_two_documents():
+    documents = [text.replace(" ", "") for text in TEXTS]
+    drawn = items("mlm+nsp", length=600)
+    labels = []
+    for index in range(600):
+        item = drawn[index]
+        labels.append(int(item["next_sentence_label"]))
+        (home,) = [d for d in documents if d.startswith(parts(item)[0])]
+        assert (home == "".join(parts(item))) == (labels[-1] == 0)
+    assert np.mean(labels) == pytest.approx(0.5, abs=0.08)
+
+
+def test_a_corpus_of_one_document_has_no_other():
+    drawn = items("mlm+nsp", TEXTS[:1])
+    assert {int(drawn[index]["next_sentence_label"]) for index in range(40)} == {0}
+
+
+def test_a_single_sentence_is_cut_in_the_middle():
+    assert parts(items("mlm+nsp", ["a b c d"])[0]) == ["ab", "cd"]
+
+
+@pytest.mark.parametrize("texts", [["1"], ["1", "", "  "]])
+def test_documents_with_next_to_nothing_are_items_too(texts):
+    for objective in KINDS:
+        drawn = items(objective, texts, length=9)
+        assert all(len(drawn[index]["input_ids"]) >= 2 for index in range(9))
+
+
+def test_masking_has_the_proportions_of_bert():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list(LETTERS), 60)) for _ in range(40)]
+    drawn = items("mlm+nsp", texts, length=400)
+    chosen = masked = kept = other = candidates = 0
+    for index in range(400):
+        item = drawn[index]
+        ids, labels = item["input_ids"], item["labels"]
+        at = labels != IGNORED
+        assert not np.isin(labels[at], [CLS, SEP]).any()
+        assert (ids[~at] != MASK).all()
+        candidates += len(ids) - 3
+        chosen += at.sum()
+        masked += (ids[at] == MASK).sum()
+        kept += (ids[at] == labels[at]).sum()
+        replaced = ids[at][(ids[at] != MASK) & (ids[at] != labels[at])]
+        assert not np.isin(replaced, ENCODER.all_special_ids).any()
+        other += len(replaced)
+    assert chosen / candidates == pytest.approx(0.15, abs=0.005)
+    assert masked / chosen == pytest.approx(0.8, abs=0.03)
+    assert kept / chosen == pytest.approx(0.1, abs=0.03)
+    assert other / chosen == pytest.approx(0.1, abs=0.03)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab1 .!?…。！？\n\t", max_size=40))
+def test_sentences_lose_nothing_but_white_space(text):
+    found = sentences(text)
+    assert all(sentence == sentence.strip() != "" for sentence in found)
+    assert "".join("".join(found).split()) == "".join(text.split())
+
+
+def test_sentences_end_at_the_punctuation_of_their_language():
+    assert sentences("It is 3.5. Is it? Yes") == ["It is 3.5.", "Is it?", "Yes"]
+    assert sentences("他住在北京。真的吗？真的！") == ["他住在北京。", "真的吗？", "真的！"]
+    assert sentences("a\n\nb") == ["a", "b"]
+
+
+# Batches and figures
+
+
+@each_objective
+def test_collate_pads_on_the_right(objective):
+    rows = [items(objective, ["1 2 3. 4.", "5."])[index] for index in range(6)]
+    batch = collate(rows, pad=99)
+    for number, row in enumerate(rows):
+        length = len(row["input_ids"])
+        for name, fill in {"input_ids": 99, "labels": IGNORED, "token_type_ids": 0}.items():
+            if name in row:
+                assert batch[name][number, :length].tolist() == row[name].tolist()
+                assert set(batch[name][number, length:].tolist()) <= {fill}
+        assert batch["attention_mask"][number].sum() == length
+        assert batch["attention_mask"][number, :length].all()
+    assert ("next_sentence_label" in batch) == (objective == "mlm+nsp")
+    assert all(values.dtype == torch.int64 for values in batch.values())
+
+
+def model_of(objective):
+    set_seed(0)
+    shape = {
+        "vocab_size": len(TOKENIZERS[objective]),
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 64,
+        "initializer_range": 0.5,  # so that predictions differ
+    }
+    if objective == "mlm+nsp":
+        return BertForPreTraining(BertConfig(**shape))
+    return LlamaForCausalLM(LlamaConfig(**shape))
+
+
+@each_objective
+def test_measure_equals_a_computation_item_by_item(objective):
+    model, drawn = model_of(objective), items(objective, length=11)
+    figures = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
+    assert not model.training
+    nll, hits, pairs = [], [], []
+    for index in range(11):
+        item = {name: torch.from_numpy(values)[None] for name, values in drawn[index].items()}
+        labels = item.pop("labels")[0]
+        follows = item.pop("next_sentence_label", None)
+        with torch.inference_mode():
+            output = model(**item)
+        if objective == "mlm+nsp":
+            logits = output.prediction_logits[0]
+            pairs.append(int(output.seq_relationship_logits.argmax()) == int(follows))
+        else:
+            logits, labels = output.logits[0, :-1], labels[1:]
+        for scores, label in zip(logits, labels, strict=True):
+            if label != IGNORED:
+                nll.append(float(-F.log_softmax(scores, -1)[label]))
+                hits.append(int(scores.argmax()) == int(label))
+    assert figures["loss"] == pytest.approx(np.mean(nll), rel=1e-4)
+    assert figures["perplexity"] == math.exp(figures["loss"])
+    if objective == "mlm+nsp":
+        assert figures["mlm_accuracy"] == np.mean(hits)
+        assert figures["nsp_accuracy"] == np.mean(pairs)
+    else:
+        assert figures["accuracy"] == np.mean(hits)
+
+
+@each_objective
+def test_measure_does_not_depend_on_the_batch_size(objective):
+    model, drawn = model_of(objective), items(objective, length=11)
+    several = [measure(model, drawn, pad=0, batch_size=size) for size in (1, 3, 11)]
+    for one, other in pairwise(several):
+        assert one == pytest.approx(other, rel=1e-4)

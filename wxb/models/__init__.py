@@ -1,0 +1,1 @@
+"""Models: bodies from a configuration or a checkpoint, and the heads that tasks put on them."""

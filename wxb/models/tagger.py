@@ -1,0 +1,81 @@
+"""A body with a tagging head: what every token is, and where spans start and end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+from transformers import PreTrainedModel
+
+from wxb.features import IGNORED
+from wxb.models.backbones import body
+from wxb.params import Head
+
+HEAD = "head.safetensors"
+
+
+class TaggingHead(nn.Module):
+    """One projection shared by three linear classifiers: BIO tag, start and end."""
+
+    def __init__(self, hidden_size: int, tags: int, settings: Head) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(settings.dropout)
+        self.projection = nn.Linear(hidden_size, settings.projection)
+        self.tag = nn.Linear(settings.projection, tags)
+        self.start = nn.Linear(settings.projection, 1)
+        self.end = nn.Linear(settings.projection, 1)
+
+    def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, H)
+        """Logits: tags (B, T, K), start (B, T) and end (B, T)."""
+        shared = F.gelu(self.projection(self.dropout(hidden)))  # (B, T, P)
+        shared = self.dropout(shared)
+        return self.tag(shared), self.start(shared).squeeze(-1), self.end(shared).squeeze(-1)
+
+
+class Tagger(nn.Module):
+    """Body and head; saved as a plain Hugging Face folder with the head beside the body."""
+
+    def __init__(self, backbone: PreTrainedModel, tags: int, settings: Head) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = TaggingHead(backbone.config.hidden_size, tags, settings)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, *, tags: int, settings: Head) -> Tagger:
+        """Load what `save_pretrained` wrote: the same logits, bit for bit."""
+        model = cls(body(folder), tags, settings)
+        model.head.load_state_dict(load_file(folder / HEAD), strict=True)
+        return model.eval()
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write configuration and weights; `AutoModel` loads the body from the same folder."""
+        self.backbone.save_pretrained(folder)
+        save_file(self.head.state_dict(), folder / HEAD)
+
+    def forward(
+        self,
+        input_ids: Tensor,  # (B, T)
+        attention_mask: Tensor,  # (B, T), 1 where there is a token
+        tags: Tensor | None = None,  # (B, T)
+        starts: Tensor | None = None,  # (B, T)
+        ends: Tensor | None = None,  # (B, T)
+    ) -> dict[str, Tensor]:
+        """Logits, and with targets the loss: BIO + 0.5 * mean(start, end), over tagged tokens."""
+        hidden = self.backbone(input_ids=input_ids, attention_mask=attention_mask)
+        tag_logits, start_logits, end_logits = self.head(hidden.last_hidden_state)
+        output = {"tags": tag_logits, "starts": start_logits, "ends": end_logits}
+        if tags is None or starts is None or ends is None:
+            return output
+        bio = F.cross_entropy(tag_logits.flatten(0, 1), tags.flatten(), ignore_index=IGNORED)
+        edges = _edge_loss(start_logits, starts) + _edge_loss(end_logits, ends)
+        return {"loss": bio + 0.5 * edges / 2, **output}
+
+
+def _edge_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy over the tokens that count (B, T)."""
+    counted = targets != IGNORED
+    losses = F.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), reduction="none")
+    return torch.where(counted, losses, 0).sum() / counted.sum().clamp(min=1)

@@ -1,0 +1,1 @@
+"""Tables, figures and HTML pages of studies."""

@@ -1,0 +1,196 @@
+"""The figures of a page: plain data in, plotly figures out.
+
+A figure has no legend, no background and no colour for text and grid: the page has room for the
+first, and knows the reader's light or dark scheme. Names from data are shown as text, never as
+plotly's markup.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from wxb.metrics.spans import Outcome
+
+# Each at least 3:1 against white and against near-black, so that both schemes can share them.
+SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#7d7f87")
+OUTCOMES = {
+    Outcome.CORRECT: "#2a9470",
+    Outcome.MISSED: "#cf4f63",
+    Outcome.SPURIOUS: "#9a63c4",
+    Outcome.WRONG_BOUNDARY: "#a8841f",
+    Outcome.WRONG_TYPE: "#2f7ebc",
+    Outcome.WRONG_BOTH: "#7d7f87",
+}
+SYMBOLS = {  # plotly's name, and the character that looks like it
+    "circle": "●",
+    "diamond": "◆",
+    "square": "■",
+    "triangle-up": "▲",
+    "triangle-down": "▼",
+    "star": "★",
+}
+
+ROW = 44  # pixels
+DENSE_ROW = 26
+FRAME = 64  # axis and its title
+
+Curve = Sequence[tuple[int, float]]  # (step, value)
+
+
+class Line(NamedTuple):
+    """One curve of `curves`; lines of one `series` share a colour."""
+
+    name: str
+    series: int
+    points: Curve
+    dashed: bool = False
+
+
+def forest(scores: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """F1 (`value`, `low`, `high`) by experiment, as points with their intervals."""
+    figure = _figure(height=FRAME + ROW * len(scores))
+    for number, (name, score) in enumerate(scores.items()):
+        figure.add_scatter(
+            x=[score["value"]],
+            y=[text(name)],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [score["high"] - score["value"]],
+                "arrayminus": [score["value"] - score["low"]],
+                "thickness": 2,
+                "width": 5,
+            },
+            mode="markers",
+            marker={"color": colour(number), "symbol": symbol(number), "size": 12},
+            hovertemplate=(
+                f"{text(name)}<br>F1 {score['value']:.3f}"
+                f" ({score['low']:.3f}–{score['high']:.3f})<extra></extra>"
+            ),
+        )
+    figure.update_xaxes(title="F1, with its interval")
+    _name_rows(figure, len(scores))
+    return figure
+
+
+def by_type(scores: Mapping[str, Mapping[str, float]], support: Mapping[str, int]) -> go.Figure:
+    """F1 by experiment, then by type, as dots; the types with most support come first."""
+    kinds = sorted(support, key=lambda kind: (-support[kind], kind))
+    labels = [f"{text(kind)} ({support[kind]:,})" for kind in kinds]
+    figure = _figure(height=FRAME + DENSE_ROW * len(kinds))
+    for number, (name, f1) in enumerate(scores.items()):
+        figure.add_scatter(
+            x=[f1[kind] for kind in kinds],
+            y=labels,
+            name=text(name),
+            mode="markers",
+            marker={
+                "color": colour(number),
+                "symbol": symbol(number),
+                "size": 10,
+                "opacity": 0.9,
+            },
+            hovertemplate="%{y}<br>F1 %{x:.3f}",
+        )
+    figure.update_xaxes(title="F1", range=[-0.02, 1.02])
+    _name_rows(figure, len(kinds))
+    figure.update_yaxes(showgrid=True, gridwidth=1)
+    return figure
+
+
+def stacked(
+    rows: Mapping[str, Mapping[str, float]], colours: Mapping[str, str], *, title: str
+) -> go.Figure:
+    """Amounts by row, then by part, as one horizontal bar a row; parts in the order of colours."""
+    figure = _figure(height=FRAME + ROW * len(rows))
+    for part, fill in colours.items():
+        figure.add_bar(
+            x=[amounts.get(part, 0) for amounts in rows.values()],
+            y=[text(row) for row in rows],
+            name=words(part),
+            orientation="h",
+            marker={"color": fill},
+            hovertemplate="%{y}<br>%{x:,}",
+        )
+    figure.update_layout(barmode="stack", bargap=0.45)
+    figure.update_xaxes(title=title)
+    _name_rows(figure, len(rows))
+    return figure
+
+
+def curves(lines: Sequence[Line], *, title: str) -> go.Figure:
+    """Curves over optimiser steps."""
+    figure = _figure(height=320)
+    for line in lines:
+        figure.add_scatter(
+            x=[step for step, _ in line.points],
+            y=[value for _, value in line.points],
+            name=text(line.name),
+            # A curve of one point has no line to see.
+            mode="lines+markers" if len(line.points) < 20 else "lines",
+            marker={"size": 5},
+            line={
+                "color": colour(line.series),
+                "dash": "dash" if line.dashed else "solid",
+                "width": 2,
+            },
+            hovertemplate="step %{x:,}<br>%{y:.4f}",
+        )
+    figure.update_xaxes(title="step", rangemode="tozero")
+    figure.update_yaxes(title=title, rangemode="tozero")
+    return figure
+
+
+def plain(figure: go.Figure) -> dict[str, Any]:
+    """A figure as JSON values, for Plotly.react."""
+    content: dict[str, Any] = json.loads(figure.to_json())  # NaN, which JSON lacks, is null here
+    return content
+
+
+def colour(number: int) -> str:
+    """The colour of the experiment in this place of its study, the first being 0."""
+    return SERIES[number % len(SERIES)]
+
+
+def symbol(number: int) -> str:
+    """The symbol of that experiment, by plotly's name."""
+    return list(SYMBOLS)[number % len(SYMBOLS)]
+
+
+def text(name: str) -> str:
+    """A name as plotly will show it literally: its labels understand some HTML."""
+    return html.escape(name, quote=False)
+
+
+def words(name: str) -> str:
+    """An identifier as words: `wrong_type` is "wrong type"."""
+    return name.replace("_", " ")
+
+
+def _figure(*, height: int) -> go.Figure:
+    axis = {"fixedrange": True, "automargin": True, "zeroline": False}
+    return go.Figure(
+        layout={
+            "template": go.layout.Template(),
+            "height": height,
+            "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"family": "system-ui, sans-serif", "size": 13},
+            "showlegend": False,
+            "dragmode": False,  # a finger on a figure scrolls the page
+            "hoverlabel": {"namelength": -1},
+            "xaxis": axis,
+            "yaxis": axis,
+        }
+    )
+
+
+def _name_rows(figure: go.Figure, rows: int) -> None:
+    # A type called "2024" is a name too, not a place on a scale. The first row is on top.
+    figure.update_yaxes(type="category", range=[rows - 0.5, -0.5], showgrid=False)

@@ -1,0 +1,35 @@
+"""The page that leads to the reports of all studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader
+
+from wxb.errors import WxbError
+from wxb.files import publish, read_json
+from wxb.params import Params
+from wxb.reporting.tables import verdicts
+
+INDEX = Path("reports/index.html")
+
+
+def write_index(params: Params) -> Path:
+    """Write reports/index.html from whatever reports exist, and give its path.
+
+    Raises WxbError when there is none yet.
+    """
+    studies = [
+        {"name": name, "title": study.title, "verdicts": verdicts(read_json(comparison))}
+        for name, study in params.studies.items()
+        if (comparison := Path("reports/studies", f"{name}.json")).exists()
+        and Path("reports", f"{name}.html").exists()
+    ]
+    if not studies:
+        raise WxbError("reports/: found no report of a study; run `dvc repro` first")
+    page = Environment(loader=PackageLoader("wxb.reporting"), autoescape=True).get_template(
+        "index.html"
+    )
+    with publish(INDEX) as (draft,):
+        draft.write_text(page.render(studies=studies), encoding="utf-8")
+    return INDEX
