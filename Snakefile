@@ -1,0 +1,77 @@
+"""The DAG of dvc.yaml, run in parallel: `snakemake --cores 2`, or one study: `... ner`.
+
+One rule per stage. Snakemake orders the jobs and each hands over to DVC, which runs the
+stage, restores it or says that it did not change, exactly as `dvc repro` would.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+from wxb.engines import PlanError, lay_stamps, plan, studies
+from wxb.params import ParamsError, load
+
+try:
+    load()
+    stages = plan()
+except (ParamsError, PlanError) as error:
+    raise WorkflowError(str(error)) from None
+
+# Outside the project and for this run only: planning changes nothing, a dry run neither.
+stamps = workflow.snakemake_tmp_dir / "stamps"
+lay_stamps(stages, stamps)
+# Fresh stamps have no history; no need to say so for each of them in `--report`.
+logger.addFilter(lambda record: "Missing metadata" not in record.getMessage())
+
+# `python` in dvc.yaml is the one that runs Snakemake, its environment activated or not.
+shell.prefix(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
+
+# What `snakemake --report` shows of each study.
+pages = {}
+for study, files in studies(stages).items():
+    pages[study] = [report(file, category=study) for file in files]
+
+
+rule all:
+    default_target: True
+    input:
+        [stamps / stage.name for stage in stages],
+        list(pages.values()),
+    message:
+        "Every stage is up to date."
+
+
+for study in pages:
+
+    rule:
+        name:
+            study
+        input:
+            stamps / f"report@{study}",
+            pages[study],
+        message:
+            f"Study {study} is up to date: reports/{study}.html"
+
+
+for stage in stages:
+
+    rule:
+        name:
+            stage.name
+        input:
+            [stamps / name for name in stage.upstream],
+        output:
+            stamps / stage.name,
+        log:
+            stage.log,
+        handover: True
+        resources:
+            dvc=1,  # A hand-over that claims nothing is given all cores.
+        params:
+            python=sys.executable,
+            stage=stage.name,
+        message:
+            f"dvc repro --single-item {stage.name}"
+        shell:
+            "{params.python:q} -m dvc --wait-for-lock repro --single-item {params.stage:q}"
+            " && touch {output:q}"

@@ -1,0 +1,89 @@
+"""The DAG of dvc.yaml as DVC sees it at this moment, for the Snakefile to run in parallel.
+
+DVC alone decides what is stale. Snakemake plans with files, so each of its runs gets a fresh folder
+of stamps, an empty file for every stage that has nothing to do, and forgets it at the end: nothing
+is kept between runs that could contradict DVC.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dvc.exceptions import DvcException
+from dvc.lock import LockError
+from dvc.repo import Repo
+from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+
+
+class PlanError(Exception):
+    """DVC cannot say what is stale; the message says what was found and what to do."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of dvc.yaml: its name in DVC (`train@ner-encoder`) and the stages it waits for.
+
+    It is `due` if DVC calls it or anything upstream of it stale. Whether a due stage really runs
+    is DVC's decision when its turn comes: inputs that kept their bytes are no reason.
+    """
+
+    name: str
+    upstream: tuple[str, ...]
+    due: bool
+
+    @property
+    def log(self) -> str:
+        """The file, relative to the project, that the stage itself keeps as its log."""
+        return f"logs/{self.name}.log"
+
+
+def plan() -> list[Stage]:
+    """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
+
+    Raises PlanError if another run is at work in the project or DVC cannot read it.
+    """
+    try:
+        with Repo() as repo:
+            stale = repo.status()
+            graph = get_active_graph(repo.index.graph)
+            steps = plan_repro(graph, collect_stages(repo, ["dvc.yaml"]))
+    except LockError as error:
+        who = ", ".join(sorted(set(re.findall(r"PID \d+", str(error))))) or "it keeps DVC's lock"
+        raise PlanError(
+            f"another run of dvc or snakemake is at work in this project ({who}); "
+            "wait until it has ended, or stop it, then try again"
+        ) from error
+    except DvcException as error:
+        raise PlanError(f"DVC cannot read this project: {error}") from error
+
+    stages: dict[str, Stage] = {}
+    for step in steps:
+        upstream = tuple(sorted(before.addressing for before in graph.successors(step)))
+        due = step.addressing in stale or any(stages[name].due for name in upstream)
+        stages[step.addressing] = Stage(step.addressing, upstream, due)
+    return list(stages.values())
+
+
+def studies(stages: Iterable[Stage]) -> dict[str, list[str]]:
+    """Each study that has a report, with its page and table, relative to the project.
+
+    A study that is due has none: what lies there may tell of other inputs.
+    """
+    return {
+        study: [] if stage.due else [f"reports/{study}.html", f"reports/studies/{study}.csv"]
+        for stage in stages
+        for verb, _, study in [stage.name.partition("@")]
+        if verb == "report"
+    }
+
+
+def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
+    """Put a stamp into `folder` for each stage that is not due, older the further upstream."""
+    for place, stage in enumerate(stages):
+        if not stage.due:
+            stamp = folder / stage.name
+            stamp.parent.mkdir(parents=True, exist_ok=True)
+            stamp.touch()
+            os.utime(stamp, (place, place))
