@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForPreTraining,
+    BertModel,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -25,7 +25,10 @@ CLASSES: dict[str, Any] = {
     "none": AutoModel,
 }
 
-POSITIONS = "bert.embeddings.position_embeddings.weight"
+# How BERT's initial attention looks around; see `_look_around`.
+DISTANCES = (-1, 1, -2, 2)  # of the first heads of each layer; further heads start as usual
+POSITIONS_TO_WORDS = 2.0  # spread of the position embeddings, in that of the word embeddings
+FOCUS = 1.5  # sharp enough that most of the weight falls on the token meant and its neighbours
 
 
 def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -40,24 +43,44 @@ def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTraine
         return model
     assert backbone.architecture is not None
     model = cls.from_config(_config(backbone.architecture, tokenizer))
-    if model.config.model_type == "bert":
-        _order_positions(model.get_parameter(POSITIONS))
+    if isinstance(model.base_model, BertModel):
+        _look_around(model.base_model)
     return model
 
 
 @torch.no_grad()
-def _order_positions(table: Tensor) -> None:
-    """Start BERT's learned positions (T, H) as sinusoids of the spread of its other weights.
+def _look_around(model: BertModel) -> None:
+    """Let BERT's initial attention look one and two tokens back and ahead, a head each.
 
-    From random ones, "the token before" has to be learned for each position anew, which takes
-    longer than all of a small run. Formula: Vaswani et al. 2017, section 3.5.
+    BERT learns positions from nothing: which token stands before another, it has to find out for
+    every position. A small run ends before that; a decoder with rotary positions is born with it.
+    So the table of positions (T, H) starts as sinusoids (Vaswani et al. 2017, section 3.5), whose
+    products depend on distance alone, and the queries and keys of a head as the same sinusoids, the
+    queries' shifted by the head's distance. All of it is trained on; the architecture is BERT's.
+    Compare "mimetic" initialisation (Trockman and Kolter 2023) and ConViT (d'Ascoli et al. 2021).
     """
+    table = model.embeddings.position_embeddings.weight
     positions, width = table.shape
-    angles = torch.arange(positions)[:, None] / 10_000 ** (torch.arange(0, width, 2) / width)
-    spread = table.std()
-    table[:, 0::2] = angles.sin()  # (T, H / 2)
+    frequencies = 10_000 ** (-torch.arange(0, width, 2) / width)
+    angles = torch.arange(positions)[:, None] * frequencies  # (T, H / 2)
+    table[:, 0::2] = angles.sin()
     table[:, 1::2] = angles.cos()
-    table *= spread / table.std()
+    table *= POSITIONS_TO_WORDS * model.embeddings.word_embeddings.weight.std() / table.std()
+    size = width // model.config.num_attention_heads
+    # A rotation of each (sin, cos) pair by its frequency times the distance.
+    for layer in model.encoder.layer:
+        attention = layer.attention.self
+        for head, distance in zip(range(model.config.num_attention_heads), DISTANCES, strict=False):
+            turn = frequencies[: size // 2] * distance
+            sin = torch.arange(0, size - 1, 2)  # columns; the rows are those of the head
+            cos = sin + 1
+            rows = head * size + sin
+            attention.key.weight[rows, sin] += FOCUS
+            attention.key.weight[rows + 1, cos] += FOCUS
+            attention.query.weight[rows, sin] += FOCUS * turn.cos()
+            attention.query.weight[rows, cos] += FOCUS * turn.sin()
+            attention.query.weight[rows + 1, cos] += FOCUS * turn.cos()
+            attention.query.weight[rows + 1, sin] -= FOCUS * turn.sin()
 
 
 def _config(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> Any:

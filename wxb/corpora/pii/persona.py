@@ -24,7 +24,7 @@ from wxb.corpora.pii.values import (
 )
 
 # Half of all draws come from the first 2 ** -RARITY of a pool.
-RARITY = 4
+RARITY = 5
 
 
 class Persona:

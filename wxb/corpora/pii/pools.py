@@ -9,7 +9,7 @@ from faker import Faker
 
 from wxb.corpora.pii.values import options
 
-_DRAWS = 3000  # values asked of Faker for each pool and locale
+_DRAWS = 150  # values asked of Faker for each pool and locale
 _BROKEN_NAME = re.compile("--|[-'] ")  # by Faker: "L' Morin", "Sainte--Saint--Marchand"
 
 _LOCALES = {

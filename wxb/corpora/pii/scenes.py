@@ -116,6 +116,4 @@ def load_templates(language: str) -> dict[str, Template]:
 
 def _wordings(paraphrases: list[Paraphrase]) -> list[Wording]:
     """What the paraphrases can say, every alternative picked."""
-    return [
-        tuple(chain(*picked)) for paraphrase in paraphrases for picked in product(*paraphrase)
-    ]
+    return [tuple(chain(*picked)) for paraphrase in paraphrases for picked in product(*paraphrase)]

@@ -1,0 +1,84 @@
+"""The sizes of a run: `params/<profile>.yaml` states what to set in params.yaml.
+
+`params/demo.yaml` states every key that a profile may set; the others only what differs from it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+
+from wxb.files import publish
+from wxb.params import PARAMS, ParamsError, check, read_yaml
+
+FOLDER = Path("params")
+BASE = "demo"
+
+
+class Change(NamedTuple):
+    """A key of params.yaml (dotted) that a profile changed, and its values before and after."""
+
+    key: str
+    before: Any
+    after: Any
+
+
+def names() -> list[str]:
+    """The profiles there are."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def switch(profile: str, path: Path = PARAMS) -> list[Change]:
+    """Set what the profile states in params.yaml; all else, comments included, stays.
+
+    Raises ParamsError when there is no such profile, or when the outcome would not be valid.
+    """
+    if profile not in names():
+        raise ParamsError(f"no profile {profile!r} in {FOLDER}/; there is: {', '.join(names())}")
+    params = read_yaml(path, comments=True)
+    before = _flat(params)
+    for name in dict.fromkeys((BASE, profile)):
+        _merge(params, read_yaml(FOLDER / f"{name}.yaml"))
+    after = _flat(params)
+    text = dump(params)
+    check(YAML(typ="safe").load(text), path)
+    with publish(path) as (draft,):
+        draft.write_text(text, encoding="utf-8")
+    return [
+        Change(key, before.get(key), after.get(key))
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
+    ]
+
+
+def dump(content: Any) -> str:
+    """YAML in the style of params.yaml."""
+    yaml = YAML()
+    yaml.width = 1000
+    stream = io.StringIO()
+    yaml.dump(content, stream)
+    return stream.getvalue()
+
+
+def _merge(target: Any, overlay: Mapping[str, Any]) -> None:
+    """Lay the overlay over the target, block by block."""
+    for name, value in overlay.items():
+        if isinstance(value, Mapping) and isinstance(target.get(name), Mapping):
+            _merge(target[name], value)
+        elif name not in target or target[name] != value:
+            target[name] = value
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted key."""
+    flat: dict[str, Any] = {}
+    for name, value in content.items():
+        if isinstance(value, Mapping) and value:
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

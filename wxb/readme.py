@@ -1,0 +1,54 @@
+"""The parts of the README that are generated: tables of results, and of the stages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from wxb.errors import WxbError
+from wxb.params import read_yaml
+
+BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def refresh(path: Path) -> None:
+    """Write what stands between `<!-- generated: NAME -->` and `<!-- end -->` anew."""
+    path.write_text(refreshed(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def refreshed(text: str) -> str:
+    """A README with its generated parts made from dvc.yaml and reports/studies.
+
+    Raises WxbError for a block of an unknown name.
+    """
+    return BLOCK.sub(lambda found: f"{found[1]}{_block(found['name'])}{found[4]}", text)
+
+
+def _block(name: str) -> str:
+    match name:
+        case "results":
+            studies = sorted(Path("reports/studies").glob("*.md"))
+            return "\n".join(path.read_text(encoding="utf-8") for path in studies)
+        case "stages":
+            return stages_table()
+        case _:
+            raise WxbError(f"README: found a generated block {name!r}; expected results or stages")
+
+
+def stages_table() -> str:
+    """The stages of dvc.yaml in order, each with what it does and writes."""
+    rows = ["| stage | for each of | what it does | writes |", "|---|---|---|---|"]
+    for verb, stage in read_yaml(Path("dvc.yaml"))["stages"].items():
+        section = stage["foreach"].strip("${}")
+        outs = [
+            f"`{_path(out).replace('${key}', '*').replace('${item.study}', '<study>')}`"
+            for kind in ("outs", "metrics", "plots")
+            for out in stage["do"].get(kind, [])
+        ]
+        written = ", ".join(out for out in outs if "reports/cost" not in out)
+        rows.append(f"| `{verb}` | {section} | {stage['do']['desc']} | {written} |")
+    return "\n".join(rows) + "\n"
+
+
+def _path(out: str | dict[str, object]) -> str:
+    return out if isinstance(out, str) else next(iter(out))
