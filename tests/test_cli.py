@@ -1,0 +1,98 @@
+"""The command `wxb`, as a user meets it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def project(tmp_path):
+    shutil.copytree(ROOT / "params", tmp_path / "params")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    return tmp_path
+
+
+def wxb(project, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", "from wxb.cli import main; main()", *arguments],
+        cwd=project,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_names_every_command(project):
+    told = wxb(project, "--help")
+    assert told.returncode == 0
+    for command in ("params", "table", "report", "clean", "readme"):
+        assert command in told.stdout
+
+
+def test_params_are_checked(project):
+    assert wxb(project, "params").stdout == "params.yaml is valid\n"
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("threads:", "thread:"))
+    failed = wxb(project, "params")
+    assert failed.returncode == 1
+    assert "did you mean 'threads'" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_params_switch_says_what_changed(project):
+    told = wxb(project, "params", "tiny")
+    assert told.returncode == 0, told.stderr
+    assert "params.yaml is now tiny" in told.stdout
+    assert "corpora.pii.generate.labelled" in told.stdout
+    assert "already" in wxb(project, "params", "tiny").stdout
+
+
+def test_table_before_a_run_says_what_to_do(project):
+    failed = wxb(project, "table", "ner")
+    assert failed.returncode == 1
+    assert "dvc repro report@ner" in failed.stderr
+    assert "did you mean 'ner'" in wxb(project, "table", "nre").stderr
+
+
+def test_table_and_index_show_a_study(project):
+    studies = project / "reports/studies"
+    studies.mkdir(parents=True)
+    (studies / "ner.md").write_text("| experiment | F1 |\n|---|---|\n| ner-encoder | 0.912 |\n")
+    told = wxb(project, "table")
+    assert "0.912" in told.stdout
+    assert str(project / "reports/ner.html") in told.stdout
+    assert "no report" in wxb(project, "report").stderr
+    difference = {"value": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001}
+    pair = {"a": "ner-encoder", "b": "ner-decoder", "difference": difference}
+    (studies / "ner.json").write_text(json.dumps({"pairs": [pair]}))
+    (project / "reports/ner.html").write_text("")
+    assert wxb(project, "report").returncode == 0
+    page = (project / "reports/index.html").read_text()
+    assert 'href="ner.html"' in page
+    assert "ner-encoder beats ner-decoder by 0.250" in page
+
+
+def test_clean_removes_only_what_params_no_longer_have(project):
+    for kept in ("models/ner-encoder", "models/encoder", "reports/predictions/ner/ner-decoder"):
+        (project / kept).mkdir(parents=True)
+    for gone in ("models/old", "reports/predictions/ner/old", ".wxb/checkpoints/train@old-1"):
+        (project / gone).mkdir(parents=True)
+    metrics = project / "reports/metrics/ner"
+    metrics.mkdir(parents=True)
+    for name in ("ner-encoder.json", "old.json"):
+        (metrics / name).write_text("{}")
+    told = wxb(project, "clean", "--dry-run")
+    assert "4 to remove" in told.stdout
+    assert (project / "models/old").exists()
+    assert "4 removed" in wxb(project, "clean").stdout
+    left = {str(p.relative_to(project)) for p in project.rglob("*") if "old" in p.name}
+    assert left == set()
+    assert (project / "models/encoder").exists()
+    assert (metrics / "ner-encoder.json").exists()

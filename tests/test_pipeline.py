@@ -1,0 +1,246 @@
+"""The whole pipeline at size tiny, under both engines: same bytes, exactly what is stale runs."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[1]
+MADE = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
+# What contract 1 of the design names; reports/training is kept to the same promise.
+REPEATABLE = [
+    "data",
+    "models",
+    "reports/metrics",
+    "reports/predictions",
+    "reports/studies",
+    "reports/training",
+]
+BIN = Path(sys.executable).parent
+
+STAGES = {
+    *("download@pii", "preprocess@pii", "download@local", "preprocess@local"),
+    *("tokenizer@encoder", "tokenizer@decoder", "pretrain@encoder", "pretrain@decoder"),
+    *(
+        f"{verb}@{experiment}"
+        for verb in ("tokenize", "align", "train", "evaluate")
+        for experiment in ("ner-encoder", "ner-decoder")
+    ),
+    *("compare@ner", "report@ner"),
+}
+LOCAL = [
+    {"input": f"Call Ann{i} now.", "spans": [{"start": 5, "end": 8, "type": "NAME"}], "author": i}
+    for i in range(20)
+]
+
+
+class Project:
+    """A copy of this project at size tiny, with one more corpus from a local file."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(
+            ROOT,
+            folder,
+            ignore=lambda path, names: (
+                {*MADE} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
+            ),
+        )
+        self.run(sys.executable, "-c", "from wxb.profiles import switch; switch('tiny')")
+        (folder / "local.json").write_text(json.dumps(LOCAL))
+        self.edit(
+            lambda params: params["corpora"].update(
+                local={
+                    "path": "local.json",
+                    "fields": {"id": None},
+                    "split": {"by": "author", "test": 0.2, "valid": 0.2},
+                }
+            )
+        )
+        self.run("git", "init", "-q")
+        self.commit("begin")
+
+    def commit(self, message):
+        self.run("git", "add", "-A")
+        name = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        self.run("git", *name, "commit", "-qm", message)
+
+    def run(self, *command, **environment):
+        """Standard output and error of a command that must succeed."""
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={
+                **os.environ,
+                "PATH": f"{BIN}:{os.environ['PATH']}",
+                "PYTHONPATH": str(self.folder),
+                **environment,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        assert done.returncode == 0, output[-3000:]
+        return output
+
+    def repro(self, *targets, **environment):
+        """The stages that `dvc repro` really ran."""
+        return ran(self.run("dvc", "repro", *targets, **environment))
+
+    def snakemake(self, *targets, **environment):
+        """The stages that DVC really ran under `snakemake --cores 2`."""
+        return ran(self.run("snakemake", "--cores", "2", *targets, **environment))
+
+    def edit(self, change):
+        path = self.folder / "params.yaml"
+        params = YAML().load(path.read_text())
+        change(params)
+        YAML().dump(params, path)
+
+    def append(self, name, text):
+        path = self.folder / name
+        path.write_text(path.read_text() + text)
+
+    def hashes(self):
+        return {
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for top in REPEATABLE
+            for path in sorted((self.folder / top).rglob("*"))
+            if path.is_file() and path.name != ".gitignore"
+        }
+
+
+def ran(output):
+    return set(re.findall(r"Running stage '([^']+)'", output))
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    return tmp_path_factory.mktemp("traces")
+
+
+@pytest.fixture(scope="module")
+def by_snakemake(tmp_path_factory, traces):
+    project = Project(tmp_path_factory.mktemp("snakemake") / "project")
+    path = f"{project.folder}{os.pathsep}{ROOT / 'tests' / 'trace'}"
+    assert project.snakemake(PYTHONPATH=path, WXB_TRACE=str(traces)) == STAGES
+    return project
+
+
+@pytest.fixture(scope="module")
+def by_dvc(tmp_path_factory):
+    project = Project(tmp_path_factory.mktemp("dvc") / "project")
+    assert project.repro(PYTHONHASHSEED="1") == STAGES
+    return project
+
+
+@pytest.mark.xdist_group("pipeline")
+class TestPipeline:
+    """One group, in order: the projects are made once and change from test to test."""
+
+    def test_same_bytes_under_both_engines(self, by_snakemake, by_dvc):
+        first, second = by_snakemake.hashes(), by_dvc.hashes()
+        assert first == second
+        assert {top for top in REPEATABLE if any(f.startswith(f"{top}/") for f in first)} == {
+            *REPEATABLE
+        }
+
+    def test_nothing_is_published_but_what_the_dag_names(self, by_snakemake):
+        left = [p for p in by_snakemake.folder.rglob("*.partial*") if ".git" not in p.parts]
+        assert left == []
+        assert not list((by_snakemake.folder / ".wxb").rglob("checkpoint-*"))
+
+    def test_second_run_does_nothing_and_says_so(self, by_snakemake):
+        assert "Nothing to be done" in by_snakemake.run("snakemake", "--cores", "2", "ner")
+        assert "up to date" in by_snakemake.run("dvc", "repro", "report@ner")
+
+    def test_stages_depend_on_the_code_they_import(self, by_snakemake, traces):
+        """A module that is imported but not declared would leave stale results behind."""
+        lock = YAML(typ="safe").load((by_snakemake.folder / "dvc.lock").read_text())["stages"]
+        for stage in sorted(STAGES):
+            imported = set(json.loads((traces / f"{stage}.json").read_text()))
+            declared = {dep["path"] for dep in lock[stage]["deps"]}
+            code = {path for path in declared if path.startswith(("stages/", "wxb/"))}
+            folders = tuple(f"{path}/" for path in code if not path.endswith(".py"))
+            covered = {path for path in imported if path.startswith(folders)} if folders else set()
+            assert imported - covered == {p for p in code if p.endswith(".py")}, stage
+
+    def test_touched_file_reruns_nothing(self, by_snakemake):
+        for name in ("wxb/align.py", "data/raw/pii/records.jsonl", "local.json"):
+            (by_snakemake.folder / name).touch()
+        assert by_snakemake.snakemake() == set()
+        assert by_snakemake.repro() == set()
+
+    def test_another_learning_rate_reruns_its_experiment_only(self, by_snakemake, by_dvc):
+        changed = {"train@ner-encoder", "evaluate@ner-encoder", "compare@ner", "report@ner"}
+        for project, engine in ((by_snakemake, "snakemake"), (by_dvc, "repro")):
+            project.commit("before")
+            project.edit(
+                lambda params: params["experiments"]["ner-encoder"]["training"].update(
+                    learning_rate=2e-2
+                )
+            )
+            assert getattr(project, engine)() == changed
+            assert "learning_rate" in project.run("dvc", "params", "diff")
+        assert by_snakemake.hashes() == by_dvc.hashes()
+
+    def test_edited_raw_file_reruns_what_reads_it(self, by_snakemake, by_dvc):
+        for project, engine in ((by_snakemake, "snakemake"), (by_dvc, "repro")):
+            (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
+            assert getattr(project, engine)() == {"download@local", "preprocess@local"}
+
+    def test_changed_comment_stops_where_bytes_are_the_same(self, by_snakemake, by_dvc):
+        for project, engine in ((by_snakemake, "snakemake"), (by_dvc, "repro")):
+            project.append("wxb/corpora/sources.py", "# a comment\n")
+            assert getattr(project, engine)() == {"download@pii", "download@local"}
+
+    def test_commands_of_the_readme(self, by_snakemake):
+        commands = [
+            command
+            for block in re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+            for line in block.splitlines()
+            if (command := line.partition("#")[0].strip()) and not command.startswith("make")
+        ]
+        assert len(commands) > 8
+        for command in commands:
+            assert by_snakemake.run(*shlex.split(command)), command
+
+    def test_metrics_are_shown_and_compared(self, by_snakemake):
+        shown = by_snakemake.run("dvc", "metrics", "show")
+        assert "reports/metrics/ner/ner-encoder.json" in shown
+        assert "f1_low" in shown
+        assert "f1" in by_snakemake.run("dvc", "metrics", "diff", "--all")
+        assert "train@ner-decoder" in by_snakemake.run("dvc", "dag", "--dot")
+        assert "train@ner-decoder" in by_snakemake.run("snakemake", "--rulegraph")
+        assert "loss" in (
+            by_snakemake.folder
+            / by_snakemake.run("dvc", "plots", "show").strip().split("file://")[-1]
+        ).read_text(encoding="utf-8")
+        by_snakemake.run("snakemake", "--report", "report.html")
+        assert (by_snakemake.folder / "report.html").stat().st_size > 100_000
+
+    def test_wrong_params_stop_both_engines_before_any_work(self, by_dvc):
+        by_dvc.edit(lambda params: params["experiments"]["ner-encoder"].update(bakbone="encoder"))
+        for command in (["dvc", "repro"], ["snakemake", "--cores", "2"]):
+            done = subprocess.run(
+                command,
+                cwd=by_dvc.folder,
+                env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            output = done.stdout + done.stderr
+            if command[0] == "snakemake":
+                assert done.returncode != 0
+                assert "did you mean 'backbone'" in output
+            assert ran(output) == set()
