@@ -43,7 +43,7 @@ def test_there_and_back_again(params, profile):
 def test_changes_are_told_with_both_values(params):
     told = {change.key: (change.before, change.after) for change in switch("tiny")}
     assert told["resamples"] == (1000, 100)
-    assert told["experiments.ner-encoder.training.epochs"][1] == 2
+    assert told["experiments.ner-encoder.training.epochs"][1] == 8
 
 
 def test_comments_and_blocks_of_the_user_stay(params):

@@ -82,8 +82,9 @@ def clean(
 
 @app.command("readme")
 def refresh_readme() -> None:
-    """Write the generated parts of README.md anew: results, stages, parameters."""
-    readme.refresh(Path("README.md"))
+    """Write the generated parts of both READMEs anew: results and stages."""
+    for path in readme.READMES:
+        readme.refresh(path)
 
 
 def _studies(params: Params, study: str) -> list[str]:

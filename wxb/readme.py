@@ -1,4 +1,4 @@
-"""The parts of the README that are generated: tables of results, and of the stages."""
+"""The parts of the READMEs that are generated: tables of results, and of the stages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from wxb.errors import WxbError
 from wxb.params import read_yaml
 
+READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
