@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import (
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -90,6 +91,8 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Digits(individual_digits=True),
+            # As in BERT: else a token can hold the end of a name and the start of the next word.
+            pre_tokenizers.Split(Regex(r"[\p{Han}\p{P}]"), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False),
         ]
     )

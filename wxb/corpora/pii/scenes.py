@@ -100,18 +100,29 @@ def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
 def load_templates(language: str) -> dict[str, Template]:
     """The templates of `language`, named `<scene>/<version>`; they share no wording.
 
-    The wordings of a sentence go to the versions in turn, and one that has fewer is left out of
-    some. Errors as in `load_scenes`.
+    The wordings of a sentence go to the versions in turn, and a sentence without one is left out.
+    Errors as in `load_scenes`.
     """
     templates: dict[str, Template] = {}
+    taken: set[str] = set()
     for scene, sentences in load_scenes(language).items():
-        for version in range(VERSIONS):
-            own = [
-                _wordings(paraphrases)[(version + place) % VERSIONS :: VERSIONS]
-                for place, paraphrases in enumerate(sentences)
-            ]
-            templates[f"{scene}/{version + 1}"] = [wordings for wordings in own if wordings]
+        versions: list[Template] = [[] for _ in range(VERSIONS)]
+        for place, paraphrases in enumerate(sentences):
+            wordings = {spelled(w): w for w in _wordings(paraphrases) if spelled(w) not in taken}
+            taken |= wordings.keys()
+            for version in range(VERSIONS):
+                own = list(wordings.values())[(version + place) % VERSIONS :: VERSIONS]
+                if own:
+                    versions[version].append(own)
+        templates |= {f"{scene}/{number}": own for number, own in enumerate(versions, start=1)}
     return templates
+
+
+def spelled(wording: Wording) -> str:
+    """A wording with its slots by name: equal for wordings that read the same."""
+    return "".join(
+        piece if isinstance(piece, str) else f"{{{piece.kind}{piece.number}}}" for piece in wording
+    )
 
 
 def _wordings(paraphrases: list[Paraphrase]) -> list[Wording]:
