@@ -64,9 +64,13 @@ def test_table_before_a_run_says_what_to_do(project):
 def test_table_and_index_show_a_study(project):
     studies = project / "reports/studies"
     studies.mkdir(parents=True)
-    (studies / "ner.md").write_text("| experiment | F1 |\n|---|---|\n| ner-encoder | 0.912 |\n")
+    verdict = "- " + "encoder beats decoder " * 20 + "indeed"
+    (studies / "ner.md").write_text(
+        f"| experiment | F1 |\n|---|---|\n| ner-encoder | 0.912 |\n\n{verdict}\n"
+    )
     told = wxb(project, "table")
     assert "0.912" in told.stdout
+    assert "indeed" in told.stdout, "a long line was cut off"
     assert str(project / "reports/ner.html") in told.stdout
     assert "no report" in wxb(project, "report").stderr
     difference = {"value": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001}

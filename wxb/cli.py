@@ -19,7 +19,7 @@ from wxb.errors import WxbError
 from wxb.params import Params, load
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-console = Console(soft_wrap=True)
+console = Console()
 
 Study = Annotated[str, typer.Argument(help="a study of params.yaml, or all")]
 
@@ -56,7 +56,7 @@ def table(study: Study = "all") -> None:
         if not path.exists():
             raise WxbError(f"{path}: not there yet; run `dvc repro report@{name}` first")
         console.print(Markdown(path.read_text(encoding="utf-8")))
-        console.print(f"\nReport: {Path('reports', f'{name}.html').resolve()}", highlight=False)
+        print(f"\nReport: {Path('reports', f'{name}.html').resolve()}")
 
 
 @app.command()
