@@ -69,13 +69,18 @@ def verdicts(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def _verdict(a: str, b: str, difference: Mapping[str, float]) -> str:
-    winner, loser = (a, b) if difference["value"] >= 0 else (b, a)
-    by = f"{abs(difference['value']):.3f} F1"
-    noise = f"95% interval of the difference {difference['low']:+.3f} to {difference['high']:+.3f}"
-    p = f"p = {difference['p_value']:.3f}"
-    if difference["low"] <= 0 <= difference["high"]:
-        return f"{winner} is ahead of {loser} by {by}, within noise ({noise}, {p})."
-    return f"{winner} beats {loser} by {by} ({noise}, {p})."
+    """Told from the winner's side, so that a gain is positive and so is its interval."""
+    value, low, high = difference["value"], difference["low"], difference["high"]
+    if value == 0:
+        return f"{a} and {b} have the same F1 (p = {difference['p_value']:.3f})."
+    if value < 0:
+        a, b, value, low, high = b, a, -value, -high, -low
+    noise = (
+        f"95% interval of the difference {low:+.3f} to {high:+.3f}, p = {difference['p_value']:.3f}"
+    )
+    if low <= 0:
+        return f"{a} is ahead of {b} by {value:.3f} F1, within noise ({noise})."
+    return f"{a} beats {b} by {value:.3f} F1 ({noise})."
 
 
 def _interval(score: Mapping[str, float]) -> str:
