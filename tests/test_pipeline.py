@@ -143,9 +143,8 @@ def by_dvc(tmp_path_factory):
     return project
 
 
-@pytest.mark.xdist_group("pipeline")
 class TestPipeline:
-    """One group, in order: the projects are made once and change from test to test."""
+    """In this order, in one process: the projects are made once and change from test to test."""
 
     def test_same_bytes_under_both_engines(self, by_snakemake, by_dvc):
         first, second = by_snakemake.hashes(), by_dvc.hashes()
