@@ -1,0 +1,361 @@
+"""spaCy's entity recogniser beside the experiments of a study, on the same records.
+
+spaCy starts from nothing, as ours do: a blank pipeline whose only component is `ner`, with the
+settings that spaCy gives a new pipeline (batches that grow from 100 to 1,000 words, dropout 0.1,
+Adam). Each epoch is scored on the validation split, and the best one is kept. Its test spans go
+through the project's own scorer. What spaCy's tokens cannot express stays in the gold spans, and
+so counts as missed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+# The libraries below read these when they are imported.
+os.environ.update({f"{pool}_NUM_THREADS": "1" for pool in ("OMP", "MKL", "OPENBLAS", "BLIS")})
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.errors import WxbError
+from wxb.files import read_json
+from wxb.metrics import ner
+from wxb.metrics.spans import counts, prf
+from wxb.params import Params, load
+from wxb.progress import Progress
+from wxb.spans import Span
+
+try:
+    import spacy
+    from spacy.language import Language
+    from spacy.schemas import ConfigSchemaTraining
+    from spacy.training import Example
+    from spacy.util import fix_random_seed, registry
+except ModuleNotFoundError as error:
+    sys.exit(f"spacy_ner: {error}; install it with `pip install --editable '.[benchmarks]'`")
+
+PEER = f"spaCy {spacy.__version__}"
+MANY = "xx"  # spaCy's name for a pipeline of no particular language
+WIDTH = 160  # characters; a table is cut nowhere, whatever the terminal
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+
+class Fit(NamedTuple):
+    """A trained pipeline, the epoch it is from, and that epoch's F1 on valid (None without one)."""
+
+    nlp: Language
+    epoch: int
+    valid_f1: float | None
+    seconds: float
+
+
+@app.command()
+def main(
+    corpus: Annotated[str, typer.Option(help="a corpus of params.yaml")],
+    study: Annotated[str, typer.Option(help="the study to show beside spaCy")],
+    epochs: Annotated[int, typer.Option(min=1)] = 20,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="of spaCy's training; default: that of params.yaml")
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="of spaCy's tokenizer; default: the corpus's, or xx for several"),
+    ] = None,
+    flat: Annotated[
+        bool, typer.Option(help="train on train and valid together, keep the last epoch")
+    ] = False,
+) -> None:
+    """Train spaCy on a corpus, and print its test scores beside those of a study."""
+    params = load()
+    params.named("corpora", corpus)
+    params.named("studies", study)
+    splits = {name: _labelled(corpus, name) for name in clean.SPLITS}
+    everything = [record for members in splits.values() for record in members]
+    language = language or language_of(everything)
+    # What is missing or does not belong here is told before the long part.
+    ours, without = predictions(params, study, corpus, splits["test"])
+    nlp = pipeline(language)
+    train, valid = splits["train"], splits["valid"]
+    if flat:
+        train, valid = [*train, *valid], []
+    fit = train_ner(
+        nlp, train, valid, epochs=epochs, seed=params.seed if seed is None else seed, label="spaCy"
+    )
+    comparison = ner.compare(
+        {**ours, PEER: judge(fit.nlp, splits["test"])},
+        resamples=params.resamples,
+        seed=params.seed,
+    )
+    Console(width=WIDTH, highlight=False).print(table(comparison, fit, params, study))
+    trained_on = {"train": train, "valid": valid, "test": splits["test"]}
+    for note in [
+        _told_of_training(fit, language, epochs),
+        *(
+            _told_of_misaligned(nlp, name, members)
+            for name, members in trained_on.items()
+            if members
+        ),
+        f"{comparison['documents']:,} test records, {comparison['spans']:,} spans; strict span F1;"
+        f" intervals from {comparison['resamples']:,} bootstrap resamples of records"
+        f" (seed {comparison['seed']}), differences on the same resamples.",
+        *_told_of_seconds(params, ours),
+        *(f"{name} is left out: {reason}." for name, reason in without.items()),
+    ]:
+        print(f"- {note}")
+
+
+def language_of(records: Iterable[Record]) -> str:
+    """The one language of some records, or MANY: of several, or of one that nobody noted."""
+    languages = {record.language for record in records}
+    only = languages.pop() if len(languages) == 1 else None
+    return only or MANY
+
+
+def pipeline(language: str) -> Language:
+    """A blank pipeline with an entity recogniser, not initialised.
+
+    Raises WxbError when spaCy has no tokenizer of that language, or lacks a library for it.
+    """
+    try:
+        nlp = spacy.blank(language)
+    except ImportError as error:
+        raise WxbError(
+            f"found language {language!r}, expected one that spaCy can tokenize ({error});"
+            f" choose another with --language, e.g. {MANY}"
+        ) from None
+    nlp.add_pipe("ner")
+    return nlp
+
+
+def train_ner(
+    nlp: Language,
+    train: Sequence[Record],
+    valid: Sequence[Record],
+    *,
+    epochs: int,
+    seed: int,
+    label: str,
+) -> Fit:
+    """Train a blank pipeline in place by spaCy's default settings.
+
+    It ends with the weights of the epoch of best F1 on `valid`, the earliest of equals; without
+    validation records, with those of the last epoch. The same seed gives the same weights. The
+    seconds include preparing examples and validating, as the `train` stage does.
+    """
+    started = time.monotonic()
+    fix_random_seed(seed)
+    training = registry.resolve(nlp.config.interpolate()["training"], schema=ConfigSchemaTraining)
+    examples = [example(nlp, record) for record in train]
+    optimizer = nlp.initialize(lambda: examples)
+    progress = Progress(label, epochs * len(examples), unit="record")
+    told: dict[str, float | str] = {}
+    best_epoch, best_f1, best = epochs, -1.0, b""
+    for epoch in range(1, epochs + 1):
+        random.shuffle(examples)
+        done = (epoch - 1) * len(examples)
+        for batch in training["batcher"](examples):
+            nlp.update(batch, sgd=optimizer, drop=training["dropout"])
+            done += len(batch)
+            progress.at(done, epoch=epoch, **told)
+        if valid:
+            f1 = _f1(nlp, valid)
+            told = {"valid_f1": f"{f1:.3f}"}
+            if f1 > best_f1:
+                best_epoch, best_f1, best = epoch, f1, nlp.to_bytes()
+    if valid:
+        nlp.from_bytes(best)
+    seconds = time.monotonic() - started
+    return Fit(nlp, best_epoch, best_f1 if valid else None, seconds)
+
+
+def example(nlp: Language, record: Record) -> Example:
+    """A record to train on; tokens of a gold span between their boundaries have no target."""
+    with warnings.catch_warnings():
+        # Such spans are counted and told at the end.
+        warnings.filterwarnings("ignore", message=r"\[W030\]")
+        return Example.from_dict(
+            nlp.make_doc(record.text), {"entities": [tuple(span) for span in record.spans or ()]}
+        )
+
+
+def misaligned(nlp: Language, record: Record) -> list[Span]:
+    """The gold spans of a record that begin or end inside one of spaCy's tokens."""
+    doc = nlp.make_doc(record.text)
+    return [span for span in record.spans or () if doc.char_span(span.start, span.end) is None]
+
+
+def judge(nlp: Language, records: Sequence[Record]) -> list[ner.Judged]:
+    """Records with their gold spans, all of them, and those that the pipeline finds."""
+    return [
+        ner.Judged(
+            id=record.id,
+            text=record.text,
+            gold=record.spans or (),
+            predicted=found,
+            scores=(1.0,) * len(found),  # spaCy says no more than that it found them
+        )
+        for record, found in zip(records, _found(nlp, records), strict=True)
+    ]
+
+
+def predictions(
+    params: Params, study: str, corpus: str, test: Sequence[Record]
+) -> tuple[dict[str, list[ner.Judged]], dict[str, str]]:
+    """What the experiments of a study found on the test records; why others are left out, by name.
+
+    Raises WxbError for predictions on other records than `test`: they are older than the split.
+    """
+    expected = [(record.id, record.text, record.spans or ()) for record in test]
+    ours: dict[str, list[ner.Judged]] = {}
+    without: dict[str, str] = {}
+    for name in params.studies[study].experiments:
+        folder = Path("reports/predictions", study, name)
+        if params.experiments[name].corpus != corpus:
+            without[name] = f"its corpus is {params.experiments[name].corpus}, not {corpus}"
+        elif not folder.exists():
+            without[name] = f"it has no predictions yet; run `dvc repro evaluate@{name}`"
+        else:
+            ours[name] = ner.read(folder)
+            if [(record.id, record.text, record.gold) for record in ours[name]] != expected:
+                raise WxbError(
+                    f"{folder}: found other records than data/clean/{corpus}/test.parquet has;"
+                    f" expected the same; run `dvc repro evaluate@{name}`"
+                )
+    return ours, without
+
+
+def table(comparison: Mapping[str, Any], fit: Fit, params: Params, study: str) -> Table:
+    """One row a system, spaCy first; differences and ratios are to spaCy."""
+    differences = {
+        pair["a"]: pair["difference"] for pair in comparison["pairs"] if pair["b"] == PEER
+    }
+    shown = Table(box=box.MARKDOWN)
+    shown.add_column("system", no_wrap=True)
+    for header in (
+        "F1 (95% interval)",
+        "minus spaCy (95% interval)",
+        "parameters",
+        "training",
+        "time / spaCy's",
+    ):
+        shown.add_column(header, justify="right", no_wrap=True)
+    systems = comparison["systems"]
+    for name in (PEER, *differences):
+        f1 = systems[name]["f1"]
+        row = [name, f"{f1['value']:.3f} ({f1['low']:.3f}–{f1['high']:.3f})"]
+        if name == PEER:
+            row += ["", _millions(parameters(fit.nlp)), f"{fit.seconds:.1f} s", "1.00"]
+        else:
+            difference = differences[name]
+            figures = read_json(Path("reports/metrics", study, f"{name}.json"))
+            seconds = read_json(Path("reports/cost/train", f"{name}.json"))["seconds"]
+            row += [
+                f"{difference['value']:+.3f}"
+                f" ({difference['low']:+.3f} to {difference['high']:+.3f})",
+                _millions(figures["parameters"]),
+                f"{seconds:.1f} s",
+                f"{seconds / fit.seconds:.2f}",
+            ]
+        shown.add_row(*row)
+    return shown
+
+
+def parameters(nlp: Language) -> int:
+    """How many numbers the recogniser has learnt."""
+    return sum(
+        node.get_param(name).size
+        for node in nlp.get_pipe("ner").model.walk()
+        for name in node.param_names
+        if node.has_param(name)
+    )
+
+
+def _labelled(corpus: str, split: str) -> list[Record]:
+    path = Path("data/clean", corpus, f"{split}.parquet")
+    if not path.exists():
+        raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{corpus}` first")
+    return clean.labelled(path)
+
+
+def _found(nlp: Language, records: Sequence[Record]) -> list[tuple[Span, ...]]:
+    return [
+        tuple(Span(entity.start_char, entity.end_char, entity.label_) for entity in doc.ents)
+        for doc in nlp.pipe(record.text for record in records)
+    ]
+
+
+def _f1(nlp: Language, records: Sequence[Record]) -> float:
+    table = counts([record.spans or () for record in records], _found(nlp, records))
+    f1: float = prf(table.sum(axis=0))[2]
+    return f1
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e6:.2f} M"
+
+
+def _told_of_training(fit: Fit, language: str, epochs: int) -> str:
+    about = f"{PEER}: spacy.blank({language!r}) and ner, from scratch on one CPU thread"
+    if fit.valid_f1 is None:
+        return f"{about}, train and valid together; epoch {fit.epoch} of {epochs} is kept."
+    return f"{about}; epoch {fit.epoch} of {epochs} is best on valid (F1 {fit.valid_f1:.3f})."
+
+
+def _told_of_misaligned(nlp: Language, split: str, records: Sequence[Record]) -> str:
+    """How many gold spans of a split spaCy cannot express, by language, and what that means."""
+    lost: Counter[str] = Counter()
+    for record in records:
+        lost[record.language or "unknown"] += len(misaligned(nlp, record))
+    total = sum(len(record.spans or ()) for record in records)
+    detail = ", ".join(f"{language} {count:,}" for language, count in sorted(lost.items()) if count)
+    shown = f" ({detail})" if len(lost) > 1 and detail else ""
+    expressible = total - lost.total()
+    best = prf([expressible, total, expressible])[2]
+    meaning = f"count as missed, so that F1 can reach {best:.3f} at most"
+    return (
+        f"{lost.total():,} of {total:,} {split} spans{shown} do not fall on spaCy's token"
+        f" boundaries; they {'teach it nothing' if split == 'train' else meaning}."
+    )
+
+
+def _told_of_seconds(params: Params, ours: Iterable[str]) -> Iterable[str]:
+    """Where the seconds are from, and what those of ours leave out."""
+    devices, pretraining = set(), {}
+    for name in ours:
+        devices.add(read_json(Path("reports/cost/train", f"{name}.json"))["device"])
+        backbone = params.experiments[name].backbone
+        pretraining[backbone] = read_json(Path("reports/cost/pretrain", f"{backbone}.json"))
+    if not pretraining:
+        return
+    extra = ", ".join(f"{name} {cost['seconds']:.0f} s" for name, cost in pretraining.items())
+    yield (
+        f"Seconds of spaCy are of this run ({platform.machine()}, 1 CPU thread), ours of the train"
+        f" stage ({'; '.join(sorted(devices))}), without pretraining the backbones ({extra})."
+    )
+
+
+def run() -> None:
+    """Run the command line; a WxbError is told without a traceback, exit code 1."""
+    try:
+        app()
+    except WxbError as error:
+        print(f"spacy_ner: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    run()

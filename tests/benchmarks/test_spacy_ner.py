@@ -1,0 +1,227 @@
+"""spaCy beside ours: trained as told, judged on every gold span, compared on the same records."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.errors import WxbError
+from wxb.files import write_json
+from wxb.metrics import ner
+from wxb.params import check, read_yaml
+from wxb.spans import Span
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks/spacy_ner.py"
+COMMAND = {"corpus": "pii", "study": "ner"}
+OPTIONS = {"epochs": 8, "seed": 1, "label": "spaCy@test"}
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    pytest.importorskip("spacy", reason="spaCy is not installed: pip install -e '.[benchmarks]'")
+    spec = importlib.util.spec_from_file_location("spacy_ner", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["spacy_ner"] = module  # typer looks there for the annotations
+    spec.loader.exec_module(module)
+    return module
+
+
+def record(number, text, *mentions, language="en"):
+    """A record whose first span of each mention is gold; a mention is `value/TYPE`."""
+    spans = []
+    for mention in mentions:
+        value, kind = mention.split("/")
+        start = text.index(value)
+        spans.append(Span(start, start + len(value), kind))
+    return Record(f"id {number}", text, tuple(sorted(spans)), language, text)
+
+
+NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
+TRAIN = [
+    record(f"{name} {age}", f"Yesterday {name} said she was {age}.", f"{name}/NAME", f"{age}/AGE")
+    for name in NAMES[:6]
+    for age in (31, 42, 57)
+]
+HELD_OUT = [
+    record(name, f"Yesterday {name} said she was 64.", f"{name}/NAME", "64/AGE")
+    for name in NAMES[6:]
+]
+
+
+def weights(nlp):
+    """All parameters of the recogniser, as one vector."""
+    nodes = nlp.get_pipe("ner").model.walk()
+    return np.concatenate(
+        [node.get_param(name).ravel() for node in nodes for name in node.param_names]
+    )
+
+
+def test_it_ends_with_the_best_epoch_and_repeats_itself(benchmark):
+    best = benchmark.train_ner(benchmark.pipeline("en"), TRAIN, HELD_OUT, **OPTIONS)
+    assert best.valid_f1 == 1
+    assert best.epoch < OPTIONS["epochs"]
+    assert [j.predicted for j in benchmark.judge(best.nlp, HELD_OUT)] == [
+        record.spans for record in HELD_OUT
+    ]
+    # Stopped there, and never validated: the same weights.
+    options = OPTIONS | {"epochs": best.epoch}
+    flat = benchmark.train_ner(benchmark.pipeline("en"), TRAIN, [], **options)
+    assert (flat.epoch, flat.valid_f1) == (best.epoch, None)
+    np.testing.assert_array_equal(weights(flat.nlp), weights(best.nlp))
+    other = benchmark.train_ner(benchmark.pipeline("en"), TRAIN, [], **options | {"seed": 2})
+    assert not np.array_equal(weights(other.nlp), weights(best.nlp))
+    assert len(weights(best.nlp)) == benchmark.parameters(best.nlp)
+
+
+def test_spans_inside_tokens_are_counted_and_missed_but_do_not_stop_training(benchmark):
+    nlp = benchmark.pipeline("xx")
+    chinese = record(1, "我叫王明今年三十", "王明/NAME", "三十/AGE", language="zh")
+    fine = record(2, "Yesterday Ann left.", "Ann/NAME")
+    assert benchmark.misaligned(nlp, chinese) == [Span(2, 4, "NAME"), Span(6, 8, "AGE")]
+    assert benchmark.misaligned(nlp, fine) == []
+    told = benchmark._told_of_misaligned(nlp, "test", [chinese, fine])
+    assert told.startswith("2 of 3 test spans (zh 2)")
+    assert "F1 can reach 0.500 at most" in told  # precision 1, recall 1/3
+    fit = benchmark.train_ner(nlp, [*TRAIN, chinese], [], **OPTIONS)
+    figures = ner.metrics(benchmark.judge(fit.nlp, [chinese, *HELD_OUT]), resamples=1, seed=1)
+    assert figures["support"] == 6
+    assert figures["recall"] == pytest.approx(4 / 6, abs=1e-6)
+
+
+def test_tokens_of_a_misaligned_span_have_no_target(benchmark):
+    nlp = benchmark.pipeline("en")
+    made = benchmark.example(nlp, record(1, "Dial 555x for Ann", "555/PHONE", "Ann/NAME"))
+    assert made.get_aligned_ner() == ["O", None, "O", "U-NAME"]
+
+
+@pytest.mark.parametrize(
+    ("languages", "expected"),
+    [(["en", "en"], "en"), (["en", "de"], "xx"), ([None], "xx"), (["en", None], "xx")],
+)
+def test_language_is_that_of_the_records(benchmark, languages, expected):
+    records = [record(i, "Hello.", language=language) for i, language in enumerate(languages)]
+    assert benchmark.language_of(records) == expected
+
+
+def test_a_language_that_spacy_lacks_is_an_error(benchmark):
+    with pytest.raises(WxbError, match=r"'qq'.*expected one that spaCy.*--language"):
+        benchmark.pipeline("qq")
+
+
+def judged(records, *, right):
+    """What a system found that gets the first `right` records right, and nothing else."""
+    return [
+        ner.Judged(r.id, r.text, r.spans, found, (0.9,) * len(found))
+        for i, r in enumerate(records)
+        for found in [r.spans if i < right else ()]
+    ]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with clean records, and an encoder that was trained and evaluated."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    Path("data/clean/pii").mkdir(parents=True)
+    for name, members in (("train", TRAIN), ("valid", HELD_OUT[:1]), ("test", HELD_OUT)):
+        unlabelled = Record(f"bare {name}", f"bare {name}", None, "en", name)
+        clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled])
+    ner.write(Path("reports/predictions/ner/ner-encoder"), judged(HELD_OUT, right=1))
+    write_json(Path("reports/metrics/ner/ner-encoder.json"), {"parameters": 1_234_567})
+    for cost in ("train/ner-encoder", "pretrain/encoder"):
+        content = {"seconds": 7.0, "device": "abacus"}
+        write_json(Path("reports/cost", f"{cost}.json"), content)
+    return tmp_path
+
+
+def run(*options, script=(SCRIPT,)):
+    return subprocess.run(
+        [sys.executable, *script, "--corpus", "pii", "--study", "ner", *options],
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "60"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_one_table_shows_spacy_and_ours(benchmark, project):
+    done = run("--epochs", "8")
+    assert done.returncode == 0, done.stderr
+    rows = {
+        cells[0]: cells[1:]
+        for line in done.stdout.splitlines()
+        if line.startswith("|")
+        for cells in [[cell.strip() for cell in line.strip().strip("|").split("|")]]
+    }
+    spacy, encoder = rows[benchmark.PEER], rows["ner-encoder"]
+    assert spacy[0] == "1.000 (1.000–1.000)"
+    # Half of the spans and no false one: precision 1, recall 1/2.
+    assert encoder[0].startswith("0.667 (")
+    assert encoder[1].startswith("-0.333 (")
+    assert encoder[2:4] == ["1.23 M", "7.0 s"]
+    seconds = float(spacy[3].removesuffix(" s"))
+    assert float(encoder[4]) == pytest.approx(7 / seconds, rel=0.1)
+    assert "spacy.blank('en')" in done.stdout
+    assert "0 of 4 test spans do not fall on spaCy's token boundaries" in done.stdout
+    assert "ner-decoder is left out: it has no predictions yet; run `dvc repro" in done.stdout
+    assert "abacus" in done.stdout
+    assert "encoder 7 s" in done.stdout
+    assert "spaCy: 100%" in done.stderr
+
+
+def test_flat_training_uses_both_splits(benchmark, project, capsys):
+    benchmark.main(**COMMAND, epochs=1, flat=True)
+    told = capsys.readouterr().out
+    assert "train and valid together; epoch 1 of 1 is kept" in told
+    spans = 2 * (len(TRAIN) + 1)
+    assert f"of {spans} train spans" in told
+    assert "valid spans" not in told
+
+
+def test_predictions_of_another_corpus_or_an_older_split(benchmark, project):
+    content = read_yaml(ROOT / "params.yaml")
+    content["corpora"]["mine"] = content["corpora"]["pii"]
+    params = check(content)
+    ours, without = benchmark.predictions(params, "ner", "mine", HELD_OUT)
+    assert ours == {}
+    assert without["ner-encoder"] == "its corpus is pii, not mine"
+    older = [*HELD_OUT[:1], record("other", "Yesterday Eve left.", "Eve/NAME")]
+    for test in (older, HELD_OUT[:1], HELD_OUT[::-1]):
+        with pytest.raises(WxbError, match=r"ner-encoder: found other records.*evaluate@ner-enc"):
+            benchmark.predictions(params, "ner", "pii", test)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"study": "nre"}, "did you mean 'ner'"),
+        ({"corpus": "pi"}, "did you mean 'pii'"),
+        ({}, "valid.parquet: not there yet; run `dvc repro preprocess@pii`"),
+    ],
+)
+def test_what_is_missing_is_told(benchmark, project, options, message):
+    Path("data/clean/pii/valid.parquet").unlink()
+    with pytest.raises(WxbError, match=message):
+        benchmark.main(**COMMAND | options)
+
+
+def test_an_error_comes_without_a_traceback(benchmark, project):
+    failed = run("--study", "nre")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("spacy_ner: studies has no 'nre'")
+    assert "Traceback" not in failed.stderr
+
+
+def test_without_spacy_it_says_how_to_install_it():
+    code = f"import runpy, sys; sys.modules['spacy'] = None; runpy.run_path({str(SCRIPT)!r})"
+    failed = run(script=("-c", code))
+    assert failed.returncode == 1
+    assert "pip install --editable '.[benchmarks]'" in failed.stderr
+    assert "Traceback" not in failed.stderr
