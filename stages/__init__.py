@@ -2,13 +2,15 @@
 
 A stage module defines a pure function and hands a one-argument `main(name)` to `run`, which gives
 every stage the same manners: parameters are checked first, output goes to `logs/<verb>@<name>.log`,
-failures say what to do, and what the run cost is kept apart from what must be reproducible.
+failures say what to do, and what the run cost is kept apart from what must be reproducible. As an
+engine that is killed may leave its stage running, a second process of the same stage waits.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import logging
 import os
 import platform
 import resource
@@ -20,12 +22,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from filelock import FileLock, Timeout
+
 from wxb.errors import WxbError
 from wxb.files import publish, write_json
 from wxb.params import Params, load
 from wxb.progress import Progress
 
 LINES_SHOWN = 12
+LOCKS = Path(".wxb/locks")
+
+# On import it tells every stage of a kernel that could be had besides.
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
 def _limit_threads() -> None:
@@ -52,8 +60,8 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
     name = parser.parse_args().name
     stage = f"{verb}@{name}"
     log = Path("logs", f"{stage}.log")
-    started = time.monotonic()
-    with _diverted_to(log) as console:
+    with _alone(stage), _diverted_to(log) as console:
+        started = time.monotonic()
         try:
             main(load(), name)
             cost = _cost(time.monotonic() - started)
@@ -73,6 +81,33 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
             )
             sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
+
+
+@contextmanager
+def _alone(stage: str) -> Iterator[None]:
+    """Wait until no other process runs the stage, and keep others waiting meanwhile.
+
+    The system gives the lock free when its holder ends, however it ends; children don't inherit it.
+    """
+    path = LOCKS / f"{stage}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a killed holder
+    try:
+        held = lock.acquire(blocking=False)
+    except Timeout:
+        try:
+            print(
+                f"{stage}: waiting for process {path.read_text(encoding='utf-8')}, "
+                "which runs the same stage (was its engine stopped?)",
+                file=sys.stderr,
+                flush=True,
+            )
+            held = lock.acquire(poll_interval=0.5)
+        except KeyboardInterrupt:
+            sys.exit(130)
+    with held:
+        path.write_text(str(os.getpid()), encoding="utf-8")
+        yield
 
 
 @contextmanager

@@ -5,3 +5,9 @@ import os
 # As in the pipeline at sizes tiny and demo: sums of more threads can differ from run to run.
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--kills", type=int, default=3, help="how often test_resume.py kills training (default: 3)"
+    )

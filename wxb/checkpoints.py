@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 from pydantic import BaseModel
+from safetensors import SafetensorError, safe_open
 
 FOLDER = Path(".wxb/checkpoints")
 OWN = ("__main__", "stages", "wxb")  # top-level modules whose code decides the result
+
+# What transformers' Trainer calls the files of a checkpoint (transformers/trainer.py). They are
+# not imported from there: that takes seconds, which `wxb` would need at each start.
+STATE = "trainer_state.json"
+PROGRESS = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
@@ -27,20 +35,44 @@ def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Pat
 
 
 def last_complete(checkpoints: Path) -> Path | None:
-    """The newest checkpoint that was written to its end, or None.
+    """The newest checkpoint from which training can go on, or None. Removes the ones after it.
 
-    The Trainer writes its state last; one that cannot be read was cut off.
+    Training will write those again, file by file: were one left with its old state, it would look
+    complete before it is.
     """
     found = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
-    return next(filter(_is_complete, reversed(found)), None)
+    for checkpoint in reversed(found):
+        if _is_complete(checkpoint):
+            return checkpoint
+        (checkpoint / STATE).unlink(missing_ok=True)  # first: this removal may be killed, too
+        shutil.rmtree(checkpoint)
+    return None
 
 
 def _is_complete(checkpoint: Path) -> bool:
+    """Whether nothing is missing that the Trainer would silently do without, or stumble over.
+
+    It writes its state last, so a state that can be read means that all else was written. But a
+    removal may have been killed, and removes in any order. Then the Trainer goes on without random
+    state and optimiser, or ends with the last weights because the best ones are gone.
+    """
     try:
-        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+        state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
+        for name in PROGRESS:
+            ZipFile(checkpoint / name).close()
+        best = state["best_model_checkpoint"]
+        return all(map(_has_weights, [checkpoint, *([Path(best)] if best else [])]))
+    except (FileNotFoundError, json.JSONDecodeError, BadZipFile, SafetensorError):
         return False
-    return True
+
+
+def _has_weights(checkpoint: Path) -> bool:
+    """Whether there are weights; raises SafetensorError if some of them were cut off."""
+    files = list(checkpoint.glob("*.safetensors"))
+    for file in files:
+        with safe_open(file, framework="numpy"):
+            pass  # opening compares the length of the file with its header
+    return bool(files)
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

@@ -1,21 +1,45 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 TOY = """
-import os, sys
+import os, signal, subprocess, sys, time
 from stages import run
 from pathlib import Path
 from wxb.errors import WxbError
 from wxb.files import publish
 from wxb.progress import Progress
 
+def wait():
+    deadline = time.monotonic() + 20
+    with open("events", "a") as events:
+        print("begin", file=events, flush=True)
+        while not Path("go").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        print("end", file=events)
+
+def leave_children():
+    run = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    forked = os.fork()
+    if forked == 0:
+        time.sleep(60)
+        os._exit(0)
+    Path("children").write_text(f"{run.pid} {forked}")
+    os.kill(os.getpid(), signal.SIGKILL)
+
 def main(params, name):
+    if name == "slow":
+        return wait()
+    if name == "parent" and not Path("children").exists():
+        leave_children()
     print("to standard output")
     print("to standard error", file=sys.stderr)
     os.system("echo from a child")
@@ -45,6 +69,34 @@ def project(tmp_path):
     (tmp_path / "params.yaml").write_text(params, encoding="utf-8")
     (tmp_path / "toy.py").write_text(TOY, encoding="utf-8")
     return tmp_path
+
+
+@contextmanager
+def started(project, *arguments):
+    """A process, killed at the end at the latest."""
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def events(project, count):
+    """The first events that the toy has noted, when there are as many."""
+    deadline = time.monotonic() + 60
+    path = project / "events"
+    while not path.exists() or len(path.read_text().splitlines()) < count:
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+    return path.read_text().splitlines()
 
 
 def python(project, *arguments):
@@ -97,7 +149,7 @@ def test_a_failure_is_told_and_leaves_only_the_log(project, name, code, message,
     assert f"Run it again with: dvc repro --single-item toy@{name}" in failed.stderr
     assert ("Traceback" in log) == trace
     assert message in log
-    assert sorted(p.name for p in project.iterdir()) == ["logs", "params.yaml", "toy.py"]
+    assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
 
 
 def test_only_the_last_lines_of_a_long_log_are_shown(project):
@@ -132,7 +184,7 @@ def test_an_unknown_name_is_told_with_the_nearest(project, stage):
     assert "corpora has no 'pij'; did you mean 'pii'? (there is: pii)" in failed.stderr
     assert f"dvc repro --single-item {stage}@pij" in failed.stderr
     assert "Traceback" not in failed.stderr
-    assert sorted(p.name for p in project.iterdir()) == ["logs", "params.yaml", "toy.py"]
+    assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
 
 
 def test_download_then_preprocess_a_corpus_of_ones_own(project):
@@ -157,3 +209,60 @@ def test_download_then_preprocess_a_corpus_of_ones_own(project):
     profile = json.loads((project / "data/clean/pii/profile.json").read_text())
     assert profile["records"] == {"raw": 40, "rejected": 0, "train": 28, "valid": 4, "test": 8}
     assert not [p for p in project.rglob("*") if p.name.endswith(".partial")]
+
+
+def waits_for(process):
+    return (
+        f"toy@slow: waiting for process {process.pid}, "
+        "which runs the same stage (was its engine stopped?)\n"
+    )
+
+
+def test_processes_of_a_stage_take_turns(project):
+    with started(project, "toy.py", "slow") as first:
+        events(project, 1)
+        log = project / "logs/toy@slow.log"
+        opened = log.stat().st_mtime_ns
+        with started(project, "toy.py", "slow") as second:
+            assert second.stderr.readline() == waits_for(first)
+            assert python(project, "toy.py", "good").returncode == 0, "another stage need not wait"
+            assert events(project, 1) == ["begin"]
+            assert log.stat().st_mtime_ns == opened
+            (project / "go").touch()
+            assert first.wait() == second.wait() == 0
+    assert events(project, 4) == ["begin", "end", "begin", "end"]
+
+
+def test_a_stage_that_waits_can_be_stopped(project):
+    with started(project, "toy.py", "slow"):
+        events(project, 1)
+        with started(project, "toy.py", "slow") as second:
+            assert "waiting" in second.stderr.readline()
+            second.send_signal(signal.SIGINT)
+            assert second.wait() == 130
+            assert second.stderr.read() == ""
+    assert events(project, 1) == ["begin"]
+
+
+def test_a_stage_goes_on_when_the_other_is_killed(project):
+    with started(project, "toy.py", "slow") as first:
+        events(project, 1)
+        with started(project, "toy.py", "slow") as second:
+            assert second.stderr.readline() == waits_for(first)
+            first.kill()
+            assert events(project, 2) == ["begin", "begin"]
+            (project / "go").touch()
+            assert second.wait() == 0
+
+
+def test_what_a_killed_stage_has_started_keeps_none_waiting(project):
+    with started(project, "toy.py", "parent") as killed:
+        assert killed.wait() == -signal.SIGKILL
+    children = [int(pid) for pid in (project / "children").read_text().split()]
+    try:
+        again = python(project, "toy.py", "parent")
+        assert again.returncode == 0
+        assert "waiting" not in again.stderr
+    finally:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)  # fails if it has ended, and the test meant nothing
