@@ -1,6 +1,7 @@
 import csv
 import json
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ class Tree:
     def __init__(self, members: list[str], records: Records = RECORDS) -> None:
         content = read_yaml(HOME / "params.yaml")
         block = content["experiments"]["ner-encoder"]
-        backbones = dict(zip(members, ["encoder", "decoder", "encoder"], strict=False))
+        backbones = dict.fromkeys(members, "decoder") | {members[0]: "encoder"}
         content["experiments"] = {m: {**block, "backbone": backbones[m]} for m in members}
         content["studies"] = {"ner": {"title": "Which is better?", "experiments": members}}
         content["resamples"] = 50
@@ -94,3 +95,31 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tree]
     """Makes the reports of a study with the members it is called with, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return Tree
+
+
+def comparison(f1: dict[str, float], *, noise: float = 0.01, resamples: int = 9999) -> dict:
+    """As the stage compare tells it: differences above `noise` are as sure as resamples allow."""
+    pairs = []
+    for a, b in combinations(f1, 2):
+        value = round(f1[a] - f1[b], 6)
+        sure = 1 / (1 + resamples) if abs(value) > noise else 0.5
+        interval = {"low": value - noise, "high": value + noise}
+        pairs.append({"a": a, "b": b, "difference": {"value": value, **interval, "p_value": sure}})
+    kinds = ["correct", "wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
+    systems = {
+        name: {
+            "f1": {"value": value, "low": value - noise, "high": value + noise},
+            "errors": dict.fromkeys(kinds, 0),
+            "by_type": {},
+            "parameters": 2_000_000,
+            "trainable_parameters": 1_000_000,
+        }
+        for name, value in f1.items()
+    }
+    return {"study": "ner", "resamples": resamples, "systems": systems, "pairs": pairs}
+
+
+@pytest.fixture
+def compared() -> Callable[..., dict]:
+    """Makes a comparison from F1 scores alone; see `comparison`."""
+    return comparison

@@ -1,10 +1,16 @@
 import json
+import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.reporting import figures
+from wxb.reporting.grids import DEEPEST
+
+STYLE = Path(figures.__file__).with_name("templates").joinpath("style.css").read_text()
 
 SCORES = {
     "a": {"value": 0.5, "low": 0.25, "high": 0.625},
@@ -21,26 +27,75 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("colour", [*figures.SERIES, *figures.OUTCOMES.values()])
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("colour", [*figures.SERIES, *figures.OUTCOMES.values(), figures.OTHERS])
 @pytest.mark.parametrize("paper", ["#ffffff", "#15171b"])
 def test_colours_are_legible_in_both_schemes(colour, paper):
-    dark, light = sorted((luminance(colour), luminance(paper)))
-    assert (light + 0.05) / (dark + 0.05) >= 3
+    assert contrast(colour, paper) >= 3
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("fill", [figures.SERIES[0], figures.SERIES[1], figures.OTHERS])
+def test_text_is_legible_on_the_deepest_shade(fill, scheme):
+    paper, ink = (re.findall(rf"--{name}: (#\w+)", STYLE)[scheme] for name in ("paper", "ink"))
+    paper = paper if len(paper) == 7 else "#" + "".join(digit * 2 for digit in paper[1:])
+    mixed = [
+        round(
+            (DEEPEST * int(fill[i : i + 2], 16) + (100 - DEEPEST) * int(paper[i : i + 2], 16)) / 100
+        )
+        for i in (1, 3, 5)
+    ]
+    assert f"--c: {fill}" in STYLE
+    assert contrast("#" + "".join(f"{part:02x}" for part in mixed), ink) >= 4.5
 
 
 def test_forest_draws_each_interval_from_low_to_high():
-    for trace, score in zip(figures.forest(SCORES).data, SCORES.values(), strict=True):
+    for trace, score in zip(figures.forest(SCORES, {}).data, SCORES.values(), strict=False):
         (value,), (up,), (down,) = trace.x, trace.error_x.array, trace.error_x.arrayminus
         assert (value - down, value, value + up) == (score["low"], score["value"], score["high"])
 
 
-def test_types_are_sorted_by_support_then_name():
-    f1 = {"RARE": 0.1, "B": 0.2, "A": 0.3}
-    figure = figures.by_type({"x": f1}, {"RARE": 1, "B": 1200, "A": 1200})
-    assert figure.data[0].y == ("A (1,200)", "B (1,200)", "RARE (1)")
-    assert figure.data[0].x == (0.3, 0.2, 0.1)
-    top, bottom = figure.layout.yaxis.range[::-1]
-    assert top < bottom  # the axis runs downwards
+def test_forest_sets_published_scores_apart():
+    *ours, theirs = figures.forest(SCORES, {"a": 0.25}).data
+    assert [trace.marker.symbol for trace in ours] == [figures.symbol(0), figures.symbol(1)]
+    assert theirs.marker.symbol == "circle-open"
+    assert theirs.error_x.array is None
+    assert theirs.marker.color not in figures.SERIES
+    assert theirs.y == ("a<br>(published)",)  # not the row of the experiment of that name
+
+
+def test_tradeoff_keeps_everyones_mark_and_leaves_out_who_has_no_price():
+    (only,) = figures.tradeoff(SCORES, {"b": 100.0}, title="seconds").data
+    assert (only.x, only.y) == ((100.0,), (0.75,))
+    assert only.marker.symbol == figures.symbol(1)
+    assert not figures.tradeoff(SCORES, {}, title="seconds").data
+    assert not figures.tradeoff(SCORES, {"a": 0}, title="seconds").data
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=2))
+def test_log_axis_shows_every_point_and_labels_some_place(prices):
+    axis = figures.tradeoff(SCORES, dict(zip("ab", prices, strict=True)), title="").layout.xaxis
+    low, high = axis.range
+    assert low < math.log10(min(prices))
+    assert math.log10(max(prices)) < high
+    assert 1 <= len(axis.tickvals) <= 20
+    assert all(low <= math.log10(tick) <= high for tick in axis.tickvals)
+
+
+@given(st.text("ab-<&", max_size=60))
+def test_broken_names_lose_nothing_and_keep_hyphens_at_the_end_of_lines(name):
+    lines = figures.broken(name).split("<br>")
+    assert "".join(lines) == figures.text(name)
+    assert all(line.endswith("-") for line in lines[:-1])
+
+
+def test_long_names_are_broken():
+    assert figures.broken("ner-decoder-bidirectional") == "ner-decoder-<br>bidirectional"
+    assert figures.broken("ner-decoder-qlora") == "ner-decoder-qlora"
 
 
 def test_stacked_leaves_a_gap_for_what_was_not_measured():
@@ -71,6 +126,6 @@ def test_plain_is_strict_json(value):
 
 
 def test_figures_bring_no_background_of_their_own():
-    layout = figures.plain(figures.forest(SCORES))["layout"]
+    layout = figures.plain(figures.forest(SCORES, {}))["layout"]
     assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
     assert "color" not in json.dumps(layout["template"])

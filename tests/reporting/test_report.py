@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from stages import report
+from wxb.params import check, load
+from wxb.reporting import figures
 
-THREE = ["ner-encoder", "ner-decoder", "ner-third"]
-SECTIONS = ["results", "types", "mistakes", "training", "cost", "published", "making"]
+SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
+THREE = SEVEN[:3]
+SECTIONS = ["results", "noise", "cost", "types", "mistakes", "training", "published", "making"]
+FIGURES = ["forest", "f1-seconds", "f1-parameters", "seconds", "errors", "valid_f1"]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -22,11 +26,14 @@ class Page(HTMLParser):
         super().__init__()
         self.elements: list[tuple[str, dict]] = []
         self.text, self.raw = "", {"script": [], "style": []}
+        self.sections: dict[str, str] = {}
         self._within: str | None = None
         self.feed(source)
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        if tag == "section":
+            self.sections[dict(attrs)["id"]] = ""
         if tag in self.raw:
             self._within = tag
             self.raw[tag].append("")
@@ -40,6 +47,8 @@ class Page(HTMLParser):
             self.raw[self._within][-1] += data
         else:
             self.text += data
+            if self.sections:
+                self.sections[[*self.sections][-1]] += data
 
     @property
     def figures(self) -> dict:
@@ -55,20 +64,54 @@ def written(tree) -> Page:
     return Page(Path("reports/ner.html").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", [1, 2, 7])
 def test_sections_figures_and_commands_are_all_there(tree, number):
-    page = written(tree(THREE[:number]))
-    sections = [attrs["id"] for tag, attrs in page.elements if tag == "section"]
-    assert sections == SECTIONS
-    places = {a["id"] for tag, a in page.elements if "figure" in (a.get("class") or "").split()}
-    assert places == set(page.figures)
-    assert len(places) == 7
-    for name in THREE[:number]:
+    page = written(tree(SEVEN[:number]))
+    assert list(page.sections) == SECTIONS
+    places = [a["id"] for tag, a in page.elements if "figure" in (a.get("class") or "").split()]
+    losses = [f"loss-{name}" for name in SEVEN[:number]]
+    assert places == [*FIGURES, *losses, "pretraining-loss"]
+    assert {*places} == {*page.figures}
+    for name in SEVEN[:number]:
         assert f"dvc repro evaluate@{name}" in page.text
-    assert (
-        page.text.count(" F1 (95% interval of the difference") + page.text.count("F1, within noise")
-        == {1: 0, 2: 2, 3: 4}[number]
-    )  # the answer, and one sentence a pair
+    links = {a["href"] for tag, a in page.elements if tag == "a"}
+    assert links == {f"#{section}" for section in SECTIONS}
+
+
+def test_lead_comes_first(tree):
+    page = written(tree(THREE))
+    told = page.text.split("Which is better?")[-1].split("test records")[0]
+    assert told.strip().startswith("ner-third is ahead with F1")
+    assert "too few to tell 3 pairs apart" in told
+    assert "Training ner-third takes 1 min 40 s for 1.23 M parameters" in told
+    assert "Its commonest error is" in told
+
+
+def test_every_pair_is_in_the_matrix_from_both_sides(tree):
+    made = tree(SEVEN)
+    page = written(made)
+    told = page.sections["noise"]
+    cells = [a for tag, a in page.elements if tag == "td" and "pale" in (a.get("class") or "")]
+    assert len(cells) == 42  # 50 resamples are too few to tell 21 pairs apart
+    assert "too few" in told
+    for pair in made.comparison["pairs"]:
+        value, low = pair["difference"]["value"], pair["difference"]["low"]
+        for number in (value, 0 - value, low):
+            assert f"{number:+.3f}".replace("-", "−") in told
+        assert f"p {pair['difference']['p_value']:.3f} → " in told
+
+
+def test_two_experiments_need_no_correction(tree):
+    page = written(tree(THREE[:2]))
+    told = page.sections["noise"]
+    assert "Holm" not in told
+    assert "→" not in told
+
+
+def test_one_experiment_has_no_matrix(tree):
+    told = written(tree(["ner-encoder"])).sections["noise"]
+    assert "nothing to be compared with" in told
+    assert "+" not in told
 
 
 def test_numbers_in_the_table_are_those_of_the_study(tree):
@@ -89,14 +132,6 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
         assert (
             bars["wrong boundary"][made.members.index(name)] == (system["errors"]["wrong_boundary"])
         )
-
-
-def test_answer_is_about_the_two_best(tree):
-    page = written(tree(THREE))
-    answer = page.text.split("Which is better?")[-1].split("test records")[0]
-    assert "ner-third" in answer
-    assert "ner-decoder" in answer
-    assert "ner-encoder" not in answer
 
 
 def test_page_loads_nothing(tree):
@@ -122,8 +157,10 @@ def test_plotly_is_there_once(tree):
 def test_hostile_text_stays_text(tree):
     text = f"Hello {HOSTILE}"
     kind = f"NAME{HOSTILE}"
-    records = [(HOSTILE, text, [(0, 5, kind)]), ("en-2", "Ann", [(0, 3, "<b>X")])]
-    friendly, hostile = written(tree(THREE[:2])), None
+    # As many as the lead needs to name the type.
+    records = [(f"{HOSTILE}-{number}", text, [(0, 5, kind)]) for number in range(40)]
+    records.append(("en-2", "Ann", [(0, 3, "<b>X")]))
+    friendly = written(tree(THREE[:2]))
     shutil.rmtree("reports")
     hostile = written(tree(THREE[:2], records))
     for tag in ("script", "img", "b"):
@@ -131,17 +168,18 @@ def test_hostile_text_stays_text(tree):
         assert count[0] == count[1], tag
     assert HOSTILE in hostile.text
     assert kind in hostile.text
-    labels = hostile.figures["by-type"]["data"][0]["y"]
-    assert any("&lt;script&gt;alert(1)" in label for label in labels)
-    assert not any("<" in label for label in labels)
+    for section in ("types", "mistakes"):
+        assert kind in hostile.sections[section]
 
 
 def test_costs_that_nobody_measured(tree):
     made = tree(THREE[:2])
     shutil.rmtree("reports/cost")
     page = written(made)
-    assert "not measured here" in page.cells("ner-encoder")
-    assert "seconds" not in page.figures
+    assert "not recorded here" in page.cells("ner-encoder")
+    assert page.sections["cost"].count("not recorded here") == 2 * 2 + 2 + 2  # and 2 figures
+    assert not {"seconds", "f1-seconds"} & {*page.figures}
+    assert "f1-parameters" in page.figures
     assert "some machine" not in page.text
 
 
@@ -150,17 +188,53 @@ def test_wall_time_is_not_told_in_part(tree):
     Path("reports/cost/pretrain/decoder.json").unlink()
     page = written(made)
     assert "1 h 01 min" in page.cells("ner-encoder")
-    assert "not measured here" in page.cells("ner-decoder").split("What the paired")[0]
+    assert "not recorded here" in page.cells("ner-decoder").split("Wall time")[0]
     # What was measured of it is still in the table of costs.
-    assert page.text.count("1 min 40 s") == 2
+    assert page.sections["cost"].count("1 min 40 s") == 2
+
+
+def test_pretraining_is_told_once_for_a_backbone(tree):
+    page = written(tree(SEVEN))
+    cost = page.sections["cost"]
+    assert cost.count("1 h 00 min") == 2
+    assert ", ".join(SEVEN[1:]) in cost
+    bars = {
+        bar["name"]: dict(zip(bar["y"], bar["x"], strict=True))
+        for bar in page.figures["seconds"]["data"]
+    }
+    shared = {name: seconds for name, seconds in bars["pretrain"].items() if seconds}
+    assert shared == {"encoder (backbone)": 3600, "decoder (backbone)": 3600}
+    assert bars["train"]["ner-third"] == 100
+
+
+def test_memory_is_told_with_the_gpus_where_there_is_one(tree):
+    made = tree(THREE[:2])
+    path = Path("reports/cost/train/ner-decoder.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"peak_gpu_memory_mib": 54_321}))
+    cost = written(made).sections["cost"]
+    assert cost.count("1,234 MiB") == 6
+    assert cost.count("1,234 MiB, GPU 54,321 MiB") == 1
+
+
+def test_initial_weights_are_told_of_backbones_that_start_from_ours(tree):
+    made = tree(THREE[:2])
+    assert "weights of encoder and decoder are not" in written(made).sections["cost"]
+    content = made.params.model_dump()
+    content["backbones"]["encoder"] |= {
+        "architecture": None,
+        "tokenizer": None,
+        "checkpoint": "some/model",
+    }
+    made.params = check(content)
+    assert "weights of decoder are not" in written(made).sections["cost"]
 
 
 def test_curves_that_nobody_drew(tree):
     made = tree(THREE[:2])
     shutil.rmtree("reports/training")
     page = written(made)
-    assert not {"loss", "valid-f1", "pretraining-loss"} & set(page.figures)
-    assert "Pretraining loss of each backbone: not measured here." in page.text
+    assert not {"loss-ner-encoder", "valid_f1", "pretraining-loss"} & set(page.figures)
+    assert "Pretraining loss of each backbone: not recorded here." in page.text
 
 
 def test_a_loss_that_is_not_a_number_is_a_gap(tree):
@@ -184,10 +258,72 @@ def test_settings_are_split_by_whether_they_differ(tree):
     assert "training.epochs" not in differing
 
 
+def test_curves_of_one_experiment_look_alike_in_every_figure(tree):
+    drawn = written(tree(SEVEN)).figures
+    for number, name in enumerate(SEVEN):
+        loss, valid_loss = drawn[f"loss-{name}"]["data"]
+        valid_f1 = drawn["valid_f1"]["data"][number]
+        assert loss["line"]["color"] == valid_loss["line"]["color"] == valid_f1["line"]["color"]
+        assert valid_loss["line"]["dash"] == "dash"
+        assert valid_f1["marker"]["symbol"] == drawn["forest"]["data"][number]["marker"]["symbol"]
+    assert "valid_accuracy" not in drawn
+    looks = {(t["line"]["color"], t["marker"]["symbol"]) for t in drawn["valid_f1"]["data"]}
+    assert len(looks) == 7
+
+
+def test_who_is_watched_by_accuracy_has_a_figure_for_it(tree):
+    made = tree(THREE)
+    for name in THREE[1:]:
+        path = Path("reports/training/ner", name, "valid_f1.csv")
+        path.rename(path.with_name("valid_accuracy.csv"))
+    page = written(made)
+    drawn = {
+        key: [trace["name"] for trace in page.figures[key]["data"]]
+        for key in ("valid_f1", "valid_accuracy")
+    }
+    assert drawn["valid_f1"] == THREE[:1]
+    assert drawn["valid_accuracy"] == THREE[1:]
+    symbols = [trace["marker"]["symbol"] for trace in page.figures["valid_accuracy"]["data"]]
+    assert symbols == [figures.symbol(1), figures.symbol(2)]
+
+
+def test_scores_by_type_stand_beside_the_published_ones(tree):
+    made = tree(THREE[:2])
+    page = written(made)
+    told = page.sections["types"]
+    head = told.split("generative-neftune\n")[0].split("here\n")[1]
+    assert head.index("published") < head.index("ner-encoder") < head.index("encoder-bio")
+    rows = [line.split() for line in told.split("SURNAME")[1].splitlines() if line.strip()]
+    cells = [cell for row in rows for cell in row][:8]
+    f1 = [s["by_type"]["SURNAME"]["f1"] for s in made.comparison["systems"].values()]
+    assert cells[:4] == ["3", *(f"{score:.2f}" for score in f1), "480"]
+    assert "ours" in {a.get("class") for _, a in page.elements}
+
+
+def test_the_study_of_params_has_a_page(tree):
+    params = load(Path(__file__).parents[2] / "params.yaml")
+    made = tree(params.studies["ner"].experiments)
+    made.params = params
+    page = written(made)
+    assert params.studies["ner"].experiments[-1] in page.sections["making"]
+    assert "training.epochs" in page.sections["making"]
+
+
 def test_published_scores_stand_apart_from_ours(tree):
     page = written(tree(THREE[:2]))
-    told = page.text.split("Published figures\n")[-1]
+    told = page.sections["published"]
     for system in ("encoder-bio", "decoder-bio", "generative", "generative-neftune"):
         assert system in told
-    assert "no number in one" in told
+    assert "can be held against a number of ours" in told
     assert "github.com/AUSTIN2526/learning-wx-b-in-30-days" in told
+    assert "ner-encoder" not in told
+    hollow = page.figures["forest"]["data"][-1]
+    assert hollow["marker"]["symbol"] == "circle-open"
+    assert len(hollow["x"]) == 4
+
+
+def test_every_experiment_has_its_examples(tree):
+    page = written(tree(SEVEN))
+    assert page.sections["mistakes"].count("4 records") == 7
+    marks = [a["class"] for tag, a in page.elements if tag == "mark"]
+    assert {"missed", "wrong_boundary", "correct"} <= {*marks[6:]}

@@ -1,33 +1,39 @@
-"""What the tables say in words."""
+"""The table of a study for people and for spreadsheets."""
 
 import pytest
 
-from wxb.reporting.tables import verdicts
+from wxb.reporting.tables import markdown, study_table
+
+SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
 
-def verdict(value, low, high, p_value=0.01):
-    difference = {"value": value, "low": low, "high": high, "p_value": p_value}
-    return verdicts({"pairs": [{"a": "ann", "b": "bob", "difference": difference}]})[0]
+def test_markdown_of_two_has_one_bullet_and_says_nothing_of_corrections(tree):
+    told = markdown(tree(SEVEN[:2]).comparison)
+    assert told.count("\n- ") == 1
+    assert "Holm" not in told
+    assert "| 2.35 M (1.23 M trained) |" in told
 
 
-def test_a_clear_winner():
-    assert verdict(0.1, 0.05, 0.15) == (
-        "ann beats bob by 0.100 F1 (95% interval of the difference +0.050 to +0.150, p = 0.010)."
-    )
+def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
+    made = tree(SEVEN)
+    told = markdown(made.comparison)
+    assert 6 <= told.count("\n- ") <= 11
+    assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in told
+    assert "50 resamples are too few to tell 21 pairs apart" in told
+    assert [line.split()[1] for line in told.splitlines() if line.startswith("| ner")] == SEVEN
 
 
-def test_the_interval_is_told_from_the_side_of_the_winner():
-    assert verdict(-0.1, -0.15, -0.05) == (
-        "bob beats ann by 0.100 F1 (95% interval of the difference +0.050 to +0.150, p = 0.010)."
-    )
+def test_a_model_that_is_trained_whole_is_told_so_once(compared):
+    content = compared({"a": 0.5}) | {"title": "T", "spans": 9, "documents": 3, "seed": 1}
+    system = content["systems"]["a"]
+    for score in ("precision", "recall"):
+        system[score] = system["f1"]
+    system |= {"trainable_parameters": system["parameters"], "predicted": 8}
+    assert "| 2.00 M |" in markdown(content)
 
 
-@pytest.mark.parametrize(("value", "winner"), [(0.01, "ann"), (-0.01, "bob")])
-def test_noise_is_called_noise(value, winner):
-    told = verdict(value, -0.02, 0.03, 0.4)
-    assert told.startswith(f"{winner} is ahead of ")
-    assert "within noise" in told
-
-
-def test_a_tie_has_no_winner():
-    assert verdict(0.0, -0.02, 0.02, 1.0) == "ann and bob have the same F1 (p = 1.000)."
+def test_study_table_has_a_row_an_experiment(tree):
+    made = tree(SEVEN)
+    table = study_table(made.comparison)
+    assert list(table.experiment) == SEVEN
+    assert table.f1[2] == pytest.approx(made.comparison["systems"][SEVEN[2]]["f1"]["value"])

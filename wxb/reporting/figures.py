@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import html
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
 from wxb.metrics.spans import Outcome
+from wxb.reporting.wording import words
 
 # Each at least 3:1 against white and against near-black, so that both schemes can share them.
-SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#7d7f87")
+SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")
+OTHERS = "#7d7f87"  # what was published, of whatever system
 OUTCOMES = {
     Outcome.CORRECT: "#2a9470",
     Outcome.MISSED: "#cf4f63",
@@ -36,7 +40,6 @@ SYMBOLS = {  # plotly's name, and the character that looks like it
 }
 
 ROW = 44  # pixels
-DENSE_ROW = 26
 FRAME = 64  # axis and its title
 
 Curve = Sequence[tuple[int, float]]  # (step, value)
@@ -51,55 +54,59 @@ class Line(NamedTuple):
     dashed: bool = False
 
 
-def forest(scores: Mapping[str, Mapping[str, float]]) -> go.Figure:
-    """F1 (`value`, `low`, `high`) by experiment, as points with their intervals."""
-    figure = _figure(height=FRAME + ROW * len(scores))
+def forest(scores: Mapping[str, Mapping[str, float]], published: Mapping[str, float]) -> go.Figure:
+    """F1 (`value`, `low`, `high`) by experiment, with intervals; below, hollow, what others print.
+
+    The published ones are other systems on other records, and come without intervals.
+    """
+    rows = len(scores) + len(published)
+    figure = _figure(height=FRAME + ROW * rows)
     for number, (name, score) in enumerate(scores.items()):
         figure.add_scatter(
             x=[score["value"]],
-            y=[text(name)],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [score["high"] - score["value"]],
-                "arrayminus": [score["value"] - score["low"]],
-                "thickness": 2,
-                "width": 5,
-            },
+            y=[broken(name)],
+            error_x=_whiskers(score),
             mode="markers",
-            marker={"color": colour(number), "symbol": symbol(number), "size": 12},
+            marker={"color": colour(number), "symbol": symbol(number), "size": 10},
             hovertemplate=(
                 f"{text(name)}<br>F1 {score['value']:.3f}"
                 f" ({score['low']:.3f}–{score['high']:.3f})<extra></extra>"
             ),
         )
-    figure.update_xaxes(title="F1, with its interval")
-    _name_rows(figure, len(scores))
+    figure.add_scatter(
+        x=list(published.values()),
+        y=[f"{broken(name)}<br>(published)" for name in published],
+        mode="markers",
+        marker={"color": OTHERS, "symbol": "circle-open", "size": 10, "line": {"width": 2}},
+        hovertemplate="%{y}<br>F1 %{x:.3f}, other records and models<extra></extra>",
+    )
+    if published:
+        figure.add_hline(y=len(scores) - 0.5, line={"color": OTHERS, "width": 1, "dash": "dot"})
+    figure.update_xaxes(title="F1")
+    _name_rows(figure, rows)
     return figure
 
 
-def by_type(scores: Mapping[str, Mapping[str, float]], support: Mapping[str, int]) -> go.Figure:
-    """F1 by experiment, then by type, as dots; the types with most support come first."""
-    kinds = sorted(support, key=lambda kind: (-support[kind], kind))
-    labels = [f"{text(kind)} ({support[kind]:,})" for kind in kinds]
-    figure = _figure(height=FRAME + DENSE_ROW * len(kinds))
-    for number, (name, f1) in enumerate(scores.items()):
+def tradeoff(
+    scores: Mapping[str, Mapping[str, float]], prices: Mapping[str, float], *, title: str
+) -> go.Figure:
+    """F1 with its interval over a price, on a log scale; who has none above 0 is left out."""
+    figure = _figure(height=320)
+    for number, (name, score) in enumerate(scores.items()):
+        if prices.get(name, 0) <= 0:
+            continue
         figure.add_scatter(
-            x=[f1[kind] for kind in kinds],
-            y=labels,
-            name=text(name),
+            x=[prices[name]],
+            y=[score["value"]],
+            error_y=_whiskers(score),
             mode="markers",
-            marker={
-                "color": colour(number),
-                "symbol": symbol(number),
-                "size": 10,
-                "opacity": 0.9,
-            },
-            hovertemplate="%{y}<br>F1 %{x:.3f}",
+            marker={"color": colour(number), "symbol": symbol(number), "size": 10},
+            hovertemplate=f"{text(name)}<br>%{{x:,.4~s}}<br>F1 %{{y:.3f}}<extra></extra>",
         )
-    figure.update_xaxes(title="F1", range=[-0.02, 1.02])
-    _name_rows(figure, len(kinds))
-    figure.update_yaxes(showgrid=True, gridwidth=1)
+    figure.update_xaxes(
+        title=f"{title} (log scale)", **_log_axis([price for price in prices.values() if price > 0])
+    )
+    figure.update_yaxes(title="F1")
     return figure
 
 
@@ -107,11 +114,11 @@ def stacked(
     rows: Mapping[str, Mapping[str, float]], colours: Mapping[str, str], *, title: str
 ) -> go.Figure:
     """Amounts by row, then by part, as one horizontal bar a row; parts in the order of colours."""
-    figure = _figure(height=FRAME + ROW * len(rows))
+    figure = _figure(height=FRAME + ROW * max(2, len(rows)))
     for part, fill in colours.items():
         figure.add_bar(
             x=[amounts.get(part, 0) for amounts in rows.values()],
-            y=[text(row) for row in rows],
+            y=[broken(row) for row in rows],
             name=words(part),
             orientation="h",
             marker={"color": fill},
@@ -123,9 +130,9 @@ def stacked(
     return figure
 
 
-def curves(lines: Sequence[Line], *, title: str) -> go.Figure:
+def curves(lines: Sequence[Line], *, title: str, height: int = 320) -> go.Figure:
     """Curves over optimiser steps."""
-    figure = _figure(height=320)
+    figure = _figure(height=height)
     for line in lines:
         figure.add_scatter(
             x=[step for step, _ in line.points],
@@ -133,7 +140,7 @@ def curves(lines: Sequence[Line], *, title: str) -> go.Figure:
             name=text(line.name),
             # A curve of one point has no line to see.
             mode="lines+markers" if len(line.points) < 20 else "lines",
-            marker={"size": 5},
+            marker={"size": 7, "symbol": symbol(line.series)},
             line={
                 "color": colour(line.series),
                 "dash": "dash" if line.dashed else "solid",
@@ -167,9 +174,41 @@ def text(name: str) -> str:
     return html.escape(name, quote=False)
 
 
-def words(name: str) -> str:
-    """An identifier as words: `wrong_type` is "wrong type"."""
-    return name.replace("_", " ")
+def broken(name: str, width: int = 18) -> str:
+    """A name for an axis, as `text` gives it, in lines broken after hyphens where it is long."""
+    lines = [""]
+    for part in re.findall("[^-]*-+|[^-]+", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(text(line) for line in lines)
+
+
+def _whiskers(score: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [score["high"] - score["value"]],
+        "arrayminus": [score["value"] - score["low"]],
+        "thickness": 2,
+        "width": 5,
+    }
+
+
+def _log_axis(values: Sequence[float]) -> dict[str, Any]:
+    """Range and ticks of a log scale; plotly labels one of few decades with bare digits."""
+    if not values:
+        return {}
+    low, high = math.log10(min(values)) - 0.2, math.log10(max(values)) + 0.2
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    decades = range(math.floor(low), math.ceil(high))
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return {
+        "type": "log",
+        "range": [low, high],
+        "tickvals": [tick for tick in ticks if low <= math.log10(tick) <= high],
+        "tickformat": "~s",
+    }
 
 
 def _figure(*, height: int) -> go.Figure:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader
 from wxb.errors import WxbError
 from wxb.files import publish, read_json
 from wxb.params import Params
-from wxb.reporting.tables import verdicts
+from wxb.reporting.pairs import verdicts
 
 INDEX = Path("reports/index.html")
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from wxb.reporting.pairs import too_few, verdicts
+from wxb.reporting.wording import amount
+
 SCORES = ("precision", "recall", "f1")
 
 
@@ -44,7 +47,7 @@ def markdown(comparison: Mapping[str, Any]) -> str:
                 f"{system['precision']['value']:.3f}",
                 f"{system['recall']['value']:.3f}",
                 f"{system['predicted']:,} of {comparison['spans']:,}",
-                f"{system['parameters'] / 1e6:,.2f} M",
+                _parameters(system),
             ]
             for name, system in comparison["systems"].items()
         ),
@@ -54,7 +57,7 @@ def markdown(comparison: Mapping[str, Any]) -> str:
         "",
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
-        *(f"- {sentence}" for sentence in verdicts(comparison)),
+        *_tests(comparison),
         "",
         f"{comparison['documents']:,} test records, {comparison['spans']:,} spans; strict span F1;"
         f" intervals and p values from {comparison['resamples']:,} bootstrap resamples of records"
@@ -63,24 +66,23 @@ def markdown(comparison: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def verdicts(comparison: Mapping[str, Any]) -> list[str]:
-    """What the paired tests say, a sentence a pair."""
-    return [_verdict(pair["a"], pair["b"], pair["difference"]) for pair in comparison["pairs"]]
+def _parameters(system: Mapping[str, Any]) -> str:
+    """All of a system's parameters; in brackets those that were trained, where not all were."""
+    every, trained = system["parameters"], system["trainable_parameters"]
+    return amount(every) if trained == every else f"{amount(every)} ({amount(trained)} trained)"
 
 
-def _verdict(a: str, b: str, difference: Mapping[str, float]) -> str:
-    """Told from the winner's side, so that a gain is positive and so is its interval."""
-    value, low, high = difference["value"], difference["low"], difference["high"]
-    if value == 0:
-        return f"{a} and {b} have the same F1 (p = {difference['p_value']:.3f})."
-    if value < 0:
-        a, b, value, low, high = b, a, -value, -high, -low
-    noise = (
-        f"95% interval of the difference {low:+.3f} to {high:+.3f}, p = {difference['p_value']:.3f}"
-    )
-    if low <= 0:
-        return f"{a} is ahead of {b} by {value:.3f} F1, within noise ({noise})."
-    return f"{a} beats {b} by {value:.3f} F1 ({noise})."
+def _tests(comparison: Mapping[str, Any]) -> list[str]:
+    """The sentences of the paired tests as bullets, and where all of them are."""
+    bullets = [f"- {sentence}" for sentence in verdicts(comparison)]
+    number = len(comparison["pairs"])
+    if number > 1:
+        bullets += [
+            "",
+            f"Holm: p corrected for {number} pairs; all of them are in"
+            f" `reports/{comparison['study']}.html`.",
+        ]
+    return [*bullets, "", warning] if (warning := too_few(comparison)) else bullets
 
 
 def _interval(score: Mapping[str, float]) -> str:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from wxb.metrics.ner import Judged
 from wxb.metrics.spans import Outcome
-from wxb.reporting.page import EXAMPLES, PLAIN, duration, examples, pieces
+from wxb.reporting.examples import NUMBER, PLAIN, examples, pieces
 from wxb.spans import Span
 
 
@@ -68,20 +68,5 @@ def test_examples_show_every_kind_of_error_before_a_second_of_any():
 def test_examples_are_as_many_as_there_are_up_to_the_number(records):
     right = [judged(i, [Span(0, 1, "X")], [Span(0, 1, "X")]) for i in range(records)]
     assert [example.id for example in examples(right)] == [
-        str(i) for i in range(min(records, EXAMPLES))
+        str(i) for i in range(min(records, NUMBER))
     ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [
-        (0.25, "0.2 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1 min 00 s"),
-        (185, "3 min 05 s"),
-        (3599.7, "1 h 00 min"),
-        (7620, "2 h 07 min"),
-    ],
-)
-def test_duration(seconds, told):
-    assert duration(seconds) == told

@@ -1,0 +1,123 @@
+"""The paired tests in numbers and in words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wxb.reporting.pairs import ALPHA, between, holm, ranking, results, too_few, verdicts
+
+SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
+p_values = st.lists(st.floats(0, 1), max_size=30)
+
+
+def test_holm_as_r_computes_it():
+    # p.adjust(c(0.04, 0.01, 0.03, 0.005, 0.5), "holm")
+    assert holm([0.04, 0.01, 0.03, 0.005, 0.5]) == pytest.approx([0.09, 0.04, 0.09, 0.025, 0.5])
+
+
+@given(p_values)
+def test_holm_lies_between_the_raw_values_and_bonferroni(values):
+    for raw, corrected in zip(values, holm(values), strict=True):
+        assert raw <= corrected <= min(1, len(values) * raw)
+
+
+@given(p_values)
+def test_holm_keeps_the_order(values):
+    told = sorted(zip(values, holm(values), strict=True))
+    assert [p for _, p in told] == sorted(p for _, p in told)
+
+
+@given(st.floats(0, 1))
+def test_holm_of_one_test_corrects_nothing(value):
+    assert holm([value]) == [value]
+
+
+def test_pairs_are_told_from_the_side_of_the_winner(compared):
+    (pair,) = results(compared({"loser": 0.25, "winner": 0.5}))
+    assert (pair.a, pair.b, pair.value) == ("winner", "loser", 0.25)
+    assert pair.low == pytest.approx(0.24)
+    assert pair.high == pytest.approx(0.26)
+    assert pair.turned().turned() == pair
+
+
+def test_beyond_noise_takes_the_interval_and_the_corrected_p(compared):
+    (pair,) = results(compared({"a": 0.5, "b": 0.25}))
+    assert pair.beyond_noise
+    assert pair.turned().beyond_noise
+    assert not pair._replace(low=0.0).beyond_noise
+    assert not pair._replace(corrected=ALPHA + 0.001).beyond_noise
+
+
+@given(st.permutations([*SEVEN]))
+def test_ranking_is_by_f1_whatever_the_order_of_the_study(order):
+    scores = {name: SEVEN[name] for name in order}
+    pairs = [
+        {"a": a, "b": b, "difference": difference(scores[a] - scores[b])}
+        for place, a in enumerate(order)
+        for b in order[place + 1 :]
+    ]
+    assert ranking(results({"pairs": pairs})) == [*SEVEN]
+
+
+def difference(value, low=-1.0, high=1.0, p_value=0.01):
+    return {"value": value, "low": low, "high": high, "p_value": p_value}
+
+
+def test_between_knows_both_sides(compared):
+    sides = between(results(compared(SEVEN)))
+    assert len(sides) == 42
+    assert all(sides[a, b].value == -sides[b, a].value for a, b in sides)
+    assert sides["g", "a"].value == pytest.approx(-0.8)
+
+
+def verdict(*numbers):
+    return verdicts({"pairs": [{"a": "ann", "b": "bob", "difference": difference(*numbers)}]})[0]
+
+
+def test_a_clear_winner():
+    assert verdict(0.1, 0.05, 0.15) == (
+        "ann beats bob by 0.100 F1 (95% interval of the difference +0.050 to +0.150, p = 0.010)."
+    )
+
+
+def test_the_interval_is_told_from_the_side_of_the_winner():
+    assert verdict(-0.1, -0.15, -0.05) == (
+        "bob beats ann by 0.100 F1 (95% interval of the difference +0.050 to +0.150, p = 0.010)."
+    )
+
+
+@pytest.mark.parametrize(("value", "winner"), [(0.01, "ann"), (-0.01, "bob")])
+def test_noise_is_called_noise(value, winner):
+    told = verdict(value, -0.02, 0.03, 0.4)
+    assert told.startswith(f"{winner} is ahead of ")
+    assert "within noise" in told
+
+
+def test_a_tie_has_no_winner():
+    assert verdict(0.0, -0.02, 0.02, 1.0) == "ann and bob have the same F1 (p = 1.000)."
+
+
+def test_verdicts_of_many_are_those_of_the_best_and_of_neighbours_alike(compared):
+    told = verdicts(compared(SEVEN))
+    assert [sentence.split(" by ")[0] for sentence in told] == [
+        "a is ahead of b",
+        *(f"a beats {other}" for other in "cdefg"),
+        "e is ahead of f",
+    ]
+    assert "p = 0.000, Holm 0.002" in told[1]
+
+
+def test_one_experiment_has_no_verdict(compared):
+    assert verdicts(compared({"a": 0.5})) == []
+
+
+def test_too_few_resamples_are_told(compared):
+    assert too_few(compared(SEVEN)) == ""
+    assert too_few(compared({"a": 0.5, "b": 0.25}, resamples=19)) == ""
+    told = too_few(compared({"a": 0.5, "b": 0.25}, resamples=9))
+    assert told.startswith("9 resamples are too few to tell two systems apart: no p can")
+    told = too_few(compared(SEVEN, resamples=100))
+    assert "100 resamples" in told
+    assert "below 0.208" in told
+    assert "420 or more" in told
+    assert not any(pair.beyond_noise for pair in results(compared(SEVEN, resamples=100)))

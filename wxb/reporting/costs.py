@@ -1,0 +1,94 @@
+"""What the stages of a study cost: time, memory and parameters, as far as this machine measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wxb.params import Params
+
+Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@ner-encoder
+
+
+class Row(NamedTuple):
+    """What pretraining one backbone, or training and evaluating one experiment, cost."""
+
+    name: str
+    trained: int | None  # parameters that were learnt; None where nobody counted
+    stages: dict[str, Mapping[str, Any] | None]  # cost by verb; None where it was not measured
+    users: Sequence[str] = ()  # of a backbone: the experiments that start from it
+
+    @property
+    def devices(self) -> str:
+        """The machines of the stages that were measured; empty where none was."""
+        return ", then ".join(dict.fromkeys(cost["device"] for cost in self._measured))
+
+    @property
+    def finished(self) -> str:
+        """When the last of those stages ended, as an ISO date and time."""
+        return max((cost["finished"] for cost in self._measured), default="")
+
+    @property
+    def _measured(self) -> list[Mapping[str, Any]]:
+        return [cost for cost in self.stages.values() if cost is not None]
+
+
+class Wall(NamedTuple):
+    """The time from pretraining to evaluation, and the machines that it ran on."""
+
+    seconds: float
+    devices: str
+
+
+def stages_of(params: Params, name: str) -> list[str]:
+    """The stages of an experiment that take the time; pretraining is its backbone's."""
+    return [f"pretrain@{params.experiments[name].backbone}", f"train@{name}", f"evaluate@{name}"]
+
+
+def of_experiments(systems: Mapping[str, Any], costs: Costs) -> list[Row]:
+    """A row for each experiment: its own training and evaluation."""
+    return [
+        Row(
+            name,
+            system["trainable_parameters"],
+            {verb: costs.get(f"{verb}@{name}") for verb in ("train", "evaluate")},
+        )
+        for name, system in systems.items()
+    ]
+
+
+def of_backbones(
+    params: Params, names: Sequence[str], pretrained: Mapping[str, Any], costs: Costs
+) -> list[Row]:
+    """A row for each backbone of the experiments `names`, which share its pretraining."""
+    users: dict[str, list[str]] = {}
+    for name in names:
+        users.setdefault(params.experiments[name].backbone, []).append(name)
+    return [
+        Row(
+            backbone,
+            pretrained.get(backbone, {}).get("trainable_parameters"),
+            {"pretrain": costs.get(f"pretrain@{backbone}")},
+            shared,
+        )
+        for backbone, shared in users.items()
+    ]
+
+
+def seconds(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Seconds by name, then by verb, of what was measured; a name without any is left out."""
+    measured = {
+        row.name: {verb: cost["seconds"] for verb, cost in row.stages.items() if cost}
+        for row in rows
+    }
+    return {name: spent for name, spent in measured.items() if spent}
+
+
+def wall(params: Params, name: str, costs: Costs) -> Wall | None:
+    """The time of all stages of an experiment; None unless all of it was measured."""
+    stages = [costs.get(stage) for stage in stages_of(params, name)]
+    measured = [cost for cost in stages if cost is not None]
+    if len(measured) < len(stages):
+        return None
+    devices = dict.fromkeys(cost["device"] for cost in measured)
+    return Wall(sum(cost["seconds"] for cost in measured), ", then ".join(devices))

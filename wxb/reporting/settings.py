@@ -1,0 +1,57 @@
+"""How the experiments of a study were made, from params.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wxb.params import Corpus, Params
+
+
+class Settings(NamedTuple):
+    """Values by knob, in the order of the experiments: those that differ, and those in common."""
+
+    differing: dict[str, list[str]]
+    common: dict[str, list[str]]
+
+
+def settings(params: Params, names: Sequence[str]) -> Settings:
+    """The settings of experiments and of their backbones, one line a knob."""
+    columns = [_knobs(params, name) for name in names]
+    rows = {
+        key: [column.get(key, "–") for column in columns]
+        for key in dict.fromkeys(key for column in columns for key in column)
+    }
+    return Settings(
+        differing={key: values for key, values in rows.items() if len(set(values)) > 1},
+        common={key: values for key, values in rows.items() if len(set(values)) == 1},
+    )
+
+
+def origin(corpus: Corpus) -> str:
+    """Where the records of a corpus come from, in words."""
+    if corpus.generate:
+        languages = ", ".join(corpus.generate.languages)
+        return f"{corpus.generate.labelled:,} generated records ({languages})"
+    return f"records of {corpus.hub.repository if corpus.hub else corpus.path}"
+
+
+def wired(params: Params, backbones: Iterable[str]) -> list[str]:
+    """The backbones that are trained from initial weights of ours (wxb/models/wiring.py)."""
+    return [name for name in backbones if params.backbones[name].architecture]
+
+
+def _knobs(params: Params, name: str) -> dict[str, str]:
+    experiment = params.experiments[name]
+    block = experiment.model_dump(exclude={"study", "backbone"})
+    backbone = {"name": experiment.backbone, **params.backbones[experiment.backbone].model_dump()}
+    return dict(_flat({**block, "backbone": backbone}))
+
+
+def _flat(block: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in block.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value not in (None, {}, []):
+            values = value if isinstance(value, list) else [value]
+            yield f"{prefix}{key}", ", ".join(map(str, values))
