@@ -4,10 +4,12 @@ from pathlib import Path
 
 from stages import run
 from wxb import tasks
+from wxb.align import account
 from wxb.corpora import clean
-from wxb.features import read_encoded, write_targets
+from wxb.features import read_encoded
 from wxb.files import publish, read_json, write_json
 from wxb.params import Params
+from wxb.tokenizers import load
 
 
 def main(params: Params, name: str) -> None:
@@ -16,15 +18,15 @@ def main(params: Params, name: str) -> None:
     task = tasks.module(experiment.task)
     corpus = Path("data/clean", experiment.corpus)
     types = read_json(corpus / "profile.json")["types"]
+    tokenizer = task.vocabulary(load(f"data/tokenizers/{experiment.backbone}"), types, experiment)
     accounts = {}
     with publish(f"data/targets/{name}") as (out,):
         out.mkdir()
         for split in clean.SPLITS:
             encoded = read_encoded(Path("data/features", name, f"{split}.arrow"))
-            gold = [record.spans for record in clean.labelled(corpus / f"{split}.parquet")]
-            targets, fates = task.align(encoded, gold, types)
-            write_targets(out / f"{split}.arrow", targets, encoded.splits)
-            accounts[split] = task.account(fates)
+            records = clean.labelled(corpus / f"{split}.parquet")
+            fates = task.write_aligned(out / f"{split}.arrow", encoded, records, types, tokenizer)
+            accounts[split] = account(fates)
         write_json(out / "types.json", types)
         write_json(out / "alignment.json", accounts)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stages import run
 from wxb.corpora import clean, records
+from wxb.corpora.augment import augmented
 from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
 from wxb.params import Corpus, Params
@@ -43,11 +44,17 @@ def preprocess(files: Sequence[Path], corpus: Corpus, *, seed: int, label: str, 
         valid=corpus.split.valid,
         seed=seed,
     )
+    profile = clean.profile(splits, rejects)
+    if corpus.augment:
+        texts = {record.text for record in good}
+        copies = augmented(splits["train"], corpus.augment, known=texts, seed=seed)
+        splits["train"] += copies
+        profile["augmented"] = len(copies)
     out.mkdir()
     for name, members in splits.items():
         clean.write(out / f"{name}.parquet", members)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
-    write_json(out / "profile.json", clean.profile(splits, rejects))
+    write_json(out / "profile.json", profile)
 
 
 def main(params: Params, name: str) -> None:

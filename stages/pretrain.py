@@ -8,6 +8,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from stages import run
 from wxb import checkpoints, pretraining
+from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.files import publish, write_json
 from wxb.models import backbones
@@ -41,15 +42,18 @@ def pretrain(
         seed=seed,
     )
     train = stream(
-        texts=clean.texts(corpus / "train.parquet"), length=settings.steps * settings.batch_size
+        texts=clean.texts(corpus / "train.parquet"),
+        length=settings.steps * settings.batch_size,
+        copying=settings.copying,
     )
-    valid = stream(texts=valid_texts, length=min(len(valid_texts), VALID_DOCUMENTS))
+    held_out = min(len(valid_texts), VALID_DOCUMENTS)
+    valid = stream(texts=valid_texts, length=held_out)
     history = fit(
         model,
         settings,
         train=train,
         valid=valid,
-        collate=partial(pretraining.collate, pad=tokenizer.pad_token_id),
+        collate=partial(collate, pad=tokenizer.pad_token_id),
         targets=["labels"],
         figures=None,
         summarize=None,
@@ -58,9 +62,13 @@ def pretrain(
         checkpoints=unfinished,
         label=label,
     )
-    figures = pretraining.measure(
-        model, valid, pad=tokenizer.pad_token_id, batch_size=settings.batch_size
+    measure = partial(
+        pretraining.measure, model, pad=tokenizer.pad_token_id, batch_size=settings.batch_size
     )
+    figures = measure(valid)
+    if settings.copying:
+        twice = stream(texts=valid_texts, length=held_out, copying=1.0)
+        figures["copy_accuracy"] = measure(twice)["accuracy"]
     return history, figures
 
 

@@ -3,25 +3,23 @@
 from pathlib import Path
 
 from stages import run
-from wxb import tasks
 from wxb.corpora import clean
 from wxb.features import write_encoded
 from wxb.files import publish
 from wxb.params import Params
-from wxb.tokenizers import load
+from wxb.tokenizers import encode, load
 
 
 def main(params: Params, name: str) -> None:
     """Tokenize for the experiment `name` of params.yaml."""
     experiment = params.named("experiments", name)
-    task = tasks.module(experiment.task)
     tokenizer = load(f"data/tokenizers/{experiment.backbone}")
     with publish(f"data/features/{name}") as (out,):
         out.mkdir()
         for split in clean.SPLITS:
             records = clean.labelled(Path("data/clean", experiment.corpus, f"{split}.parquet"))
             texts = [record.text for record in records]
-            encoded = task.encode(tokenizer, texts, max_length=experiment.max_length)
+            encoded = encode(tokenizer, texts, max_length=experiment.max_length)
             write_encoded(out / f"{split}.arrow", encoded)
 
 

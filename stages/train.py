@@ -8,6 +8,7 @@ from transformers import set_seed
 
 from stages import run
 from wxb import checkpoints, tasks
+from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.files import publish, read_json
 from wxb.params import Params
@@ -21,20 +22,34 @@ def main(params: Params, name: str) -> None:
     task = tasks.module(experiment.task)
     backbone = Path("models", experiment.backbone)
     features, targets = Path("data/features", name), Path("data/targets", name)
-    tokenizer = load(backbone)
+    types = read_json(targets / "types.json")
+    tokenizer = task.vocabulary(load(backbone), types, experiment)
     set_seed(params.seed)
-    model = task.build(backbone, read_json(targets / "types.json"), experiment)
+    model = task.build(backbone, types, experiment, tokenizer)
     unfinished = checkpoints.folder(
         f"train@{name}",
         [experiment, params.seed, params.threads],
         [backbone, features, targets],
     )
+    records = {
+        split: clean.labelled(Path("data/clean", experiment.corpus, f"{split}.parquet"))
+        for split in ("train", "valid")
+    }
+    items = {
+        split: task.dataset(
+            features / f"{split}.arrow",
+            targets / f"{split}.arrow",
+            tokenizer,
+            [record.text for record in chosen],
+            experiment,
+        )
+        for split, chosen in records.items()
+    }
     history = fit(
         model,
         experiment.training,
-        train=task.dataset(features / "train.arrow", targets / "train.arrow"),
-        valid=task.dataset(features / "valid.arrow", targets / "valid.arrow"),
-        collate=partial(task.collate, pad=tokenizer.pad_token_id),
+        **items,
+        collate=partial(collate, pad=tokenizer.pad_token_id),
         targets=task.TARGETS,
         figures=task.figures,
         summarize=task.summarize,
@@ -43,13 +58,10 @@ def main(params: Params, name: str) -> None:
         checkpoints=unfinished,
         label=f"train@{name}",
     )
-    predictor = task.Predictor(
-        model, tokenizer, read_json(targets / "types.json"), max_length=experiment.max_length
-    )
-    valid = clean.labelled(Path("data/clean", experiment.corpus, "valid.parquet"))
+    predictor = task.Predictor.of(model, tokenizer, types, experiment, targets / "train.arrow")
     predictor.choose_threshold(
-        [record.text for record in valid],
-        [record.spans or () for record in valid],
+        [record.text for record in records["valid"]],
+        [record.spans or () for record in records["valid"]],
         label=f"train@{name}: threshold",
     )
     curves = Path("reports/training", experiment.study, name)

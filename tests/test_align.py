@@ -1,13 +1,14 @@
 """Spans to tags and back: exact where it says so, and every gold span accounted for."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.scheme import IOB2, Entities
 
-from wxb.align import Fate, align, runs, tag_names
+from wxb.align import Fate, account, align, likeliest, runs, tag_names
 from wxb.features import IGNORED, Encoded
 from wxb.spans import Span
 
@@ -140,6 +141,13 @@ def test_a_span_is_truncated_where_not_even_one_token_fitted():
     assert aligned((([(0, 0), (0, 0)], True), [Span(0, 3, "AGE")])) == ([], [Fate.TRUNCATED])
 
 
+@given(st.lists(st.lists(st.sampled_from(Fate), max_size=5), max_size=4))
+def test_the_account_adds_up(fates):
+    counts = account(fates)
+    assert counts.pop("gold") == sum(map(len, fates)) == sum(counts.values())
+    assert list(counts) == [fate.value for fate in Fate]
+
+
 tags = st.lists(st.integers(0, 2 * len(TYPES)), max_size=12)
 
 
@@ -161,6 +169,48 @@ def test_ignored_tokens_break_no_run(sequence):
         for first, last, kind in runs([sequence[at] for at in counted])
     ]
     assert list(runs(sequence)) == expected
+
+
+def makes_sense(sequence, joined):
+    """Whether `I` follows `B` or `I` of its type, and what is joined is in or out together."""
+    return all(
+        before in (tag - 1, tag) if tag and tag % 2 == 0 else not (joint and (before or tag))
+        for before, tag, joint in zip([0, *sequence], sequence, joined, strict=False)
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(st.booleans(), max_size=3), st.integers(0, 2), st.integers(0, 999))
+def test_the_likeliest_tags_are_the_best_of_all_that_make_sense(joints, types, seed):
+    joined = np.array([False, *joints])
+    scores = np.random.default_rng(seed).normal(size=(len(joined), 1 + 2 * types)).round(1)
+    found = likeliest(scores, joined).tolist()
+    assert makes_sense(found, joined)
+    best = max(
+        sum(scores[token, tag] for token, tag in enumerate(sequence))
+        for sequence in product(range(1 + 2 * types), repeat=len(joined))
+        if makes_sense(sequence, joined)
+    )
+    assert sum(scores[token, tag] for token, tag in enumerate(found)) == pytest.approx(best)
+
+
+def test_tags_that_make_sense_are_likeliest_as_they_are():
+    sequence = [1, 2, 2, 0, 3, 1, 2, 5, 6, 0]
+    scores = np.eye(7, dtype=np.float32)[sequence]
+    assert likeliest(scores, np.zeros(len(sequence), bool)).tolist() == sequence
+
+
+def test_a_span_survives_a_first_token_that_leans_to_nothing():
+    probabilities = [[0.5, 0.4, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]
+    assert likeliest(np.log(probabilities), np.zeros(3, bool)).tolist() == [1, 2, 0]
+
+
+def test_a_word_is_inside_or_outside_as_a_whole():
+    outside, inside = [0.0, -2.0, -2.0], [-3.0, 0.0, -3.0]
+    scores = np.array([inside, outside, outside])
+    assert likeliest(scores, np.array([False, False, False])).tolist() == [1, 0, 0]
+    assert likeliest(scores, np.array([False, True, False])).tolist() == [1, 2, 0]
+    assert likeliest(scores, np.array([False, True, True])).tolist() == [0, 0, 0]
 
 
 def test_tags_are_numbered_as_named():

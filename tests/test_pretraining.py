@@ -12,8 +12,8 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
 
 from wxb.features import IGNORED
-from wxb.pretraining import collate, measure, sentences, stream
-from wxb.tokenizers import train
+from wxb.pretraining import measure, sentences, stream
+from wxb.tokenizers import ids_of, train
 
 LETTERS = "abcdefghijkl"
 TEXTS = [f"{c} starts at 1. Then {c} goes on. Here {c} ends." for c in LETTERS]
@@ -35,7 +35,7 @@ def same(a, b):
 
 
 def restored(item):
-    """The ids of a masked item before they were masked."""
+    """The ids of an item before any was masked."""
     return np.where(item["labels"] == IGNORED, item["input_ids"], item["labels"])
 
 
@@ -51,19 +51,29 @@ def parts(item):
 # The stream
 
 
-def test_both_objectives_read_the_same_documents_at_the_same_step():
-    encoder, decoder = (items(objective, length=30) for objective in KINDS)
+def is_twice(objective, item):
+    """Whether an item holds a passage twice; its labels tell."""
+    if objective == "mlm+nsp":
+        return int(item["next_sentence_label"]) == IGNORED
+    return item["labels"][0] == IGNORED
+
+
+@pytest.mark.parametrize("copying", [0.0, 0.5, 1.0])
+def test_both_objectives_read_the_same_documents_at_the_same_step(copying):
+    encoder, decoder = (items(objective, length=30, copying=copying) for objective in KINDS)
     for index in range(30):
         read = DECODER.decode(decoder[index]["input_ids"], skip_special_tokens=True)
         assert parts(encoder[index])[0][0] == read[0]
+        assert is_twice("mlm+nsp", encoder[index]) == is_twice("causal-lm", decoder[index])
 
 
 @each_objective
-def test_an_item_is_a_function_of_seed_and_index(objective):
+@pytest.mark.parametrize("copying", [0.0, 0.5])
+def test_an_item_is_a_function_of_seed_and_index(objective, copying):
     longer, shorter, other = (
-        items(objective, length=40),
-        items(objective, length=23),
-        items(objective, length=40, seed=2),
+        items(objective, length=40, copying=copying),
+        items(objective, length=23, copying=copying),
+        items(objective, length=40, copying=copying, seed=2),
     )
     backwards = {index: shorter[index] for index in reversed(range(23))}
     assert all(same(longer[index], backwards[index]) for index in range(23))
@@ -80,13 +90,17 @@ def test_every_round_reads_every_document_once(objective):
 
 
 @each_objective
-@pytest.mark.parametrize("max_length", [5, 9, 64])
-def test_items_are_at_most_as_long_as_asked_for(objective, max_length):
-    drawn = items(objective, max_length=max_length)
+@pytest.mark.parametrize("copying", [0.0, 1.0])
+@pytest.mark.parametrize("max_length", [5, 9, 10, 64])
+def test_items_are_at_most_as_long_as_asked_for(objective, max_length, copying):
+    drawn = items(objective, max_length=max_length, copying=copying)
     lengths = [len(drawn[index]["input_ids"]) for index in range(40)]
     assert max(lengths) <= max_length
-    if max_length < 10:
-        assert set(lengths) == {max_length}
+    if max_length <= 10:
+        # Of an odd rest, two equal halves leave one out.
+        frame = {"mlm+nsp": 3, "causal-lm": 2}[objective]
+        short = (max_length - frame) % 2 if copying else 0
+        assert set(lengths) == {max_length - short}
 
 
 @each_objective
@@ -130,10 +144,11 @@ def test_a_single_sentence_is_cut_in_the_middle():
     assert parts(items("mlm+nsp", ["a b c d"])[0]) == ["ab", "cd"]
 
 
+@pytest.mark.parametrize("copying", [0.0, 1.0])
 @pytest.mark.parametrize("texts", [["1"], ["1", "", "  "]])
-def test_documents_with_next_to_nothing_are_items_too(texts):
+def test_documents_with_next_to_nothing_are_items_too(texts, copying):
     for objective in KINDS:
-        drawn = items(objective, texts, length=9)
+        drawn = items(objective, texts, length=9, copying=copying)
         assert all(len(drawn[index]["input_ids"]) >= 2 for index in range(9))
 
 
@@ -161,6 +176,73 @@ def test_masking_has_the_proportions_of_bert():
     assert other / chosen == pytest.approx(0.1, abs=0.03)
 
 
+# Copying
+
+
+@pytest.mark.parametrize("max_length", [16, 64])
+def test_a_causal_item_holds_a_passage_twice_and_asks_for_the_second(max_length):
+    drawn = items("causal-lm", copying=1.0, max_length=max_length)
+    for index in range(40):
+        ids, labels = drawn[index]["input_ids"], drawn[index]["labels"]
+        half = (len(ids) - 2) // 2
+        first, second = np.split(ids[1:-1], 2)
+        assert first.tolist() == second.tolist()
+        assert half == min((max_length - 2) // 2, len(DECODER.encode(TEXTS[0])) - 1)
+        assert (ids[0], ids[-1]) == (DECODER.bos_token_id, DECODER.eos_token_id)
+        assert any(DECODER.decode(first) in text for text in TEXTS)
+        assert (labels[: half + 1] == IGNORED).all()
+        assert labels[half + 1 :].tolist() == ids[half + 1 :].tolist()
+
+
+@pytest.mark.parametrize("max_length", [17, 64])
+def test_a_masked_pair_holds_a_passage_twice_and_is_no_pair(max_length):
+    drawn = items("mlm+nsp", copying=1.0, max_length=max_length)
+    masked_apart = 0
+    for index in range(40):
+        item = drawn[index]
+        first, second = parts(item)
+        assert first == second
+        assert any(first in text.replace(" ", "") for text in TEXTS)
+        assert int(item["next_sentence_label"]) == IGNORED
+        assert np.diff(np.bincount(item["token_type_ids"])) == -1
+        # Each of the two is masked on its own, so that the other tells what is under the mask.
+        a, b = np.split(np.delete(item["labels"], [0, len(first_half(item)) + 1, -1]), 2)
+        masked_apart += int(((a == IGNORED) != (b == IGNORED)).any())
+    assert masked_apart > 30
+
+
+def first_half(item):
+    """The tokens of a pair's first passage."""
+    return item["input_ids"][1 : (item["token_type_ids"] == 0).sum() - 1]
+
+
+@each_objective
+def test_passages_come_from_anywhere_in_their_document(objective):
+    text = "".join(chr(ord("a") + number % 12) + " " for number in range(20))
+    document = ids_of(TOKENIZERS[objective], [text])[0].tolist()
+    frame, length = {"mlm+nsp": 3, "causal-lm": 2}[objective], 6
+    drawn = items(objective, [text], length=300, copying=1.0, max_length=2 * length + frame)
+    windows = [document[at : at + length] for at in range(len(document) - length + 1)]
+    first = slice(1, 1 + length)
+    assert {tuple(restored(drawn[i])[first].tolist()) for i in range(300)} == {*map(tuple, windows)}
+
+
+@each_objective
+@pytest.mark.parametrize("copying", [0.0, 0.25, 1.0])
+def test_as_many_items_as_asked_for_hold_a_passage_twice(objective, copying):
+    drawn = items(objective, length=600, copying=copying)
+    share = np.mean([is_twice(objective, drawn[index]) for index in range(600)])
+    assert share == pytest.approx(copying, abs=0.05 if 0 < copying < 1 else 0)
+
+
+def test_without_copying_nothing_is_twice():
+    for item in (items("causal-lm")[index] for index in range(40)):
+        inner = item["input_ids"][1:-1]
+        assert inner[: len(inner) // 2].tolist() != inner[len(inner) // 2 :].tolist()
+    for item in (items("mlm+nsp")[index] for index in range(40)):
+        assert len(set(parts(item))) == 2
+
+
 @settings(deadline=None)
 @given(st.text(alphabet="ab1 .!?…。！？\n\t", max_size=40))
 def test_sentences_lose_nothing_but_white_space(text):
@@ -175,23 +257,7 @@ def test_sentences_end_at_the_punctuation_of_their_language():
     assert sentences("a\n\nb") == ["a", "b"]
 
 
-# Batches and figures
-
-
-@each_objective
-def test_collate_pads_on_the_right(objective):
-    rows = [items(objective, ["1 2 3. 4.", "5."])[index] for index in range(6)]
-    batch = collate(rows, pad=99)
-    for number, row in enumerate(rows):
-        length = len(row["input_ids"])
-        for name, fill in {"input_ids": 99, "labels": IGNORED, "token_type_ids": 0}.items():
-            if name in row:
-                assert batch[name][number, :length].tolist() == row[name].tolist()
-                assert set(batch[name][number, length:].tolist()) <= {fill}
-        assert batch["attention_mask"][number].sum() == length
-        assert batch["attention_mask"][number, :length].all()
-    assert ("next_sentence_label" in batch) == (objective == "mlm+nsp")
-    assert all(values.dtype == torch.int64 for values in batch.values())
+# Figures
 
 
 def model_of(objective):
@@ -211,8 +277,9 @@ def model_of(objective):
 
 
 @each_objective
-def test_measure_equals_a_computation_item_by_item(objective):
-    model, drawn = model_of(objective), items(objective, length=11)
+@pytest.mark.parametrize("copying", [0.0, 0.5])
+def test_measure_equals_a_computation_item_by_item(objective, copying):
+    model, drawn = model_of(objective), items(objective, length=11, copying=copying)
     figures = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
     assert not model.training
     nll, hits, pairs = [], [], []
@@ -224,7 +291,8 @@ def test_measure_equals_a_computation_item_by_item(objective):
             output = model(**item)
         if objective == "mlm+nsp":
             logits = output.prediction_logits[0]
-            pairs.append(int(output.seq_relationship_logits.argmax()) == int(follows))
+            if int(follows) != IGNORED:
+                pairs.append(int(output.seq_relationship_logits.argmax()) == int(follows))
         else:
             logits, labels = output.logits[0, :-1], labels[1:]
         for scores, label in zip(logits, labels, strict=True):
@@ -238,6 +306,13 @@ def test_measure_equals_a_computation_item_by_item(objective):
         assert figures["nsp_accuracy"] == np.mean(pairs)
     else:
         assert figures["accuracy"] == np.mean(hits)
+
+
+@each_objective
+def test_items_without_pairs_have_one_accuracy(objective):
+    model, drawn = model_of(objective), items(objective, length=5, copying=1.0)
+    figures = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
+    assert list(figures) == ["loss", "perplexity", "accuracy"]
 
 
 @each_objective

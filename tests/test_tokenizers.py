@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from wxb import tokenizers
 from wxb.errors import WxbError
 from wxb.params import Backbone, Tokenizer
-from wxb.tokenizers import SPECIAL_TOKENS, encode, load, train
+from wxb.tokenizers import SPECIAL_TOKENS, encode, ids_of, load, train
 
 ROOT = Path(__file__).parents[1]
 KINDS = sorted(SPECIAL_TOKENS)
@@ -139,17 +139,28 @@ def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
 @pytest.mark.parametrize(
     ("kind", "mark"), [("wordpiece", "[SEP]"), ("wordpiece", "[MASK]"), ("byte-level-bpe", "<s>")]
 )
-def test_a_special_token_spelled_out_in_a_text_is_that_token_with_offsets(trained, kind, mark):
-    text = f"é {mark}12 x{mark}"
+def test_a_special_token_spelled_out_in_a_text_is_text(trained, kind, mark):
+    text, number = f"é {mark}12 x{mark}", trained[kind].convert_tokens_to_ids(mark)
     encoded = encode(trained[kind], [text], max_length=99)
-    spelled = [
-        (int(start), piece)
-        for number, start, piece in zip(
-            encoded.ids, encoded.starts, pieces(encoded, text), strict=True
-        )
-        if number == trained[kind].convert_tokens_to_ids(mark) and piece
-    ]
-    assert spelled == [(2, mark), (11 + len(mark) - 5, mark)]
+    covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
+    assert covered == {i for i, c in enumerate(text) if not c.isspace()}
+    inside = encoded.ids[encoded.ends > encoded.starts]
+    assert number not in inside
+    assert len(inside) == sum(len(ids_of(trained[kind], [part])[0]) for part in text.split())
+    (plain,), (special,) = (ids_of(trained[kind], [mark], special=s) for s in (False, True))
+    assert len(plain) > 1
+    assert special.tolist() == [number]
+    # Asking for it once changes nothing for texts that come after.
+    assert encode(trained[kind], [text], max_length=99).ids.tolist() == encoded.ids.tolist()
+
+
+@each_kind
+def test_ids_of_short_texts_are_those_inside_the_frame(trained, kind):
+    frame = {"wordpiece": slice(1, -1), "byte-level-bpe": slice(1, None)}[kind]
+    encode(trained[kind], TEXTS, max_length=3)  # what is left of its truncation is not obeyed
+    for text, ids in zip(EDGE_CASES, ids_of(trained[kind], EDGE_CASES), strict=True):
+        assert ids.dtype == np.int32
+        assert ids.tolist() == encode(trained[kind], [text], max_length=999).ids.tolist()[frame]
 
 
 alphabets = st.text(
@@ -264,11 +275,11 @@ def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
     assert load(tmp_path).pad_token == "</s>"
 
 
-def test_slow_tokenizers_are_refused(monkeypatch):
+def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
     slow = SimpleNamespace(is_fast=False)
     monkeypatch.setattr(tokenizers.AutoTokenizer, "from_pretrained", lambda *_, **__: slow)
     with pytest.raises(WxbError, match="without character offsets"):
-        load("some/slow")
+        load(tmp_path)
 
 
 def test_make_trains_or_loads(trained, tmp_path):

@@ -11,16 +11,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from transformers import BertConfig, BertForPreTraining, BertModel, TrainerState, set_seed
+from transformers import (
+    BertConfig,
+    BertForPreTraining,
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    TrainerState,
+    set_seed,
+)
 
-from wxb import pretraining
+from wxb import pretraining, tuning
+from wxb.batches import collate
+from wxb.errors import WxbError
+from wxb.features import IGNORED
+from wxb.models.backbones import body
+from wxb.models.generator import Generator, language_model
 from wxb.models.tagger import Tagger
-from wxb.params import Head, Pretraining, Training
-from wxb.tasks import ner_tagging
+from wxb.params import Head, LowRank, Pretraining, Training, Tuning
+from wxb.tasks import ner_generation, ner_tagging
 from wxb.tokenizers import train
 from wxb.training import fit, write_curves
 
@@ -259,7 +272,7 @@ def fit_tagger(folder, figures=ner_tagging.figures):
         training(epochs=3, warmup_ratio=0.1, gradient_accumulation=2),
         train=toy_items(30),
         valid=toy_items(10),
-        collate=partial(ner_tagging.collate, pad=0),
+        collate=partial(collate, pad=0),
         targets=ner_tagging.TARGETS,
         figures=figures,
         summarize=ner_tagging.summarize,
@@ -291,6 +304,99 @@ def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
     assert same_weights(whole, fit_tagger(tmp_path / "cut"))
 
 
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "llama"
+    set_seed(0)
+    shape = {**SHAPE, "hidden_size": 64, "intermediate_size": 64, "vocab_size": 50}
+    config = LlamaConfig(num_key_value_heads=1, tie_word_embeddings=True, **shape)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+NEW_TOKENS = [50, 51]
+ADAPTED = {"lora": ner_tagging, "qlora": ner_tagging, "qlora, writing": ner_generation}
+
+
+def adapted(llama, kind):
+    """A tagger or a generator, with all that is random in training."""
+    lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["q_proj", "v_proj"])
+    how = Tuning(lora=lora, four_bit=kind != "lora", gradient_checkpointing=True, neftune_alpha=5.0)
+    set_seed(5)
+    if ADAPTED[kind] is ner_tagging:
+        bare = tuning.adapt(body(llama, four_bit=how.four_bit), how, task_type="FEATURE_EXTRACTION")
+        return Tagger(bare, 5, Head(projection=8), neftune_alpha=how.neftune_alpha)
+    bare = language_model(llama, tokens=52, four_bit=True)
+    bare = tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)
+    return Generator(bare, neftune_alpha=how.neftune_alpha)
+
+
+def toy_answers(count):
+    """Prompts that are to be written again, between new tokens."""
+    items = []
+    for item in toy_items(count):
+        ids = item["input_ids"]
+        answer = np.concatenate([NEW_TOKENS[:1], ids, NEW_TOKENS[1:]])
+        labels = np.concatenate([np.full(len(ids), IGNORED), answer])
+        items.append({"input_ids": np.concatenate([ids, answer]), "labels": labels})
+    return items
+
+
+def fit_adapted(folder, llama, kind, stop_at=None):
+    model, task, evaluations = adapted(llama, kind), ADAPTED[kind], iter(range(9))
+    items = toy_items if task is ner_tagging else toy_answers
+
+    def figures(predicted, labels):
+        if next(evaluations) == stop_at:
+            raise PowerError
+        return task.figures(predicted, labels)
+
+    history = fit(
+        model,
+        training(epochs=3, warmup_ratio=0.1),
+        train=items(16),
+        valid=items(8),
+        collate=partial(collate, pad=0),
+        targets=task.TARGETS,
+        figures=figures,
+        summarize=task.summarize,
+        best=task.BEST,
+        seed=5,
+        checkpoints=folder,
+        label="test",
+    )
+    return model, history
+
+
+@pytest.mark.parametrize("kind", ADAPTED)
+def test_checkpoints_hold_what_learns_and_training_goes_on_from_them(tmp_path, llama, kind):
+    model, history = fit_adapted(tmp_path / "whole", llama, kind)
+    with pytest.raises(PowerError):
+        fit_adapted(tmp_path / "cut", llama, kind, stop_at=1)
+    (checkpoint,) = (tmp_path / "cut").iterdir()
+    learns = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert load_file(checkpoint / "model.safetensors").keys() == learns
+    assert len(learns) < len(list(model.parameters()))
+    assert not {"adapter_model.safetensors", "adapter_config.json"} & {
+        path.name for path in checkpoint.iterdir()
+    }
+    again, its_history = fit_adapted(tmp_path / "cut", llama, kind)
+    assert same_weights(model, again)
+    assert history == its_history
+    assert not same_weights(model, adapted(llama, kind))
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path, llama):
+    with pytest.raises(PowerError):
+        fit_adapted(tmp_path, llama, "lora", stop_at=1)
+    (checkpoint,) = tmp_path.iterdir()
+    weights = load_file(checkpoint / "model.safetensors")
+    weights.pop("head.tag.weight")
+    save_file(weights, checkpoint / "model.safetensors")
+    with pytest.raises(WxbError, match=r"does not fit the model.*head\.tag\.weight"):
+        fit_adapted(tmp_path, llama, "lora")
+
+
 def fit_pretraining(folder, kill_at=None):
     """Pretrain a small BERT; with `kill_at` the process kills itself at that batch."""
     texts = [f"Number {i} is odd. Then comes {i + 1}. It is even." for i in range(1, 40, 2)]
@@ -299,10 +405,10 @@ def fit_pretraining(folder, kill_at=None):
     items = partial(pretraining.stream, "mlm+nsp", texts, tokenizer, max_length=24, seed=2)
     batches = iter(range(1000))
 
-    def collate(rows):
+    def deadly(rows):
         if next(batches) == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        return pretraining.collate(rows, pad=tokenizer.pad_token_id)
+        return collate(rows, pad=tokenizer.pad_token_id)
 
     set_seed(2)
     model = BertForPreTraining(BertConfig(vocab_size=len(tokenizer), **SHAPE))
@@ -311,7 +417,7 @@ def fit_pretraining(folder, kill_at=None):
         settings,
         train=items(length=40),
         valid=items(length=8),
-        collate=collate,
+        collate=deadly,
         targets=["labels"],
         figures=None,
         summarize=None,

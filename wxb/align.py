@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum, auto
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wxb.features import IGNORED, Encoded, Targets
 from wxb.spans import Span
@@ -27,13 +28,19 @@ class Fate(StrEnum):
     """What became of a gold span when it was laid on tokens."""
 
     ALIGNED = auto()
-    """Token edges fall on its edges: its tags give back the very span."""
+    """What is taught gives back the very span."""
     REPAIRED = auto()
-    """Tagged, but a token reaches over an edge or stops short of it: the tags give another span."""
+    """What is taught gives another: a token reaches over an edge, or the mention stands twice."""
     TRUNCATED = auto()
-    """It ends behind the last token that fitted; what fitted is tagged."""
+    """It ends behind the last token that fitted; what fitted of it is tagged."""
     DROPPED = auto()
     """No token covers it, or another span already claimed its first token, or its type is new."""
+
+
+def account(fates: Sequence[Sequence[Fate]]) -> dict[str, int]:
+    """How many gold spans met each fate; the counts add up to `gold`."""
+    flat = [fate for row in fates for fate in row]
+    return {"gold": len(flat), **{fate.value: flat.count(fate) for fate in Fate}}
 
 
 def align(
@@ -76,6 +83,31 @@ def align(
     for values in (tags, first_flags, last_flags):
         values[encoded.ends <= encoded.starts] = IGNORED
     return Targets(tags, first_flags, last_flags), fates
+
+
+def likeliest(scores: NDArray[np.floating], joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The tags with the highest sum of scores (T, K) among those that make sense (Viterbi 1967).
+
+    `I` follows only `B` or `I` of its type, and a token that is `joined` (T,) to the one before is
+    inside or outside together with it: names do not end within words. Taking the best tag of each
+    token alone loses every span of which one token leans elsewhere.
+    """
+    tokens, tags = scores.shape
+    before = np.zeros((tokens, tags), np.int64)  # the tag from which each is best reached
+    inside = np.arange(2, tags, 2)
+    total = scores[0].astype(np.float64)
+    total[inside] = -np.inf
+    for token in range(1, tokens):
+        before[token] = OUTSIDE if joined[token] else total.argmax()
+        before[token, inside] = np.where(total[inside - 1] >= total[inside], inside - 1, inside)
+        total = total[before[token]] + scores[token]
+        if joined[token]:
+            total[inside - 1] = -np.inf
+    path = np.empty(tokens, np.int64)
+    path[-1] = total.argmax()
+    for token in range(tokens - 1, 0, -1):
+        path[token - 1] = before[token, path[token]]
+    return path
 
 
 def runs(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:

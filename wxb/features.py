@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,14 +53,30 @@ def read_encoded(path: Path) -> Encoded:
 
 
 def write_targets(path: Path, targets: Targets, splits: NDArray[np.int64]) -> None:
-    """Write targets to an Arrow file, one row a text."""
-    _write(path, _lists(Targets._fields, targets, splits))
+    """Write a tagger's targets to an Arrow file, one row a text."""
+    write_columns(path, targets._asdict(), splits)
 
 
 def read_targets(path: Path) -> Targets:
     """Read what `write_targets` wrote."""
+    columns, _ = read_columns(path, Targets._fields)
+    return Targets(**columns)
+
+
+def write_columns(
+    path: Path, columns: Mapping[str, NDArray[Any]], splits: NDArray[np.int64]
+) -> None:
+    """Write arrays to an Arrow file: text i has the values `splits[i]:splits[i + 1]` of each."""
+    _write(path, _lists(tuple(columns), tuple(columns.values()), splits))
+
+
+def read_columns(
+    path: Path, names: Sequence[str]
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Read arrays that `write_columns` wrote, and their splits."""
     table = feather.read_table(path, memory_map=True)
-    return Targets(*(_values(table, name) for name in Targets._fields))
+    splits = _column(table, names[0]).offsets.to_numpy().astype(np.int64)
+    return {name: _values(table, name) for name in names}, splits
 
 
 def _lists(

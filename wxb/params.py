@@ -95,6 +95,13 @@ class Split(Section):
         return self
 
 
+class Augment(Section):
+    """Copies of every labelled training record, with other mentions of the same types."""
+
+    copies: PositiveInt
+    share: Annotated[float, Field(gt=0, le=1)]
+
+
 class Corpus(Section):
     """Raw records: where they come from, and how they are read and split."""
 
@@ -107,6 +114,7 @@ class Corpus(Section):
     max_characters: PositiveInt = 20_000
     max_records: PositiveInt | None = None
     split: Split
+    augment: Augment | None = None
 
     @model_validator(mode="after")
     def _one_origin(self) -> Corpus:
@@ -166,6 +174,7 @@ class Pretraining(Optimisation):
 
     steps: PositiveInt
     max_length: PositiveInt
+    copying: Fraction = 0.0
     checkpoints: PositiveInt = 4
 
 
@@ -237,16 +246,72 @@ class Head(Section):
     dropout: Fraction = 0.1
 
 
+class WordFeatures(Section):
+    """A table of embeddings for the letters of words, which helps where training texts are few."""
+
+    rows: Annotated[int, Field(ge=2)]
+    width: PositiveInt
+    window: Annotated[int, Field(ge=0)]
+    dropout: Fraction = 0.0
+
+
+class LowRank(Section):
+    """LoRA's matrices (Hu et al. 2021), beside the named linear layers; names as in peft."""
+
+    r: PositiveInt
+    alpha: PositiveInt
+    dropout: Fraction = 0.0
+    target_modules: Annotated[list[str], Field(min_length=1)]
+
+
+class Tuning(Section):
+    """What of the backbone learns: all of it, or LoRA's matrices beside it.
+
+    With `four_bit` the backbone beside them is kept in 4 bits (QLoRA: Dettmers et al. 2023).
+    """
+
+    lora: LowRank | None = None
+    four_bit: bool = False
+    gradient_checkpointing: bool = False
+    neftune_alpha: PositiveFloat | None = None
+
+    @model_validator(mode="after")
+    def _four_bits_stay_frozen(self) -> Tuning:
+        if self.four_bit and self.lora is None:
+            raise ValueError("weights in 4 bits cannot learn: `four_bit` needs `lora`")
+        return self
+
+
+class Generation(Section):
+    """How answers are written."""
+
+    special_tokens: bool = False
+    batch_size: PositiveInt = 64
+
+
 class Experiment(Section):
-    """Corpus + task + backbone + head + training settings; a row of its study's table."""
+    """Corpus + task + backbone + how it is tuned; a row of its study's table."""
 
     study: Name
     corpus: Name
-    task: Literal["ner_tagging"]
+    task: Literal["ner_tagging", "ner_generation"]
     backbone: Name
     max_length: PositiveInt
-    head: Head
+    bidirectional: bool = False
+    word_features: WordFeatures | None = None
+    head: Head | None
+    generation: Generation | None
+    tuning: Tuning = Tuning()
     training: Training
+
+    @model_validator(mode="after")
+    def _parts_of_task(self) -> Experiment:
+        generates = self.task == "ner_generation"
+        if (self.head is None) != generates or (self.generation is None) == generates:
+            raise ValueError("task ner_tagging needs `head`, and ner_generation `generation`")
+        if generates and (self.bidirectional or self.word_features):
+            raise ValueError("`bidirectional` and `word_features` are for ner_tagging")
+        return self
 
 
 class Study(Section):

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from wxb.batches import collate
 from wxb.features import IGNORED
+from wxb.tokenizers import ids_of
 
 # After a full stop and white space, after a Chinese one, or at a line break.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
@@ -36,12 +37,23 @@ def sentences(text: str) -> list[str]:
 
 
 class _Stream(Dataset[Item]):
-    """`length` items drawn from documents: one seeded shuffle after another, without an end."""
+    """`length` items drawn from documents: one seeded shuffle after another, without an end.
+
+    A share of them, `copying`, holds a passage of its document twice: to predict the second, a
+    model has to find the first and read on from there, which plain text hardly ever asks for.
+    """
 
     def __init__(
-        self, documents: Sequence[Any], *, length: int, max_length: int, seed: int
+        self,
+        documents: Sequence[Any],
+        *,
+        length: int,
+        max_length: int,
+        seed: int,
+        copying: float = 0.0,
     ) -> None:
         self.documents, self.max_length, self.seed = documents, max_length, seed
+        self.copying = copying
         rounds = -(-length // len(documents))
         shuffles = np.random.default_rng(seed)
         self.order = np.concatenate([shuffles.permutation(len(documents)) for _ in range(rounds)])[
@@ -53,10 +65,15 @@ class _Stream(Dataset[Item]):
 
     def __getitem__(self, index: int) -> Item:
         rng = np.random.default_rng([self.seed, index])
-        return self._item(int(self.order[index]), rng)
+        number = int(self.order[index])
+        return (self._twice if rng.random() < self.copying else self._item)(number, rng)
 
     def _item(self, number: int, rng: np.random.Generator) -> Item:
         """Make one training item of the document with this number."""
+        raise NotImplementedError
+
+    def _twice(self, number: int, rng: np.random.Generator) -> Item:
+        """Make one training item that holds a passage of this document twice."""
         raise NotImplementedError
 
 
@@ -66,12 +83,19 @@ class CausalDocuments(_Stream):
     def __init__(
         self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> None:
-        super().__init__(_ids(tokenizer, texts), **options)
+        super().__init__(ids_of(tokenizer, texts), **options)
         self.begin, self.end = tokenizer.bos_token_id, tokenizer.eos_token_id
 
     def _item(self, number: int, rng: np.random.Generator) -> Item:
         ids = np.concatenate([[self.begin], self.documents[number], [self.end]])[: self.max_length]
         return {"input_ids": ids, "labels": ids}
+
+    def _twice(self, number: int, rng: np.random.Generator) -> Item:
+        passage = _passage(self.documents[number], (self.max_length - 2) // 2, rng)
+        ids = np.concatenate([[self.begin], passage, passage, [self.end]])
+        labels = ids.copy()
+        labels[: 1 + len(passage)] = IGNORED  # the first passage is what the other items teach
+        return {"input_ids": ids, "labels": labels}
 
 
 class MaskedPairs(_Stream):
@@ -81,7 +105,7 @@ class MaskedPairs(_Stream):
         self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> None:
         cut = [sentences(text) or [text] for text in texts]
-        ids = iter(_ids(tokenizer, [s for document in cut for s in document]))
+        ids = iter(ids_of(tokenizer, [s for document in cut for s in document]))
         super().__init__([[next(ids) for _ in document] for document in cut], **options)
         self.cls, self.sep = tokenizer.cls_token_id, tokenizer.sep_token_id
         self.mask, self.vocabulary = tokenizer.mask_token_id, len(tokenizer)
@@ -97,13 +121,23 @@ class MaskedPairs(_Stream):
         room = self.max_length - 3
         a = a[: max(room - len(b), room // 2)]
         b = b[: room - len(a)]
+        return self._pair(a, b, int(random_next), rng)
+
+    def _twice(self, number: int, rng: np.random.Generator) -> Item:
+        document = np.concatenate(self.documents[number])
+        passage = _passage(document, (self.max_length - 3) // 2, rng)
+        return self._pair(passage, passage, IGNORED, rng)  # neither next nor random
+
+    def _pair(
+        self, a: NDArray[np.int64], b: NDArray[np.int64], random_next: int, rng: np.random.Generator
+    ) -> Item:
         plain = np.concatenate([[self.cls], a, [self.sep], b, [self.sep]])
         ids, labels = self._mask(plain, rng)
         return {
             "input_ids": ids,
             "token_type_ids": np.repeat([0, 1], [len(a) + 2, len(b) + 1]),
             "labels": labels,
-            "next_sentence_label": np.array(int(random_next)),
+            "next_sentence_label": np.array(random_next),
         }
 
     def _mask(
@@ -134,46 +168,23 @@ def _halves(
     return np.concatenate(document[:cut]), np.concatenate(document[cut:])
 
 
-def _ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-    backend = tokenizer.backend_tokenizer
-    backend.no_padding()
-    backend.no_truncation()
-    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
-    return [np.array(encoding.ids, np.int64) for encoding in encodings]
+def _passage(
+    document: NDArray[np.int64], longest: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """At most `longest` tokens of a document, from anywhere in it."""
+    start = int(rng.integers(0, max(0, len(document) - longest) + 1))
+    return document[start : start + longest]
 
 
 def stream(
     objective: str,
     texts: Sequence[str],
     tokenizer: PreTrainedTokenizerBase,
-    *,
-    length: int,
-    max_length: int,
-    seed: int,
+    **options: Any,
 ) -> Dataset[Item]:
-    """The items of an objective, `mlm+nsp` or `causal-lm`."""
+    """The items of an objective, `mlm+nsp` or `causal-lm`; options as of `_Stream`."""
     cls = {"mlm+nsp": MaskedPairs, "causal-lm": CausalDocuments}[objective]
-    return cls(texts, tokenizer, length=length, max_length=max_length, seed=seed)
-
-
-def collate(items: Sequence[Mapping[str, NDArray[np.int64]]], pad: int) -> dict[str, Tensor]:
-    """Pad items on the right to the longest of the batch."""
-    fill = {"input_ids": pad, "labels": IGNORED, "token_type_ids": 0}
-    longest = max(len(item["input_ids"]) for item in items)
-    batch = {
-        name: np.stack([item[name] for item in items])
-        if items[0][name].ndim == 0
-        else np.stack(
-            [
-                np.pad(i[name], (0, longest - len(i[name])), constant_values=fill[name])
-                for i in items
-            ]
-        )
-        for name in items[0]
-    }
-    lengths = np.array([len(item["input_ids"]) for item in items])
-    batch["attention_mask"] = (np.arange(longest) < lengths[:, None]).astype(np.int64)
-    return {name: torch.from_numpy(values) for name, values in batch.items()}
+    return cls(texts, tokenizer, **options)
 
 
 @torch.inference_mode()
@@ -193,8 +204,10 @@ def measure(
             logits, labels = output.logits[:, :-1], labels[:, 1:]
         else:
             logits = output.prediction_logits
-            pairs_right += int((output.seq_relationship_logits.argmax(-1) == follows).sum())
-            pairs += len(follows)
+            judged = follows != IGNORED
+            right = output.seq_relationship_logits.argmax(-1) == follows
+            pairs_right += int(right[judged].sum())
+            pairs += int(judged.sum())
         nll += float(
             F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="sum")
         )

@@ -20,6 +20,7 @@ from tokenizers import (
 )
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from wxb import hub
 from wxb.errors import WxbError
 from wxb.features import Encoded
 from wxb.params import Backbone
@@ -113,9 +114,10 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
 def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizerBase:
     """Load a fast tokenizer from a local folder or, pinned by its revision, from the hub.
 
-    Raises WxbError for a tokenizer without character offsets.
+    Raises WxbError when there is none, and for one without character offsets.
     """
-    tokenizer = AutoTokenizer.from_pretrained(str(folder), revision=revision or "main")
+    with hub.checkpoint(folder, revision) as found:
+        tokenizer = AutoTokenizer.from_pretrained(str(found), trust_remote_code=False)
     if not tokenizer.is_fast:
         raise WxbError(
             f"{folder}: found a tokenizer without character offsets ({type(tokenizer).__name__});"
@@ -134,6 +136,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, max_leng
     backend = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.enable_truncation(max_length)
+    backend.encode_special_tokens = True  # what looks like a special token is text, too
     encodings = backend.encode_batch(list(texts), add_special_tokens=True)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
     splits = np.concatenate([[0], np.cumsum(lengths)])
@@ -148,6 +151,21 @@ def encode(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, max_leng
         splits=splits,
         truncated=np.array([bool(e.overflowing) for e in encodings], bool),
     )
+
+
+def ids_of(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = False
+) -> list[NDArray[np.int32]]:
+    """The ids of short texts, each on its own and uncut.
+
+    Text is text, even where it looks like a special token of the tokenizer, unless `special`.
+    """
+    backend = tokenizer.backend_tokenizer
+    backend.no_padding()
+    backend.no_truncation()
+    backend.encode_special_tokens = not special
+    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
 
 def _on_text(

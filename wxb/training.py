@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import (
@@ -21,8 +22,10 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.trainer import TRAINER_STATE_NAME
+from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.checkpoints import last_complete
+from wxb.errors import WxbError
 from wxb.params import Optimisation, Pretraining, Training
 from wxb.progress import Progress
 
@@ -161,11 +164,29 @@ def _schedule_options(settings: Optimisation, best: str | None) -> dict[str, Any
 
 
 class _Trainer(Trainer):
-    """The Trainer with one more schedule: learning rate times `gamma` every `step_size` steps."""
+    """The Trainer with one more schedule, and checkpoints of what learns only.
+
+    The schedule: learning rate times `gamma` every `step_size` steps.
+    """
 
     def __init__(self, *args: Any, schedule: Optimisation, **options: Any) -> None:
         super().__init__(*args, **options)
         self.schedule = schedule
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        # A frozen body is as it was when it was loaded, and may be 4-bit and large.
+        assert output_dir is not None
+        Path(output_dir).mkdir(parents=True, exist_ok=True)
+        save_file(self._learnt(), Path(output_dir, SAFE_WEIGHTS_NAME))
+
+    def _learnt(self) -> dict[str, torch.Tensor]:
+        assert self.model is not None
+        return {name: p.data for name, p in self.model.named_parameters() if p.requires_grad}
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        lacking = self._learnt().keys() & set(load_result.missing_keys)
+        if lacking or load_result.unexpected_keys:
+            raise WxbError(f"a checkpoint does not fit the model: {load_result}")
 
     def create_scheduler(
         self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None

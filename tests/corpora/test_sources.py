@@ -1,6 +1,5 @@
 import json
 
-import huggingface_hub
 import pytest
 
 from wxb.corpora import sources
@@ -73,22 +72,3 @@ def test_what_is_wrong_with_a_generator_is_told(project, path, content, language
 def test_a_path_that_is_not_there_is_named(project):
     with pytest.raises(WxbError, match=r"^mine\.json: no such file or folder; set `path`"):
         fetch(project, "mine.json")
-
-
-def test_the_hub_is_asked_for_the_pinned_files_only(project, monkeypatch):
-    asked = {}
-
-    def snapshot_download(repository, *, local_dir, **options):
-        asked.update(options, repository=repository)
-        (local_dir / ".cache").mkdir()
-        (local_dir / "train.jsonl").touch()
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    hub = {"repository": "someone/records", "revision": "abc", "files": ["*.jsonl"]}
-    assert fetch(project, ".", hub=hub) == ["train.jsonl"]
-    assert asked == {
-        "repository": "someone/records",
-        "repo_type": "dataset",
-        "revision": "abc",
-        "allow_patterns": ["*.jsonl"],
-    }

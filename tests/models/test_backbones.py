@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import AutoModel, BertForPreTraining, LlamaForCausalLM, set_seed
+from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
 from wxb.models.backbones import body, initial, parameters
 from wxb.params import Architecture, Backbone, Pretraining, Tokenizer, load
@@ -108,13 +108,18 @@ def test_a_checkpoint_goes_on_from_its_weights(model_type, tmp_path):
 
 
 @each_type
-def test_a_checkpoint_without_an_objective_is_the_body_alone(model_type, tmp_path):
-    made(model_type).save_pretrained(tmp_path)
-    ready = Backbone(corpus="c", objective="none", checkpoint=str(tmp_path))
-    model = initial(ready, FakeTokenizer(vocabulary=60))
-    assert type(model) is type(AutoModel.from_pretrained(tmp_path))
-    assert not hasattr(model, "lm_head")
-    assert not hasattr(model, "cls")
+def test_a_checkpoint_without_an_objective_keeps_its_heads(model_type, tmp_path):
+    saved = made(model_type)
+    saved.save_pretrained(tmp_path / "whole")
+    saved.base_model.save_pretrained(tmp_path / "bare")
+    for folder, cls in (("whole", FULL[model_type]), ("bare", type(saved.base_model))):
+        ready = Backbone(corpus="c", objective="none", checkpoint=str(tmp_path / folder))
+        model = initial(ready, FakeTokenizer(vocabulary=60))
+        assert type(model) is cls
+        wanted = saved if folder == "whole" else saved.base_model
+        weights = model.state_dict()
+        assert weights.keys() == wanted.state_dict().keys()
+        assert all(torch.equal(weights[k], value) for k, value in wanted.state_dict().items())
 
 
 def test_parameters_count_shared_ones_once_and_frozen_ones_apart():

@@ -54,7 +54,8 @@ def targets():
     tags = torch.from_numpy(rng.integers(0, TAGS, IDS.shape))
     starts, ends = (torch.from_numpy(rng.integers(0, 2, IDS.shape)) for _ in range(2))
     ignored = (MASK == 0) | (IDS == 1) | (IDS == 3)
-    return [values.masked_fill(ignored, IGNORED) for values in (tags, starts, ends)]
+    kept = (values.masked_fill(ignored, IGNORED) for values in (tags, starts, ends))
+    return dict(zip(LOGITS, kept, strict=True))
 
 
 def test_a_new_process_loads_the_same_logits_bit_for_bit(tmp_path):
@@ -98,9 +99,10 @@ def test_a_head_of_another_shape_is_refused(kind, tmp_path):
 
 @each_body
 def test_loss_equals_a_computation_by_hand(kind):
-    model, (tags, starts, ends) = made(kind), targets()
+    model, wanted = made(kind), targets()
+    tags, starts, ends = wanted.values()
     with torch.inference_mode():
-        loss = model(IDS, MASK, tags, starts, ends)["loss"]
+        loss = model(IDS, MASK, **wanted)["loss"]
     tag_logits, *edge_logits = (values.double().numpy() for values in logits(model))
     bio, edges, counted = 0.0, [0.0, 0.0], 0
     for row, column in np.argwhere(tags.numpy() != IGNORED):
@@ -118,7 +120,9 @@ def test_padding_changes_nothing(kind):
     model, wanted = made(kind), targets()
     wide_ids = torch.nn.functional.pad(IDS, (0, 9), value=0)
     wide_mask = torch.nn.functional.pad(MASK, (0, 9))
-    wide_wanted = [torch.nn.functional.pad(v, (0, 9), value=IGNORED) for v in wanted]
+    wide_wanted = {
+        name: torch.nn.functional.pad(v, (0, 9), value=IGNORED) for name, v in wanted.items()
+    }
     real = MASK.bool()
     for narrow, wide in zip(logits(model), logits(model, wide_ids, wide_mask), strict=True):
         torch.testing.assert_close(wide[:, : IDS.shape[1]][real], narrow[real], atol=1e-5, rtol=0)
@@ -126,8 +130,8 @@ def test_padding_changes_nothing(kind):
     for one, batch in zip(alone, logits(model), strict=True):
         torch.testing.assert_close(batch[:1, :4], one, atol=1e-5, rtol=0)
     with torch.inference_mode():
-        narrow_loss = model(IDS, MASK, *wanted)["loss"]
-        wide_loss = model(wide_ids, wide_mask, *wide_wanted)["loss"]
+        narrow_loss = model(IDS, MASK, **wanted)["loss"]
+        wide_loss = model(wide_ids, wide_mask, **wide_wanted)["loss"]
     torch.testing.assert_close(wide_loss, narrow_loss, atol=1e-5, rtol=0)
 
 
@@ -141,6 +145,6 @@ def test_what_padding_holds_does_not_matter(kind):
 
 def test_the_loss_reaches_body_and_every_classifier():
     model, wanted = made("bert").train(), targets()
-    model(IDS, MASK, *wanted)["loss"].backward()
+    model(IDS, MASK, **wanted)["loss"].backward()
     silent = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert silent == []

@@ -5,24 +5,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
 from stages import evaluate
-from wxb.align import Fate, tag_names
+from wxb.align import Fate, align, likeliest, tag_names
+from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.features import IGNORED, write_encoded, write_targets
+from wxb.features import IGNORED, write_encoded
 from wxb.files import read_json
 from wxb.metrics import ner
 from wxb.metrics import spans as scorer
 from wxb.models.tagger import Tagger
-from wxb.params import Experiment, Head, Params, Training, load
+from wxb.params import Experiment, Head, Params, Training, WordFeatures, load
+from wxb.recognition import SETTINGS
 from wxb.spans import Span
 from wxb.tasks import ner_tagging
-from wxb.tasks.ner_tagging import THRESHOLDS, Predictor, ScoredSpan
+from wxb.tasks.ner_tagging import Predictor
 from wxb.tokenizers import encode, train
+from wxb.words import continued
 
 ROOT = Path(__file__).parents[2]
 TYPES = ["AGE", "NAME"]
@@ -43,17 +44,25 @@ EXPERIMENT = Experiment(
     backbone="b",
     max_length=24,
     head=Head(projection=16, dropout=0.1),
+    generation=None,
     training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
 )
+WORDS = WordFeatures(rows=50, width=4, window=1, dropout=0.1)
 TOKENIZERS = {kind: train(kind, 400, TEXTS) for kind in ("wordpiece", "byte-level-bpe")}
+WITH_WORDS = "wordpiece, with words"
 
-each_kind = pytest.mark.parametrize("kind", sorted(TOKENIZERS))
+each_kind = pytest.mark.parametrize("kind", [*sorted(TOKENIZERS), WITH_WORDS])
+
+
+def experiment_of(kind):
+    return EXPERIMENT.model_copy(update={"word_features": WORDS if kind == WITH_WORDS else None})
 
 
 def predictor_of(kind):
     """A predictor with random weights, large enough to tell tokens apart."""
     set_seed(0)
-    tokenizer = TOKENIZERS[kind]
+    tokenizer = TOKENIZERS[kind.partition(",")[0]]
+    experiment = experiment_of(kind)
     shape = {
         "vocab_size": len(tokenizer),
         "hidden_size": 16,
@@ -65,21 +74,32 @@ def predictor_of(kind):
     }
     body = (
         BertModel(BertConfig(**shape), add_pooling_layer=False)
-        if kind == "wordpiece"
+        if kind.startswith("wordpiece")
         else LlamaModel(LlamaConfig(**shape))
     )
-    model = Tagger(body, len(tag_names(TYPES)), EXPERIMENT.head)
+    tags = len(tag_names(TYPES))
+    model = Tagger(body, tags, experiment.head, word_features=experiment.word_features)
     for name, values in model.head.named_parameters():
         torch.nn.init.normal_(values, std=0.0 if name.endswith("bias") else 1.0)
-    return Predictor(model, tokenizer, TYPES, max_length=EXPERIMENT.max_length)
+    return Predictor.of(model, tokenizer, TYPES, experiment, Path("unread"))
 
 
-def written(tokenizer, texts, gold, folder):
+def records_of(texts, gold):
+    return [
+        Record(id=str(number), text=text, spans=tuple(spans), language=None, group="")
+        for number, (text, spans) in enumerate(zip(texts, gold, strict=True))
+    ]
+
+
+def written(kind, texts, gold, folder):
+    """Features and targets in their files; the items made of them, and the fates of gold."""
+    tokenizer, experiment = TOKENIZERS[kind.partition(",")[0]], experiment_of(kind)
     encoded = encode(tokenizer, texts, max_length=24)
-    targets, fates = ner_tagging.align(encoded, gold, TYPES)
-    write_encoded(folder / "features.arrow", encoded)
-    write_targets(folder / "targets.arrow", targets, encoded.splits)
-    return encoded, targets, fates
+    features, targets = folder / "features.arrow", folder / "targets.arrow"
+    write_encoded(features, encoded)
+    records = records_of(texts, gold)
+    fates = ner_tagging.write_aligned(targets, encoded, records, TYPES, tokenizer)
+    return ner_tagging.dataset(features, targets, tokenizer, texts, experiment), fates
 
 
 def bare(rows):
@@ -89,18 +109,13 @@ def bare(rows):
 # Training
 
 
-@given(st.lists(st.lists(st.sampled_from(Fate), max_size=5), max_size=4))
-def test_the_account_adds_up(fates):
-    account = ner_tagging.account(fates)
-    assert account.pop("gold") == sum(map(len, fates)) == sum(account.values())
-    assert list(account) == [fate.value for fate in Fate]
-
-
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_dataset_has_one_item_a_text(tmp_path, count):
     gold = [[Span(0, 3, "NAME")], [], [Span(2, 5, "NAME")]][:count]
-    encoded, targets, _ = written(TOKENIZERS["wordpiece"], TEXTS[:count], gold, tmp_path)
-    items = ner_tagging.dataset(tmp_path / "features.arrow", tmp_path / "targets.arrow")
+    items, fates = written("wordpiece", TEXTS[:count], gold, tmp_path)
+    encoded = encode(TOKENIZERS["wordpiece"], TEXTS[:count], max_length=24)
+    targets, expected = align(encoded, gold, TYPES)
+    assert fates == expected
     assert len(items) == count
     for row, item in enumerate(items):
         tokens = slice(encoded.splits[row], encoded.splits[row + 1])
@@ -110,35 +125,31 @@ def test_a_dataset_has_one_item_a_text(tmp_path, count):
             assert item[name].tolist() == values[tokens].tolist()
 
 
-def test_collate_ignores_padding(tmp_path):
-    written(TOKENIZERS["wordpiece"], TEXTS[:3], [[Span(0, 3, "NAME")], [], []], tmp_path)
-    items = ner_tagging.dataset(tmp_path / "features.arrow", tmp_path / "targets.arrow")
-    batch = ner_tagging.collate(items, pad=77)
-    for row, item in enumerate(items):
-        length = len(item["input_ids"])
-        assert batch["attention_mask"][row].tolist() == [
-            int(at < length) for at in range(batch["input_ids"].shape[1])
-        ]
-        for name, values in item.items():
-            assert batch[name][row, :length].tolist() == values.tolist()
-            fill = 77 if name == "input_ids" else IGNORED
-            assert (batch[name][row, length:] == fill).all()
-
-
 @each_kind
 def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
-    """Where every gold span is aligned; `figures` has no threshold."""
+    """Where every gold span is aligned, and the tag of each token leads to no broken span.
+
+    `figures` has no threshold, and takes every token's best tag as it is.
+    """
     predictor, texts = predictor_of(kind), TEXTS[:6]
     found = bare(predictor.candidates(texts, label="test"))
     # Half right, so that the score is neither 0 nor 1.
     gold = [spans[: 1 + len(spans) // 2] for spans in found]
-    _, _, fates = written(predictor.tokenizer, texts, gold, tmp_path)
+    items, fates = written(kind, texts, gold, tmp_path)
     assert {fate for row in fates for fate in row} == {Fate.ALIGNED}
-    items = ner_tagging.dataset(tmp_path / "features.arrow", tmp_path / "targets.arrow")
-    batch = ner_tagging.collate(items, predictor.tokenizer.pad_token_id)
+    batch = collate(items, predictor.tokenizer.pad_token_id)
     with torch.inference_mode():
-        output = predictor.model(batch["input_ids"], batch["attention_mask"])
-    logits = [output[name] for name in ner_tagging.TARGETS]
+        inputs = {k: v for k, v in batch.items() if k not in ner_tagging.TARGETS}
+        output = predictor.model(**inputs)
+    encoded = encode(predictor.tokenizer, texts, max_length=24)
+    best = torch.full_like(output["tags"], -1.0)
+    for row, item in enumerate(items):
+        start, inked = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
+        if len(inked):
+            offsets = (side[start + inked] for side in (encoded.starts, encoded.ends))
+            scores = output["tags"][row].log_softmax(-1).numpy()[inked]
+            best[row, inked, likeliest(scores, continued(texts[row], *offsets))] = 1.0
+    logits = [best, output["starts"], output["ends"]]
     labels = [batch[name].numpy() for name in ner_tagging.TARGETS]
     figures = ner_tagging.figures(ner_tagging.summarize(logits, labels).numpy(), labels)
     expected = scorer.prf(scorer.counts(gold, found).sum(axis=0))[2]
@@ -188,7 +199,7 @@ def test_company_does_not_change_what_is_found(kind, monkeypatch):
     expected = predictor.predict(TEXTS)
     order = np.random.default_rng(0).permutation(len(TEXTS) * 6) % len(TEXTS)
     for batch in (2, 32):
-        monkeypatch.setattr(ner_tagging, "BATCH", batch)
+        monkeypatch.setattr(predictor, "batch_size", batch)
         found = predictor.predict([TEXTS[number] for number in order])
         for number, spans in zip(order, found, strict=True):
             assert bare([spans]) == bare([expected[number]])
@@ -200,57 +211,19 @@ def test_company_does_not_change_what_is_found(kind, monkeypatch):
 def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
     predictor = predictor_of(kind)
     predictor.threshold = 0.6
-    predictor.save(tmp_path, EXPERIMENT)
+    predictor.save(tmp_path, experiment_of(kind))
     loaded = Predictor.load(tmp_path)
     assert loaded.predict(TEXTS) == predictor.predict(TEXTS)
-    assert read_json(tmp_path / ner_tagging.SETTINGS) == {
+    assert read_json(tmp_path / SETTINGS) == {
         "task": "ner_tagging",
         "types": TYPES,
         "threshold": 0.6,
         "max_length": 24,
+        "four_bit": False,
         "head": {"projection": 16, "dropout": 0.1},
+        "bidirectional": False,
+        "word_features": WORDS.model_dump() if kind == WITH_WORDS else None,
     }
-
-
-@each_kind
-def test_predict_keeps_the_candidates_that_reach_the_threshold(kind):
-    predictor = predictor_of(kind)
-    candidates = predictor.candidates(TEXTS, label="test")
-    assert predictor.predict(TEXTS) == candidates
-    scores = sorted(scored.score for spans in candidates for scored in spans)
-    predictor.threshold = scores[len(scores) // 2]
-    expected = [[s for s in spans if s.score >= predictor.threshold] for spans in candidates]
-    assert predictor.predict(TEXTS) == expected
-    assert sum(map(len, expected)) < len(scores)
-
-
-scored_rows = st.lists(
-    st.lists(
-        st.tuples(st.integers(0, 9), st.sampled_from([*THRESHOLDS.tolist(), 0.333, 1.0])),
-        max_size=6,
-        unique_by=lambda pair: pair[0],
-    ),
-    max_size=4,
-)
-
-
-@settings(deadline=None)
-@given(scored_rows, st.sets(st.integers(0, 9)))
-def test_the_threshold_is_the_lowest_of_the_best(rows, right):
-    found = [[ScoredSpan(Span(at, at + 1, "AGE"), score) for at, score in row] for row in rows]
-    gold = [[Span(at, at + 1, "AGE") for at in sorted(right)] for _ in rows]
-    predictor = Predictor.__new__(Predictor)
-    predictor.candidates = lambda texts, label: found
-    predictor.choose_threshold([""] * len(rows), gold, label="test")
-
-    def f1(threshold):
-        predictor.threshold = threshold
-        kept = bare(predictor.predict([""] * len(rows)))
-        return scorer.prf(scorer.counts(gold, kept).sum(axis=0))[2]
-
-    chosen = predictor.threshold
-    scores = {float(threshold): f1(float(threshold)) for threshold in THRESHOLDS}
-    assert chosen == min(t for t, score in scores.items() if score == max(scores.values()))
 
 
 def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
@@ -264,12 +237,8 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     predictor.save(tmp_path / "models/ner-encoder", EXPERIMENT)
     expected = predictor.predict(TEXTS)
     gold = [tuple(row[:1]) for row in bare(predictor.candidates(TEXTS, label="test"))]
-    records = [
-        Record(id=str(number), text=text, spans=spans, language=None, group="")
-        for number, (text, spans) in enumerate(zip(TEXTS, gold, strict=True))
-    ]
     (tmp_path / "data/clean/pii").mkdir(parents=True)
-    clean.write(tmp_path / "data/clean/pii/test.parquet", records)
+    clean.write(tmp_path / "data/clean/pii/test.parquet", records_of(TEXTS, gold))
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 

@@ -6,6 +6,7 @@ import importlib
 import shutil
 from pathlib import Path
 
+from wxb import hub
 from wxb.errors import WxbError
 from wxb.files import write_jsonl
 from wxb.params import Corpus
@@ -15,7 +16,7 @@ from wxb.progress import tracked
 def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
     """Fill an empty folder with the raw files of a corpus, unchanged.
 
-    Raises WxbError when `path` is not what the corpus says it is.
+    Raises WxbError when `path` is not what the corpus says it is, or the hub does not give it.
     """
     path = Path(corpus.path)
     if not path.exists():
@@ -23,16 +24,7 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
     if corpus.generate:
         _generate(corpus, folder, seed=seed, label=label)
     elif corpus.hub:
-        from huggingface_hub import snapshot_download  # a slow import that most corpora don't need
-
-        snapshot_download(
-            corpus.hub.repository,
-            repo_type="dataset",
-            revision=corpus.hub.revision,
-            allow_patterns=corpus.hub.files,
-            local_dir=folder,
-        )
-        shutil.rmtree(folder / ".cache", ignore_errors=True)
+        hub.fetch(corpus.hub.repository, corpus.hub.revision, corpus.hub.files, folder)
     elif path.is_dir():
         shutil.copytree(path, folder, dirs_exist_ok=True)
     else:

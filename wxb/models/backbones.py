@@ -6,29 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForPreTraining,
-    BertModel,
+    BitsAndBytesConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
+from wxb import hub
+from wxb.models.wiring import wire
 from wxb.params import Architecture, Backbone
 
-# The class with the heads that an objective trains; the body alone where nothing is trained.
+# The classes with the heads of pretraining, by objective and by type of architecture.
 CLASSES: dict[str, Any] = {
     "mlm+nsp": AutoModelForPreTraining,
+    "bert": AutoModelForPreTraining,
     "causal-lm": AutoModelForCausalLM,
-    "none": AutoModel,
+    "llama": AutoModelForCausalLM,
 }
-
-# How BERT's initial attention looks around; see `_look_around`.
-DISTANCES = (-1, 1, -2, 2)  # of the first heads of each layer; further heads start as usual
-POSITIONS_TO_WORDS = 2.0  # spread of the position embeddings, in that of the word embeddings
-FOCUS = 1.5  # sharp enough that most of the weight falls on the token meant and its neighbours
 
 
 def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -36,51 +35,25 @@ def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTraine
 
     Seed torch before: initial weights are random.
     """
-    cls = CLASSES[backbone.objective]
     model: PreTrainedModel
     if backbone.checkpoint:
-        model = cls.from_pretrained(backbone.checkpoint, revision=backbone.revision or "main")
+        with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            cls = CLASSES.get(backbone.objective) or _class_of(config)
+            model = cls.from_pretrained(
+                folder, config=config, use_safetensors=True, trust_remote_code=False
+            )
         return model
     assert backbone.architecture is not None
+    cls = CLASSES[backbone.architecture.model_type]
     model = cls.from_config(_config(backbone.architecture, tokenizer))
-    if isinstance(model.base_model, BertModel):
-        _look_around(model.base_model)
+    wire(model.base_model)
     return model
 
 
-@torch.no_grad()
-def _look_around(model: BertModel) -> None:
-    """Let BERT's initial attention look one and two tokens back and ahead, a head each.
-
-    BERT learns positions from nothing: which token stands before another, it has to find out for
-    every position. A small run ends before that; a decoder with rotary positions is born with it.
-    So the table of positions (T, H) starts as sinusoids (Vaswani et al. 2017, section 3.5), whose
-    products depend on distance alone, and the queries and keys of a head as the same sinusoids, the
-    queries' shifted by the head's distance. All of it is trained on; the architecture is BERT's.
-    Compare "mimetic" initialisation (Trockman and Kolter 2023) and ConViT (d'Ascoli et al. 2021).
-    """
-    table = model.embeddings.position_embeddings.weight
-    positions, width = table.shape
-    frequencies = 10_000 ** (-torch.arange(0, width, 2) / width)
-    angles = torch.arange(positions)[:, None] * frequencies  # (T, H / 2)
-    table[:, 0::2] = angles.sin()
-    table[:, 1::2] = angles.cos()
-    table *= POSITIONS_TO_WORDS * model.embeddings.word_embeddings.weight.std() / table.std()
-    size = width // model.config.num_attention_heads
-    # A rotation of each (sin, cos) pair by its frequency times the distance.
-    for layer in model.encoder.layer:
-        attention = layer.attention.self
-        for head, distance in zip(range(model.config.num_attention_heads), DISTANCES, strict=False):
-            turn = frequencies[: size // 2] * distance
-            sin = torch.arange(0, size - 1, 2)  # columns; the rows are those of the head
-            cos = sin + 1
-            rows = head * size + sin
-            attention.key.weight[rows, sin] += FOCUS
-            attention.key.weight[rows + 1, cos] += FOCUS
-            attention.query.weight[rows, sin] += FOCUS * turn.cos()
-            attention.query.weight[rows, cos] += FOCUS * turn.sin()
-            attention.query.weight[rows + 1, cos] += FOCUS * turn.cos()
-            attention.query.weight[rows + 1, sin] -= FOCUS * turn.sin()
+def _class_of(config: Any) -> Any:
+    """The class that a checkpoint was saved from: loading it as another would lose its heads."""
+    return getattr(transformers, (config.architectures or ["AutoModel"])[0], AutoModel)
 
 
 def _config(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> Any:
@@ -100,15 +73,75 @@ def _config(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> A
     )
 
 
-def body(folder: str | Path) -> PreTrainedModel:
-    """The embeddings and blocks saved in a folder, without the heads of pretraining."""
+def body(
+    folder: str | Path,
+    *,
+    writes: bool = False,
+    bidirectional: bool = False,
+    four_bit: bool = False,
+) -> PreTrainedModel:
+    """The embeddings and blocks saved in a folder, in float32, without the heads of pretraining.
+
+    `writes` keeps the language model's head; `bidirectional` lifts the causal mask; `four_bit`
+    keeps the linear layers in 4 bits (NF4, their scales quantized too: Dettmers et al. 2023,
+    section 3).
+    """
     config = AutoConfig.from_pretrained(folder)
-    # BERT's pooler serves NSP only; a tagger reads the tokens.
-    extra = {"add_pooling_layer": False} if config.model_type == "bert" else {}
-    model: PreTrainedModel = AutoModel.from_pretrained(folder, config=config, **extra)
+    options: dict[str, Any] = {"config": config, "dtype": torch.float32}
+    if config.model_type == "bert":
+        # BERT's pooler serves NSP only; a tagger reads the tokens.
+        options["add_pooling_layer"] = False
+    if four_bit:
+        options["quantization_config"] = _four_bits()
+    cls = AutoModelForCausalLM if writes else AutoModel
+    model: PreTrainedModel = cls.from_pretrained(folder, **options)
+    if four_bit:
+        _keep_scales(model)
+    if bidirectional:
+        _lift_causal_mask(model)
     return model
+
+
+def _four_bits() -> BitsAndBytesConfig:
+    # On a CPU, bfloat16 takes about twice the time of float32.
+    compute = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=compute,
+    )
+
+
+def _keep_scales(model: PreTrainedModel) -> None:
+    """Keep bitsandbytes from repacking weights when they are first used for evaluation.
+
+    On CPUs with AVX512-BF16 it does, and rounds their scales for good: training would go on with
+    other weights than those that a resumed run or the finished model loads.
+    """
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
+
+
+def _lift_causal_mask(model: PreTrainedModel) -> None:
+    """Let every token of a decoder see those after it.
+
+    The configuration decides where there is padding; where there is none, no mask is made and each
+    attention layer's own flag decides. Either alone would leave some batches causal.
+    """
+    model.config.is_causal = False
+    for module in model.modules():
+        if getattr(module, "is_causal", False):
+            module.is_causal = False  # type: ignore[assignment]
 
 
 def parameters(model: Any, *, trainable: bool = False) -> int:
     """How many numbers a model holds, or how many of them it learns; shared ones count once."""
-    return sum(p.numel() for p in model.parameters() if p.requires_grad or not trainable)
+    return sum(_size(p) for p in model.parameters() if p.requires_grad or not trainable)
+
+
+def _size(parameter: torch.nn.Parameter) -> int:
+    """The numbers that a parameter stands for; one in 4 bits packs two into a byte."""
+    packed = getattr(parameter, "quant_state", None)
+    return parameter.numel() if packed is None else packed.shape.numel()

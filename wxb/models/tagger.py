@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-from transformers import PreTrainedModel
 
+from wxb import tuning
 from wxb.features import IGNORED
 from wxb.models.backbones import body
-from wxb.params import Head
+from wxb.params import Head, WordFeatures
+from wxb.words import WordEmbedding
 
 HEAD = "head.safetensors"
+WORDS = "words.safetensors"
 
 
 class TaggingHead(nn.Module):
@@ -36,36 +39,69 @@ class TaggingHead(nn.Module):
 
 
 class Tagger(nn.Module):
-    """Body and head; saved as a plain Hugging Face folder with the head beside the body."""
+    """Body and head; saved as a plain Hugging Face or peft folder with the head beside the body."""
 
-    def __init__(self, backbone: PreTrainedModel, tags: int, settings: Head) -> None:
+    def __init__(
+        self,
+        backbone: tuning.Body,
+        tags: int,
+        settings: Head,
+        *,
+        word_features: WordFeatures | None = None,
+        neftune_alpha: float | None = None,
+    ) -> None:
         super().__init__()
         self.backbone = backbone
-        self.head = TaggingHead(backbone.config.hidden_size, tags, settings)
+        size = backbone.config.hidden_size
+        self.words = WordEmbedding(size, word_features) if word_features else None
+        self.head = TaggingHead(size, tags, settings)
+        self.neftune_alpha = neftune_alpha
 
     @classmethod
-    def from_pretrained(cls, folder: Path, *, tags: int, settings: Head) -> Tagger:
+    def from_pretrained(
+        cls,
+        folder: Path,
+        *,
+        tags: int,
+        settings: Head,
+        word_features: WordFeatures | None = None,
+        bidirectional: bool = False,
+        four_bit: bool = False,
+    ) -> Tagger:
         """Load what `save_pretrained` wrote: the same logits, bit for bit."""
-        model = cls(body(folder), tags, settings)
+        load_body = partial(body, bidirectional=bidirectional, four_bit=four_bit)
+        model = cls(tuning.load(folder, load_body), tags, settings, word_features=word_features)
         model.head.load_state_dict(load_file(folder / HEAD), strict=True)
+        if model.words:
+            model.words.load_state_dict(load_file(folder / WORDS), strict=True)
         return model.eval()
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write configuration and weights; `AutoModel` loads the body from the same folder."""
-        self.backbone.save_pretrained(folder)
+        """Write body and head; `AutoModel` or peft loads the body from the same folder."""
+        tuning.save(self.backbone, folder)
         save_file(self.head.state_dict(), folder / HEAD)
+        if self.words:
+            save_file(self.words.state_dict(), folder / WORDS)
 
     def forward(
         self,
         input_ids: Tensor,  # (B, T)
         attention_mask: Tensor,  # (B, T), 1 where there is a token
+        words: Tensor | None = None,  # (B, T, F), features of words
         tags: Tensor | None = None,  # (B, T)
         starts: Tensor | None = None,  # (B, T)
         ends: Tensor | None = None,  # (B, T)
     ) -> dict[str, Tensor]:
         """Logits, and with targets the loss: BIO + 0.5 * mean(start, end), over tagged tokens."""
-        hidden = self.backbone(input_ids=input_ids, attention_mask=attention_mask)
-        tag_logits, start_logits, end_logits = self.head(hidden.last_hidden_state)
+        inputs = {"input_ids": input_ids}
+        if self.training and self.neftune_alpha:
+            embeddings = self.backbone.get_input_embeddings()(input_ids)
+            noisy = tuning.noisy(embeddings, attention_mask, self.neftune_alpha)
+            inputs = {"inputs_embeds": noisy}
+        hidden = self.backbone(**inputs, attention_mask=attention_mask).last_hidden_state
+        if self.words:
+            hidden = hidden + self.words(words)
+        tag_logits, start_logits, end_logits = self.head(hidden)
         output = {"tags": tag_logits, "starts": start_logits, "ends": end_logits}
         if tags is None or starts is None or ends is None:
             return output

@@ -2,8 +2,9 @@
 
 Stages are generic: they import `wxb.tasks.<task>` by the name in params.yaml and use
 
-- `encode` in tokenize, `align` and `account` in align,
-- `build`, `dataset`, `collate`, `summarize`, `figures`, `TARGETS` and `BEST` in train,
+- `vocabulary` in align and train,
+- `write_aligned` in align,
+- `build`, `dataset`, `summarize`, `figures`, `TARGETS` and `BEST` in train,
 - `Predictor` in train (threshold, saving) and evaluate.
 """
 

@@ -1,0 +1,171 @@
+"""Adapters and heads give the same logits in another process, by wxb and by peft alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM, set_seed
+
+from wxb import tasks
+from wxb.align import tag_names
+from wxb.features import IGNORED
+from wxb.params import Experiment, Generation, Head, LowRank, Training, Tuning
+from wxb.tokenizers import load, train
+
+ROOT = Path(__file__).parents[2]
+TYPES = ["AGE", "NAME"]
+TEXTS = ["Ann is 9 and Bob is 12.", "Zoë is 34"]
+TOKENIZERS = {
+    "bert": train("wordpiece", 300, TEXTS),
+    "llama": train("byte-level-bpe", 300, TEXTS),
+}
+IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
+MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+
+# Task, backbone, and what is unlike the first of them.
+CASES = {
+    "tagger-lora": ("ner_tagging", "llama", {}),
+    "tagger-qlora": ("ner_tagging", "llama", {"four_bit": True}),
+    "tagger-bert-qlora": ("ner_tagging", "bert", {"four_bit": True}),
+    "tagger-bidirectional-qlora": ("ner_tagging", "llama", {"four_bit": True}),
+    "generator-lora": ("ner_generation", "llama", {}),
+    "generator-qlora": ("ner_generation", "llama", {"four_bit": True}),
+    "generator-new-tokens-lora": ("ner_generation", "llama", {}),
+    "generator-new-tokens-qlora": ("ner_generation", "llama", {"four_bit": True}),
+}
+
+
+def experiment(name):
+    task, backbone, changes = CASES[name]
+    targets = {"bert": ["value", "query"], "llama": ["v_proj", "q_proj", "up_proj"]}[backbone]
+    lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
+    generates = task == "ner_generation"
+    return Experiment(
+        study="s",
+        corpus="c",
+        task=task,
+        backbone=backbone,
+        max_length=16,
+        bidirectional="bidirectional" in name,
+        head=None if generates else Head(projection=12, dropout=0.1),
+        generation=Generation(special_tokens="new-tokens" in name) if generates else None,
+        tuning=Tuning(lora=lora, **changes),
+        training=Training(epochs=1, batch_size=1, learning_rate=1e-3),
+    )
+
+
+def save_base(folder, kind):
+    shape = {
+        "vocab_size": len(TOKENIZERS[kind]),
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+        "max_position_embeddings": 32,
+        "initializer_range": 0.1,
+    }
+    set_seed(0)
+    model = (
+        BertModel(BertConfig(**shape))
+        if kind == "bert"
+        else LlamaForCausalLM(
+            LlamaConfig(num_key_value_heads=2, tie_word_embeddings=True, pad_token_id=0, **shape)
+        )
+    )
+    model.save_pretrained(folder)
+    TOKENIZERS[kind].save_pretrained(folder)
+
+
+def trained(folder, name):
+    """The predictor of a case after some steps of training."""
+    settings = experiment(name)
+    task, backbone = tasks.module(settings.task), folder / settings.backbone
+    tokenizer = task.vocabulary(load(backbone), TYPES, settings)
+    set_seed(1)
+    model = task.build(backbone, TYPES, settings, tokenizer).train()
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
+    ids = torch.where(IDS > 9, IDS % 4 + len(tokenizer) - 4, IDS)  # new tokens among them
+    for _ in range(3):
+        optimizer.zero_grad()
+        targets = ids.masked_fill((MASK == 0) | (IDS == 1), IGNORED)
+        if settings.task == "ner_generation":
+            loss = model(ids, MASK, targets)["loss"]
+        else:
+            tags = torch.where(targets == IGNORED, IGNORED, targets % len(tag_names(TYPES)))
+            flags = tags.clamp(max=1)
+            loss = model(ids, MASK, tags=tags, starts=flags, ends=flags)["loss"]
+        loss.backward()
+        optimizer.step()
+    predictor = task.Predictor(model, tokenizer, TYPES, max_length=settings.max_length)
+    predictor.longest = 9
+    return predictor
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Every case, saved in this process and loaded in another."""
+    folder = tmp_path_factory.mktemp("models")
+    for kind in TOKENIZERS:
+        save_base(folder / kind, kind)
+    batch = {"input_ids": IDS, "attention_mask": MASK}
+    save_file(batch, folder / "batch.safetensors")
+    expected = {}
+    for name in CASES:
+        predictor = trained(folder, name)
+        predictor.save(folder / name, experiment(name))
+        model = predictor.model
+        with torch.inference_mode():
+            logits = (
+                model(**batch)
+                if hasattr(model, "head")
+                else {"logits": model.backbone(**batch).logits}
+            )
+        for key, values in logits.items():
+            expected[f"{name}/{key}"] = values.contiguous()
+    save_file(expected, folder / "expected.safetensors")
+    subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("reload.py")), str(folder)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "5"},
+        check=True,
+    )
+    return folder
+
+
+def assert_same(folder, name, how):
+    found = load_file(folder / f"found/{name}-{how}")
+    expected = load_file(folder / "expected.safetensors")
+    assert found.keys() == {k.split("/")[1] for k in expected if k.startswith(f"{name}/")}
+    for key, values in found.items():
+        assert torch.equal(values, expected[f"{name}/{key}"]), key
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wxb_loads_the_same_logits_bit_for_bit(folder, name):
+    assert_same(folder, name, "own")
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "bidirectional" not in name])
+def test_peft_alone_loads_the_same_logits_bit_for_bit(folder, name):
+    assert_same(folder, name, "plain")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_loaded_is_saved_as_the_same_bytes(folder, name):
+    again = sorted((folder / "again" / name).iterdir())
+    assert "adapter_model.safetensors" in [path.name for path in again]
+    for path in again:
+        assert path.read_bytes() == (folder / name / path.name).read_bytes(), path.name
+
+
+def test_cases_differ(folder):
+    """Were they all alike, the tests above would show little."""
+    expected = load_file(folder / "expected.safetensors")
+    tags = [expected[f"{name}/tags"] for name in CASES if name.startswith("tagger")]
+    logits = [expected[f"{name}/logits"] for name in CASES if name.startswith("generator")]
+    for group in (tags, logits):
+        for at, one in enumerate(group):
+            assert not any(torch.equal(one, other) for other in group[:at])

@@ -1,0 +1,439 @@
+"""Writing entities: what is taught is what is asked for and read back, down to the token ids."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, set_seed
+
+from wxb import answers
+from wxb.align import Fate, account
+from wxb.batches import collate
+from wxb.corpora.records import Record
+from wxb.features import IGNORED, read_columns, write_encoded
+from wxb.files import read_json
+from wxb.models.generator import Generator, language_model
+from wxb.params import Experiment, Generation, Training
+from wxb.recognition import SETTINGS
+from wxb.spans import Span
+from wxb.tasks import ner_generation
+from wxb.tasks.ner_generation import Predictor
+from wxb.tokenizers import encode, load, train
+
+ROOT = Path(__file__).parents[2]
+TYPES = ["AGE", "NAME"]
+MAX_LENGTH = 32
+
+
+def record(text, *mentions):
+    """A record whose gold is the next stretch of each mention, `value/TYPE`."""
+    spans, at = [], 0
+    for mention in mentions:
+        value, kind = mention.split("/")
+        at = text.index(value, at)
+        spans.append(Span(at, at + len(value), kind))
+        at += len(value)
+    return Record(id=text, text=text, spans=tuple(spans), language=None, group="")
+
+
+RECORDS = [
+    record("Ann is 9.", "Ann/NAME", "9/AGE"),
+    record("No one is here."),
+    record("  Zoë\tMüller, 34\r\n ", "Zoë\tMüller/NAME", "34/AGE"),
+    record("Bob saw Bob, 12", "Bob/NAME", "Bob/NAME", "12/AGE"),
+    record("李明今年三十岁。", "李明/NAME", "三十/AGE"),
+    record("👨‍👩‍👧 is Eve;; A|B\\C", "Eve/NAME", "A|B\\C/NAME"),
+]
+# What looks like an answer, or like a token of one, is text where it is text.
+TRICKS = [
+    record("NAME|Ann;;AGE|9=>", "Ann/NAME", "9/AGE"),
+    record("</s><s><pad> ;; =>AGE|Ann", "Ann/NAME"),
+]
+TEXTS = [r.text for r in RECORDS]
+LONG = record("Ann 5 Dora 6 " * 20, *["Ann/NAME", "5/AGE", "Dora/NAME", "6/AGE"] * 20)
+
+each_vocabulary = pytest.mark.parametrize("special", [True, False], ids=["special", "plain"])
+
+
+def experiment(special):
+    return Experiment(
+        study="s",
+        corpus="c",
+        task="ner_generation",
+        backbone="decoder",
+        max_length=MAX_LENGTH,
+        head=None,
+        generation=Generation(special_tokens=special, batch_size=4),
+        training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
+    )
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    """A folder with a small LLaMA and its tokenizer."""
+    folder = tmp_path_factory.mktemp("models") / "decoder"
+    tokenizer = train("byte-level-bpe", 300, TEXTS)
+    tokenizer.save_pretrained(folder)
+    set_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=128,
+        max_position_embeddings=128,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def vocabulary(backbone, special):
+    return ner_generation.vocabulary(load(backbone), TYPES, experiment(special))
+
+
+def aligned(backbone, special, records, folder):
+    """Features and targets as the stages write them; the tokenizer, and the fates of gold."""
+    encoded = encode(load(backbone), [r.text for r in records], max_length=MAX_LENGTH)
+    write_encoded(folder / "features.arrow", encoded)
+    tokenizer = vocabulary(backbone, special)
+    fates = ner_generation.write_aligned(
+        folder / "targets.arrow", encoded, records, TYPES, tokenizer
+    )
+    return tokenizer, fates
+
+
+def answer_rows(folder):
+    columns, splits = read_columns(folder / "targets.arrow", ["labels"])
+    return [columns["labels"][start:end] for start, end in pairwise(splits)]
+
+
+def items_of(folder, tokenizer, records):
+    return ner_generation.dataset(
+        folder / "features.arrow",
+        folder / "targets.arrow",
+        tokenizer,
+        [r.text for r in records],
+        experiment(True),
+    )
+
+
+def gold_of(records):
+    return [list(r.spans) for r in records]
+
+
+# Vocabulary
+
+
+def test_special_markers_are_one_token_each(backbone):
+    tokenizer = vocabulary(backbone, True)
+    size = len(load(backbone))
+    assert len(tokenizer) == size + 2 + len(TYPES)
+    markers = ["=>", ";;", "AGE|", "NAME|"]
+    ids = ner_generation.ids_of(tokenizer, markers, special=True)
+    assert [row.tolist() for row in ids] == [[size + at] for at in range(4)]
+
+
+def test_without_special_tokens_the_vocabulary_stays(backbone):
+    tokenizer, before = vocabulary(backbone, False), load(backbone)
+    assert tokenizer.backend_tokenizer.to_str() == before.backend_tokenizer.to_str()
+
+
+# Targets
+
+
+@each_vocabulary
+def test_answers_are_those_of_gold_with_an_end(backbone, special, tmp_path):
+    records = [*RECORDS, *TRICKS]
+    tokenizer, _ = aligned(backbone, special, records, tmp_path)
+    for row, one in zip(answer_rows(tmp_path), records, strict=True):
+        assert row[-1] == tokenizer.eos_token_id
+        assert tokenizer.eos_token_id not in row[:-1]
+        written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
+        assert written == "".join(answers.pieces(one.text, one.spans))
+        assert answers.parse(written) == [
+            (span.type, one.text[span.start : span.end]) for span in one.spans
+        ]
+
+
+def test_special_tokens_shorten_answers_and_stand_for_markers_only(backbone, tmp_path):
+    records = [*RECORDS, *TRICKS]
+    size = len(load(backbone))
+    _, _ = aligned(backbone, True, records, tmp_path)
+    for row, one in zip(answer_rows(tmp_path), records, strict=True):
+        assert (row >= size).sum() == max(0, 2 * len(one.spans) - 1)
+
+
+def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
+    """The space before a word is part of its token: copying needs no other spelling."""
+    one = record("It was Eve and Bob.", "Eve/NAME", "Bob/NAME")
+    tokenizer, _ = aligned(backbone, True, [one], tmp_path)
+    prompt = encode(tokenizer, [one.text], max_length=MAX_LENGTH).ids.tolist()
+    (row,) = answer_rows(tmp_path)
+    size = len(load(backbone))
+    mention = []
+    for token in [*row.tolist()[:-1], size]:
+        if token < size:
+            mention.append(token)
+            continue
+        assert any(prompt[at : at + len(mention)] == mention for at in range(len(prompt)))
+        mention = []
+
+
+@each_vocabulary
+def test_every_gold_span_meets_one_fate(backbone, special, tmp_path):
+    strange = record("Ann is 9.", "Ann/PLACE", "9/AGE")
+    # The name that is meant comes second; what is written is read as the first.
+    twice = replace(record("Joe, no: Joe!"), spans=(Span(9, 12, "NAME"),))
+    records = [*RECORDS, *TRICKS, strange, twice, LONG]
+    _, fates = aligned(backbone, special, records, tmp_path)
+    assert [len(row) for row in fates] == [len(r.spans) for r in records]
+    assert {fate for row in fates[: len(RECORDS)] for fate in row} == {Fate.ALIGNED}
+    assert fates[-3] == [Fate.DROPPED, Fate.ALIGNED]
+    assert fates[-2] == [Fate.REPAIRED]
+    assert set(fates[-1]) == {Fate.ALIGNED, Fate.TRUNCATED}
+    counts = account(fates)
+    assert counts.pop("gold") == sum(counts.values())
+
+
+@each_vocabulary
+def test_an_answer_names_only_what_is_left_of_a_text(backbone, special, tmp_path):
+    tokenizer, (fates,) = aligned(backbone, special, [LONG], tmp_path)
+    encoded = encode(load(backbone), [LONG.text], max_length=MAX_LENGTH)
+    assert encoded.truncated[0]
+    reach = int(encoded.ends.max())
+    left = [span for span in LONG.spans if span.end <= reach]
+    assert 0 < len(left) < len(LONG.spans)
+    assert fates == [Fate.ALIGNED if span.end <= reach else Fate.TRUNCATED for span in LONG.spans]
+    (row,) = answer_rows(tmp_path)
+    written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
+    assert answers.locate(LONG.text, answers.parse(written)) == left
+
+
+def test_a_text_that_fits_is_told_to_its_last_character(backbone, tmp_path):
+    one = record("\u0000\u200b 9", "9/AGE")
+    _, fates = aligned(backbone, True, [one], tmp_path)
+    assert fates == [[Fate.ALIGNED]]
+
+
+@each_vocabulary
+def test_no_record_is_no_answer(backbone, special, tmp_path):
+    tokenizer, fates = aligned(backbone, special, [], tmp_path)
+    assert fates == []
+    assert items_of(tmp_path, tokenizer, []) == []
+
+
+# Training
+
+
+@each_vocabulary
+def test_items_ask_for_the_answer_and_nothing_else(backbone, special, tmp_path):
+    records = [*RECORDS, *TRICKS, LONG]
+    tokenizer, _ = aligned(backbone, special, records, tmp_path)
+    encoded = encode(load(backbone), [r.text for r in records], max_length=MAX_LENGTH)
+    (boundary,) = ner_generation.ids_of(tokenizer, ["=>"], special=True)
+    assert len(boundary) == 1 or not special
+    items = items_of(tmp_path, tokenizer, records)
+    for row, (item, answer) in enumerate(zip(items, answer_rows(tmp_path), strict=True)):
+        text = encoded.ids[encoded.splits[row] : encoded.splits[row + 1]]
+        assert item["input_ids"].tolist() == [*text, *boundary, *answer]
+        prompt = len(text) + len(boundary)
+        assert item["labels"].tolist() == [IGNORED] * prompt + answer.tolist()
+
+
+class Recorder(torch.nn.Module):
+    """Takes down the prompts, and answers each with the end of text."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.prompts = torch.nn.Linear(1, 1), []
+
+    def write(self, input_ids, attention_mask, *, longest, end, pad):
+        self.prompts += [ids[m == 1].tolist() for ids, m in zip(input_ids, attention_mask)]  # noqa: B905
+        return torch.full((len(input_ids), 1), end), torch.zeros(len(input_ids), 1)
+
+
+@each_vocabulary
+def test_prompts_of_training_are_those_of_prediction(backbone, special, tmp_path):
+    records = [*RECORDS, *TRICKS, LONG]
+    tokenizer, _ = aligned(backbone, special, records, tmp_path)
+    predictor = Predictor.of(
+        Recorder(), tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
+    )
+    assert predictor.predict([r.text for r in records]) == [[] for _ in records]
+    taught = [
+        item["input_ids"][item["labels"] == IGNORED].tolist()
+        for item in items_of(tmp_path, tokenizer, records)
+    ]
+    assert sorted(predictor.model.prompts) == sorted(taught)
+    assert [len(prompt) for prompt in predictor.model.prompts] == sorted(map(len, taught))
+
+
+@each_vocabulary
+def test_answers_grow_as_long_as_in_training(backbone, special, tmp_path):
+    tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
+    predictor = Predictor.of(
+        Recorder(), tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
+    )
+    assert predictor.longest == max(map(len, answer_rows(tmp_path)))
+    assert predictor.batch_size == 4
+
+
+@each_vocabulary
+def test_accuracy_is_the_share_of_right_answer_tokens(backbone, special, tmp_path):
+    tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
+    model = Generator(language_model(backbone, tokens=len(tokenizer))).eval()
+    items = items_of(tmp_path, tokenizer, RECORDS)
+    batch = collate(items, tokenizer.pad_token_id)
+    with torch.no_grad():
+        logits = model(**batch)["logits"]
+    # Some answers are made right: the untrained model's would all be wrong.
+    labels = batch["labels"]
+    asked = labels != IGNORED
+    tail = labels[:, -logits.shape[1] :]
+    made_right = (tail != IGNORED) & (tail % 2 == 0)
+    logits[made_right] = torch.nn.functional.one_hot(tail[made_right], logits.shape[-1]).float()
+    predicted = ner_generation.summarize(logits, labels)
+    assert predicted.shape == labels.shape
+    assert torch.equal(predicted, ner_generation.summarize((logits,), labels))
+    figures = ner_generation.figures(predicted.numpy(), labels.numpy())
+    hits = sum(
+        int(logits[row, column - labels.shape[1]].argmax()) == int(labels[row, column])
+        for row, column in asked.nonzero()
+    )
+    assert figures == {ner_generation.BEST: pytest.approx(hits / int(asked.sum()))}
+    assert 0 < figures["accuracy"] < 1
+
+
+# Predicting
+
+
+@pytest.fixture(scope="module")
+def trained(backbone, tmp_path_factory):
+    """For each vocabulary, a predictor that knows RECORDS by heart, saved beside its backbone."""
+    predictors = {}
+    for special in (True, False):
+        folder = tmp_path_factory.mktemp("features")
+        tokenizer, _ = aligned(backbone, special, RECORDS, folder)
+        set_seed(2)
+        model = ner_generation.build(backbone, TYPES, experiment(special), tokenizer)
+        batch = collate(items_of(folder, tokenizer, RECORDS), tokenizer.pad_token_id)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+        for _ in range(70):
+            optimizer.zero_grad()
+            model(**batch)["loss"].backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        predictor = Predictor.of(
+            model, tokenizer, TYPES, experiment(special), folder / "targets.arrow"
+        )
+        predictor.threshold = 0.5
+        predictor.save(backbone.parent / f"special-{special}", experiment(special))
+        predictors[special] = predictor
+    return predictors
+
+
+def bare(rows):
+    return [[scored.span for scored in row] for row in rows]
+
+
+@each_vocabulary
+def test_a_model_that_knows_its_records_finds_exactly_their_gold(trained, special):
+    found = trained[special].predict(TEXTS)
+    assert bare(found) == gold_of(RECORDS)
+    assert all(0.5 <= score <= 1 for row in found for _, score in row)
+
+
+@each_vocabulary
+def test_company_does_not_change_what_is_found(trained, special):
+    predictor = trained[special]
+    order = np.random.default_rng(0).permutation(len(TEXTS) * 4) % len(TEXTS)
+    found = predictor.predict([TEXTS[number] for number in order])
+    assert bare(found) == [gold_of(RECORDS)[number] for number in order]
+    expected = predictor.predict(TEXTS)
+    for number, row in zip(order, found, strict=True):
+        scores = [scored.score for scored in expected[number]]
+        assert [scored.score for scored in row] == pytest.approx(scores, abs=1e-4)
+
+
+@each_vocabulary
+def test_the_score_is_the_mean_probability_of_the_answer(trained, special, tmp_path, backbone):
+    predictor = trained[special]
+    tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
+    items = items_of(tmp_path, tokenizer, RECORDS)
+    batch = collate(items, tokenizer.pad_token_id)
+    with torch.inference_mode():
+        logs = predictor.model(**batch)["logits"].log_softmax(-1)
+    labels = batch["labels"][:, -logs.shape[1] :]
+    for row, found in enumerate(predictor.predict(TEXTS)):
+        asked = labels[row] != IGNORED
+        expected = logs[row, asked, labels[row, asked]].mean().exp()
+        for scored in found:
+            assert scored.score == pytest.approx(float(expected), abs=1e-4)
+
+
+@each_vocabulary
+def test_any_model_finds_spans_inside_the_text(trained, special):
+    """Also of texts that it has never seen, cut off, and empty."""
+    predictor = trained[special]
+    texts = ["", " \n", LONG.text, TRICKS[0].text, "Eve is 9.", "\u0000", "x" * 500]
+    for text, row in zip(texts, predictor.candidates(texts, label="test"), strict=True):
+        spans = [scored.span for scored in row]
+        assert spans == sorted(spans)
+        for span in spans:
+            assert 0 <= span.start < span.end <= len(text)
+            assert span.type in TYPES
+        assert all(one.end <= other.start for one, other in pairwise(spans))
+
+
+def test_types_that_are_unheard_of_are_left_out(trained):
+    predictor = trained[True]
+    known = predictor.types
+    try:
+        predictor.types = ["AGE"]
+        found = bare(predictor.predict(TEXTS))
+    finally:
+        predictor.types = known
+    assert found == [[span for span in row if span.type == "AGE"] for row in gold_of(RECORDS)]
+
+
+def test_settings_are_saved(trained, backbone):
+    for special, predictor in trained.items():
+        assert read_json(backbone.parent / f"special-{special}" / SETTINGS) == {
+            "task": "ner_generation",
+            "types": TYPES,
+            "threshold": 0.5,
+            "max_length": MAX_LENGTH,
+            "four_bit": False,
+            "longest": predictor.longest,
+            "batch_size": 4,
+        }
+
+
+def test_a_new_process_finds_the_same(trained, backbone, tmp_path):
+    code = (
+        "import sys, json; from pathlib import Path\n"
+        "from wxb.tasks.ner_generation import Predictor\n"
+        "texts, folder = json.loads(sys.argv[1]), Path(sys.argv[2])\n"
+        "found = [Predictor.load(folder / f'special-{s}').predict(texts) for s in (True, False)]\n"
+        "Path(sys.argv[3]).write_text(json.dumps(found))"
+    )
+    out = tmp_path / "found.json"
+    subprocess.run(
+        [sys.executable, "-c", code, json.dumps(TEXTS), str(backbone.parent), str(out)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "5"},
+        check=True,
+    )
+    expected = [trained[special].predict(TEXTS) for special in (True, False)]
+    assert json.loads(out.read_text()) == json.loads(json.dumps(expected))

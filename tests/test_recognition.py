@@ -1,0 +1,101 @@
+"""What all recognisers share: batches that change nothing, and the choice of the threshold."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.metrics import spans as scorer
+from wxb.recognition import THRESHOLDS, Recognizer, ScoredSpan
+from wxb.spans import Span
+from wxb.tokenizers import train
+
+TEXTS = ["one", "", "one two three four", "two", " ", "one two", "three"] * 3
+TOKENIZER = train("byte-level-bpe", 300, TEXTS)
+
+
+class Counting(Recognizer):
+    """Finds the first character of every text, as sure of it as the text is long."""
+
+    batch_size = 4
+
+    def spans_of(self, encoded, rows, texts):
+        self.lengths.append([int(encoded.splits[row + 1] - encoded.splits[row]) for row in rows])
+        return [
+            [ScoredSpan(Span(0, 1, "A"), len(texts[row]) / 20)] if texts[row] else []
+            for row in rows
+        ]
+
+
+@pytest.fixture
+def recognizer():
+    made = Counting(torch.nn.Linear(1, 1), TOKENIZER, ["A"], max_length=5)
+    made.lengths = []
+    return made
+
+
+def test_every_text_gets_its_own_spans_in_the_order_given(recognizer):
+    found = recognizer.candidates(TEXTS, label="test")
+    assert [[score for _, score in spans] for spans in found] == [
+        [len(text) / 20] if text else [] for text in TEXTS
+    ]
+
+
+def test_texts_of_about_one_length_share_a_batch(recognizer):
+    recognizer.candidates(TEXTS, label="test")
+    assert [len(batch) for batch in recognizer.lengths] == [4, 4, 4, 4, 4, 1]
+    flat = [length for batch in recognizer.lengths for length in batch]
+    assert flat == sorted(flat)
+    assert max(flat) == recognizer.max_length
+
+
+def test_no_text_is_no_batch(recognizer):
+    assert recognizer.predict([]) == []
+    assert recognizer.lengths == []
+
+
+def test_the_model_is_set_to_evaluation():
+    assert not Counting(torch.nn.Linear(1, 1).train(), TOKENIZER, [], max_length=5).model.training
+
+
+def test_predict_keeps_the_candidates_that_reach_the_threshold(recognizer):
+    assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, label="test")
+    recognizer.threshold = len("three") / 20
+    assert [len(spans) for spans in recognizer.predict(TEXTS)] == [0, 0, 1, 0, 0, 1, 1] * 3
+
+
+scored_rows = st.lists(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.sampled_from([*THRESHOLDS.tolist(), 0.333, 1.0])),
+        max_size=6,
+        unique_by=lambda pair: pair[0],
+    ),
+    max_size=4,
+)
+
+
+@settings(deadline=None)
+@given(scored_rows, st.sets(st.integers(0, 9)))
+def test_the_threshold_is_the_lowest_of_the_best(rows, right):
+    found = [[ScoredSpan(Span(at, at + 1, "AGE"), score) for at, score in row] for row in rows]
+    gold = [[Span(at, at + 1, "AGE") for at in sorted(right)] for _ in rows]
+    recognizer = Recognizer.__new__(Recognizer)
+    recognizer.candidates = lambda texts, label: found
+    texts = [""] * len(rows)
+    recognizer.choose_threshold(texts, gold, label="test")
+
+    def f1(threshold):
+        recognizer.threshold = threshold
+        kept = [[scored.span for scored in spans] for spans in recognizer.predict(texts)]
+        return scorer.prf(scorer.counts(gold, kept).sum(axis=0))[2]
+
+    chosen = recognizer.threshold
+    scores = {float(threshold): f1(float(threshold)) for threshold in THRESHOLDS}
+    assert chosen == min(t for t, score in scores.items() if score == max(scores.values()))
+
+
+def test_zero_is_among_the_thresholds_and_one_is_not():
+    assert THRESHOLDS[0] == 0
+    assert np.all(np.diff(THRESHOLDS) > 0)
+    assert THRESHOLDS[-1] < 1

@@ -1,0 +1,84 @@
+"""What of a backbone learns: all of it, or LoRA's matrices beside it; and noise on its input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from wxb.files import write_json
+from wxb.params import Tuning
+
+ADAPTER = "adapter_config.json"
+
+Body = PreTrainedModel | PeftModel
+
+
+def adapt(
+    body: PreTrainedModel, tuning: Tuning, *, task_type: str, new_tokens: list[int] | None = None
+) -> Body:
+    """Make a body ready to learn: all of it, or low-rank matrices beside its frozen weights.
+
+    `task_type` is peft's name of what the body does. The embeddings of `new_tokens` (ids) learn
+    even where the rest of the table is frozen. Seed torch before: LoRA's matrices are random.
+    """
+    # Without re-entrance the frozen embeddings need no gradient for the blocks to get theirs.
+    how = {"use_reentrant": False}
+    if tuning.four_bit:
+        body = prepare_model_for_kbit_training(
+            body, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=how
+        )
+    elif tuning.gradient_checkpointing:
+        body.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
+    if tuning.lora is None:
+        return body
+    lora = tuning.lora
+    return get_peft_model(
+        body,
+        LoraConfig(
+            r=lora.r,
+            lora_alpha=lora.alpha,
+            lora_dropout=lora.dropout,
+            target_modules=list(lora.target_modules),
+            trainable_token_indices=new_tokens or None,
+            task_type=task_type,
+        ),
+    )
+
+
+def save(body: Body, folder: Path) -> None:
+    """Write a whole body, or the matrices alone with the name of the body they belong to."""
+    body.save_pretrained(str(folder))
+    if isinstance(body, PeftModel):
+        (folder / "README.md").unlink()  # peft's empty form of a model card
+        config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+        config["target_modules"].sort()  # a set: peft writes it in any order
+        write_json(folder / ADAPTER, config)
+
+
+def load(folder: Path, load_body: Callable[[Path], PreTrainedModel]) -> Body:
+    """Load what `save` wrote; matrices go onto the body they name, which lies beside `folder`."""
+    if not (folder / ADAPTER).exists():
+        return load_body(folder)
+    config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    backbone = folder.parent / Path(config["base_model_name_or_path"]).name
+    # What learned stays marked as such, so that it can be counted.
+    return PeftModel.from_pretrained(load_body(backbone), folder, is_trainable=True)
+
+
+def noisy(embeddings: Tensor, attention_mask: Tensor, alpha: float) -> Tensor:
+    """NEFTune (Jain et al. 2023): add uniform noise of scale alpha / sqrt(L * d) to embeddings.
+
+    `embeddings` are (B, T, d), `attention_mask` (B, T) is 1 where there is a token. L is the number
+    of tokens of each row: the authors' code takes the padded length, so that what a row meets
+    depends on its neighbours in the batch. Padding gets no noise.
+    """
+    lengths = attention_mask.sum(dim=1).clamp(min=1)  # (B,)
+    scale = alpha / (lengths * embeddings.shape[-1]).sqrt()
+    noise = torch.empty_like(embeddings).uniform_(-1, 1)
+    return embeddings + noise * scale[:, None, None] * attention_mask[:, :, None]
