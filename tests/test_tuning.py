@@ -42,12 +42,13 @@ each_kind = pytest.mark.parametrize("kind", ["lora", "qlora", QLORA_ON_BERT])
 
 @pytest.fixture(scope="module")
 def bases(tmp_path_factory):
-    """A folder with a BERT and a LLaMA."""
+    """A folder with a BERT and two LLaMAs: with one table of embeddings, and with two."""
     folder = tmp_path_factory.mktemp("models")
     set_seed(0)
     BertModel(BertConfig(**SHAPE)).save_pretrained(folder / "bert")
-    config = LlamaConfig(num_key_value_heads=2, tie_word_embeddings=True, **SHAPE)
-    LlamaForCausalLM(config).save_pretrained(folder / "llama")
+    for name, tied in (("llama", True), ("llama-untied", False)):
+        config = LlamaConfig(num_key_value_heads=2, tie_word_embeddings=tied, **SHAPE)
+        LlamaForCausalLM(config).save_pretrained(folder / name)
     return folder
 
 
@@ -64,10 +65,10 @@ def tagger(bases, kind, **changes):
     return Tagger(adapted, 5, HEAD, neftune_alpha=how.neftune_alpha)
 
 
-def generator(bases, kind, new=(), **changes):
+def generator(bases, kind, new=(), base="llama", **changes):
     how = settings_of(kind, **changes)
     set_seed(1)
-    bare = language_model(bases / "llama", tokens=VOCABULARY + len(new), four_bit=how.four_bit)
+    bare = language_model(bases / base, tokens=VOCABULARY + len(new), four_bit=how.four_bit)
     adapted = tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=list(new))
     return Generator(adapted, neftune_alpha=how.neftune_alpha)
 
@@ -160,28 +161,30 @@ def test_adaptation_is_a_function_of_the_seed(bases):
 
 
 @pytest.mark.parametrize("kind", ["lora", "qlora"])
-def test_new_tokens_learn_and_old_ones_do_not(bases, kind):
-    model = generator(bases, kind, new=NEW)
+@pytest.mark.parametrize("base", ["llama", "llama-untied"])
+def test_new_tokens_learn_and_old_ones_do_not(bases, kind, base):
+    model = generator(bases, kind, new=NEW, base=base)
     ids = torch.tensor([[1, 7, 60, 3, 0, 0], [1, 30, 61, 32, 62, 2]])
 
-    def table():
-        embed = model.backbone.get_input_embeddings()
-        return embed(torch.arange(VOCABULARY + len(NEW))).detach().clone()
+    def tables():
+        """What ids are turned into, and what hidden states are compared with."""
+        embed, output = (
+            getattr(model.backbone, f"get_{side}_embeddings")() for side in ("input", "output")
+        )
+        ins = embed(torch.arange(VOCABULARY + len(NEW)))
+        return ins.detach().clone(), output(torch.eye(64)).T.detach().clone()
 
-    def output():
-        return model.backbone.get_output_embeddings()(torch.eye(64)).T.detach().clone()
-
-    before, kept = table(), frozen(model)
-    assert torch.equal(output(), before)  # one table for both
+    before, kept = tables(), frozen(model)
     train(model, ids=ids)
-    after = table()
-    assert torch.equal(after[:VOCABULARY], before[:VOCABULARY])
-    assert (after[VOCABULARY:] != before[VOCABULARY:]).any(dim=1).all()
-    assert torch.equal(output(), after)
+    for old, new in zip(before, tables(), strict=True):
+        assert torch.equal(old[:VOCABULARY], new[:VOCABULARY])
+        assert (old[VOCABULARY:] != new[VOCABULARY:]).any(dim=1).all()
     assert same(frozen(model), kept)
+    for ins, outs in (before, tables()):
+        assert torch.equal(ins, outs) == (base == "llama")
     rows = [name for name in learnt(model) if "trainable_tokens" in name]
-    assert len(rows) == 1
-    assert len(learnt(model)) == 2 * 2 * 2 + 1
+    assert len(rows) == (1 if base == "llama" else 2)
+    assert len(learnt(model)) == 2 * 2 * 2 + len(rows)
 
 
 # Four bits

@@ -147,6 +147,7 @@ def _arguments(
         logging_steps=max(1, steps // LOGS),
         label_names=list(targets),
         remove_unused_columns=False,
+        use_cache=True,  # False would stay in the configuration of the model, and slow generation
         seed=seed,
         data_seed=seed,
         use_cpu=not on_gpu,

@@ -45,10 +45,18 @@ def adapt(
             lora_alpha=lora.alpha,
             lora_dropout=lora.dropout,
             target_modules=list(lora.target_modules),
-            trainable_token_indices=new_tokens or None,
+            trainable_token_indices=_rows(body, new_tokens) if new_tokens else None,
             task_type=task_type,
         ),
     )
+
+
+def _rows(body: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
+    """Tokens by the tables with their rows: peft follows a shared table, not an output's own."""
+    if body.config.tie_word_embeddings:
+        return tokens
+    tables = body.get_input_embeddings(), body.get_output_embeddings()
+    return {name.split(".")[-1]: tokens for name, m in body.named_modules() if m in tables}
 
 
 def save(body: Body, folder: Path) -> None:

@@ -43,10 +43,11 @@ def models(tmp_path_factory):
     return folder
 
 
-def tagger(models, bidirectional, lora=None):
+def tagger(models, bidirectional, lora=None, checkpointing=False):
     set_seed(1)
     bare = body(models / "llama", bidirectional=bidirectional)
-    adapted = tuning.adapt(bare, Tuning(lora=lora), task_type="FEATURE_EXTRACTION")
+    how = Tuning(lora=lora, gradient_checkpointing=checkpointing)
+    adapted = tuning.adapt(bare, how, task_type="FEATURE_EXTRACTION")
     return Tagger(adapted, 5, HEAD)
 
 
@@ -71,11 +72,12 @@ def assert_looks(model, batch, bidirectional):
 @each_way
 @each_batch
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])
-@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
+@pytest.mark.parametrize("mode", ["evaluation", "training", "checkpointing"])
 def test_earlier_logits_depend_on_later_tokens_only_both_ways(
-    models, bidirectional, batch, lora, training
+    models, bidirectional, batch, lora, mode
 ):
-    assert_looks(tagger(models, bidirectional, lora).train(training), batch, bidirectional)
+    model = tagger(models, bidirectional, lora, checkpointing=mode == "checkpointing")
+    assert_looks(model.train(mode != "evaluation"), batch, bidirectional)
 
 
 @each_way

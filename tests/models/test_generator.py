@@ -69,10 +69,10 @@ def batch_of(rows):
     return ids, mask, labels
 
 
-def prompts_of(prompts, margin=0):
+def prompts_of(prompts, margin=0, pad=PAD):
     """Ids and mask, padded on the left."""
     width = max(map(len, prompts)) + margin
-    ids = torch.tensor([[PAD] * (width - len(prompt)) + prompt for prompt in prompts])
+    ids = torch.tensor([[pad] * (width - len(prompt)) + prompt for prompt in prompts])
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
     return ids, mask
 
@@ -149,15 +149,19 @@ def answers(models):
 
 @each_kind
 @pytest.mark.parametrize("margin", [0, 3])
-def test_a_batch_is_answered_as_each_prompt_alone_by_a_plain_loop(models, answers, kind, margin):
+@pytest.mark.parametrize("pad", [PAD, PROMPTS[0][1], None], ids=["own", "of a prompt", "the end"])
+def test_a_batch_is_answered_as_each_prompt_alone_by_a_plain_loop(
+    models, answers, kind, margin, pad
+):
     model, (end, plain) = generator(models, kind), answers[kind]
-    ids, mask = prompts_of(PROMPTS, margin)
-    found, logs = model.write(ids, mask, longest=LONGEST, end=end, pad=PAD)
+    pad = end if pad is None else pad
+    ids, mask = prompts_of(PROMPTS, margin, pad)
+    found, logs = model.write(ids, mask, longest=LONGEST, end=end, pad=pad)
     width = max(len(answer) for answer, _ in plain)
     assert found.shape == logs.shape == (len(PROMPTS), width)
     for row, (answer, wanted) in enumerate(plain):
         gap = width - len(answer)
-        assert found[row].tolist() == answer + [PAD] * gap
+        assert found[row].tolist() == answer + [pad] * gap
         assert logs[row].tolist() == pytest.approx(wanted + [0.0] * gap, abs=1e-4)
 
 

@@ -23,6 +23,7 @@ TOKENIZERS = {
     "bert": train("wordpiece", 300, TEXTS),
     "llama": train("byte-level-bpe", 300, TEXTS),
 }
+TOKENIZERS["llama-untied"] = TOKENIZERS["llama"]
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 
@@ -36,12 +37,13 @@ CASES = {
     "generator-qlora": ("ner_generation", "llama", {"four_bit": True}),
     "generator-new-tokens-lora": ("ner_generation", "llama", {}),
     "generator-new-tokens-qlora": ("ner_generation", "llama", {"four_bit": True}),
+    "generator-new-tokens-untied": ("ner_generation", "llama-untied", {"four_bit": True}),
 }
 
 
 def experiment(name):
     task, backbone, changes = CASES[name]
-    targets = {"bert": ["value", "query"], "llama": ["v_proj", "q_proj", "up_proj"]}[backbone]
+    targets = ["value", "query"] if backbone == "bert" else ["v_proj", "q_proj", "up_proj"]
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
     generates = task == "ner_generation"
     return Experiment(
@@ -73,7 +75,9 @@ def save_base(folder, kind):
         BertModel(BertConfig(**shape))
         if kind == "bert"
         else LlamaForCausalLM(
-            LlamaConfig(num_key_value_heads=2, tie_word_embeddings=True, pad_token_id=0, **shape)
+            LlamaConfig(
+                num_key_value_heads=2, tie_word_embeddings=kind == "llama", pad_token_id=0, **shape
+            )
         )
     )
     model.save_pretrained(folder)

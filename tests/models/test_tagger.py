@@ -13,7 +13,7 @@ from transformers import AutoModel, BertConfig, BertModel, LlamaConfig, LlamaMod
 
 from wxb.features import IGNORED
 from wxb.models.tagger import Tagger
-from wxb.params import Head
+from wxb.params import Head, WordFeatures
 
 ROOT = Path(__file__).parents[2]
 HEAD = Head(projection=12, dropout=0.2)
@@ -143,8 +143,36 @@ def test_what_padding_holds_does_not_matter(kind):
         torch.testing.assert_close(padded[MASK.bool()], garbage[MASK.bool()], atol=1e-5, rtol=0)
 
 
-def test_the_loss_reaches_body_and_every_classifier():
-    model, wanted = made("bert").train(), targets()
-    model(IDS, MASK, **wanted)["loss"].backward()
+WORDS = WordFeatures(rows=20, width=4, window=1, dropout=0.1)
+ROWS = torch.arange(IDS.numel() * 12).reshape(*IDS.shape, 12) % 19 + 1  # 3 words of 4 features
+
+
+def with_words():
+    set_seed(4)
+    backbone = BertModel(BertConfig(**SHAPE), add_pooling_layer=False)
+    return Tagger(backbone, TAGS, HEAD, word_features=WORDS).eval()
+
+
+def test_words_matter_where_they_stand():
+    model, other = with_words(), ROWS.clone()
+    other[0, 2] = 1 + other[0, 2] % 19
+    with torch.inference_mode():
+        changed = model(IDS, MASK, words=ROWS)["tags"] != model(IDS, MASK, words=other)["tags"]
+    assert changed.any(dim=-1).nonzero().tolist() == [[0, 2]]
+
+
+def test_words_are_saved_beside_the_body(tmp_path):
+    model = with_words()
+    model.save_pretrained(tmp_path)
+    loaded = Tagger.from_pretrained(tmp_path, tags=TAGS, settings=HEAD, word_features=WORDS)
+    with torch.inference_mode():
+        expected, found = (m(IDS, MASK, words=ROWS) for m in (model, loaded))
+    assert all(torch.equal(expected[name], found[name]) for name in LOGITS)
+
+
+@pytest.mark.parametrize("words", [None, ROWS], ids=["without words", "with words"])
+def test_the_loss_reaches_body_and_every_classifier(words):
+    model, wanted = (made("bert") if words is None else with_words()).train(), targets()
+    model(IDS, MASK, words=words, **wanted)["loss"].backward()
     silent = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert silent == []

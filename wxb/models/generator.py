@@ -79,6 +79,7 @@ class Generator(nn.Module):
             attention_mask=attention_mask,
             max_new_tokens=longest,
             do_sample=False,
+            use_cache=True,
             eos_token_id=end,
             pad_token_id=pad,
             return_dict_in_generate=True,

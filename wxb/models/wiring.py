@@ -65,9 +65,7 @@ def _bert(model: Any) -> None:
 
 CONSTANT = 0.1  # what every word embedding holds in its first place, for attention by position
 LOOK = 3.0  # logits that each frequency adds where the distance is right
-FAST = (
-    0.05  # radians a token: rotations from this on tell neighbours apart, slower ones hardly turn
-)
+FAST = 0.05  # radians a token: faster rotations tell neighbours apart, slower ones hardly turn
 MATCH, CARRY, COPY = 2.0, 4.0, 10.0  # strengths found by trying, of the three steps of copying
 
 

@@ -147,9 +147,9 @@ def _boundary(tokenizer: Any) -> NDArray[np.int32]:
     return ids_of(tokenizer, [answers.BOUNDARY], special=True)[0]
 
 
-def summarize(logits: Sequence[torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
+def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The likeliest token at every label (B, T): all that `figures` needs of a batch."""
-    predicted = logits.argmax(-1) if hasattr(logits, "argmax") else logits[0].argmax(-1)
+    predicted = logits.argmax(-1)
     full = labels.new_full(labels.shape, IGNORED)
     full[:, -predicted.shape[1] :] = predicted
     return full
