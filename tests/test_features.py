@@ -13,8 +13,10 @@ from wxb.features import (
     IGNORED,
     Encoded,
     Targets,
+    read_columns,
     read_encoded,
     read_targets,
+    write_columns,
     write_encoded,
     write_targets,
 )
@@ -52,6 +54,20 @@ def test_reading_gives_what_was_written(lengths, seed):
         write_targets(Path(folder, "targets.arrow"), targets, encoded.splits)
         assert_same(read_encoded(Path(folder, "features.arrow")), encoded)
         assert_same(read_targets(Path(folder, "targets.arrow")), targets)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=6))
+def test_columns_are_read_with_the_places_where_texts_begin(lengths):
+    splits = np.cumsum([0, *lengths], dtype=np.int64)
+    labels = np.arange(sum(lengths), dtype=np.int32)
+    with tempfile.TemporaryDirectory() as folder:
+        write_columns(Path(folder, "c.arrow"), {"labels": labels, "other": labels % 3}, splits)
+        columns, its_splits = read_columns(Path(folder, "c.arrow"), ["other", "labels"])
+    assert list(columns) == ["other", "labels"]
+    np.testing.assert_array_equal(columns["labels"], labels)
+    np.testing.assert_array_equal(columns["other"], labels % 3)
+    np.testing.assert_array_equal(its_splits, splits)
 
 
 def test_the_same_features_give_the_same_bytes(tmp_path):

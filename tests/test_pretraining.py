@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
 
+from wxb.batches import collate
 from wxb.features import IGNORED
 from wxb.pretraining import measure, sentences, stream
 from wxb.tokenizers import ids_of, train
@@ -306,6 +307,17 @@ def test_measure_equals_a_computation_item_by_item(objective, copying):
         assert figures["nsp_accuracy"] == np.mean(pairs)
     else:
         assert figures["accuracy"] == np.mean(hits)
+
+
+@each_objective
+def test_a_batch_of_copies_alone_teaches(objective):
+    """BERT's loss is then not a number, as there is no pair to judge; its gradients are."""
+    model, drawn = model_of(objective).train(), items(objective, copying=1.0)
+    batch = collate([drawn[index] for index in range(4)], TOKENIZERS[objective].pad_token_id)
+    model(**batch).loss.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert any(gradient.any() for gradient in gradients)
 
 
 @each_objective
