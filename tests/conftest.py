@@ -2,6 +2,12 @@
 
 import os
 
+from hypothesis import settings
+
+# A busy machine is no failure: speed belongs in benchmarks.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 # As in the pipeline at sizes tiny and demo: sums of more threads can differ from run to run.
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
