@@ -1,6 +1,7 @@
 """What every test process needs before it imports anything that computes."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -11,6 +12,10 @@ settings.load_profile("untimed")
 # As in the pipeline at sizes tiny and demo: sums of more threads can differ from run to run.
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
+
+
+# A shell's background jobs ignore Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
