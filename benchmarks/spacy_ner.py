@@ -78,6 +78,9 @@ def main(
     flat: Annotated[
         bool, typer.Option(help="train on train and valid together, keep the last epoch")
     ] = False,
+    plain: Annotated[
+        bool, typer.Option(help="train without the copies that `augment` of the corpus made")
+    ] = False,
 ) -> None:
     """Train spaCy on a corpus, and print its test scores beside those of a study."""
     params = load()
@@ -90,6 +93,9 @@ def main(
     ours, without = predictions(params, study, corpus, splits["test"])
     nlp = pipeline(language)
     train, valid = splits["train"], splits["valid"]
+    if plain:
+        copies = read_json(Path("data/clean", corpus, "profile.json")).get("augmented", 0)
+        train = train[: len(train) - copies]  # they stand last
     if flat:
         train, valid = [*train, *valid], []
     fit = train_ner(

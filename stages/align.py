@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from stages import run
 from wxb import tasks
 from wxb.align import account
 from wxb.corpora import clean
-from wxb.features import read_encoded
+from wxb.features import joined, part, read_encoded, write_columns
 from wxb.files import publish, read_json, write_json
 from wxb.params import Params
 from wxb.tokenizers import load
+from wxb.windows import over
 
 
 def main(params: Params, name: str) -> None:
@@ -24,9 +27,18 @@ def main(params: Params, name: str) -> None:
         out.mkdir()
         for split in clean.SPLITS:
             encoded = read_encoded(Path("data/features", name, f"{split}.arrow"))
-            records = clean.labelled(corpus / f"{split}.parquet")
-            fates = task.write_aligned(out / f"{split}.arrow", encoded, records, types, tokenizer)
-            accounts[split] = account(fates)
+            parts, fates, reached = [], [], 0
+            for records in clean.lots(corpus / f"{split}.parquet", f"align@{name}: {split}"):
+                tokens = part(encoded, reached, reached + len(records))
+                windows = over(
+                    tokens, tokenizer, max_length=experiment.max_length, stride=experiment.stride
+                )
+                columns, splits, met = task.aligned(tokens, windows, records, types, tokenizer)
+                parts.append((columns, splits))
+                fates.append(met)
+                reached += len(records)
+            write_columns(out / f"{split}.arrow", *joined(parts))
+            accounts[split] = account(np.concatenate(fates))
         write_json(out / "types.json", types)
         write_json(out / "alignment.json", accounts)
 

@@ -4,46 +4,40 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stages import run
-from wxb.corpora import clean, records
+from wxb.corpora import clean, reading
 from wxb.corpora.augment import augmented
+from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
 from wxb.params import Corpus, Params
 from wxb.progress import tracked
 
 
-def preprocess(files: Sequence[Path], corpus: Corpus, *, seed: int, label: str, out: Path) -> None:
+def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path) -> None:
     """Write `{train,valid,test}.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
 
-    Every raw record ends in one of them. Raises WxbError for files that cannot be read or hold
-    no usable record.
+    Every record of the raw files in `folder` ends in one of them. Raises WxbError for files that
+    cannot be read or hold no usable record.
     """
-    good: list[records.Record] = []
-    rejects: list[records.Reject] = []
-    for item in tracked(records.read(files, corpus), label):
-        if isinstance(item, records.Reject):
+    good: list[Record] = []
+    rejects: list[Reject] = []
+    for item in tracked(reading.read(folder, corpus), label):
+        if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:
             detail = f"{item.language!r} is not among {corpus.languages}"
-            rejects.append(records.Reject(item.id, "other language", detail, item.id))
+            rejects.append(Reject(item.id, "other language", detail, item.id))
         else:
             good.append(item)
     if rejects and not good:
         origin, reason, detail, _ = rejects[0]
         raise WxbError(
-            f"{files[0]}: all {len(rejects)} records were rejected, the first ({origin}) for"
-            f" {reason}: {detail}; compare `fields` of the corpus with the file"
+            f"{folder}: all {len(rejects)} records were rejected, the first ({origin}) for"
+            f" {reason}: {detail}; compare `{'conll' if corpus.conll else 'fields'}` of the corpus"
+            " with the file"
         )
-    good, duplicates = clean.without_duplicates(good)
-    surplus = good[corpus.max_records :] if corpus.max_records else []
-    rejects += duplicates
-    rejects += [records.Reject(r.id, "over max_records", "", r.id) for r in surplus]
-    splits = clean.split(
-        good[: corpus.max_records],
-        test=corpus.split.test,
-        valid=corpus.split.valid,
-        seed=seed,
-    )
+    splits, lost = _divided(good, corpus, seed)
+    rejects += lost
     profile = clean.profile(splits, rejects)
     if corpus.augment:
         texts = {record.text for record in good}
@@ -57,12 +51,29 @@ def preprocess(files: Sequence[Path], corpus: Corpus, *, seed: int, label: str, 
     write_json(out / "profile.json", profile)
 
 
+def _divided(
+    records: Sequence[Record], corpus: Corpus, seed: int
+) -> tuple[dict[str, list[Record]], list[Reject]]:
+    """The splits, and what had to go: duplicates, and what is over `max_records`.
+
+    That limits all records, but of given splits the training records alone.
+    """
+    if corpus.split.files:
+        return clean.given(records, corpus.max_records)
+    assert corpus.split.test is not None
+    assert corpus.split.valid is not None
+    good, duplicates = clean.without_duplicates(records)
+    good, surplus = clean.limited(good, corpus.max_records)
+    splits = clean.split(good, test=corpus.split.test, valid=corpus.split.valid, seed=seed)
+    return splits, [*duplicates, *surplus]
+
+
 def main(params: Params, name: str) -> None:
     """Clean the corpus `name` of params.yaml."""
     corpus = params.named("corpora", name)
-    files = records.data_files(Path("data/raw", name))
+    folder = Path("data/raw", name)
     with publish(f"data/clean/{name}") as (out,):
-        preprocess(files, corpus, seed=params.seed, label=f"preprocess@{name}", out=out)
+        preprocess(folder, corpus, seed=params.seed, label=f"preprocess@{name}", out=out)
 
 
 if __name__ == "__main__":

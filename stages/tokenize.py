@@ -17,9 +17,10 @@ def main(params: Params, name: str) -> None:
     with publish(f"data/features/{name}") as (out,):
         out.mkdir()
         for split in clean.SPLITS:
-            records = clean.labelled(Path("data/clean", experiment.corpus, f"{split}.parquet"))
-            texts = [record.text for record in records]
-            encoded = encode(tokenizer, texts, max_length=experiment.max_length)
+            texts = clean.texts(
+                Path("data/clean", experiment.corpus, f"{split}.parquet"), labelled=True
+            )
+            encoded = encode(tokenizer, texts, label=f"tokenize@{name}: {split}")
             write_encoded(out / f"{split}.arrow", encoded)
 
 

@@ -11,6 +11,7 @@ from seqeval.scheme import IOB2, Entities
 from wxb.align import Fate, account, align, likeliest, runs, tag_names
 from wxb.features import IGNORED, Encoded
 from wxb.spans import Span
+from wxb.windows import cut
 
 TYPES = ["AGE", "CITY", "NAME"]
 
@@ -24,12 +25,12 @@ def stretches(draw, longest=24):
 
 @st.composite
 def tokenized(draw):
-    """Tokens of one text with doubles (bytes of one character) and blanks, and whether cut."""
-    tokens = [(0, 0)]
+    """Tokens of one text with doubles (bytes of one character) and blanks."""
+    tokens = []
     for start, end in draw(stretches()):
         tokens += [(start, end)] * draw(st.integers(1, 3))
         tokens += [(end, end)] * draw(st.integers(0, 1))
-    return tokens, draw(st.booleans())
+    return tokens
 
 
 @st.composite
@@ -39,17 +40,32 @@ def gold_spans(draw):
 
 
 texts = st.lists(st.tuples(tokenized(), gold_spans()), max_size=4)
+sizes = st.tuples(st.integers(1, 30), st.integers(0, 9))
 
 
 def encoded_of(rows):
-    """One Encoded of several texts: each a list of (start, end), and whether it was cut off."""
-    pairs = np.array([pair for tokens, _ in rows for pair in tokens], np.int32).reshape(-1, 2)
+    """One Encoded of several texts: each a list of (start, end)."""
+    pairs = np.array([pair for tokens in rows for pair in tokens], np.int32).reshape(-1, 2)
     return Encoded(
         ids=np.arange(len(pairs), dtype=np.int32),
         starts=pairs[:, 0],
         ends=pairs[:, 1],
-        splits=np.cumsum([0, *(len(tokens) for tokens, _ in rows)], dtype=np.int64),
-        truncated=np.array([cut for _, cut in rows], bool),
+        splits=np.cumsum([0, *map(len, rows)], dtype=np.int64),
+    )
+
+
+def aligned(rows, size=99, stride=0):
+    """Targets of several texts; the spans that their tags say; the fates of gold, by text."""
+    encoded = encoded_of([tokens for tokens, _ in rows])
+    windows = cut(encoded.splits, size=size, stride=stride)
+    golds = [gold for _, gold in rows]
+    targets, fates = align(encoded, windows, golds, TYPES)
+    assert len(fates) == sum(map(len, golds))
+    each = iter(map(Fate, fates))
+    return (
+        targets,
+        [spans_of(encoded, targets.tags, row) for row in range(len(rows))],
+        [[next(each) for _ in gold] for gold in golds],
     )
 
 
@@ -62,40 +78,74 @@ def spans_of(encoded, tags, row):
     ]
 
 
-def aligned(text):
-    """Tags read back, and fates, of one text of the form of `texts`."""
-    (tokens, cut), gold = text
-    encoded = encoded_of([(tokens, cut)])
-    targets, fates = align(encoded, [gold], TYPES)
-    return spans_of(encoded, targets.tags, 0), fates[0]
+def one_by_one(tokens, gold):
+    """The spans that a text's tags should say and their fates, span for span and token for token.
+
+    What `align` does with arrays, written out.
+    """
+    inked = [(start, end) for start, end in tokens if end > start]
+    said, fates, free = [], [], 0
+    for span in gold:
+        met = [at for at, (a, b) in enumerate(inked) if a < span.end and b > span.start]
+        if not met or met[0] < free or span.type not in TYPES:
+            fates.append(Fate.LOST)
+            continue
+        free = met[-1] + 1
+        said.append(Span(inked[met[0]][0], inked[met[-1]][1], span.type))
+        fates.append(Fate.KEPT if said[-1] == span else Fate.REPAIRED)
+    return said, fates
 
 
 @settings(deadline=None)
 @given(texts)
-def test_every_gold_span_meets_one_fate_and_tags_say_the_same(rows):
-    encoded = encoded_of([row for row, _ in rows])
-    golds = [gold for _, gold in rows]
-    targets, fates = align(encoded, golds, TYPES)
-    assert [len(row) for row in fates] == [len(row) for row in golds]
-    for row, (gold, met) in enumerate(zip(golds, fates, strict=True)):
-        read = spans_of(encoded, targets.tags, row)
-        kept = [span for span, fate in zip(gold, met, strict=True) if fate is Fate.ALIGNED]
-        other = [span for span, fate in zip(gold, met, strict=True) if fate is not Fate.ALIGNED]
-        # What is aligned comes back, and nothing else does.
+def test_arrays_say_what_single_steps_say(rows):
+    _, said, fates = aligned(rows)
+    assert list(zip(said, fates, strict=True)) == [one_by_one(*row) for row in rows]
+
+
+@settings(deadline=None)
+@given(texts)
+def test_the_fates_explain_every_difference_between_gold_and_tags(rows):
+    """What is kept comes back, repaired ones come back with other edges, nothing else does."""
+    _, said, fates = aligned(rows)
+    for (_, gold), read, met in zip(rows, said, fates, strict=True):
+        kept = [span for span, fate in zip(gold, met, strict=True) if fate is Fate.KEPT]
+        repaired = [span for span, fate in zip(gold, met, strict=True) if fate is Fate.REPAIRED]
         assert [span for span in read if span in gold] == kept
-        assert not set(read) & set(other)
-        # Every tagged span has a gold span that is not DROPPED.
-        tagged = len(met) - met.count(Fate.DROPPED)
-        assert tagged - met.count(Fate.TRUNCATED) <= len(read) <= tagged
-        if Fate.TRUNCATED in met:
-            assert encoded.truncated[row]
+        changed = [span for span in read if span not in gold]
+        assert [span.type for span in changed] == [span.type for span in repaired]
+        for now, before in zip(changed, repaired, strict=True):
+            assert now.start < before.end
+            assert before.start < now.end
+
+
+@settings(deadline=None)
+@given(texts, sizes)
+def test_windows_change_nothing_but_the_fate_of_what_none_holds(rows, how):
+    size, stride = how
+    targets, _, fates = aligned(rows, size=size, stride=stride)
+    expected, _, whole_fates = aligned(rows)
+    for values, others in zip(targets, expected, strict=True):
+        np.testing.assert_array_equal(values, others)
+    encoded = encoded_of([tokens for tokens, _ in rows])
+    windows = cut(encoded.splits, size=size, stride=stride)
+    for row, (tokens, gold) in enumerate(rows):
+        held = [
+            set(range(first - encoded.splits[row], last - encoded.splits[row]))
+            for at, first, last, *_ in zip(*windows, strict=True)
+            if at == row
+        ]
+        for span, fate, whole_fate in zip(gold, fates[row], whole_fates[row], strict=True):
+            met = {i for i, (a, b) in enumerate(tokens) if a < min(span.end, b) and b > span.start}
+            split = whole_fate is not Fate.LOST and not any(met <= tokens for tokens in held)
+            assert fate is (Fate.SPLIT if split else whole_fate)
 
 
 @settings(deadline=None)
 @given(texts)
 def test_tokens_without_characters_are_ignored_and_only_they(rows):
-    encoded = encoded_of([row for row, _ in rows])
-    targets, _ = align(encoded, [gold for _, gold in rows], TYPES)
+    targets, _, _ = aligned(rows)
+    encoded = encoded_of([tokens for tokens, _ in rows])
     blank = encoded.ends == encoded.starts
     for values in targets:
         np.testing.assert_array_equal(values == IGNORED, blank)
@@ -104,48 +154,40 @@ def test_tokens_without_characters_are_ignored_and_only_they(rows):
 @settings(deadline=None)
 @given(texts)
 def test_flags_mark_the_first_and_last_tokens_of_tags(rows):
-    encoded = encoded_of([row for row, _ in rows])
-    targets, _ = align(encoded, [gold for _, gold in rows], TYPES)
-    first_flags, last_flags = np.zeros((2, len(encoded.ids)), bool)
-    for start, end in pairwise(encoded.splits):
+    targets, _, _ = aligned(rows)
+    splits = encoded_of([tokens for tokens, _ in rows]).splits
+    first_flags, last_flags = np.zeros((2, len(targets.tags)), bool)
+    for start, end in pairwise(splits):
         for first, last, _ in runs(targets.tags[start:end].tolist()):
             first_flags[start + first] = last_flags[start + last - 1] = True
     np.testing.assert_array_equal(targets.starts == 1, first_flags)
     np.testing.assert_array_equal(targets.ends == 1, last_flags)
 
 
-@settings(deadline=None)
-@given(texts)
-def test_texts_do_not_touch_each_other(rows):
-    encoded = encoded_of([row for row, _ in rows])
-    targets, fates = align(encoded, [gold for _, gold in rows], TYPES)
-    for row, text in enumerate(rows):
-        assert aligned(text) == (spans_of(encoded, targets.tags, row), fates[row])
-
-
 def test_each_fate():
-    tokens = [(0, 0), (0, 3), (3, 5), (5, 9), (9, 9)]  # [CLS] abc de fghi [SEP]
-    whole, cut = (tokens, False), (tokens, True)
-    assert aligned((whole, [Span(0, 5, "AGE")])) == ([Span(0, 5, "AGE")], [Fate.ALIGNED])
-    assert aligned((whole, [Span(1, 5, "AGE")])) == ([Span(0, 5, "AGE")], [Fate.REPAIRED])
-    assert aligned((whole, [Span(5, 12, "AGE")])) == ([Span(5, 9, "AGE")], [Fate.REPAIRED])
-    assert aligned((cut, [Span(5, 12, "AGE")])) == ([Span(5, 9, "AGE")], [Fate.TRUNCATED])
-    assert aligned((cut, [Span(10, 12, "AGE")])) == ([], [Fate.TRUNCATED])
-    assert aligned((whole, [Span(10, 12, "AGE")])) == ([], [Fate.DROPPED])
-    assert aligned((whole, [Span(0, 3, "UNHEARD_OF")])) == ([], [Fate.DROPPED])
-    claimed = [Span(0, 1, "AGE"), Span(2, 3, "CITY")]
-    assert aligned((whole, claimed)) == ([Span(0, 3, "AGE")], [Fate.REPAIRED, Fate.DROPPED])
+    tokens = [(0, 3), (3, 5), (5, 9), (9, 9)]  # abc de fghi, and a blank
+
+    def one(*gold, **how):
+        _, said, fates = aligned([(tokens, list(gold))], **how)
+        return said[0], fates[0]
+
+    assert one(Span(0, 5, "AGE")) == ([Span(0, 5, "AGE")], [Fate.KEPT])
+    assert one(Span(1, 5, "AGE")) == ([Span(0, 5, "AGE")], [Fate.REPAIRED])
+    assert one(Span(5, 12, "AGE")) == ([Span(5, 9, "AGE")], [Fate.REPAIRED])
+    assert one(Span(10, 12, "AGE")) == ([], [Fate.LOST])
+    assert one(Span(0, 3, "UNHEARD_OF")) == ([], [Fate.LOST])
+    claimed = Span(0, 1, "AGE"), Span(2, 3, "CITY")
+    assert one(*claimed) == ([Span(0, 3, "AGE")], [Fate.REPAIRED, Fate.LOST])
+    assert one(Span(0, 5, "AGE"), size=2) == ([Span(0, 5, "AGE")], [Fate.KEPT])
+    assert one(Span(3, 9, "AGE"), size=2) == ([Span(3, 9, "AGE")], [Fate.SPLIT])
+    assert one(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Fate.KEPT])
 
 
-def test_a_span_is_truncated_where_not_even_one_token_fitted():
-    assert aligned((([(0, 0), (0, 0)], True), [Span(0, 3, "AGE")])) == ([], [Fate.TRUNCATED])
-
-
-@given(st.lists(st.lists(st.sampled_from(Fate), max_size=5), max_size=4))
+@given(st.lists(st.sampled_from(Fate), max_size=9))
 def test_the_account_adds_up(fates):
-    counts = account(fates)
-    assert counts.pop("gold") == sum(map(len, fates)) == sum(counts.values())
-    assert list(counts) == [fate.value for fate in Fate]
+    counts = account(np.array(fates, np.int8))
+    assert counts.pop("gold") == len(fates) == sum(counts.values())
+    assert list(counts) == ["kept", "repaired", "split", "lost"]
 
 
 tags = st.lists(st.integers(0, 2 * len(TYPES)), max_size=12)

@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.metrics import ner
+from wxb.metrics.ner import Judged
+from wxb.spans import Span
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -32,7 +38,10 @@ def wxb(project, *arguments):
 def test_help_names_every_command(project):
     told = wxb(project, "--help")
     assert told.returncode == 0
-    for command in ("params", "table", "report", "clean", "readme"):
+    for command in (
+        *("params", "list", "show", "doctor"),
+        *("table", "report", "export", "clean", "readme"),
+    ):
         assert command in told.stdout
 
 
@@ -83,19 +92,73 @@ def test_table_and_index_show_a_study(project):
     assert "ner-encoder beats ner-decoder by 0.250" in page
 
 
+@pytest.fixture
+def evaluated(project):
+    """A project with one clean corpus and one evaluated experiment."""
+    gold, predicted = (Span(0, 3, "NAME"),), (Span(5, 6, "NAME"),)
+    records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
+    (project / "data/clean/pii").mkdir(parents=True)
+    clean.write(project / "data/clean/pii/test.parquet", records)
+    judged = [Judged("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
+    ner.write(project / "reports/predictions/ner/ner-encoder", judged)
+    return project
+
+
+def test_export_writes_what_the_suffix_says(evaluated):
+    told = wxb(evaluated, "export", "ner-encoder", "--output", "out/test.conll")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    written = (evaluated / "out/test.conll").read_text(encoding="utf-8")
+    assert written == "Zoë\tB-NAME\tO\n東\tO\tO\n京\tO\tB-NAME\n"
+    lines = wxb(evaluated, "export", "pii").stdout.splitlines()
+    assert len(lines) == 2000
+    assert json.loads(lines[7])["meta"] == {"id": "7", "language": "en"}
+
+
+def test_export_says_what_is_wrong(evaluated):
+    for arguments, fault in {
+        ("ner-encodr",): "did you mean 'ner-encoder'",
+        ("pii", "--split", "train"): "dvc repro preprocess@pii",
+        ("ner-encoder", "--split", "train"): "export its corpus 'pii'",
+        ("pii", "--output", "a.txt"): "choose with --format",
+    }.items():
+        failed = wxb(evaluated, "export", *arguments)
+        assert failed.returncode == 1
+        assert fault in failed.stderr
+        assert "Traceback" not in failed.stderr
+
+
+def test_export_is_utf_8_and_quiet_when_its_reader_leaves(evaluated):
+    command = [sys.executable, "-c", "from wxb.cli import main; main()", "export", "pii"]
+    export = subprocess.Popen(
+        command,
+        cwd=evaluated,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "PYTHONIOENCODING": "ascii"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert json.loads(export.stdout.readline())["text"] == "Zoë\u2028東京"
+    export.stdout.close()
+    assert export.stderr.read() == b""
+    assert export.wait() == 1
+    export.stderr.close()
+
+
 def test_clean_removes_only_what_params_no_longer_have(project):
     for kept in ("models/ner-encoder", "models/encoder", "reports/predictions/ner/ner-decoder"):
         (project / kept).mkdir(parents=True)
     for gone in ("models/old", "reports/predictions/ner/old", ".wxb/checkpoints/train@old-1"):
         (project / gone).mkdir(parents=True)
+    downloads = project / ".wxb/downloads"
+    downloads.mkdir()
+    (downloads / "old.part").touch()
     metrics = project / "reports/metrics/ner"
     metrics.mkdir(parents=True)
     for name in ("ner-encoder.json", "old.json"):
         (metrics / name).write_text("{}")
     told = wxb(project, "clean", "--dry-run")
-    assert "4 to remove" in told.stdout
+    assert "5 to remove" in told.stdout
     assert (project / "models/old").exists()
-    assert "4 removed" in wxb(project, "clean").stdout
+    assert "5 removed" in wxb(project, "clean").stdout
     left = {str(p.relative_to(project)) for p in project.rglob("*") if "old" in p.name}
     assert left == set()
     assert (project / "models/encoder").exists()

@@ -336,6 +336,23 @@ def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(built: Path) -> None:
     assert ran(snakemake(built)) == {"compare@s", "report@s"}
 
 
+def test_a_gap_that_a_killed_dvc_left_in_its_run_cache_is_filled(built: Path) -> None:
+    runs, raw = built / ".dvc/cache/runs", built / "raw/a.txt"
+    before, known = raw.read_text(), set(runs.glob("*/*"))
+    raw.write_text("other\n")
+    dvc(built)
+    (built / "data/a.txt").unlink()
+    for gap in set(runs.glob("*/*")) - known:
+        shutil.rmtree(gap)
+        gap.mkdir()
+    raw.write_text(before)
+    dvc(built)
+    raw.write_text("other\n")
+    assert "join() argument must be str" in run(built, "dvc", "repro", check=False)
+    assert {name.partition("@")[0] for name in ran(snakemake(built))} >= {"compare", "report"}
+    assert (built / "data/a.txt").read_text()
+
+
 def test_plan_has_dvc_order_and_due_is_handed_down(built: Path) -> None:
     (built / "data/b.txt").unlink()
     stages = {stage.name: stage for stage in plan()}

@@ -1,6 +1,7 @@
 """Tokens and targets survive their files, which are read without copying."""
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,16 @@ from hypothesis import strategies as st
 
 from wxb.features import (
     IGNORED,
+    TOKENS,
     Encoded,
     Targets,
+    joined,
+    part,
     read_columns,
     read_encoded,
     read_targets,
     write_columns,
     write_encoded,
-    write_targets,
 )
 
 
@@ -28,7 +31,6 @@ def made(lengths, seed=0):
     encoded = Encoded(
         *(rng.integers(0, 1000, tokens, np.int32) for _ in range(3)),
         splits=np.cumsum([0, *lengths], dtype=np.int64),
-        truncated=rng.random(len(lengths)) < 0.5,
     )
     targets = Targets(
         rng.integers(IGNORED, 300, tokens, np.int16),
@@ -51,7 +53,7 @@ def test_reading_gives_what_was_written(lengths, seed):
     encoded, targets = made(lengths, seed)
     with tempfile.TemporaryDirectory() as folder:
         write_encoded(Path(folder, "features.arrow"), encoded)
-        write_targets(Path(folder, "targets.arrow"), targets, encoded.splits)
+        write_columns(Path(folder, "targets.arrow"), targets._asdict(), encoded.splits)
         assert_same(read_encoded(Path(folder, "features.arrow")), encoded)
         assert_same(read_targets(Path(folder, "targets.arrow")), targets)
 
@@ -70,25 +72,37 @@ def test_columns_are_read_with_the_places_where_texts_begin(lengths):
     np.testing.assert_array_equal(its_splits, splits)
 
 
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.sets(st.integers(1, 5)))
+def test_parts_join_to_the_whole(lengths, cuts):
+    encoded, _ = made(lengths)
+    edges = [0, *(cut for cut in sorted(cuts) if cut < len(lengths)), len(lengths)]
+    parts = [part(encoded, start, stop) for start, stop in pairwise(edges)]
+    columns, splits = joined(
+        ({name: getattr(one, name) for name in TOKENS}, one.splits) for one in parts
+    )
+    assert_same(Encoded(**columns, splits=splits), encoded)
+
+
 def test_the_same_features_give_the_same_bytes(tmp_path):
     encoded, targets = made([3, 0, 2])
     for name in ("a", "b"):
         write_encoded(tmp_path / f"{name}.features", encoded)
-        write_targets(tmp_path / f"{name}.targets", targets, encoded.splits)
+        write_columns(tmp_path / f"{name}.targets", targets._asdict(), encoded.splits)
     for kind in ("features", "targets"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
 def test_splits_that_do_not_fit_are_refused(tmp_path):
     encoded, _ = made([3, 2])
-    with pytest.raises((pa.ArrowInvalid, ValueError)):
+    with pytest.raises(ValueError, match="splits end at 3"):
         write_encoded(tmp_path / "features.arrow", encoded._replace(splits=encoded.splits[:-1]))
 
 
 def test_files_are_memory_mapped(tmp_path):
     encoded, targets = made([1000] * 200)
     write_encoded(tmp_path / "features.arrow", encoded)
-    write_targets(tmp_path / "targets.arrow", targets, encoded.splits)
+    write_columns(tmp_path / "targets.arrow", targets._asdict(), encoded.splits)
     before = pa.total_allocated_bytes()
     kept = read_encoded(tmp_path / "features.arrow"), read_targets(tmp_path / "targets.arrow")
     assert pa.total_allocated_bytes() - before < 10_000

@@ -59,7 +59,7 @@ def shown(key):
 
 KEYS = {key: required for key, required in EVERY.items() if shown(key)}
 # These may be absent, but not where the committed blocks have one.
-TOGETHER = ("tokenizer", "architecture", "pretraining", "head", "generation")
+TOGETHER = ("tokenizer", "architecture", "pretraining", "head", "generation", "test", "valid")
 
 
 def together(key):
@@ -128,11 +128,44 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ),
         ("corpora.pii.split.test", 1.0, "corpora.pii.split.test: found 1.0"),
         ("corpora.pii.split.valid", 0.9, "corpora.pii.split: test + valid must stay below 1"),
+        ("corpora.pii.split.valid", None, "give either `files`, or both `test` and `valid`"),
+        (
+            "corpora.pii.split",
+            {"files": {"train": ["a"], "valid": ["b"], "test": ["c"]}, "by": "template"},
+            "corpora.pii.split: `files` divide the records: leave `by`, `test` and `valid` out",
+        ),
+        (
+            "corpora.pii.split",
+            {"files": {"train": ["a"], "test": ["c"]}},
+            "corpora.pii.split.files.valid: missing",
+        ),
+        (
+            "corpora.pii.split",
+            {"files": {"train": ["a"], "valid": [], "test": ["c"]}},
+            "corpora.pii.split.files.valid: found []",
+        ),
+        ("corpora.pii.conll", {"token": 0, "tag": 0}, "token and tag are both in column 0"),
+        ("corpora.pii.conll", {"join": "_"}, "corpora.pii.conll.join: found '_'"),
+        ("corpora.pii.conll", {"unit": "documents"}, "nearest is 'document'"),
+        ("corpora.pii.conll", {}, "column files (`conll`) hold tokens and tags alone"),
+        ("corpora.pii.repair", "by-value", "`repair: by-value` needs `fields.value`"),
+        ("corpora.pii.repair", "by-values", "Input should be 'by-value'"),
         ("corpora.pii.labels", {"A": 3}, "corpora.pii.labels.A: found 3"),
         (
             "corpora.pii.hub",
             {"repository": "a/b", "revision": "c", "files": ["*"]},
-            "corpora.pii: a corpus is generated or comes from the hub, not both",
+            "corpora.pii: a corpus has one origin; found generate and hub",
+        ),
+        (
+            "corpora.pii.urls",
+            [{"address": "https://a.example/b.csv"}],
+            "corpora.pii: a corpus has one origin; found generate and urls",
+        ),
+        ("corpora.pii.urls", [], "corpora.pii.urls: found []"),
+        (
+            "corpora.pii.urls",
+            [{"address": "https://a.example/b.csv", "sha": "0" * 64}],
+            "corpora.pii.urls.0.sha: unknown key; did you mean 'sha256'? (there is: address,",
         ),
         ("backbones.encoder.corpus", "pij", "unknown corpus 'pij'; did you mean 'pii'?"),
         ("backbones.encoder.objective", "causal", "or 'none'; nearest is 'causal-lm'"),
@@ -182,6 +215,73 @@ def test_a_wrong_value_is_named_with_what_was_expected(key, value, message):
     with pytest.raises(ParamsError, match=re.escape(message)) as raised:
         check(edited(key, value), Path("some/params.yaml"))
     assert str(raised.value).startswith("some/params.yaml:\n")
+
+
+def downloads(*blocks):
+    content = edited("corpora.pii.generate", None)
+    content["corpora"]["pii"]["urls"] = list(blocks)
+    return check(content).corpora["pii"].urls
+
+
+@pytest.mark.parametrize(
+    ("end", "file"),
+    [
+        ("train.csv", "train.csv"),
+        ("a/b/train.conll?download=1&from=x/y.csv#part", "train.conll"),
+        ("a%20b.csv", "a b.csv"),
+        ("%E4%BD%A0%E5%A5%BD.csv", "你好.csv"),
+        ("你好.csv", "你好.csv"),
+        ("a/../b.csv", "b.csv"),
+        ("100%25.csv", "100%.csv"),
+    ],
+)
+def test_a_download_is_called_by_the_end_of_its_path(end, file):
+    (download,) = downloads({"address": f"https://a.example/{end}"})
+    assert download.file == file
+
+
+def test_a_download_may_have_another_name():
+    (download,) = downloads({"address": "https://a.example/files/123", "name": "train.csv"})
+    assert download.file == "train.csv"
+
+
+@pytest.mark.parametrize(
+    "end", ["", "/", "a/", "a/..", "a/%2e%2E", "..%2Fa.csv", "%2Fetc%2Fpasswd", "a%5Cb", "a%00b"]
+)
+def test_a_download_needs_the_name_of_a_file(end):
+    with pytest.raises(ParamsError, match=r"urls\.0: expected the name of a file at the end of"):
+        downloads({"address": f"https://a.example/{end}"})
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.csv", "/a.csv", "..", ".a.csv", "a/b.csv", "a\\b.csv", "a\nb.csv"]
+)
+def test_a_download_stays_in_its_folder(name):
+    with pytest.raises(ParamsError, match=r"urls\.0: expected the name of a file.*found '"):
+        downloads({"address": "https://a.example/a.csv", "name": name})
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"address": "ftp://a.example/a.csv"}, "URL scheme should be 'http' or 'https'"),
+        ({"address": "file:///etc/passwd"}, "URL scheme should be 'http' or 'https'"),
+        ({"address": "data/a.csv"}, "address: found 'data/a.csv'; Input should be a valid URL"),
+        ({"address": "https://me:secret@a.example/a.csv"}, "put it into ~/.netrc"),
+        ({"sha256": "0" * 64}, "urls.0.address: missing"),
+        ({"address": "https://a.example/a.csv", "sha256": "0" * 63}, "sha256: found '000"),
+        ({"address": "https://a.example/a.csv", "sha256": "G" * 64}, "sha256: found 'GGG"),
+    ],
+)
+def test_a_wrong_download_is_told(block, message):
+    with pytest.raises(ParamsError, match=re.escape(message)):
+        downloads(block)
+
+
+@pytest.mark.parametrize("other", ["https://b.example/a.csv?x", "https://a.example/b/A.CSV"])
+def test_downloads_do_not_replace_one_another(other):
+    with pytest.raises(ParamsError, match=r"pii: two of `urls` are called 'a\.csv'; give one"):
+        downloads({"address": "https://a.example/a.csv"}, {"address": other})
 
 
 def test_a_study_compares_on_one_corpus():

@@ -20,17 +20,21 @@ class Counting(Recognizer):
 
     batch_size = 4
 
-    def spans_of(self, encoded, rows, texts):
-        self.lengths.append([int(encoded.splits[row + 1] - encoded.splits[row]) for row in rows])
-        return [
-            [ScoredSpan(Span(0, 1, "A"), len(texts[row]) / 20)] if texts[row] else []
-            for row in rows
-        ]
+    def read(self, encoded, windows, chosen, texts):
+        self.lengths.append([int(windows.lasts[w] - windows.firsts[w]) for w in chosen])
+        return [texts[windows.rows[w]] for w in chosen]
+
+    def glue(self, encoded, windows, said, text):
+        assert list(said) == sorted(said)
+        assert set(said.values()) == {text}
+        row = windows.rows[next(iter(said))]
+        assert list(said) == np.flatnonzero(windows.rows == row).tolist()
+        return [ScoredSpan(Span(0, 1, "A"), len(text) / 20)] if text else []
 
 
 @pytest.fixture
 def recognizer():
-    made = Counting(torch.nn.Linear(1, 1), TOKENIZER, ["A"], max_length=5)
+    made = Counting(torch.nn.Linear(1, 1), TOKENIZER, ["A"], max_length=3, stride=1)
     made.lengths = []
     return made
 
@@ -42,12 +46,13 @@ def test_every_text_gets_its_own_spans_in_the_order_given(recognizer):
     ]
 
 
-def test_texts_of_about_one_length_share_a_batch(recognizer):
+def test_windows_of_about_one_length_share_a_batch(recognizer):
     recognizer.candidates(TEXTS, label="test")
-    assert [len(batch) for batch in recognizer.lengths] == [4, 4, 4, 4, 4, 1]
+    assert {len(batch) for batch in recognizer.lengths[:-1]} == {4}
     flat = [length for batch in recognizer.lengths for length in batch]
     assert flat == sorted(flat)
-    assert max(flat) == recognizer.max_length
+    assert len(flat) > len(TEXTS)
+    assert max(flat) == recognizer.max_length - 1  # beside it stands <s>
 
 
 def test_no_text_is_no_batch(recognizer):
@@ -56,7 +61,8 @@ def test_no_text_is_no_batch(recognizer):
 
 
 def test_the_model_is_set_to_evaluation():
-    assert not Counting(torch.nn.Linear(1, 1).train(), TOKENIZER, [], max_length=5).model.training
+    model = torch.nn.Linear(1, 1).train()
+    assert not Counting(model, TOKENIZER, [], max_length=5, stride=1).model.training
 
 
 def test_predict_keeps_the_candidates_that_reach_the_threshold(recognizer):

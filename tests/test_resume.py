@@ -10,7 +10,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from itertools import cycle
@@ -20,11 +19,9 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
+from tests.project import ROOT, Project
 from wxb.params import load
 
-ROOT = Path(__file__).parents[1]
-MADE = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
-BIN = Path(sys.executable).parent
 SEED = 1  # the default number of kills meets both engines
 DVC = ("dvc", "repro")
 SNAKEMAKE = ("snakemake", "--cores", "2")
@@ -79,36 +76,22 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("run", plan(metafunc.config.getoption("kills"), experiments), ids=str)
 
 
-class Project:
-    """A copy of this project at size tiny, and what its experiments come to undisturbed."""
+def lengthen(params):
+    for experiment in params["experiments"].values():
+        # Long enough to be hit at any point, and with a best checkpoint that is not the last.
+        experiment["training"].update(epochs=10, early_stopping_patience=3)
+
+
+class Trained(Project):
+    """The project, and what its experiments come to undisturbed."""
 
     def __init__(self, folder):
-        self.folder = folder
-        shutil.copytree(
-            ROOT,
-            folder,
-            ignore=lambda path, names: (
-                {*MADE} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
-            ),
-        )
-        self.environment = {
-            **os.environ,
-            "PATH": f"{BIN}:{os.environ['PATH']}",
-            "PYTHONPATH": str(folder),
-        }
+        super().__init__(folder)
         self.groups = []
         self.usual = {}
-        for command in (
-            ("git", "init", "-q"),
-            (sys.executable, "-c", "from wxb.profiles import switch; switch('tiny')"),
-        ):
-            subprocess.run(command, cwd=folder, env=self.environment, check=True)
-        params = YAML().load(folder / "params.yaml")
-        for experiment in params["experiments"].values():
-            # Long enough to be hit at any point, and with a best checkpoint that is not the last.
-            experiment["training"].update(epochs=10, early_stopping_patience=3)
-        YAML().dump(params, folder / "params.yaml")
-        self.studies = {name: item["study"] for name, item in params["experiments"].items()}
+        self.edit(lengthen)
+        experiments = load(folder / "params.yaml").experiments
+        self.studies = {name: experiment.study for name, experiment in experiments.items()}
 
     def undisturbed(self, experiment):
         """The outputs of training, by path, and its usual seconds; what it needs is made first."""
@@ -192,7 +175,7 @@ class Project:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    project = Project(tmp_path_factory.mktemp("resume") / "project")
+    project = Trained(tmp_path_factory.mktemp("resume") / "project")
     yield project
     project.end()
 
@@ -221,12 +204,21 @@ def kill(kind, process):
             if (member in stages) == (kind == "stage") and member.is_running():
                 member.kill()
     process.wait(PATIENCE)
+    orphan = None
     if kind == "engine":
-        for stage in filter(psutil.Process.is_running, stages):
-            stage.suspend()
-            return stage
-    psutil.wait_procs(stages, PATIENCE)
-    return None
+        orphan = next(filter(psutil.Process.is_running, stages), None)
+        if orphan is not None:
+            orphan.suspend()
+    # To DVC a process is at work, and its locks hold, until the system has forgotten its number.
+    psutil.wait_procs([member for member in members if member != orphan], PATIENCE)
+    return orphan
+
+
+def mend(project):
+    """Remove what a DVC that was killed while it took down a run left; `wxb doctor` tells so."""
+    runs = project.folder / ".dvc/cache/runs"
+    if runs.exists():
+        subprocess.run(["find", runs, "-type", "d", "-empty", "-delete"], check=True)
 
 
 def _command(process):
@@ -238,6 +230,8 @@ def _command(process):
 
 def start(project, engine, name, orphan):
     """Start an engine; if the stage of the one before lives on, this one's stage must wait."""
+    if engine == DVC:  # Snakemake mends it by itself
+        mend(project)
     process = project.start(engine, name)
     if orphan is not None:
         waiting = f"train@{name}: waiting for process {orphan.pid}, which runs the same stage"

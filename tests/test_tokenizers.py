@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from wxb import tokenizers
 from wxb.errors import WxbError
 from wxb.params import Backbone, Tokenizer
-from wxb.tokenizers import SPECIAL_TOKENS, encode, ids_of, load, train
+from wxb.tokenizers import SPECIAL_TOKENS, encode, frame, ids_of, load, train
 
 ROOT = Path(__file__).parents[1]
 KINDS = sorted(SPECIAL_TOKENS)
@@ -42,12 +42,9 @@ def trained():
 
 
 def rows(encoded):
-    """(id, start, end) of every token of each text, and whether it was truncated."""
+    """(id, start, end) of every token of each text."""
     tokens = list(zip(*(values.tolist() for values in encoded[:3]), strict=True))
-    return [
-        (tokens[start:end], bool(cut))
-        for (start, end), cut in zip(pairwise(encoded.splits), encoded.truncated, strict=True)
-    ]
+    return [tokens[start:end] for start, end in pairwise(encoded.splits)]
 
 
 def pieces(encoded, text):
@@ -79,7 +76,7 @@ def test_training_is_the_same_in_every_process(tmp_path):
 def test_digits_are_tokens_of_their_own(kind):
     tokenizer = train(kind, 600, ["call 112 or 110 in room a7b, 112 112 112"] * 50)
     text = "x112 2024-01-31 a7b"
-    found = [piece for piece in pieces(encode(tokenizer, [text], max_length=99), text) if piece]
+    found = [piece for piece in pieces(encode(tokenizer, [text]), text) if piece]
     assert [p for p in found if any(c.isdigit() for c in p)] == [c for c in text if c.isdigit()]
 
 
@@ -90,9 +87,20 @@ def test_vocabulary_is_as_large_as_asked_for(kind):
 
 
 def test_frames_are_as_documented(trained):
-    for kind, expected in {"wordpiece": ["[CLS]", "[SEP]"], "byte-level-bpe": ["<s>"]}.items():
-        ids = encode(trained[kind], [""], max_length=9).ids
-        assert trained[kind].convert_ids_to_tokens(ids.tolist()) == expected
+    for kind, expected in {
+        "wordpiece": (["[CLS]"], ["[SEP]"]),
+        "byte-level-bpe": (["<s>"], []),
+    }.items():
+        before, after = (trained[kind].convert_ids_to_tokens(ids) for ids in frame(trained[kind]))
+        assert (before, after) == expected
+
+
+@each_kind
+def test_frame_and_tokens_are_what_the_library_gives(trained, kind):
+    before, after = frame(trained[kind])
+    for text in EDGE_CASES:
+        ids = [*before, *encode(trained[kind], [text]).ids, *after]
+        assert trained[kind](text)["input_ids"] == ids
 
 
 # Offsets
@@ -101,19 +109,18 @@ def test_frames_are_as_documented(trained):
 @each_kind
 @pytest.mark.parametrize("text", EDGE_CASES)
 def test_tokens_cover_the_ink_of_every_script(trained, kind, text):
-    encoded = encode(trained[kind], [text], max_length=500)
+    encoded = encode(trained[kind], [text])
     covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
     ink = {i for i, c in enumerate(text) if not c.isspace()}
     # BERT drops control characters; byte-level BPE drops nothing.
     control = {i for i in ink if kind == "wordpiece" and not text[i].isprintable()}
     assert ink - control <= covered
-    assert not encoded.truncated[0]
 
 
 @each_kind
 @pytest.mark.parametrize("text", ["Zoë Müller", "राम का फ़ोन", "القاهرة في", "\tone\r\n two "])
 def test_words_begin_and_end_at_token_edges(trained, kind, text):
-    encoded = encode(trained[kind], [text], max_length=99)
+    encoded = encode(trained[kind], [text])
     at = 0
     for word in text.split():
         at = text.index(word, at)
@@ -125,7 +132,7 @@ def test_words_begin_and_end_at_token_edges(trained, kind, text):
 @each_kind
 @pytest.mark.parametrize("text", TEXTS)
 def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
-    encoded = encode(trained[kind], [text], max_length=500)
+    encoded = encode(trained[kind], [text])
     compared = 0
     for number, piece in zip(encoded.ids, pieces(encoded, text), strict=True):
         spelling = trained[kind].decode([int(number)]).removeprefix("##").strip()
@@ -141,7 +148,7 @@ def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
 )
 def test_a_special_token_spelled_out_in_a_text_is_text(trained, kind, mark):
     text, number = f"é {mark}12 x{mark}", trained[kind].convert_tokens_to_ids(mark)
-    encoded = encode(trained[kind], [text], max_length=99)
+    encoded = encode(trained[kind], [text])
     covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
     assert covered == {i for i, c in enumerate(text) if not c.isspace()}
     inside = encoded.ids[encoded.ends > encoded.starts]
@@ -151,16 +158,21 @@ def test_a_special_token_spelled_out_in_a_text_is_text(trained, kind, mark):
     assert len(plain) > 1
     assert special.tolist() == [number]
     # Asking for it once changes nothing for texts that come after.
-    assert encode(trained[kind], [text], max_length=99).ids.tolist() == encoded.ids.tolist()
+    assert encode(trained[kind], [text]).ids.tolist() == encoded.ids.tolist()
 
 
 @each_kind
-def test_ids_of_short_texts_are_those_inside_the_frame(trained, kind):
-    frame = {"wordpiece": slice(1, -1), "byte-level-bpe": slice(1, None)}[kind]
-    encode(trained[kind], TEXTS, max_length=3)  # what is left of its truncation is not obeyed
-    for text, ids in zip(EDGE_CASES, ids_of(trained[kind], EDGE_CASES), strict=True):
+def test_what_a_file_says_of_padding_and_truncation_is_not_obeyed(trained, kind, tmp_path):
+    trained[kind].save_pretrained(tmp_path)
+    other = load(tmp_path)
+    other.backend_tokenizer.enable_truncation(3)
+    other.backend_tokenizer.enable_padding(length=99)
+    assert [ids.tolist() for ids in frame(other)] == [ids.tolist() for ids in frame(trained[kind])]
+    other.backend_tokenizer.enable_truncation(3)
+    assert rows(encode(other, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
+    for text, ids in zip(EDGE_CASES, ids_of(other, EDGE_CASES), strict=True):
         assert ids.dtype == np.int32
-        assert ids.tolist() == encode(trained[kind], [text], max_length=999).ids.tolist()[frame]
+        assert ids.tolist() == encode(trained[kind], [text]).ids.tolist()
 
 
 alphabets = st.text(
@@ -175,10 +187,9 @@ alphabets = st.text(
 @settings(deadline=None)
 @given(texts=st.lists(alphabets, max_size=4))
 def test_offsets_ascend_inside_the_text_without_white_space_at_the_edges(trained, kind, texts):
-    encoded = encode(trained[kind], texts, max_length=16)
+    encoded = encode(trained[kind], texts)
     assert len(encoded.splits) == len(texts) + 1
-    for text, (tokens, _) in zip(texts, rows(encoded), strict=True):
-        assert len(tokens) <= 16
+    for text, tokens in zip(texts, rows(encoded), strict=True):
         for _, start, end in tokens:
             assert 0 <= start <= end <= len(text)
             assert text[start:end] == text[start:end].strip()
@@ -191,66 +202,17 @@ def test_offsets_ascend_inside_the_text_without_white_space_at_the_edges(trained
 @settings(deadline=None)
 @given(texts=st.lists(alphabets, max_size=4))
 def test_a_batch_is_encoded_like_its_texts_one_by_one(trained, kind, texts):
-    together = rows(encode(trained[kind], texts, max_length=12))
-    alone = [row for text in texts for row in rows(encode(trained[kind], [text], max_length=12))]
+    together = rows(encode(trained[kind], texts))
+    alone = [row for text in texts for row in rows(encode(trained[kind], [text]))]
     assert together == alone
 
 
 @each_kind
-def test_truncated_tells_which_texts_did_not_fit(trained, kind):
-    texts = ["1" * count for count in range(12)]
-    frame = 2 if kind == "wordpiece" else 1
-    # The digits of one word are pieces: one token each.
-    encoded = encode(trained[kind], texts, max_length=8)
-    np.testing.assert_array_equal(np.diff(encoded.splits), [min(n + frame, 8) for n in range(12)])
-    np.testing.assert_array_equal(encoded.truncated, [n + frame > 8 for n in range(12)])
-
-
-# Tokenizers that cannot be trusted
-
-
-def lying(*offsets):
-    """A tokenizer that gives these offsets, whatever the text."""
-    encoding = SimpleNamespace(
-        ids=list(range(len(offsets))),
-        offsets=list(offsets),
-        special_tokens_mask=[0] * len(offsets),
-        overflowing=[],
-    )
-
-    class Encoding(SimpleNamespace):
-        def __len__(self):
-            return len(offsets)
-
-    backend = SimpleNamespace(
-        no_padding=lambda: None,
-        enable_truncation=lambda length: None,
-        encode_batch=lambda texts, add_special_tokens: [Encoding(**vars(encoding)) for _ in texts],
-    )
-    return SimpleNamespace(backend_tokenizer=backend)
-
-
-def test_honest_stub_is_believed():
-    assert pieces(encode(lying((0, 2), (2, 6)), ["ab cde"], max_length=9), "ab cde") == [
-        "ab",
-        "cde",
-    ]
-
-
-@pytest.mark.parametrize(
-    "offsets",
-    [
-        [(3, 4), (0, 2)],  # backwards
-        [(0, 5), (1, 3)],  # nested
-        [(0, 2), (5, 3)],  # a token back to front
-        [(0, 2), (2, 7)],  # behind the text
-        [(-1, 2)],  # before it
-        [(7, 9)],
-    ],
-)
-def test_a_lying_tokenizer_is_refused(offsets):
-    with pytest.raises(WxbError, match="offsets"):
-        encode(lying(*offsets), ["abcdef", "abcdef"], max_length=9)
+def test_lots_change_nothing(trained, kind, monkeypatch):
+    expected = rows(encode(trained[kind], EDGE_CASES))
+    monkeypatch.setattr(tokenizers, "LOT", 3)
+    assert rows(encode(trained[kind], EDGE_CASES)) == expected
+    assert rows(encode(trained[kind], [])) == []
 
 
 # Loading
@@ -260,9 +222,7 @@ def test_a_lying_tokenizer_is_refused(offsets):
 def test_a_loaded_tokenizer_encodes_like_the_saved(trained, kind, tmp_path):
     trained[kind].save_pretrained(tmp_path)
     loaded = load(tmp_path)
-    assert rows(encode(loaded, EDGE_CASES, max_length=20)) == rows(
-        encode(trained[kind], EDGE_CASES, max_length=20)
-    )
+    assert rows(encode(loaded, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
     assert len(loaded) == len(trained[kind])
     assert loaded.all_special_ids == trained[kind].all_special_ids
 

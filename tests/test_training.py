@@ -19,12 +19,11 @@ from transformers import (
     BertConfig,
     BertForPreTraining,
     BertModel,
-    LlamaConfig,
-    LlamaForCausalLM,
     TrainerState,
     set_seed,
 )
 
+from tests import tiny
 from wxb import pretraining, tuning
 from wxb.batches import collate
 from wxb.errors import WxbError
@@ -307,11 +306,7 @@ def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "llama"
-    set_seed(0)
-    shape = {**SHAPE, "hidden_size": 64, "intermediate_size": 64, "vocab_size": 50}
-    config = LlamaConfig(num_key_value_heads=1, tie_word_embeddings=True, **shape)
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
+    return tiny.llama(folder, vocab_size=50, tie_word_embeddings=True)
 
 
 NEW_TOKENS = [50, 51]

@@ -1,22 +1,23 @@
 """Character spans to BIO tags over tokens, and back.
 
 Tags are numbers: 0 is `O`, and for the type at index t of a list of types, `B` is 1 + 2t and `I` is
-2 + 2t. A token that covers no character (special, padding, blank) is tagged IGNORED: it neither
-teaches nor votes.
+2 + 2t. A token that covers no character (a blank) is tagged IGNORED: it neither teaches nor votes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum, auto
+from enum import IntEnum, auto
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wxb.features import IGNORED, Encoded, Targets
 from wxb.spans import Span
+from wxb.windows import Windows, whole
 
 OUTSIDE = 0
+FAR = 1 << 32  # more characters than any text has
 
 
 def tag_names(types: Sequence[str]) -> list[str]:
@@ -24,65 +25,74 @@ def tag_names(types: Sequence[str]) -> list[str]:
     return ["O", *(f"{prefix}-{name}" for name in types for prefix in "BI")]
 
 
-class Fate(StrEnum):
+class Fate(IntEnum):
     """What became of a gold span when it was laid on tokens."""
 
-    ALIGNED = auto()
+    KEPT = auto()
     """What is taught gives back the very span."""
     REPAIRED = auto()
     """What is taught gives another: a token reaches over an edge, or the mention stands twice."""
-    TRUNCATED = auto()
-    """It ends behind the last token that fitted; what fitted of it is tagged."""
-    DROPPED = auto()
+    SPLIT = auto()
+    """No window holds it whole: each window that reads of it is taught its part."""
+    LOST = auto()
     """No token covers it, or another span already claimed its first token, or its type is new."""
 
 
-def account(fates: Sequence[Sequence[Fate]]) -> dict[str, int]:
+def account(fates: NDArray[np.integer]) -> dict[str, int]:
     """How many gold spans met each fate; the counts add up to `gold`."""
-    flat = [fate for row in fates for fate in row]
-    return {"gold": len(flat), **{fate.value: flat.count(fate) for fate in Fate}}
+    return {"gold": len(fates), **{f.name.lower(): int((fates == f).sum()) for f in Fate}}
 
 
 def align(
-    encoded: Encoded, gold: Sequence[Sequence[Span]], types: Sequence[str]
-) -> tuple[Targets, list[list[Fate]]]:
+    encoded: Encoded, windows: Windows, gold: Sequence[Sequence[Span]], types: Sequence[str]
+) -> tuple[Targets, NDArray[np.int8]]:
     """Tag the tokens of several texts with the gold spans of each (sorted and disjoint).
 
-    Also tells, for each text, what became of each of its spans.
+    Also tells the fate of each span, in the order of texts and spans.
     """
-    tags = np.full(len(encoded.ids), OUTSIDE, np.int16)
-    first_flags = np.zeros(len(tags), np.int8)
-    last_flags = np.zeros(len(tags), np.int8)
     number = {name: index for index, name in enumerate(types)}
-    fates: list[list[Fate]] = []
+    flat = [
+        (row, span.start, span.end, number.get(span.type, -1))
+        for row, spans in enumerate(gold)
+        for span in spans
+    ]
+    rows, span_starts, span_ends, kinds = np.array(flat, np.int64).reshape(-1, 4).T
     inked = np.flatnonzero(encoded.ends > encoded.starts)
-    edges = np.searchsorted(inked, encoded.splits)
-    for row, spans in enumerate(gold):
-        tokens = inked[edges[row] : edges[row + 1]]
-        starts, ends = encoded.starts[tokens], encoded.ends[tokens]
-        cut = int(ends.max(initial=0)) if encoded.truncated[row] else None
-        firsts = np.searchsorted(ends, [span.start for span in spans], side="right")
-        lasts = np.searchsorted(starts, [span.end for span in spans], side="left")
-        free = 0
-        fates.append([])
-        for span, first, last in zip(spans, firsts, lasts, strict=True):
-            if first < free or first >= last or span.type not in number:
-                overrun = cut is not None and span.end > cut and first >= free
-                fates[-1].append(Fate.TRUNCATED if overrun else Fate.DROPPED)
-                continue
-            free = last
-            tags[tokens[first:last]] = 2 + 2 * number[span.type]
-            tags[tokens[first]] -= 1
-            first_flags[tokens[first]] = last_flags[tokens[last - 1]] = 1
-            if cut is not None and span.end > cut:
-                fates[-1].append(Fate.TRUNCATED)
-            elif starts[first] == span.start and ends[last - 1] == span.end:
-                fates[-1].append(Fate.ALIGNED)
-            else:
-                fates[-1].append(Fate.REPAIRED)
+    starts, ends = encoded.starts[inked], encoded.ends[inked]
+    # All texts as one: far enough apart that no span of one reaches a token of the next.
+    base = np.repeat(np.arange(len(gold)) * FAR, np.diff(encoded.splits))[inked]
+    firsts = np.searchsorted(ends + base, span_starts + rows * FAR, side="right")
+    lasts = np.searchsorted(starts + base, span_ends + rows * FAR, side="left")
+    found = np.flatnonzero((firsts < lasts) & (kinds >= 0))
+    found = found[_unclaimed(firsts[found], lasts[found])]
+    firsts, lasts, kinds = firsts[found], lasts[found], kinds[found]
+
+    tags = np.full(len(encoded.ids), OUTSIDE, np.int16)
+    first_flags, last_flags = np.zeros((2, len(tags)), np.int8)
+    lengths = lasts - firsts
+    covered = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
+    tags[inked[covered]] = 2 + 2 * np.repeat(kinds, lengths)
+    tags[inked[firsts]] -= 1
+    first_flags[inked[firsts]] = last_flags[inked[lasts - 1]] = 1
     for values in (tags, first_flags, last_flags):
         values[encoded.ends <= encoded.starts] = IGNORED
+
+    exact = (starts[firsts] == span_starts[found]) & (ends[lasts - 1] == span_ends[found])
+    held = whole(windows, inked[firsts], inked[lasts - 1] + 1)
+    fates = np.full(len(flat), Fate.LOST, np.int8)
+    fates[found] = np.select([~held, exact], [Fate.SPLIT, Fate.KEPT], Fate.REPAIRED)
     return Targets(tags, first_flags, last_flags), fates
+
+
+def _unclaimed(firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which stretches, in ascending order, share no token with one that came before and is free."""
+    free = np.ones(len(firsts), bool)
+    for at in np.flatnonzero(firsts[1:] < lasts[:-1]) + 1:
+        before = at - 1
+        while not free[before]:
+            before -= 1
+        free[at] = firsts[at] >= lasts[before]
+    return free
 
 
 def likeliest(scores: NDArray[np.floating], joined: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,15 +14,17 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from wxb import profiles, readme
+from wxb import doctor, exports, inventory, listing, profiles, readme, staleness
 from wxb.checkpoints import FOLDER as CHECKPOINTS
 from wxb.errors import WxbError
-from wxb.params import Params, load
+from wxb.masking import commands as masking
+from wxb.params import Params, load, read_yaml
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 console = Console()
 
 Study = Annotated[str, typer.Argument(help="a study of params.yaml, or all")]
+AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 
 
 @app.callback()
@@ -48,6 +51,64 @@ def params(
     console.print(table)
 
 
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List everything in params.yaml: what it is, its figures, and whether it is made or stale.
+
+    Example: wxb list --json | jq '.experiments | map_values(.figures.f1)'
+    """
+    project = _project()
+    there = project.overview()
+    if as_json:
+        _print_json({**there, "unknown": project.stale.unknown})
+        return
+    for part in listing.overview(there, project.stale.unknown):
+        console.print(part)
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(help="an experiment, backbone, corpus or study of params.yaml")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show all that is known of one block of params.yaml, and what makes it stale.
+
+    Its figures, training, cost, records, files, settings with their defaults, and the commands
+    that run it again.
+
+    Example: wxb show ner-encoder
+    """
+    project = _project()
+    found = project.details(name)
+    if as_json:
+        _print_json({**found, "unknown": project.stale.unknown})
+        return
+    for section, facts in found.items():
+        for part in listing.details(name, section, facts, project.stale.unknown):
+            console.print(part)
+            print()
+
+
+@app.command("doctor")
+def examine(as_json: AsJson = False) -> None:
+    """Check that this machine and folder can run the project; every problem comes with its cure.
+
+    Exit code 1 if there is a problem. Asks no network and changes nothing.
+
+    Example: wxb doctor
+    """
+    findings = list(doctor.examine())
+    healthy = all(finding.level != "problem" for finding in findings)
+    if as_json:
+        _print_json({"healthy": healthy, "checks": [finding._asdict() for finding in findings]})
+    else:
+        console.print(doctor.table(findings))
+    if not healthy:
+        raise typer.Exit(1)
+
+
 @app.command()
 def table(study: Study = "all") -> None:
     """Print the comparison table of a study, and where its report is."""
@@ -68,10 +129,45 @@ def report() -> None:
 
 
 @app.command()
+def export(
+    name: Annotated[
+        str,
+        typer.Argument(help="a corpus (its gold spans) or an experiment (its predictions on test)"),
+    ],
+    split: Annotated[exports.Split, typer.Option(help="of a corpus")] = "test",
+    format_: Annotated[
+        exports.Format | None,
+        typer.Option("--format", help="default: what the suffix of --output says, or jsonl"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="the file to write or replace; default: standard output"),
+    ] = None,
+) -> None:
+    """Write records with their spans for other tools: CoNLL columns, JSONL or spaCy's DocBin.
+
+    conll: a token and its IOB2 tag a line, divided by a tab; an experiment's lines have the gold
+    tag, then the predicted one, so that conlleval -d '\\t' scores them.
+
+    jsonl: {"text", "spans": [{"start", "end", "label"}], "meta"} a line, as Prodigy reads it; an
+    experiment's spans are the predicted ones with their score, and "gold" holds the gold ones.
+
+    spacy: binary, for spacy train and spacy debug data; an experiment's doc.ents are the predicted
+    spans, and doc.spans["gold"] the gold ones.
+    """
+    chosen = exports.format_of(output, format_)
+    exports.write(exports.records(load(), name, split), chosen, output)
+
+
+app.command()(masking.mask)
+app.command()(masking.unmask)
+
+
+@app.command()
 def clean(
     dry_run: Annotated[bool, typer.Option(help="only say what would be removed")] = False,
 ) -> None:
-    """Remove what blocks no longer in params.yaml left behind, and checkpoints of killed runs."""
+    """Remove what blocks no longer in params.yaml, killed runs and downloads left behind."""
     found = list(_left_behind(load()))
     for path in found:
         print(path)
@@ -87,6 +183,17 @@ def refresh_readme() -> None:
         readme.refresh(path)
 
 
+def _project() -> inventory.Project:
+    """The project in this folder, as it is now."""
+    params = load()
+    dag = read_yaml(Path("dvc.yaml"))["stages"]
+    return inventory.Project(params, dag, staleness.staleness(), staleness.running())
+
+
+def _print_json(content: object) -> None:
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
 def _studies(params: Params, study: str) -> list[str]:
     if study == "all":
         return list(params.studies)
@@ -95,7 +202,9 @@ def _studies(params: Params, study: str) -> list[str]:
 
 
 def _left_behind(params: Params) -> Iterator[Path]:
-    """What stages wrote for blocks that params.yaml no longer has."""
+    """What stages wrote for blocks that params.yaml no longer has, and what they keep for later."""
+    from wxb.corpora.web import FOLDER as DOWNLOADS
+
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[str, set[str]] = {
         "data/raw": set(corpora),
@@ -118,6 +227,7 @@ def _left_behind(params: Params) -> Iterator[Path]:
             if path.stem not in names and path.name not in names:
                 yield path
     yield from sorted(CHECKPOINTS.glob("*"))
+    yield from sorted(DOWNLOADS.glob("*"))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dvc.exceptions import DvcException
 from dvc.lock import LockError
-from dvc.repo import Repo
+from dvc.repo import Repo, lock_repo
 from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
 
@@ -45,7 +45,9 @@ def plan() -> list[Stage]:
     Raises PlanError if another run is at work in the project or DVC cannot read it.
     """
     try:
-        with Repo() as repo:
+        with Repo() as repo, lock_repo(repo):
+            for folder in empty_runs(Path(repo.stage_cache.cache_dir)):
+                folder.rmdir()
             stale = repo.status()
             graph = get_active_graph(repo.index.graph)
             steps = plan_repro(graph, collect_stages(repo, ["dvc.yaml"]))
@@ -64,6 +66,15 @@ def plan() -> list[Stage]:
         due = step.addressing in stale or any(stages[name].due for name in upstream)
         stages[step.addressing] = Stage(step.addressing, upstream, due)
     return list(stages.values())
+
+
+def empty_runs(cache: Path) -> list[Path]:
+    """The folders of DVC's run cache without an entry. None is left by a run that ends by itself.
+
+    A DVC that is killed after training, while it takes down the run, leaves one. DVC 3.67 asks it
+    for its newest entry (dvc/stage/cache.py), and fails each time: "join() argument must be str".
+    """
+    return [folder for folder in sorted(cache.glob("*/*")) if not any(folder.iterdir())]
 
 
 def studies(stages: Iterable[Stage]) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +19,14 @@ class Encoded(NamedTuple):
 
     `ids`, `starts` and `ends` have one entry a token, `splits` one entry a text and a last one:
     text i has the tokens `splits[i]:splits[i + 1]`. Offsets are code points of the untouched text,
-    ascending, without white space at the edges; a token that covers none (special, or blank) has
-    `starts == ends`. `truncated` tells which texts did not fit.
+    ascending, without white space at the edges; a token that covers none (a blank) has
+    `starts == ends`.
     """
 
     ids: NDArray[np.int32]
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
     splits: NDArray[np.int64]
-    truncated: NDArray[np.bool_]
 
 
 class Targets(NamedTuple):
@@ -38,36 +37,60 @@ class Targets(NamedTuple):
     ends: NDArray[np.int8]  # 1 at the last
 
 
+TOKENS = Encoded._fields[:3]
+
+
+def part(encoded: Encoded, start: int, stop: int) -> Encoded:
+    """The texts `start:stop` alone."""
+    splits = encoded.splits[start : stop + 1]
+    ids, starts, ends = (values[splits[0] : splits[-1]] for values in encoded[:3])
+    return Encoded(ids, starts, ends, splits - splits[0])
+
+
 def write_encoded(path: Path, encoded: Encoded) -> None:
     """Write tokens to an Arrow file, one row a text."""
-    columns = _lists(("ids", "starts", "ends"), encoded[:3], encoded.splits)
-    _write(path, {**columns, "truncated": pa.array(encoded.truncated)})
+    write_columns(path, dict(zip(TOKENS, encoded[:3], strict=True)), encoded.splits)
 
 
 def read_encoded(path: Path) -> Encoded:
     """Read what `write_encoded` wrote."""
-    table = feather.read_table(path, memory_map=True)
-    ids, starts, ends = (_values(table, name) for name in ("ids", "starts", "ends"))
-    splits = _column(table, "ids").offsets.to_numpy().astype(np.int64)
-    return Encoded(ids, starts, ends, splits, table["truncated"].to_numpy())
-
-
-def write_targets(path: Path, targets: Targets, splits: NDArray[np.int64]) -> None:
-    """Write a tagger's targets to an Arrow file, one row a text."""
-    write_columns(path, targets._asdict(), splits)
+    columns, splits = read_columns(path, TOKENS)
+    return Encoded(**columns, splits=splits)
 
 
 def read_targets(path: Path) -> Targets:
-    """Read what `write_targets` wrote."""
+    """Read a tagger's targets."""
     columns, _ = read_columns(path, Targets._fields)
     return Targets(**columns)
+
+
+def joined(
+    parts: Iterable[tuple[Mapping[str, NDArray[Any]], NDArray[np.int64]]],
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Columns and splits of several lots of texts (one at least), as of one."""
+    columns, splits = zip(*parts, strict=True)
+    lengths = np.concatenate([np.diff(s) for s in splits])
+    together = {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}
+    return together, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def write_columns(
     path: Path, columns: Mapping[str, NDArray[Any]], splits: NDArray[np.int64]
 ) -> None:
-    """Write arrays to an Arrow file: text i has the values `splits[i]:splits[i + 1]` of each."""
-    _write(path, _lists(tuple(columns), tuple(columns.values()), splits))
+    """Write arrays to an Arrow file: text i has the values `splits[i]:splits[i + 1]` of each.
+
+    Raises ValueError where the splits do not end with the values.
+    """
+    if any(len(values) != splits[-1] for values in columns.values()):
+        raise ValueError(f"splits end at {splits[-1]}, not with the values")
+    offsets = pa.array(splits)
+    table = pa.table(
+        {
+            name: pa.LargeListArray.from_arrays(offsets, pa.array(values))
+            for name, values in columns.items()
+        }
+    )
+    feather.write_feather(table, path, compression="uncompressed", chunksize=max(1, table.num_rows))
 
 
 def read_columns(
@@ -75,26 +98,11 @@ def read_columns(
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     """Read arrays that `write_columns` wrote, and their splits."""
     table = feather.read_table(path, memory_map=True)
-    splits = _column(table, names[0]).offsets.to_numpy().astype(np.int64)
+    splits = _column(table, names[0]).offsets.to_numpy()
     return {name: _values(table, name) for name in names}, splits
 
 
-def _lists(
-    names: Sequence[str], columns: Sequence[NDArray[Any]], splits: NDArray[np.int64]
-) -> dict[str, pa.Array]:
-    offsets = pa.array(splits.astype(np.int32))
-    return {
-        name: pa.ListArray.from_arrays(offsets, pa.array(column))
-        for name, column in zip(names, columns, strict=True)
-    }
-
-
-def _write(path: Path, columns: dict[str, pa.Array]) -> None:
-    table = pa.table(columns)
-    feather.write_feather(table, path, compression="uncompressed", chunksize=max(1, table.num_rows))
-
-
-def _column(table: pa.Table, name: str) -> pa.ListArray:
+def _column(table: pa.Table, name: str) -> pa.LargeListArray:
     # Combining would copy even a single chunk; a table without rows has none.
     chunks = table[name].chunks
     return chunks[0] if chunks else table[name].combine_chunks()

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import unquote
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    HttpUrl,
     PositiveInt,
     ValidationError,
     model_validator,
@@ -68,6 +70,32 @@ class Hub(Section):
     files: Annotated[list[str], Field(min_length=1)]  # glob patterns inside the repository
 
 
+class Download(Section):
+    """A file on the web, pinned by its hash."""
+
+    address: HttpUrl
+    # Where it is left out, the download tells what it found, and fails: nothing is made of that.
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    name: str | None = None  # of the file; by default the last part of the address's path
+
+    @property
+    def file(self) -> str:
+        """The name of the file in data/raw/<corpus>."""
+        return self.name or unquote((self.address.path or "").rsplit("/", 1)[-1])
+
+    @model_validator(mode="after")
+    def _safe(self) -> Download:
+        if self.address.username or self.address.password:
+            raise ValueError("a login in `address` would be published; put it into ~/.netrc")
+        hidden = self.file.startswith(".")  # readers leave such files alone
+        if not self.file or hidden or not self.file.isprintable() or set(self.file) & {*"/\\"}:
+            raise ValueError(
+                "expected the name of a file at the end of `address`, or `name`; found"
+                f" {self.file!r}"
+            )
+        return self
+
+
 class Fields(Section):
     """The names that a corpus gives to the fields of a record; null where it has none."""
 
@@ -81,16 +109,49 @@ class Fields(Section):
     id: str | None = "id"
 
 
-class Split(Section):
-    """How records are divided: by document, or by a field whose values never straddle splits."""
+class Conll(Section):
+    """How the columns of a file with one token a line make records."""
 
-    by: str | None = None
-    test: Annotated[float, Field(gt=0, lt=1)]
-    valid: Annotated[float, Field(gt=0, lt=1)]
+    token: int = 0
+    tag: int = -1
+    join: Literal[" ", ""] = " "
+    characters: bool = False
+    unit: Literal["sentence", "document"] = "sentence"
 
     @model_validator(mode="after")
-    def _leave_something_to_train_on(self) -> Split:
-        if self.test + self.valid >= 1:
+    def _two_columns(self) -> Conll:
+        if self.token == self.tag:
+            raise ValueError(f"token and tag are both in column {self.token}")
+        return self
+
+
+Patterns = Annotated[list[str], Field(min_length=1)]
+
+
+class SplitFiles(Section):
+    """Which files make which split: glob patterns on paths inside the raw folder of the corpus."""
+
+    train: Patterns
+    valid: Patterns
+    test: Patterns
+
+
+class Split(Section):
+    """How records are divided: as their files say, or by document or the values of a field."""
+
+    files: SplitFiles | None = None
+    by: str | None = None
+    test: Annotated[float, Field(gt=0, lt=1)] | None = None
+    valid: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Split:
+        if self.files:
+            if (self.by, self.test, self.valid) != (None, None, None):
+                raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")
+        elif self.test is None or self.valid is None:
+            raise ValueError("give either `files`, or both `test` and `valid`")
+        elif self.test + self.valid >= 1:
             raise ValueError("test + valid must stay below 1: the rest is for training")
         return self
 
@@ -108,7 +169,10 @@ class Corpus(Section):
     path: str
     generate: Generate | None = None
     hub: Hub | None = None
+    urls: Annotated[list[Download], Field(min_length=1)] | None = None
     fields: Fields = Fields()
+    conll: Conll | None = None
+    repair: Literal["by-value"] | None = None
     labels: dict[str, str | None] = {}
     languages: list[str] | None = None
     max_characters: PositiveInt = 20_000
@@ -117,9 +181,33 @@ class Corpus(Section):
     augment: Augment | None = None
 
     @model_validator(mode="after")
+    def _columns_have_no_names(self) -> Corpus:
+        if self.conll and (self.fields != Fields() or self.split.by or self.languages):
+            raise ValueError(
+                "column files (`conll`) hold tokens and tags alone: leave `fields`, `languages`"
+                " and `split.by` out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _repair_by_something(self) -> Corpus:
+        if self.repair and self.fields.value is None:
+            raise ValueError("`repair: by-value` needs `fields.value`, the text of a span")
+        return self
+
+    @model_validator(mode="after")
     def _one_origin(self) -> Corpus:
-        if self.generate and self.hub:
-            raise ValueError("a corpus is generated or comes from the hub, not both")
+        origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
+        if len(origins) > 1:
+            raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")
+        return self
+
+    @model_validator(mode="after")
+    def _files_have_names_of_their_own(self) -> Corpus:
+        # Some file systems do not tell capitals apart.
+        names = Counter(download.file.casefold() for download in self.urls or ())
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"two of `urls` are called {twice[0]!r}; give one another `name`")
         return self
 
 
@@ -297,6 +385,7 @@ class Experiment(Section):
     task: Literal["ner_tagging", "ner_generation"]
     backbone: Name
     max_length: PositiveInt
+    stride: Annotated[int, Field(ge=0)]
     bidirectional: bool = False
     word_features: WordFeatures | None = None
     head: Head | None
@@ -311,6 +400,11 @@ class Experiment(Section):
             raise ValueError("task ner_tagging needs `head`, and ner_generation `generation`")
         if generates and (self.bidirectional or self.word_features):
             raise ValueError("`bidirectional` and `word_features` are for ner_tagging")
+        if self.stride > self.max_length // 2:
+            raise ValueError(
+                f"windows of max_length {self.max_length} share at most half of it; found stride"
+                f" {self.stride}"
+            )
         return self
 
 

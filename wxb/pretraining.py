@@ -114,22 +114,22 @@ class MaskedPairs(_Stream):
     def _item(self, number: int, rng: np.random.Generator) -> Item:
         count = len(self.documents)
         a, b = _halves(self.documents[number], rng)
-        random_next = count > 1 and rng.random() < 0.5
-        if random_next:
+        follows = count == 1 or rng.random() >= 0.5
+        if not follows:
             other = (number + int(rng.integers(1, count))) % count
             b = _halves(self.documents[other], rng)[1]
         room = self.max_length - 3
         a = a[: max(room - len(b), room // 2)]
         b = b[: room - len(a)]
-        return self._pair(a, b, int(random_next), rng)
+        return self._pair(a, b, rng, follows=follows)
 
     def _twice(self, number: int, rng: np.random.Generator) -> Item:
         document = np.concatenate(self.documents[number])
         passage = _passage(document, (self.max_length - 3) // 2, rng)
-        return self._pair(passage, passage, IGNORED, rng)  # neither next nor random
+        return self._pair(passage, passage, rng, follows=False)  # it stands in the same place
 
     def _pair(
-        self, a: NDArray[np.int64], b: NDArray[np.int64], random_next: int, rng: np.random.Generator
+        self, a: NDArray[np.int64], b: NDArray[np.int64], rng: np.random.Generator, *, follows: bool
     ) -> Item:
         plain = np.concatenate([[self.cls], a, [self.sep], b, [self.sep]])
         ids, labels = self._mask(plain, rng)
@@ -137,7 +137,7 @@ class MaskedPairs(_Stream):
             "input_ids": ids,
             "token_type_ids": np.repeat([0, 1], [len(a) + 2, len(b) + 1]),
             "labels": labels,
-            "next_sentence_label": np.array(random_next),
+            "next_sentence_label": np.array(int(not follows)),
         }
 
     def _mask(
@@ -198,23 +198,19 @@ def measure(
     for start in range(0, len(everything), batch_size):
         batch = collate(everything[start : start + batch_size], pad)
         batch = {name: values.to(model.device) for name, values in batch.items()}
-        labels, follows = batch.pop("labels"), batch.pop("next_sentence_label", None)
+        labels, apart = batch.pop("labels"), batch.pop("next_sentence_label", None)
         output = model(**batch)
-        if follows is None:
+        if apart is None:
             logits, labels = output.logits[:, :-1], labels[:, 1:]
         else:
             logits = output.prediction_logits
-            judged = follows != IGNORED
-            right = output.seq_relationship_logits.argmax(-1) == follows
-            pairs_right += int(right[judged].sum())
-            pairs += int(judged.sum())
+            pairs_right += int((output.seq_relationship_logits.argmax(-1) == apart).sum())
+            pairs += len(apart)
         nll += float(
             F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="sum")
         )
         hits += int((logits.argmax(-1) == labels).sum())
         tokens += int((labels != IGNORED).sum())
     loss = nll / tokens
-    figures = {"loss": loss, "perplexity": math.exp(loss)}
-    if pairs:
-        return {**figures, "mlm_accuracy": hits / tokens, "nsp_accuracy": pairs_right / pairs}
-    return {**figures, "accuracy": hits / tokens}
+    figures = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
+    return {**figures, "nsp_accuracy": pairs_right / pairs} if pairs else figures

@@ -40,10 +40,10 @@ def switch(profile: str, path: Path = PARAMS) -> list[Change]:
     if profile not in names():
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; there is: {', '.join(names())}")
     params = read_yaml(path, comments=True)
-    before = _flat(params)
+    before = flat(params)
     for name in dict.fromkeys((BASE, profile)):
         _merge(params, read_yaml(FOLDER / f"{name}.yaml"))
-    after = _flat(params)
+    after = flat(params)
     text = dump(params)
     check(YAML(typ="safe").load(text), path)
     with publish(path) as (draft,):
@@ -73,12 +73,12 @@ def _merge(target: Any, overlay: Mapping[str, Any]) -> None:
             target[name] = value
 
 
-def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted key."""
-    flat: dict[str, Any] = {}
-    for name, value in content.items():
+def flat(block: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a block by dotted key; an empty block is a value."""
+    values: dict[str, Any] = {}
+    for key, value in block.items():
         if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{prefix}{name}.")
+            values |= flat(value, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{name}"] = value
-    return flat
+            values[f"{prefix}{key}"] = value
+    return values

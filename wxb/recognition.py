@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wxb.features import Encoded
 from wxb.files import write_json
@@ -16,6 +15,7 @@ from wxb.params import Experiment
 from wxb.progress import tracked
 from wxb.spans import Span
 from wxb.tokenizers import encode
+from wxb.windows import Windows, over
 
 SETTINGS = "wxb.json"
 
@@ -33,16 +33,16 @@ class ScoredSpan(NamedTuple):
 class Recognizer:
     """A trained model with its tokenizer. Decoding is this, in training and everywhere else."""
 
-    batch_size = 32  # texts at a time; of about one length
+    batch_size = 32  # windows at a time; of about one length
 
     def __init__(
-        self, model: Any, tokenizer: Any, types: Sequence[str], *, max_length: int
+        self, model: Any, tokenizer: Any, types: Sequence[str], *, max_length: int, stride: int
     ) -> None:
         import torch
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         self.model, self.tokenizer = model.eval().to(device), tokenizer
-        self.types, self.max_length = list(types), max_length
+        self.types, self.max_length, self.stride = list(types), max_length, stride
         self.threshold = 0.0
 
     def save(self, folder: Path, experiment: Experiment) -> None:
@@ -54,6 +54,7 @@ class Recognizer:
             "types": self.types,
             "threshold": self.threshold,
             "max_length": self.max_length,
+            "stride": self.stride,
             "four_bit": experiment.tuning.four_bit,
         }
         write_json(folder / SETTINGS, {**settings, **self.own_settings(experiment)})
@@ -62,10 +63,16 @@ class Recognizer:
         """What `load` of this kind needs besides."""
         raise NotImplementedError
 
-    def spans_of(
-        self, encoded: Encoded, rows: NDArray[Any], texts: Sequence[str]
-    ) -> list[list[ScoredSpan]]:
-        """The spans of one batch, in the order of `rows` (into `encoded` and `texts`)."""
+    def read(
+        self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
+    ) -> list[Any]:
+        """What the model says of each of the chosen windows: one batch."""
+        raise NotImplementedError
+
+    def glue(
+        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
+    ) -> list[ScoredSpan]:
+        """The spans of a text, sorted, from what was said of its windows, in their order."""
         raise NotImplementedError
 
     def predict(self, texts: Sequence[str], *, label: str = "predict") -> list[list[ScoredSpan]]:
@@ -77,17 +84,25 @@ class Recognizer:
 
     def candidates(self, texts: Sequence[str], *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text whatever their score."""
-        encoded = encode(self.tokenizer, texts, max_length=self.max_length)
-        # Texts of about one length share a batch; the order decides nothing but speed.
-        order = np.argsort(np.diff(encoded.splits), kind="stable")
+        encoded = encode(self.tokenizer, texts)
+        windows = over(encoded, self.tokenizer, max_length=self.max_length, stride=self.stride)
+        # Windows of about one length share a batch; the order decides nothing but speed.
+        order = np.argsort(windows.lasts - windows.firsts, kind="stable").tolist()
         batches = [
             order[start : start + self.batch_size]
             for start in range(0, len(order), self.batch_size)
         ]
+        windows_of = np.bincount(windows.rows, minlength=len(texts))
+        heard: dict[int, dict[int, Any]] = {}
         spans: list[list[ScoredSpan]] = [[] for _ in texts]
-        for rows in tracked(batches, label, len(batches), unit="batch"):
-            for row, found in zip(rows, self.spans_of(encoded, rows, texts), strict=True):
-                spans[row] = found
+        for chosen in tracked(batches, label, len(batches), unit="batch"):
+            said = self.read(encoded, windows, chosen, texts)
+            for window, one in zip(chosen, said, strict=True):
+                row = int(windows.rows[window])
+                heard.setdefault(row, {})[window] = one
+                if len(heard[row]) == windows_of[row]:
+                    in_order = dict(sorted(heard.pop(row).items()))
+                    spans[row] = self.glue(encoded, windows, in_order, texts[row])
         return spans
 
     def choose_threshold(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,10 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 
 from wxb import hub
 from wxb.errors import WxbError
-from wxb.features import Encoded
+from wxb.features import Encoded, joined
+from wxb.offsets import on_text
 from wxb.params import Backbone
+from wxb.progress import tracked
 
 SPECIAL_TOKENS = {
     "wordpiece": {
@@ -128,29 +132,45 @@ def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizer
     return tokenizer
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, max_length: int) -> Encoded:
-    """Tokenize texts, at most `max_length` tokens each with special ones, with checked offsets.
+LOT = 4096  # texts at a time: what the library tells of a token takes many bytes
 
-    Raises WxbError when the tokenizer's offsets go backwards or leave the text.
+
+def encode(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, label: str | None = None
+) -> Encoded:
+    """Tokenize whole texts, without special tokens, with checked offsets.
+
+    Shows progress under a `label`. Raises WxbError when the tokenizer's offsets are wrong and right
+    ones cannot be derived.
     """
-    backend = tokenizer.backend_tokenizer
-    backend.no_padding()
-    backend.enable_truncation(max_length)
-    backend.encode_special_tokens = True  # what looks like a special token is text, too
-    encodings = backend.encode_batch(list(texts), add_special_tokens=True)
+    starts: Iterable[int] = range(0, max(1, len(texts)), LOT)
+    if label:
+        starts = tracked(starts, label, len(range(0, max(1, len(texts)), LOT)), unit="lot")
+    columns, splits = joined(_encode(tokenizer, texts[start : start + LOT]) for start in starts)
+    return Encoded(**columns, splits=splits)
+
+
+def _encode(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    encodings = _backend(tokenizer).encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
-    splits = np.concatenate([[0], np.cumsum(lengths)])
-    ids = np.concatenate([np.zeros(0, np.int32), *(np.array(e.ids, np.int32) for e in encodings)])
-    offsets = np.array([pair for e in encodings for pair in e.offsets], np.int64).reshape(-1, 2)
-    special = np.array([flag for e in encodings for flag in e.special_tokens_mask], bool)
-    starts, ends = _on_text(offsets, special, np.repeat(np.arange(len(texts)), lengths), texts)
-    return Encoded(
-        ids=ids.astype(np.int32),
-        starts=starts,
-        ends=ends,
-        splits=splits,
-        truncated=np.array([bool(e.overflowing) for e in encodings], bool),
-    )
+    total = int(lengths.sum())
+    ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, total)
+    edges = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
+    offsets = np.fromiter(edges, np.int64, 2 * total).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(texts)), lengths)
+    starts, ends = on_text(tokenizer, ids, offsets, rows, texts)
+    splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return {"ids": ids, "starts": starts, "ends": ends}, splits
+
+
+def frame(tokenizer: PreTrainedTokenizerBase) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The special tokens that stand before and after every text."""
+    encoding = _backend(tokenizer).encode("0", add_special_tokens=True)
+    inner = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
+    ids = np.array(encoding.ids, np.int32)
+    return ids[: inner[0]], ids[inner[-1] + 1 :]
 
 
 def ids_of(
@@ -160,45 +180,18 @@ def ids_of(
 
     Text is text, even where it looks like a special token of the tokenizer, unless `special`.
     """
-    backend = tokenizer.backend_tokenizer
-    backend.no_padding()
-    backend.no_truncation()
-    backend.encode_special_tokens = not special
+    backend = _backend(tokenizer, special=special)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
 
-def _on_text(
-    offsets: NDArray[np.int64],
-    special: NDArray[np.bool_],
-    rows: NDArray[np.int64],
-    texts: Sequence[str],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Check raw offsets, trim white space off them, and give special tokens an empty stretch."""
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    if len(rows) and (np.any(offsets < 0) or np.any(offsets.max(axis=1) > lengths[rows])):
-        raise WxbError("the tokenizer's offsets leave the text; they cannot be trusted")
-    if np.any(offsets[:, 0] > offsets[:, 1]):
-        raise WxbError("the tokenizer's offsets end before they start; they cannot be trusted")
-    # All texts as one, with one extra position after each: no token can reach over it.
-    base = np.concatenate([[0], np.cumsum(lengths + 1)])[:-1]
-    blank = np.array([c.isspace() for text in texts for c in (*text, " ")], bool)
-    positions = np.arange(len(blank))
-    next_ink = np.minimum.accumulate(np.where(blank, len(blank), positions)[::-1])[::-1]
-    last_ink = np.maximum.accumulate(np.where(blank, -1, positions))
-    starts, ends = (offsets + base[rows, None]).T
-    starts = next_ink[np.minimum(starts, len(blank) - 1)]
-    ends = np.where(ends > 0, last_ink[np.maximum(ends - 1, 0)] + 1, 0)
-    empty = special | (ends <= starts)
-    # An empty token stands where the token before it ends (or the text begins).
-    reached = np.maximum.accumulate(np.where(empty, base[rows], ends)) if len(rows) else ends
-    starts = np.where(empty, reached, starts)
-    ends = np.where(empty, reached, ends)
-    backwards = (np.diff(starts) < 0) | (np.diff(ends) < 0)
-    if np.any(backwards):
-        text = texts[rows[int(np.argmax(backwards))]]
-        raise WxbError(f"the tokenizer's offsets go backwards in {text[:80]!r}")
-    return (starts - base[rows]).astype(np.int32), (ends - base[rows]).astype(np.int32)
+def _backend(tokenizer: PreTrainedTokenizerBase, *, special: bool = False) -> Tokenizer:
+    """The library's tokenizer, without the padding and truncation that its file may ask for."""
+    backend: Tokenizer = tokenizer.backend_tokenizer
+    backend.no_padding()
+    backend.no_truncation()
+    backend.encode_special_tokens = not special  # what looks like a special token is text, too
+    return backend
 
 
 def make(backbone: Backbone, texts: Sequence[str]) -> PreTrainedTokenizerBase:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import AutoConfig, PreTrainedModel
 
 from wxb.files import write_json
 from wxb.params import Tuning
@@ -60,13 +61,26 @@ def _rows(body: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, lis
 
 
 def save(body: Body, folder: Path) -> None:
-    """Write a whole body, or the matrices alone with the name of the body they belong to."""
-    body.save_pretrained(str(folder))
-    if isinstance(body, PeftModel):
-        (folder / "README.md").unlink()  # peft's empty form of a model card
-        config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-        config["target_modules"].sort()  # a set: peft writes it in any order
-        write_json(folder / ADAPTER, config)
+    """Write a whole body, or what learns beside it with the name of the body it belongs to."""
+    if not isinstance(body, PeftModel):
+        body.save_pretrained(str(folder))
+        return
+    # Left to itself, peft writes the tables of a grown vocabulary whole.
+    body.save_pretrained(str(folder), save_embedding_layers=not _learns_new_rows(body))
+    (folder / "README.md").unlink()  # peft's empty form of a model card
+    config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    config["target_modules"].sort()  # a set: peft writes it in any order
+    write_json(folder / ADAPTER, config)
+
+
+def _learns_new_rows(body: PeftModel) -> bool:
+    """Whether all rows that the base lacks in its own folder are among those that learn."""
+    base = AutoConfig.from_pretrained(str(body.get_base_model().name_or_path))
+    lacking = set(range(base.vocab_size, body.config.vocab_size))
+    adapter: Any = body.active_peft_config
+    learnt = adapter.trainable_token_indices or []
+    tables = learnt.values() if isinstance(learnt, dict) else [learnt]
+    return all(lacking <= {*rows} for rows in tables)
 
 
 def load(folder: Path, load_body: Callable[[Path], PreTrainedModel]) -> Body:

@@ -11,14 +11,18 @@ from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.params import WordFeatures
 
-# Two letters or digits in a row, of scripts that put spaces between words.
-_WITHIN = re.compile(r"(?:(?![_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])\w){2}")
+# Two letters or digits in a row, with their marks and joiners, of scripts that put spaces between
+# words.
+_WITHIN = regex.compile(
+    r"(?V1)[[\w\p{M}\u200c\u200d]--[_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]]{2}"
+)
 
 FEATURES = 4
 

@@ -1,5 +1,6 @@
 """Copies with other names: only mentions change, and only for mentions of the same type."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def test_only_mentions_change_and_only_for_others_of_their_type(sentences, share
     copies = augmented(originals, settings, known=known, seed=seed)
     assert copies == augmented(originals, settings, known=known, seed=seed)
     assert len({copy.text for copy in copies} | known) == len(copies) + len(known)
+    assert len({copy.id for copy in copies}) == len(copies)
     for copy in copies:
         origin = originals[int(copy.id.split("+")[0])]
         assert [span.type for span in copy.spans] == [span.type for span in origin.spans]
@@ -45,6 +47,21 @@ def test_only_mentions_change_and_only_for_others_of_their_type(sentences, share
 def around(made):
     edges = [0, *(edge for span in made.spans for edge in (span.start, span.end)), len(made.text)]
     return [made.text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.9])
+def test_the_share_is_that_of_mentions_replaced(share):
+    originals = [record(number, [(f"n{number}", "A")]) for number in range(1000)]
+    known = {r.text for r in originals}
+    first, other = (
+        augmented(originals, Augment(copies=1, share=share), known=set(), seed=seed)
+        for seed in (1, 2)
+    )
+    replaced = [copy.text != originals[int(copy.id.split("+")[0])].text for copy in first]
+    assert {copy.text for copy in first} <= known
+    assert len(first) > 500  # two copies of one text count once
+    assert abs(sum(replaced) / len(first) - share) < 0.1
+    assert first != other
 
 
 def test_a_large_share_makes_new_sentences():

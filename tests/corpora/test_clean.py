@@ -10,9 +10,9 @@ from wxb.errors import WxbError
 from wxb.spans import Span
 
 
-def record(id_, text=None, spans=(), group=None, language="en"):
+def record(id_, text=None, spans=(), group=None, language="en", **more):
     text = f"text {id_}" if text is None else text
-    return Record(str(id_), text, spans, language, text if group is None else group)
+    return Record(str(id_), text, spans, language, text if group is None else group, **more)
 
 
 def split(records, test=0.2, valid=0.1, seed=1):
@@ -48,6 +48,84 @@ def test_every_record_is_kept_once_or_rejected(items):
     assert len({r.text for r in kept}) == len(kept)
     labelled_texts = {text for text, labelled in items if labelled}
     assert {r.text for r in kept if r.spans is not None} == labelled_texts
+
+
+def test_a_text_that_is_held_out_is_not_kept_even_labelled():
+    kept, rejects = clean.without_duplicates(
+        [record(1, "a"), record(2, "b"), record(3, "a")], [record(4, "a", None)]
+    )
+    assert [r.id for r in kept] == ["2"]
+    assert [(r.id, r.detail) for r in rejects] == [("1", "same text as 4"), ("3", "same text as 4")]
+
+
+def published(**splits):
+    """Records whose texts are letters, of given splits; ids tell split and place."""
+    return [
+        record(f"{name}{number}", text, split=name)
+        for name, texts in splits.items()
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_given_splits_are_kept_apart_and_the_test_split_whole():
+    splits, rejects = clean.given(published(train="abcbd", valid="deea", test="aaf"))
+    assert {name: "".join(r.text for r in members) for name, members in splits.items()} == {
+        "train": "bc",
+        "valid": "de",
+        "test": "aaf",
+    }
+    told = [(reject.id, reject.reason, reject.detail) for reject in rejects]
+    assert told == [
+        ("valid2", "duplicate text", "same text as valid1"),
+        ("valid3", "duplicate text", "same text as test1"),
+        ("train0", "duplicate text", "same text as test1"),
+        ("train3", "duplicate text", "same text as train1"),
+        ("train4", "duplicate text", "same text as valid0"),
+    ]
+
+
+def test_a_limit_on_given_splits_is_for_training_records_that_pass():
+    splits, rejects = clean.given(published(train="abcd", valid="ef", test="agg"), limit=2)
+    assert {name: len(members) for name, members in splits.items()} == {
+        "train": 2,
+        "valid": 2,
+        "test": 3,
+    }
+    assert [(r.id, r.reason) for r in rejects] == [
+        ("train0", "duplicate text"),
+        ("train3", "over max_records"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("splits", "name"),
+    [
+        ({"train": "a", "test": "b"}, "valid"),
+        ({"train": "a", "valid": "b", "test": "ab"}, "train"),
+    ],
+)
+def test_a_given_split_without_labelled_records_is_an_error(splits, name):
+    with pytest.raises(WxbError, match=rf"the {name} split has no labelled record: its files"):
+        clean.given(published(**splits))
+
+
+letters = st.lists(st.sampled_from("abcdefgh"), max_size=12)
+
+
+@given(train=letters, valid=letters, test=letters, limit=st.none() | st.integers(1, 4))
+def test_every_record_of_given_splits_is_kept_or_rejected(train, valid, test, limit):
+    records = published(train=["x", *train], valid=["y", *valid], test=["z", *test])
+    splits, rejects = clean.given(records, limit)
+    everything = [r for members in splits.values() for r in members]
+    assert sorted(r.id for r in [*everything, *rejects]) == sorted(r.id for r in records)
+    assert all(r.split == name for name, members in splits.items() for r in members)
+    texts = {name: {r.text for r in members} for name, members in splits.items()}
+    assert texts["valid"] == {"y", *valid} - {"z", *test}
+    passing = {"x", *train} - {"y", *valid} - {"z", *test}
+    assert texts["train"] <= passing
+    assert len(splits["train"]) == min(len(passing), limit or len(passing))
+    assert [r.text for r in splits["test"]] == ["z", *test]
+    assert len(texts["valid"]) == len(splits["valid"])
 
 
 @settings(deadline=None)
@@ -107,7 +185,12 @@ def test_a_split_without_labelled_records_is_an_error(records, name):
 def test_the_profile_accounts_for_every_record():
     splits = {
         "train": [
-            record(1, "Ann met Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
+            record(
+                1,
+                "Ann met Bob",
+                (Span(0, 3, "NAME"), Span(8, 11, "NAME")),
+                mended=("span found by value", "span found by value", "repeated id"),
+            ),
             record(2, "x" * 99, None, language=None),
         ],
         "valid": [record(3, "nobody")],
@@ -117,6 +200,7 @@ def test_the_profile_accounts_for_every_record():
     profile = clean.profile(splits, rejects)
     assert profile["records"] == {"raw": 6, "rejected": 2, "train": 2, "valid": 1, "test": 1}
     assert profile["rejects"] == {"blank text": 1, "too long": 1}
+    assert profile["mended"] == {"repeated id": 1, "span found by value": 2}
     assert profile["types"] == ["NAME"]
     assert profile["splits"]["train"] == {
         "labelled": 1,

@@ -1,8 +1,9 @@
+import hashlib
 import json
 
 import pytest
 
-from wxb.corpora import sources
+from wxb.corpora import sources, web
 from wxb.errors import WxbError
 from wxb.params import Corpus
 
@@ -67,6 +68,21 @@ def test_what_is_wrong_with_a_generator_is_told(project, path, content, language
     with pytest.raises(WxbError, match=f"^{path}: .*{message}"):
         fetch(project, path, generate={"labelled": 2, "languages": [languages]})
     assert not list((project / "raw").iterdir())
+
+
+def test_urls_are_downloaded_in_place_of_path(project):
+    (project / "source.md").touch()
+    files = {"train.csv": b"a", "valid.csv": b"b", "test.csv": b"c"}
+    urls = []
+    for name, content in files.items():
+        found = hashlib.sha256(content).hexdigest()
+        # What is there already needs no network; what test_web.py tries does.
+        part = web.FOLDER / f"{found}.part"
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        urls.append({"address": f"https://nowhere.invalid/{name}", "sha256": found})
+    assert fetch(project, "source.md", urls=urls) == sorted(files)
+    assert {p.name: p.read_bytes() for p in (project / "raw").iterdir()} == files
 
 
 def test_a_path_that_is_not_there_is_named(project):

@@ -20,8 +20,10 @@ def tokenizer(name, revision=None):
     from wxb import tokenizers
 
     found = tokenizers.load(name, revision)
-    encoded = tokenizers.encode(found, ["Call Ann at 112"], max_length=20)
-    return {"tokens": found.convert_ids_to_tokens(encoded.ids.tolist()), "pad": found.pad_token}
+    encoded = tokenizers.encode(found, ["Call Ann at 112"])
+    before, after = tokenizers.frame(found)
+    ids = [*before.tolist(), *encoded.ids.tolist(), *after.tolist()]
+    return {"tokens": found.convert_ids_to_tokens(ids), "pad": found.pad_token}
 
 
 def model(name, revision=None):

@@ -1,11 +1,16 @@
 """Checkpoints and data sets of the hub, loaded by the real code from a twin of it."""
 
+import io
 import json
 import re
 import shutil
+from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load
@@ -21,6 +26,7 @@ from transformers import (
 from wxb.corpora import clean
 from wxb.files import read_json
 from wxb.params import read_yaml
+from wxb.profiles import dump
 
 HOME = Path(__file__).resolve().parents[2]
 FULL = read_yaml(HOME / "params/full.yaml")
@@ -170,6 +176,35 @@ def dataset():
     }
 
 
+def shard(form, records):
+    """A file of records as `datasets` writes it."""
+    if form == "jsonl":
+        return lines(records)
+    if form == "csv":
+        cells = [{**record, "spans": json.dumps(record["spans"])} for record in records]
+        return pd.DataFrame(cells).to_csv(index=False).encode()
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(records), buffer)
+    return buffer.getvalue()
+
+
+def sharded(count):
+    """Records by the shard that holds them, in the hub's usual layout, without a suffix."""
+    made = []
+    for number in range(4 * count):
+        name = f"Zoë{number}"
+        spans = [{"start": 2, "end": 2 + len(name), "type": "NAME"}]
+        text = f'👋 {name} said, "{sha256(name.encode()).hexdigest() * 2}"'
+        made.append({"id": str(number), "language": "en", "input": text, "spans": spans})
+    names = ["train-00000-of-00002", "train-00001-of-00002"]
+    names += ["validation-00000-of-00001", "test-00000-of-00001"]
+    return {f"data/{name}": made[i * count : (i + 1) * count] for i, name in enumerate(names)}
+
+
+SHARDS = sharded(200)  # of which some are LARGE and the others small, by format
+FORMS = ("jsonl", "csv", "parquet")
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """The checkpoints as folders."""
@@ -209,6 +244,9 @@ def stocked(twin, files):
     records = {"README.md": b"# Records\n", "b.csv": b"x\n", "data/train/a.jsonl": b"{}\n"}
     twin.add("dataset", "some/records", records)
     twin.add("dataset", "some/guarded", records, gated="files")
+    for form in FORMS:
+        shards = {f"{name}.{form}": shard(form, made) for name, made in SHARDS.items()}
+        twin.add("dataset", f"some/{form}", {"README.md": b"# Shards\n", **shards})
 
 
 def tensors(files):
@@ -322,6 +360,39 @@ def test_only_files_of_the_patterns_arrive_whatever_the_cache_holds(ask):
     assert sorted(everything) == ["README.md", "b.csv", "data/train/a.jsonl"]
     assert some == {name: everything[name] for name in ("b.csv", "data/train/a.jsonl")}
     assert one == {"b.csv": sha256(b"x\n").hexdigest()}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_shards_of_a_split_can_be_chosen(ask, twin, form):
+    (found,) = ask(["corpus", f"some/{form}", "main", "data/train-*", "data/test-*"])
+    published = twin.repositories[f"datasets/some/{form}"].files
+    chosen = {k: v for k, v in published.items() if k.startswith(("data/train", "data/test"))}
+    assert len(chosen) == 3
+    assert found == {name: sha256(content).hexdigest() for name, content in chosen.items()}
+
+
+def test_records_come_out_of_shards_of_every_format(ask, twin, tmp_path):
+    params = read_yaml(HOME / "params.yaml")
+    splits = {"train": "train-*", "valid": "validation-*", "test": "test-*"}
+    files = {split: [f"data/{pattern}"] for split, pattern in splits.items()}
+    for form in FORMS:
+        name = f"some/{form}"
+        commit = twin.repositories[f"datasets/{name}"].commit
+        hub = {"repository": name, "revision": commit, "files": [f"data/*.{form}"]}
+        params["corpora"][form] = {"path": "params.yaml", "hub": hub, "split": {"files": files}}
+    (tmp_path / "params.yaml").write_text(dump(params))
+    calls = [["stage", verb, form] for form in FORMS for verb in ("download", "preprocess")]
+    assert ask(*calls) == [None] * len(calls)
+    for form in FORMS:
+        for split, pattern in splits.items():
+            shards = [made for name, made in SHARDS.items() if fnmatch(name, f"data/{pattern}")]
+            expected = {r["id"]: (r["input"], r["spans"]) for made in shards for r in made}
+            found = {
+                record.id: (record.text, [span._asdict() for span in record.spans])
+                for record in clean.read(tmp_path / f"data/clean/{form}/{split}.parquet")
+            }
+            assert found == expected
+        assert (tmp_path / f"data/clean/{form}/rejects.jsonl").read_bytes() == b""
 
 
 def test_a_download_that_breaks_off_goes_on_where_it_stopped(ask, twin):

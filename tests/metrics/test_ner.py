@@ -106,7 +106,13 @@ def test_comparison_repeats_the_metrics_of_each_system(judged):
         assert told["predicted"] == metrics["predicted"]
         assert told["correct"] == spans.counts(*columns(records))[:, spans.CORRECT].sum()
         assert told["errors"] == spans.breakdown(*columns(records))
-        assert list(told["by_type"]) == list(spans.by_type(*columns(records)))
+        tables = spans.by_type(*columns(records))
+        assert list(told["by_type"]) == list(tables)
+        for row, table in zip(told["by_type"].values(), tables.values(), strict=True):
+            sums = table.sum(axis=0)
+            scores = [row[score] for score in ("precision", "recall", "f1")]
+            assert scores == [round(score, 6) for score in spans.prf(sums)]
+            assert (row["support"], row["predicted"]) == (sums[spans.GOLD], sums[spans.PREDICTED])
     assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [
         ("a", "b"), ("a", "c"), ("b", "c"),
     ]  # fmt: skip

@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, set_seed
+from transformers import AutoModel, set_seed
 
+from tests import tiny
 from wxb import tuning
 from wxb.models.backbones import body
 from wxb.models.tagger import Tagger
@@ -28,18 +29,7 @@ each_batch = pytest.mark.parametrize("batch", BATCHES)
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    set_seed(0)
-    shape = {
-        "vocab_size": 60,
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 128,
-        "max_position_embeddings": 32,
-        "initializer_range": 0.1,
-    }
-    LlamaForCausalLM(LlamaConfig(**shape)).save_pretrained(folder / "llama")
+    tiny.llama(folder / "llama", vocab_size=60)
     return folder
 
 
@@ -91,6 +81,21 @@ def test_a_loaded_tagger_looks_the_same_way(models, bidirectional, batch, lora):
     assert_looks(loaded, batch, bidirectional)
     with torch.no_grad():
         assert torch.equal(loaded(*BATCHES[batch])["tags"], model(*BATCHES[batch])["tags"])
+
+
+@each_way
+@each_batch
+def test_transformers_alone_looks_the_same_way(models, bidirectional, batch):
+    """The configuration that is saved with a body decides, and nothing else."""
+    folder = models / "saved-alone"
+    model = body(models / "llama", bidirectional=bidirectional).eval()
+    model.save_pretrained(folder)
+    ids, mask = BATCHES[batch]
+    with torch.no_grad():
+        found, expected = (
+            m(ids, mask).last_hidden_state for m in (AutoModel.from_pretrained(folder), model)
+        )
+    assert torch.equal(found, expected)
 
 
 @each_way

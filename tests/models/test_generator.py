@@ -3,8 +3,9 @@
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, set_seed
+from transformers import AutoModelForCausalLM, set_seed
 
+from tests import tiny
 from wxb import tuning
 from wxb.features import IGNORED
 from wxb.models.generator import Generator, language_model
@@ -28,20 +29,15 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    set_seed(0)
-    shape = {
-        "vocab_size": VOCABULARY,
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 128,
-        "max_position_embeddings": 32,
-        "initializer_range": 0.15,
-        "tie_word_embeddings": True,
-    }
-    config = LlamaConfig(pad_token_id=PAD, bos_token_id=BEGIN, eos_token_id=END, **shape)
-    LlamaForCausalLM(config).save_pretrained(folder / "llama")
+    tiny.llama(
+        folder / "llama",
+        vocab_size=VOCABULARY,
+        initializer_range=0.15,
+        tie_word_embeddings=True,
+        pad_token_id=PAD,
+        bos_token_id=BEGIN,
+        eos_token_id=END,
+    )
     return folder
 
 

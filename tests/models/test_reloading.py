@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM, set_seed
+from transformers import set_seed
 
+from tests import tiny
 from wxb import tasks
 from wxb.align import tag_names
 from wxb.features import IGNORED
@@ -52,6 +53,7 @@ def experiment(name):
         task=task,
         backbone=backbone,
         max_length=16,
+        stride=4,
         bidirectional="bidirectional" in name,
         head=None if generates else Head(projection=12, dropout=0.1),
         generation=Generation(special_tokens="new-tokens" in name) if generates else None,
@@ -61,26 +63,12 @@ def experiment(name):
 
 
 def save_base(folder, kind):
-    shape = {
-        "vocab_size": len(TOKENIZERS[kind]),
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "intermediate_size": 128,
-        "max_position_embeddings": 32,
-        "initializer_range": 0.1,
-    }
-    set_seed(0)
-    model = (
-        BertModel(BertConfig(**shape))
-        if kind == "bert"
-        else LlamaForCausalLM(
-            LlamaConfig(
-                num_key_value_heads=2, tie_word_embeddings=kind == "llama", pad_token_id=0, **shape
-            )
-        )
-    )
-    model.save_pretrained(folder)
+    size = len(TOKENIZERS[kind])
+    if kind == "bert":
+        tiny.bert(folder, vocab_size=size)
+    else:
+        tied = kind == "llama"
+        tiny.llama(folder, vocab_size=size, tie_word_embeddings=tied, pad_token_id=0)
     TOKENIZERS[kind].save_pretrained(folder)
 
 
@@ -104,7 +92,7 @@ def trained(folder, name):
             loss = model(ids, MASK, tags=tags, starts=flags, ends=flags)["loss"]
         loss.backward()
         optimizer.step()
-    predictor = task.Predictor(model, tokenizer, TYPES, max_length=settings.max_length)
+    predictor = task.Predictor(model, tokenizer, TYPES, max_length=16, stride=4)
     predictor.longest = 9
     return predictor
 

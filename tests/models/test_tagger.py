@@ -98,6 +98,17 @@ def test_a_head_of_another_shape_is_refused(kind, tmp_path):
 
 
 @each_body
+@pytest.mark.parametrize("part", ["tag", "start", "end"])
+def test_each_classifier_gives_its_own_logits(kind, part):
+    model = made(kind)
+    before = logits(model)
+    with torch.no_grad():
+        getattr(model.head, part).bias += 1
+    differ = [not torch.equal(a, b) for a, b in zip(before, logits(model), strict=True)]
+    assert differ == [name.startswith(part) for name in LOGITS]
+
+
+@each_body
 def test_loss_equals_a_computation_by_hand(kind):
     model, wanted = made(kind), targets()
     tags, starts, ends = wanted.values()

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from wxb.metrics.ner import Judged
 from wxb.metrics.spans import Outcome
-from wxb.reporting.examples import NUMBER, PLAIN, examples, pieces
+from wxb.reporting.examples import KEPT, NUMBER, PLAIN, examples, pieces
 from wxb.spans import Span
 
 
@@ -27,15 +27,20 @@ def test_pieces_lose_no_character_and_label_every_span_once(drawn):
     assert "".join(piece.text for piece in cut) == text
     labels = sorted(label for piece in cut for label in piece.labels)
     assert labels == sorted((span.type, outcome) for span, outcome in spans)
+    reached = 0
     for piece in cut:
+        reached += len(piece.text)
+        ending = sorted((span.type, outcome) for span, outcome in spans if span.end == reached)
+        assert sorted(piece.labels) == ending
         assert (piece.outcome is None) <= (not piece.labels)
 
 
 def test_only_text_without_a_span_is_shortened():
-    text = "a" * 1000 + "b" * 1000
+    text = "a" * 500 + "c" * 500 + "b" * 1000
     before, marked = pieces(text, [(Span(1000, 2000, "X"), Outcome.MISSED)])
     assert len(before.text) < PLAIN
-    assert " … " in before.text
+    assert before.text == "a" * KEPT + " … " + "c" * KEPT
+    assert pieces("a" * PLAIN, [])[0].text == "a" * PLAIN
     assert marked == ("b" * 1000, Outcome.MISSED, [("X", Outcome.MISSED)])
 
 
@@ -52,7 +57,7 @@ def test_examples_show_every_kind_of_error_before_a_second_of_any():
         "wrong_both": [Span(0, 3, "Y")],
         "spurious": [*gold, Span(5, 6, "X")],
     }
-    records = [judged(i, gold, []) for i in range(50)]
+    records = [judged(99, gold, gold), *(judged(i, gold, []) for i in range(50))]
     records += [judged(50 + i, gold, found) for i, found in enumerate(answers.values())]
     shown = examples(records, number=5)
     kinds = {

@@ -62,3 +62,7 @@ def test_matrix_mirrors_itself(compared):
 def test_shade_grows_with_f1(a, b):
     low, high = sorted((a, b))
     assert 0 <= shade(low) <= shade(high) <= 100
+
+
+def test_shade_tells_good_systems_apart():
+    assert shade(0.9) - shade(0.8) > 2 * (shade(0.4) - shade(0.3))

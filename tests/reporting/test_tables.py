@@ -1,7 +1,5 @@
 """The table of a study for people and for spreadsheets."""
 
-import pytest
-
 from wxb.reporting.tables import markdown, study_table
 
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
@@ -11,7 +9,11 @@ def test_markdown_of_two_has_one_bullet_and_says_nothing_of_corrections(tree):
     told = markdown(tree(SEVEN[:2]).comparison)
     assert told.count("\n- ") == 1
     assert "Holm" not in told
-    assert "| 2.35 M (1.23 M trained) |" in told
+    assert "4 test records, 7 spans;" in told
+    (row,) = [line for line in told.splitlines() if line.startswith("| ner-a ")]
+    assert row == (
+        "| ner-a | 0.462 (0.286–0.500) | 0.500 | 0.429 | 6 of 7 | 2.35 M (1.23 M trained) |"
+    )
 
 
 def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
@@ -36,4 +38,10 @@ def test_study_table_has_a_row_an_experiment(tree):
     made = tree(SEVEN)
     table = study_table(made.comparison)
     assert list(table.experiment) == SEVEN
-    assert table.f1[2] == pytest.approx(made.comparison["systems"][SEVEN[2]]["f1"]["value"])
+    for (_, row), system in zip(table.iterrows(), made.comparison["systems"].values(), strict=True):
+        for score in ("precision", "recall", "f1"):
+            told = (row[f"{score}_low"], row[score], row[f"{score}_high"])
+            assert told == tuple(system[score][part] for part in ("low", "value", "high"))
+        assert (row["support"], row["predicted"]) == (7, system["predicted"])
+        assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
+        assert row["wrong_boundary"] == system["errors"]["wrong_boundary"]

@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from wxb.files import read_json, read_jsonl
 from wxb.params import Corpus, check, read_yaml
 
 ROOT = Path(__file__).parents[2]
-REAL = ROOT / "../shared/data/pii/synth_dataset_v2.json"
+DATA = ROOT / "../shared/data"
 
 
 def corpus(**changes):
@@ -28,10 +29,15 @@ def raw(number, text=None, **changes):
 
 def run(folder, contents, **changes):
     """The clean folder made of some records."""
-    file, out = folder / "records.jsonl", folder / "clean"
+    (folder / "raw").mkdir()
+    file = folder / "raw/records.jsonl"
     file.write_text("\n".join(map(json.dumps, contents)), encoding="utf-8")
-    preprocess([file], corpus(**changes), seed=1, label="preprocess@test", out=out)
-    return out
+    return clean_folder(folder, corpus(**changes))
+
+
+def clean_folder(folder, settings):
+    preprocess(folder / "raw", settings, seed=1, label="preprocess@test", out=folder / "clean")
+    return folder / "clean"
 
 
 def kept(out):
@@ -151,7 +157,7 @@ def test_the_same_bytes_every_time(tmp_path):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        ([raw(1, text="")], r"records\.jsonl: all 1 records were rejected.*blank text.*`fields`"),
+        ([raw(1, text="")], r"raw: all 1 records.*\(records\.jsonl:line 1\).*blank text.*`fields`"),
         (GOOD[:1], "split has no labelled record"),
         ([raw(i, spans=None) for i in range(30)], "split has no labelled record"),
     ],
@@ -182,26 +188,186 @@ def test_an_unreadable_file_leaves_no_clean_folder(tmp_path, monkeypatch, name, 
     assert not list((tmp_path / "data/clean").iterdir())
 
 
-@pytest.mark.skipif(not REAL.exists(), reason=f"{REAL.name} is not in ../shared/data/pii")
-def test_real_records_are_all_accounted_for(tmp_path):
-    fields = {
-        "text": "full_text",
-        "spans": "spans",
-        "start": "start_position",
-        "end": "end_position",
-        "type": "entity_type",
-        "value": "entity_value",
-        "language": None,
-        "id": None,
-    }
-    split = {"by": "template_id", "test": 0.2, "valid": 0.1}
-    settings = corpus(fields=fields, split=split)
-    out = tmp_path / "clean"
-    preprocess([REAL], settings, seed=1, label="preprocess@test", out=out)
-    assert read_json(out / "profile.json")["records"]["raw"] == 1500
-    assert reasons(out) == {"duplicate text": 108}
+@settings(max_examples=30, deadline=None)
+@given(
+    contents=st.fixed_dictionaries(
+        {name: st.lists(ODD | st.just({"id": "same"}), max_size=12) for name in clean.SPLITS}
+    ),
+    limit=st.sampled_from([None, 5]),
+)
+def test_every_raw_record_of_given_splits_ends_in_its_split_or_in_the_rejects(
+    tmp_path_factory, contents, limit
+):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "raw").mkdir()
+    raws = {}
+    for name, odd in contents.items():
+        raws[name] = [raw(0, f"Ann of {name}")]
+        raws[name] += [raw(i, f"Ann {i}") | changes for i, changes in enumerate(odd)]
+        lines = "\n".join(map(json.dumps, raws[name]))
+        (folder / f"raw/{name}.jsonl").write_text(lines, encoding="utf-8")
+    files = {name: [f"{name}.*"] for name in clean.SPLITS}
+    out = clean_folder(folder, corpus(split={"files": files}, max_records=limit))
+    splits, rejects = kept(out), rejected(out)
+    everything = [r for members in splits.values() for r in members]
+    assert len(everything) + len(rejects) == sum(map(len, raws.values()))
+    assert len({r.id for r in everything}) == len(everything)
+    for name, members in splits.items():
+        assert {r.text for r in members} <= {r["input"] for r in raws[name]}
+    told = Counter(r["reason"] for r in rejects)
+    assert told["duplicate id"] == 0
+    usable = len(raws["test"]) - sum(r["origin"].startswith("test.jsonl") for r in rejects)
+    assert len(splits["test"]) == usable
+
+
+def test_files_and_given_splits_must_fit(tmp_path):
+    (tmp_path / "raw").mkdir()
+    for name in ("train.txt", "test.txt", "README.md"):
+        (tmp_path / "raw" / name).write_text("Ann\tB-PER\n")
+    files = {name: [f"{name}.txt"] for name in clean.SPLITS}
+    with pytest.raises(WxbError, match=r"valid\.txt \(valid\); README\.md is in no split"):
+        clean_folder(tmp_path, corpus(conll={}, split={"files": files}))
+    assert not (tmp_path / "clean").exists()
+
+
+def test_columns_that_are_no_columns_are_told(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.txt").write_text("Ann met Bob.\n")
+    message = r"\(a\.txt:line 1\) for unknown tag: line 1: 'Bob\.'.*compare `conll` of the corpus"
+    with pytest.raises(WxbError, match=message):
+        clean_folder(tmp_path, corpus(conll={}))
+
+
+PRESIDIO = {
+    "text": "full_text",
+    "start": "start_position",
+    "end": "end_position",
+    "type": "entity_type",
+    "value": "entity_value",
+    "id": None,
+}
+AI4PRIVACY = {
+    "text": "source_text",
+    "spans": "privacy_mask",
+    "type": "label",
+    "value": "value",
+    "id": None,
+}
+BY_VALUE = {"fields": AI4PRIVACY, "repair": "by-value"}
+MASKS = "ai4privacy_format/synthetic_pii_data"
+CHARACTERS = {"join": "", "characters": True}
+
+
+def given_files(train, valid, test):
+    return {"files": {"train": [train], "valid": [valid], "test": [test]}}
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "records", "spans", "rejects", "mended"),
+    [
+        (
+            "pii/synth_dataset_v2.json",
+            {"fields": PRESIDIO},
+            1392,
+            2847,
+            {"duplicate text": 108},
+            {},
+        ),
+        (
+            "pii/generated_small.json",
+            {"fields": PRESIDIO},
+            95,
+            171,
+            {"duplicate text": 4, "value differs": 1},
+            {},
+        ),
+        (
+            "pii/generated_small.json",
+            {"fields": PRESIDIO, "repair": "by-value"},
+            96,
+            173,
+            {"duplicate text": 4},
+            {"span found by value": 1},
+        ),
+        (
+            f"pii/{MASKS}_ai21-jamba-instruct.csv",
+            BY_VALUE,
+            99,
+            287,
+            {},
+            {"span found by value": 281},
+        ),
+        (f"pii/{MASKS}_claude-3-haiku.csv", BY_VALUE, 117, 356, {}, {"span found by value": 353}),
+        ("pii/ai4privacy_format/repaired_spans.json", {"fields": {"id": None}}, 209, 616, {}, {}),
+        (
+            "ner/conll2003",
+            {"conll": {}, "split": given_files("train.txt", "valid.txt", "test.txt")},
+            19_000,
+            33_593,
+            {"duplicate text": 1744},
+            {},
+        ),
+        (
+            "ner/wnut17",
+            {"conll": {}, "split": given_files("*train*", "*.dev.*", "*.test.*")},
+            5584,
+            3814,
+            {"duplicate text": 106},
+            {},
+        ),
+        ("ner/msra", {"conll": {"join": ""}}, 3437, 6190, {"duplicate text": 5}, {}),
+        (
+            "ner/weibo",
+            {"conll": CHARACTERS, "split": given_files("*.train", "*.dev", "*.test")},
+            1699,
+            2398,
+            {"duplicate text": 191},
+            {"I- without B-": 14},
+        ),
+    ],
+)
+def test_real_records_are_all_accounted_for(
+    tmp_path, path, settings, records, spans, rejects, mended
+):
+    if not (DATA / path).exists():
+        pytest.skip(f"{path} is not in ../shared/data")
+    if (DATA / path).is_dir():
+        shutil.copytree(DATA / path, tmp_path / "raw")
+    else:
+        (tmp_path / "raw").mkdir()
+        shutil.copy(DATA / path, tmp_path / "raw")
+    out = clean_folder(tmp_path, corpus(**settings))
+    profile = read_json(out / "profile.json")
     splits = kept(out)
-    assert sum(map(len, splits.values())) == 1392
+    assert sum(map(len, splits.values())) == records
+    assert sum(len(r.spans) for members in splits.values() for r in members) == spans
+    assert profile["rejects"] == reasons(out) == rejects
+    assert profile["mended"] == mended
+    assert profile["records"]["raw"] == records + sum(rejects.values())
+
+
+def test_repaired_spans_are_those_of_the_placeholders(tmp_path):
+    """Another way to find them was to align the text with its template."""
+    folder = DATA / "pii/ai4privacy_format"
+    if not folder.exists():
+        pytest.skip("ai4privacy_format is not in ../shared/data/pii")
+    (tmp_path / "raw").mkdir()
+    for file in folder.glob("*.csv"):
+        shutil.copy(file, tmp_path / "raw")
+    out = clean_folder(tmp_path, corpus(**BY_VALUE))
+    found = {r.text: [span._asdict() for span in r.spans] for s in kept(out).values() for r in s}
+    expected = {r["input"]: r["spans"] for r in read_json(folder / "repaired_spans.json")}
+    assert {text: found[text] for text in expected} == expected
+
+
+def test_no_value_of_a_field_is_in_two_splits_of_real_records(tmp_path):
+    file = DATA / "pii/synth_dataset_v2.json"
+    if not file.exists():
+        pytest.skip(f"{file.name} is not in ../shared/data/pii")
+    (tmp_path / "raw").mkdir()
+    shutil.copy(file, tmp_path / "raw")
+    split = {"by": "template_id", "test": 0.2, "valid": 0.1}
+    splits = kept(clean_folder(tmp_path, corpus(fields=PRESIDIO, split=split)))
     groups = {name: {r.group for r in members} for name, members in splits.items()}
     assert not groups["train"] & groups["test"]
     assert not groups["valid"] & (groups["train"] | groups["test"])

@@ -14,10 +14,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 
 from wxb import answers
-from wxb.align import Fate, account
+from wxb.align import Fate
 from wxb.batches import collate
 from wxb.corpora.records import Record
-from wxb.features import IGNORED, read_columns, write_encoded
+from wxb.features import IGNORED, read_columns, write_columns, write_encoded
 from wxb.files import read_json
 from wxb.models.generator import Generator, language_model
 from wxb.params import Experiment, Generation, Training
@@ -26,10 +26,11 @@ from wxb.spans import Span
 from wxb.tasks import ner_generation
 from wxb.tasks.ner_generation import Predictor
 from wxb.tokenizers import encode, load, train
+from wxb.windows import characters, over
 
 ROOT = Path(__file__).parents[2]
 TYPES = ["AGE", "NAME"]
-MAX_LENGTH = 32
+MAX_LENGTH, STRIDE = 32, 12
 
 
 def record(text, *mentions):
@@ -70,6 +71,7 @@ def experiment(special):
         task="ner_generation",
         backbone="decoder",
         max_length=MAX_LENGTH,
+        stride=STRIDE,
         head=None,
         generation=Generation(special_tokens=special, batch_size=4),
         training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
@@ -106,13 +108,22 @@ def vocabulary(backbone, special):
 
 def aligned(backbone, special, records, folder):
     """Features and targets as the stages write them; the tokenizer, and the fates of gold."""
-    encoded = encode(load(backbone), [r.text for r in records], max_length=MAX_LENGTH)
+    encoded, windows = read(backbone, records)
     write_encoded(folder / "features.arrow", encoded)
     tokenizer = vocabulary(backbone, special)
-    fates = ner_generation.write_aligned(
-        folder / "targets.arrow", encoded, records, TYPES, tokenizer
-    )
-    return tokenizer, fates
+    columns, splits, fates = ner_generation.aligned(encoded, windows, records, TYPES, tokenizer)
+    write_columns(folder / "targets.arrow", columns, splits)
+    each = iter(map(Fate, fates))
+    by_record = [[next(each) for _ in one.spans] for one in records]
+    assert next(each, None) is None
+    return tokenizer, by_record
+
+
+def read(backbone, records):
+    """The tokens of the texts, and their windows."""
+    tokenizer = load(backbone)
+    encoded = encode(tokenizer, [r.text for r in records])
+    return encoded, over(encoded, tokenizer, max_length=MAX_LENGTH, stride=STRIDE)
 
 
 def answer_rows(folder):
@@ -180,7 +191,7 @@ def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
     """The space before a word is part of its token: copying needs no other spelling."""
     one = record("It was Eve and Bob.", "Eve/NAME", "Bob/NAME")
     tokenizer, _ = aligned(backbone, True, [one], tmp_path)
-    prompt = encode(tokenizer, [one.text], max_length=MAX_LENGTH).ids.tolist()
+    prompt = encode(tokenizer, [one.text]).ids.tolist()
     (row,) = answer_rows(tmp_path)
     size = len(load(backbone))
     mention = []
@@ -197,35 +208,35 @@ def test_every_gold_span_meets_one_fate(backbone, special, tmp_path):
     strange = record("Ann is 9.", "Ann/PLACE", "9/AGE")
     # The name that is meant comes second; what is written is read as the first.
     twice = replace(record("Joe, no: Joe!"), spans=(Span(9, 12, "NAME"),))
-    records = [*RECORDS, *TRICKS, strange, twice, LONG]
+    wide = replace(record("Ann " * 20), spans=(Span(4, 79, "NAME"),))
+    records = [*RECORDS, *TRICKS, strange, twice, wide]
     _, fates = aligned(backbone, special, records, tmp_path)
-    assert [len(row) for row in fates] == [len(r.spans) for r in records]
-    assert {fate for row in fates[: len(RECORDS)] for fate in row} == {Fate.ALIGNED}
-    assert fates[-3] == [Fate.DROPPED, Fate.ALIGNED]
-    assert fates[-2] == [Fate.REPAIRED]
-    assert set(fates[-1]) == {Fate.ALIGNED, Fate.TRUNCATED}
-    counts = account(fates)
-    assert counts.pop("gold") == sum(counts.values())
+    assert {fate for row in fates[:-3] for fate in row} == {Fate.KEPT}
+    assert fates[-3:] == [[Fate.LOST, Fate.KEPT], [Fate.REPAIRED], [Fate.SPLIT]]
 
 
 @each_vocabulary
-def test_an_answer_names_only_what_is_left_of_a_text(backbone, special, tmp_path):
+def test_answers_of_windows_name_all_that_they_hold_whole(backbone, special, tmp_path):
     tokenizer, (fates,) = aligned(backbone, special, [LONG], tmp_path)
-    encoded = encode(load(backbone), [LONG.text], max_length=MAX_LENGTH)
-    assert encoded.truncated[0]
-    reach = int(encoded.ends.max())
-    left = [span for span in LONG.spans if span.end <= reach]
-    assert 0 < len(left) < len(LONG.spans)
-    assert fates == [Fate.ALIGNED if span.end <= reach else Fate.TRUNCATED for span in LONG.spans]
-    (row,) = answer_rows(tmp_path)
-    written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
-    assert answers.locate(LONG.text, answers.parse(written)) == left
+    assert set(fates) == {Fate.KEPT}
+    encoded, windows = read(backbone, [LONG])
+    rows = answer_rows(tmp_path)
+    assert len(rows) == len(windows.rows) > 3
+    named = set()
+    for row, first, last in zip(rows, windows.firsts, windows.lasts, strict=True):
+        start, end = characters(encoded, 0, first, last, LONG.text)
+        written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
+        found = answers.locate(LONG.text[start:end], answers.parse(written))
+        found = {Span(span.start + start, span.end + start, span.type) for span in found}
+        assert found == {s for s in LONG.spans if start <= s.start and s.end <= end}
+        named |= found
+    assert named == set(LONG.spans)
 
 
 def test_a_text_that_fits_is_told_to_its_last_character(backbone, tmp_path):
     one = record("\u0000\u200b 9", "9/AGE")
     _, fates = aligned(backbone, True, [one], tmp_path)
-    assert fates == [[Fate.ALIGNED]]
+    assert fates == [[Fate.KEPT]]
 
 
 @each_vocabulary
@@ -242,15 +253,17 @@ def test_no_record_is_no_answer(backbone, special, tmp_path):
 def test_items_ask_for_the_answer_and_nothing_else(backbone, special, tmp_path):
     records = [*RECORDS, *TRICKS, LONG]
     tokenizer, _ = aligned(backbone, special, records, tmp_path)
-    encoded = encode(load(backbone), [r.text for r in records], max_length=MAX_LENGTH)
+    encoded, windows = read(backbone, records)
     (boundary,) = ner_generation.ids_of(tokenizer, ["=>"], special=True)
     assert len(boundary) == 1 or not special
     items = items_of(tmp_path, tokenizer, records)
-    for row, (item, answer) in enumerate(zip(items, answer_rows(tmp_path), strict=True)):
-        text = encoded.ids[encoded.splits[row] : encoded.splits[row + 1]]
-        assert item["input_ids"].tolist() == [*text, *boundary, *answer]
-        prompt = len(text) + len(boundary)
-        assert item["labels"].tolist() == [IGNORED] * prompt + answer.tolist()
+    assert len(items) == len(windows.rows) > len(records)
+    for item, answer, first, last in zip(
+        items, answer_rows(tmp_path), windows.firsts, windows.lasts, strict=True
+    ):
+        prompt = [tokenizer.bos_token_id, *encoded.ids[first:last], *boundary]
+        assert item["input_ids"].tolist() == [*prompt, *answer]
+        assert item["labels"].tolist() == [IGNORED] * len(prompt) + answer.tolist()
 
 
 class Recorder(torch.nn.Module):
@@ -383,9 +396,42 @@ def test_the_score_is_the_mean_probability_of_the_answer(trained, special, tmp_p
             assert scored.score == pytest.approx(float(expected), abs=1e-4)
 
 
+class Oracle(torch.nn.Module):
+    """Writes the answers that it was given, by the prompts that they belong to."""
+
+    def __init__(self, items):
+        super().__init__()
+        self.layer, self.known = torch.nn.Linear(1, 1), {}
+        for item in items:
+            asked = item["labels"] == IGNORED
+            self.known[tuple(item["input_ids"][asked])] = item["labels"][~asked]
+
+    def write(self, input_ids, attention_mask, *, longest, end, pad):
+        ids = torch.full((len(input_ids), longest), pad)
+        for row, (prompt, mask) in enumerate(zip(input_ids, attention_mask, strict=True)):
+            answer = torch.from_numpy(self.known[tuple(prompt[mask == 1].tolist())])
+            ids[row, : len(answer)] = answer
+        return ids, torch.zeros(ids.shape)
+
+
+@each_vocabulary
+def test_what_windows_name_glues_back_to_the_whole(backbone, special, tmp_path):
+    """Each mention once, from the window that sees it best, also where windows overlap."""
+    parts = [f"Ann{n} and Bob{n}," for n in range(30)]
+    mentions = [f"{name}{n}/NAME" for n in range(30) for name in ("Ann", "Bob")]
+    records = [record(" ".join(parts), *mentions), *RECORDS, LONG]
+    tokenizer, fates = aligned(backbone, special, records, tmp_path)
+    assert {fate for row in fates for fate in row} == {Fate.KEPT}
+    oracle = Oracle(items_of(tmp_path, tokenizer, records))
+    predictor = Predictor.of(
+        oracle, tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
+    )
+    assert bare(predictor.predict([r.text for r in records])) == gold_of(records)
+
+
 @each_vocabulary
 def test_any_model_finds_spans_inside_the_text(trained, special):
-    """Also of texts that it has never seen, cut off, and empty."""
+    """Also of texts that it has never seen, long, and empty."""
     predictor = trained[special]
     texts = ["", " \n", LONG.text, TRICKS[0].text, "Eve is 9.", "\u0000", "x" * 500]
     for text, row in zip(texts, predictor.candidates(texts, label="test"), strict=True):
@@ -415,6 +461,7 @@ def test_settings_are_saved(trained, backbone):
             "types": TYPES,
             "threshold": 0.5,
             "max_length": MAX_LENGTH,
+            "stride": STRIDE,
             "four_bit": False,
             "longest": predictor.longest,
             "batch_size": 4,

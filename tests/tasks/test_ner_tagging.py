@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
 from stages import evaluate
@@ -12,7 +14,7 @@ from wxb.align import Fate, align, likeliest, tag_names
 from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.features import IGNORED, write_encoded
+from wxb.features import IGNORED, write_columns, write_encoded
 from wxb.files import read_json
 from wxb.metrics import ner
 from wxb.metrics import spans as scorer
@@ -22,7 +24,8 @@ from wxb.recognition import SETTINGS
 from wxb.spans import Span
 from wxb.tasks import ner_tagging
 from wxb.tasks.ner_tagging import Predictor
-from wxb.tokenizers import encode, train
+from wxb.tokenizers import encode, frame, train
+from wxb.windows import over
 from wxb.words import continued
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +46,7 @@ EXPERIMENT = Experiment(
     task="ner_tagging",
     backbone="b",
     max_length=24,
+    stride=8,
     head=Head(projection=16, dropout=0.1),
     generation=None,
     training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
@@ -91,15 +95,22 @@ def records_of(texts, gold):
     ]
 
 
-def written(kind, texts, gold, folder):
+def written(kind, texts, gold, folder, experiment=None):
     """Features and targets in their files; the items made of them, and the fates of gold."""
-    tokenizer, experiment = TOKENIZERS[kind.partition(",")[0]], experiment_of(kind)
-    encoded = encode(tokenizer, texts, max_length=24)
+    tokenizer = TOKENIZERS[kind.partition(",")[0]]
+    experiment = experiment or experiment_of(kind)
+    encoded = encode(tokenizer, texts)
+    windows = windows_of(encoded, tokenizer, experiment)
     features, targets = folder / "features.arrow", folder / "targets.arrow"
     write_encoded(features, encoded)
     records = records_of(texts, gold)
-    fates = ner_tagging.write_aligned(targets, encoded, records, TYPES, tokenizer)
+    columns, splits, fates = ner_tagging.aligned(encoded, windows, records, TYPES, tokenizer)
+    write_columns(targets, columns, splits)
     return ner_tagging.dataset(features, targets, tokenizer, texts, experiment), fates
+
+
+def windows_of(encoded, tokenizer, experiment=EXPERIMENT):
+    return over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
 
 
 def bare(rows):
@@ -110,19 +121,41 @@ def bare(rows):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_dataset_has_one_item_a_text(tmp_path, count):
+def test_a_dataset_has_one_item_a_text_that_fits(tmp_path, count):
     gold = [[Span(0, 3, "NAME")], [], [Span(2, 5, "NAME")]][:count]
     items, fates = written("wordpiece", TEXTS[:count], gold, tmp_path)
-    encoded = encode(TOKENIZERS["wordpiece"], TEXTS[:count], max_length=24)
-    targets, expected = align(encoded, gold, TYPES)
-    assert fates == expected
+    tokenizer = TOKENIZERS["wordpiece"]
+    encoded = encode(tokenizer, TEXTS[:count])
+    targets, expected = align(encoded, windows_of(encoded, tokenizer), gold, TYPES)
+    assert fates.tolist() == expected.tolist()
     assert len(items) == count
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     for row, item in enumerate(items):
         tokens = slice(encoded.splits[row], encoded.splits[row + 1])
         assert list(item) == ["input_ids", *ner_tagging.TARGETS]
-        assert item["input_ids"].tolist() == encoded.ids[tokens].tolist()
+        assert item["input_ids"].tolist() == [cls, *encoded.ids[tokens], sep]
         for name, values in targets._asdict().items():
-            assert item[name].tolist() == values[tokens].tolist()
+            assert item[name].tolist() == [IGNORED, *values[tokens], IGNORED]
+
+
+@each_kind
+def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
+    text, tokenizer = TEXTS[6], TOKENIZERS[kind.partition(",")[0]]
+    gold = [[Span(0, 4, "NAME"), Span(200, 204, "NAME")]]
+    items, _ = written(kind, [text], gold, tmp_path)
+    longer = EXPERIMENT.model_copy(update={"max_length": 999})
+    (whole,), _ = written(kind, [text], gold, tmp_path, longer)
+    encoded = encode(tokenizer, [text])
+    windows = windows_of(encoded, tokenizer)
+    before, after = map(len, frame(tokenizer))
+    assert len(items) == len(windows.rows) > 3
+    for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
+        assert len(item["input_ids"]) == EXPERIMENT.max_length
+        inside = slice(before, len(item["input_ids"]) - after)
+        for name in ("input_ids", *ner_tagging.TARGETS):
+            assert (
+                item[name][inside].tolist() == whole[name][before + first : before + last].tolist()
+            )
 
 
 @each_kind
@@ -136,17 +169,19 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
     # Half right, so that the score is neither 0 nor 1.
     gold = [spans[: 1 + len(spans) // 2] for spans in found]
     items, fates = written(kind, texts, gold, tmp_path)
-    assert {fate for row in fates for fate in row} == {Fate.ALIGNED}
+    assert set(fates.tolist()) == {Fate.KEPT}
     batch = collate(items, predictor.tokenizer.pad_token_id)
     with torch.inference_mode():
         inputs = {k: v for k, v in batch.items() if k not in ner_tagging.TARGETS}
         output = predictor.model(**inputs)
-    encoded = encode(predictor.tokenizer, texts, max_length=24)
+    encoded = encode(predictor.tokenizer, texts)
+    assert len(items) == len(texts)
     best = torch.full_like(output["tags"], -1.0)
     for row, item in enumerate(items):
         start, inked = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
         if len(inked):
-            offsets = (side[start + inked] for side in (encoded.starts, encoded.ends))
+            places = start + inked - len(frame(predictor.tokenizer)[0])
+            offsets = (side[places] for side in (encoded.starts, encoded.ends))
             scores = output["tags"][row].log_softmax(-1).numpy()[inked]
             best[row, inked, likeliest(scores, continued(texts[row], *offsets))] = 1.0
     logits = [best, output["starts"], output["ends"]]
@@ -182,15 +217,49 @@ def test_nothing_is_found_in_nothing(kind):
     assert predictor.predict(["", " \n\t"]) == [[], []]
 
 
+class Local(torch.nn.Module):
+    """Says of each token what it says of it anywhere: no other token has a part in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(400, 2 * len(TYPES) + 3)
+        torch.nn.init.normal_(self.table.weight, std=3.0)
+
+    def forward(self, input_ids, attention_mask):
+        said = self.table(input_ids)
+        return {"tags": said[..., 2:], "starts": said[..., 0], "ends": said[..., 1]}
+
+
+@pytest.mark.parametrize("kind", sorted(TOKENIZERS))
+@settings(deadline=None, max_examples=30)
+@given(
+    size=st.integers(5, 30),
+    stride=st.integers(0, 12),
+    texts=st.lists(st.text("Ann 9,李\n", max_size=60), max_size=3),
+    seed=st.integers(0, 9),
+)
+def test_windows_glue_back_to_the_whole(kind, size, stride, texts, seed):
+    """Where windows are no loss to the model, they are none to what is found."""
+    torch.manual_seed(seed)
+    model = Local()
+    texts = [*texts, TEXTS[6]]
+    lengths = (
+        {"max_length": 999, "stride": 0},
+        {"max_length": size, "stride": min(stride, size // 2)},
+    )
+    whole, parts = (
+        Predictor(model, TOKENIZERS[kind], TYPES, **how).candidates(texts, label="test")
+        for how in lengths
+    )
+    assert parts == whole
+    assert any(whole)
+
+
 @each_kind
-def test_a_text_is_read_up_to_max_length(kind):
+def test_a_long_text_is_read_to_its_end(kind):
     predictor, text = predictor_of(kind), TEXTS[6]
-    encoded = encode(predictor.tokenizer, [text], max_length=EXPERIMENT.max_length)
-    assert encoded.truncated[0]
-    (found,) = predictor.predict([text])
-    assert found
-    assert max(scored.span.end for scored in found) <= encoded.ends.max()
-    assert bare(predictor.predict([text + " and much more"])) == bare([found])
+    found = bare(predictor.candidates([text], label="test"))[0]
+    assert {span.end // 20 for span in found} == set(range(len(text) // 20))
 
 
 @each_kind
@@ -219,6 +288,7 @@ def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
         "types": TYPES,
         "threshold": 0.6,
         "max_length": 24,
+        "stride": 8,
         "four_bit": False,
         "head": {"projection": 16, "dropout": 0.1},
         "bidirectional": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
+from wxb.progress import tracked
 from wxb.spans import Span
 
 SPLITS = ("train", "valid", "test")
+LOT = 10_000  # records
 
 SCHEMA = pa.schema(
     {
@@ -29,23 +31,56 @@ SCHEMA = pa.schema(
 )
 
 
-def without_duplicates(records: Iterable[Record]) -> tuple[list[Record], list[Reject]]:
+def without_duplicates(
+    records: Iterable[Record], held_out: Iterable[Record] = ()
+) -> tuple[list[Record], list[Reject]]:
     """Keep one record of each text, so that none can stand in two splits: the first labelled one.
 
-    Unlabelled copies of a labelled text go, wherever they stand.
+    Unlabelled copies of a labelled text go, wherever they stand; so does every copy of a text that
+    is held out.
     """
+    held = {record.text: record for record in held_out}
     kept: dict[str, Record] = {}
     rejects = []
     for record in records:
-        other = kept.get(record.text)
+        other = held.get(record.text) or kept.get(record.text)
         if other is None:
             kept[record.text] = record
             continue
-        if other.spans is None and record.spans is not None:
+        if record.text not in held and other.spans is None and record.spans is not None:
             kept[record.text] = record
             record, other = other, record
         rejects.append(Reject(record.id, "duplicate text", f"same text as {other.id}", record.id))
     return list(kept.values()), rejects
+
+
+def limited(records: list[Record], limit: int | None) -> tuple[list[Record], list[Reject]]:
+    """The first so many records, and the others as rejects."""
+    surplus = records[limit:] if limit else []
+    return records[:limit], [Reject(r.id, "over max_records", "", r.id) for r in surplus]
+
+
+def given(
+    records: Iterable[Record], limit: int | None = None
+) -> tuple[dict[str, list[Record]], list[Reject]]:
+    """Put records into the splits they were published in, and keep those apart.
+
+    The test split stays whole, with the duplicates in it, as published scores have it. Validation
+    loses what repeats a text of the test split or its own, training what repeats any text, and
+    what is over the limit.
+
+    Raises WxbError when a split would be left without labelled records.
+    """
+    members: dict[str | None, list[Record]] = {name: [] for name in SPLITS}
+    for record in records:
+        members[record.split].append(record)
+    test = members["test"]
+    valid, of_valid = without_duplicates(members["valid"], test)
+    train, of_train = without_duplicates(members["train"], [*test, *valid])
+    train, surplus = limited(train, limit)
+    splits = {"train": train, "valid": valid, "test": test}
+    _check_labelled(splits, "its files were read")
+    return splits, [*of_valid, *of_train, *surplus]
 
 
 def split(
@@ -73,13 +108,17 @@ def split(
     splits: dict[str, list[Record]] = {name: [] for name in SPLITS}
     for record in records:
         splits[where.get(record.group, "train")].append(record)
+    _check_labelled(splits, f"{len(records)} records in {len(sizes)} groups were divided")
+    return splits
+
+
+def _check_labelled(splits: Mapping[str, Sequence[Record]], how: str) -> None:
     for name, members in splits.items():
         if not any(record.spans is not None for record in members):
             raise WxbError(
-                f"the {name} split has no labelled record: {len(records)} records in"
-                f" {len(sizes)} groups were divided; change `split` of the corpus or bring more"
+                f"the {name} split has no labelled record: {how};"
+                " change `split` of the corpus or bring more"
             )
-    return splits
 
 
 def profile(splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject]) -> dict[str, Any]:
@@ -92,6 +131,7 @@ def profile(splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject]) -
             **{name: len(members) for name, members in splits.items()},
         },
         "rejects": _counted(reject.reason for reject in rejects),
+        "mended": _counted(what for record in everything for what in record.mended),
         "types": sorted({span.type for record in splits["train"] for span in record.spans or ()}),
         "splits": {name: _describe(members) for name, members in splits.items()},
     }
@@ -135,16 +175,12 @@ def write(path: Path, records: Iterable[Record]) -> None:
 
 def read(path: Path) -> list[Record]:
     """The records of a Parquet file, in order."""
-    return [
-        Record(
-            id=row["id"],
-            text=row["text"],
-            language=row["language"],
-            group=row["group"],
-            spans=None if row["spans"] is None else tuple(Span(**span) for span in row["spans"]),
-        )
-        for row in pq.read_table(path).to_pylist()
-    ]
+    return [_record(row) for row in pq.read_table(path).to_pylist()]
+
+
+def _record(row: Mapping[str, Any]) -> Record:
+    spans = None if row["spans"] is None else tuple(Span(**span) for span in row["spans"])
+    return Record(**{**row, "spans": spans})
 
 
 def labelled(path: Path) -> list[Record]:
@@ -152,7 +188,18 @@ def labelled(path: Path) -> list[Record]:
     return [record for record in read(path) if record.spans is not None]
 
 
-def texts(path: Path) -> list[str]:
-    """All texts of a Parquet file, labelled or not, in order."""
-    column: list[str] = pq.read_table(path, columns=["text"])["text"].to_pylist()
-    return column
+def lots(path: Path, label: str) -> Iterator[list[Record]]:
+    """What `labelled` gives, a lot at a time, so that not all are in memory; shows progress."""
+    batches = pq.ParquetFile(path).iter_batches(LOT)
+    total = -(-pq.read_metadata(path).num_rows // LOT)
+    for batch in tracked(batches, label, total, unit="lot"):
+        yield [_record(row) for row in batch.to_pylist() if row["spans"] is not None]
+
+
+def texts(path: Path, *, labelled: bool = False) -> list[str]:
+    """All texts of a Parquet file in order, or those of labelled records alone."""
+    columns = pq.read_table(path, columns=["text", "spans"] if labelled else ["text"])
+    if labelled:
+        columns = columns.filter(columns["spans"].is_valid())
+    found: list[str] = columns["text"].to_pylist()
+    return found

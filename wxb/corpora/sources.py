@@ -1,4 +1,4 @@
-"""Bring the raw data of a corpus into a folder: generate it, copy it, or fetch it from the hub."""
+"""Bring the raw data of a corpus into a folder: generate, copy or fetch it (hub, web)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from wxb import hub
+from wxb.corpora import web
 from wxb.errors import WxbError
 from wxb.files import write_jsonl
 from wxb.params import Corpus
@@ -16,7 +17,8 @@ from wxb.progress import tracked
 def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
     """Fill an empty folder with the raw files of a corpus, unchanged.
 
-    Raises WxbError when `path` is not what the corpus says it is, or the hub does not give it.
+    Raises WxbError when `path` is not what the corpus says it is, or the hub or the web do not
+    give it.
     """
     path = Path(corpus.path)
     if not path.exists():
@@ -25,6 +27,9 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
         _generate(corpus, folder, seed=seed, label=label)
     elif corpus.hub:
         hub.fetch(corpus.hub.repository, corpus.hub.revision, corpus.hub.files, folder)
+    elif corpus.urls:
+        for download in corpus.urls:
+            web.fetch(download, folder, label=label)
     elif path.is_dir():
         shutil.copytree(path, folder, dirs_exist_ok=True)
     else:

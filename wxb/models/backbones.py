@@ -127,18 +127,22 @@ def _keep_scales(model: PreTrainedModel) -> None:
 def _lift_causal_mask(model: PreTrainedModel) -> None:
     """Let every token of a decoder see those after it.
 
-    The configuration decides where there is padding; where there is none, no mask is made and each
-    attention layer's own flag decides. Either alone would leave some batches causal.
+    The configuration alone decides: transformers passes what it says to every attention layer,
+    whose own flag would otherwise count in a batch without padding, for which no mask is made.
     """
     model.config.is_causal = False
-    for module in model.modules():
-        if getattr(module, "is_causal", False):
-            module.is_causal = False  # type: ignore[assignment]
 
 
 def parameters(model: Any, *, trainable: bool = False) -> int:
-    """How many numbers a model holds, or how many of them it learns; shared ones count once."""
-    return sum(_size(p) for p in model.parameters() if p.requires_grad or not trainable)
+    """How many numbers a model holds, or how many of them it learns; shared ones count once.
+
+    Rows of new tokens that learn beside a frozen table stand for rows of that table.
+    """
+    return sum(
+        _size(p)
+        for name, p in model.named_parameters()
+        if (p.requires_grad if trainable else "trainable_tokens_delta" not in name)
+    )
 
 
 def _size(parameter: torch.nn.Parameter) -> int:

@@ -3,7 +3,7 @@
 Stages are generic: they import `wxb.tasks.<task>` by the name in params.yaml and use
 
 - `vocabulary` in align and train,
-- `write_aligned` in align,
+- `aligned` in align,
 - `build`, `dataset`, `summarize`, `figures`, `TARGETS` and `BEST` in train,
 - `Predictor` in train (threshold, saving) and evaluate.
 """

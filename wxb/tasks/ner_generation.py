@@ -6,7 +6,7 @@ at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,14 @@ from tokenizers import AddedToken
 from wxb import answers
 from wxb.align import Fate
 from wxb.corpora.records import Record
-from wxb.features import IGNORED, Encoded, read_columns, read_encoded, write_columns
+from wxb.features import IGNORED, Encoded, read_columns, read_encoded
 from wxb.files import read_json
 from wxb.params import Experiment
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
-from wxb.tokenizers import ids_of
+from wxb.tokenizers import frame, ids_of
 from wxb.tokenizers import load as load_tokenizer
+from wxb.windows import Windows, characters, over
 
 if TYPE_CHECKING:
     import torch
@@ -47,38 +48,58 @@ def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> 
     return tokenizer
 
 
-def write_aligned(
-    path: Path,
+def aligned(
     encoded: Encoded,
+    windows: Windows,
     records: Sequence[Record],
     types: Sequence[str],
     tokenizer: Any,
-) -> list[list[Fate]]:
-    """Write the tokens of every answer; tell what became of each gold span of each record.
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], NDArray[np.int8]]:
+    """The tokens of every window's answer, where each begins, and the fate of every gold span.
 
-    The answer to a text that was cut off names what is left of it. A span is aligned when reading
-    the answer finds it where it stands.
+    The answer names what the window holds whole. A span is kept when reading the answers finds it
+    where it stands.
     """
-    told, fates = [], []
-    for row, record in enumerate(records):
-        ends = encoded.ends[encoded.splits[row] : encoded.splits[row + 1]]
-        reach = int(ends.max(initial=0)) if encoded.truncated[row] else len(record.text)
-        gold = record.spans or ()
-        told.append([span for span in gold if span.end <= reach and span.type in types])
-        answer = "".join(answers.pieces(record.text, told[-1]))
-        found = set(answers.locate(record.text, answers.parse(answer)))
-        fates.append([_fate(span, reach, found, types) for span in gold])
-    ids, splits = _answer_ids(tokenizer, [record.text for record in records], told)
-    write_columns(path, {"labels": ids}, splits)
-    return fates
+    texts, told = [], []
+    readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
+    for window, row in enumerate(windows.rows):
+        record = records[row]
+        start, end = _characters(encoded, windows, window, record.text)
+        held = {s for s in record.spans or () if start <= s.start and s.end <= end}
+        texts.append(record.text[start:end])
+        told.append(_moved(sorted(s for s in held if s.type in types), -start))
+        answer = "".join(answers.pieces(texts[-1], told[-1]))
+        read = _moved(answers.locate(texts[-1], answers.parse(answer)), start)
+        readings[row].append((held, set(read)))
+    ids, splits = _answer_ids(tokenizer, texts, told)
+    fates = [
+        _fate(span, readings[row], types)
+        for row, record in enumerate(records)
+        for span in record.spans or ()
+    ]
+    return {"labels": ids}, splits, np.array(fates, np.int8)
 
 
-def _fate(span: Span, reach: int, found: set[Span], types: Sequence[str]) -> Fate:
+def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
+    """The characters that a window reads."""
+    row, first, last = (int(windows[at][window]) for at in range(3))
+    return characters(encoded, row, first, last, text)
+
+
+def _moved(spans: Iterable[Span], by: int) -> list[Span]:
+    return [Span(span.start + by, span.end + by, span.type) for span in spans]
+
+
+def _fate(
+    span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
+) -> Fate:
+    """By the windows of its text: what each holds of gold, and what reading its answer finds."""
     if span.type not in types:
-        return Fate.DROPPED
-    if span.end > reach:
-        return Fate.TRUNCATED
-    return Fate.ALIGNED if span in found else Fate.REPAIRED
+        return Fate.LOST
+    found = [span in read for held, read in readings if span in held]
+    if not found:
+        return Fate.SPLIT
+    return Fate.KEPT if all(found) else Fate.REPAIRED
 
 
 def _answer_ids(
@@ -125,26 +146,33 @@ def build(
 def dataset(
     features: Path, targets: Path, tokenizer: Any, texts: Sequence[str], experiment: Experiment
 ) -> list[dict[str, NDArray[Any]]]:
-    """One item a text: prompt and answer, with labels on the answer only."""
+    """One item a window: prompt and answer, with labels on the answer only."""
     encoded = read_encoded(features)
+    windows = over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
     columns, splits = read_columns(targets, ["labels"])
-    boundary = _boundary(tokenizer)
+    prompts = _prompts(encoded, windows, range(len(windows.rows)), tokenizer)
     items = []
-    for prompt, answer in zip(pairwise(encoded.splits), pairwise(splits), strict=True):
-        prompt_ids = np.concatenate([encoded.ids[slice(*prompt)], boundary])
-        answer_ids = columns["labels"][slice(*answer)]
+    for prompt, (start, end) in zip(prompts, pairwise(splits), strict=True):
+        answer = columns["labels"][start:end]
         items.append(
             {
-                "input_ids": np.concatenate([prompt_ids, answer_ids]),
-                "labels": np.concatenate([np.full(len(prompt_ids), IGNORED), answer_ids]),
+                "input_ids": np.concatenate([prompt, answer]),
+                "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
             }
         )
     return items
 
 
-def _boundary(tokenizer: Any) -> NDArray[np.int32]:
-    """What follows a text's tokens, in training as in prediction, to ask for the answer."""
-    return ids_of(tokenizer, [answers.BOUNDARY], special=True)[0]
+def _prompts(
+    encoded: Encoded, windows: Windows, chosen: Iterable[int], tokenizer: Any
+) -> list[NDArray[np.int32]]:
+    """What asks for the answer to each of the chosen windows, in training as in prediction."""
+    before, after = frame(tokenizer)
+    boundary = ids_of(tokenizer, [answers.BOUNDARY], special=True)[0]
+    return [
+        np.concatenate([before, encoded.ids[windows.firsts[w] : windows.lasts[w]], after, boundary])
+        for w in chosen
+    ]
 
 
 def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -177,7 +205,8 @@ class Predictor(Recognizer):
         model = Generator.from_pretrained(
             folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
         )
-        predictor = cls(model, tokenizer, settings["types"], max_length=settings["max_length"])
+        lengths = {name: settings[name] for name in ("max_length", "stride")}
+        predictor = cls(model, tokenizer, settings["types"], **lengths)
         predictor.threshold, predictor.longest = settings["threshold"], settings["longest"]
         predictor.batch_size = settings["batch_size"]
         return predictor
@@ -193,7 +222,8 @@ class Predictor(Recognizer):
     ) -> Predictor:
         """The predictor of a model that was just trained; answers grow as long as in training."""
         assert experiment.generation is not None
-        predictor = cls(model, tokenizer, types, max_length=experiment.max_length)
+        lengths = experiment.model_dump(include={"max_length", "stride"})
+        predictor = cls(model, tokenizer, types, **lengths)
         _, splits = read_columns(targets, ["labels"])
         predictor.longest = int(np.diff(splits).max())
         predictor.batch_size = experiment.generation.batch_size
@@ -203,29 +233,47 @@ class Predictor(Recognizer):
         """How answers are generated."""
         return {"longest": self.longest, "batch_size": self.batch_size}
 
-    def spans_of(
-        self, encoded: Encoded, rows: NDArray[Any], texts: Sequence[str]
+    def read(
+        self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
     ) -> list[list[ScoredSpan]]:
-        """Write the answers, read them, and find their mentions in the texts."""
+        """Write the answers, read them, and find their mentions in the windows."""
         from wxb.batches import collate
 
         pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
-        boundary = _boundary(self.tokenizer)
-        splits = encoded.splits
-        items = [
-            {"input_ids": np.concatenate([encoded.ids[splits[r] : splits[r + 1]], boundary])}
-            for r in rows
-        ]
+        items = [{"input_ids": p} for p in _prompts(encoded, windows, chosen, self.tokenizer)]
         device = next(self.model.parameters()).device
         batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
-        ids, chosen = self.model.write(**batch, longest=self.longest, end=end, pad=pad)
+        ids, chances = self.model.write(**batch, longest=self.longest, end=end, pad=pad)
         found = []
-        for row, answer, logs in zip(rows, ids.cpu().numpy(), chosen.cpu().numpy(), strict=True):
+        for window, answer, logs in zip(
+            chosen, ids.cpu().numpy(), chances.cpu().numpy(), strict=True
+        ):
             length = int(np.argmax(answer == end)) + 1 if end in answer else len(answer)
             written = self.tokenizer.decode(
                 answer[:length][answer[:length] != end], clean_up_tokenization_spaces=False
             )
             mentions = [m for m in answers.parse(written) if m[0] in self.types]
+            text = texts[windows.rows[window]]
+            first, last = _characters(encoded, windows, window, text)
             score = float(np.exp(logs[:length].mean()))
-            found.append([ScoredSpan(span, score) for span in answers.locate(texts[row], mentions)])
+            spans = _moved(answers.locate(text[first:last], mentions), first)
+            found.append([ScoredSpan(span, score) for span in spans])
         return found
+
+    def glue(
+        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
+    ) -> list[ScoredSpan]:
+        """Of each window the mentions whose middle it decides on; where two meet, the surer."""
+        kept: list[ScoredSpan] = []
+        for window, spans in said.items():
+            row, begin, stop = (int(windows[at][window]) for at in (0, 3, 4))
+            start, end = characters(encoded, row, begin, stop, text)
+            for scored in spans:
+                middle = (scored.span.start + scored.span.end) // 2
+                if not start <= middle < end:
+                    continue
+                if kept and scored.span.start < kept[-1].span.end:
+                    kept[-1] = max(kept[-1], scored, key=lambda one: one.score)
+                else:
+                    kept.append(scored)
+        return kept

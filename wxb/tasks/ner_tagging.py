@@ -6,23 +6,24 @@ at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.align import Fate, align, likeliest, runs, tag_names
+from wxb.align import align, likeliest, runs, tag_names
 from wxb.corpora.records import Record
-from wxb.features import IGNORED, Encoded, Targets, read_encoded, read_targets, write_targets
+from wxb.features import IGNORED, Encoded, Targets, read_encoded, read_targets
 from wxb.files import read_json
 from wxb.metrics import spans as scorer
 from wxb.params import Experiment, Head, WordFeatures
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
+from wxb.tokenizers import frame
 from wxb.tokenizers import load as load_tokenizer
+from wxb.windows import Windows, over
 
 if TYPE_CHECKING:
     import torch
@@ -38,17 +39,16 @@ def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> 
     return tokenizer
 
 
-def write_aligned(
-    path: Path,
+def aligned(
     encoded: Encoded,
+    windows: Windows,
     records: Sequence[Record],
     types: Sequence[str],
     tokenizer: Any,
-) -> list[list[Fate]]:
-    """Write the tags of every token; tell what became of each gold span of each record."""
-    targets, fates = align(encoded, [record.spans or () for record in records], types)
-    write_targets(path, targets, encoded.splits)
-    return fates
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], NDArray[np.int8]]:
+    """The tags of every token, where each text's begin, and the fate of every gold span."""
+    targets, fates = align(encoded, windows, [record.spans or () for record in records], types)
+    return targets._asdict(), encoded.splits, fates
 
 
 def build(backbone: Path, types: Sequence[str], experiment: Experiment, tokenizer: Any) -> Tagger:
@@ -76,27 +76,41 @@ def build(backbone: Path, types: Sequence[str], experiment: Experiment, tokenize
 def dataset(
     features: Path, targets: Path, tokenizer: Any, texts: Sequence[str], experiment: Experiment
 ) -> list[dict[str, NDArray[Any]]]:
-    """One item a text: its ids and targets, as the model's `forward` names them."""
-    encoded, aligned = read_encoded(features), read_targets(targets)
-    items = _inputs(encoded, range(len(texts)), texts, experiment.word_features)
-    for item, (start, end) in zip(items, pairwise(encoded.splits), strict=True):
-        item |= {name: values[start:end] for name, values in aligned._asdict().items()}
+    """One item a window: its ids and targets, as the model's `forward` names them."""
+    encoded, tagged = read_encoded(features), read_targets(targets)
+    windows = over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
+    before, after = map(len, frame(tokenizer))
+    every = range(len(windows.rows))
+    items = _inputs(encoded, windows, every, texts, tokenizer, experiment.word_features)
+    for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
+        for name, values in tagged._asdict().items():
+            item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
     return items
 
 
 def _inputs(
-    encoded: Encoded, rows: Iterable[int], texts: Sequence[str], settings: WordFeatures | None
+    encoded: Encoded,
+    windows: Windows,
+    chosen: Iterable[int],
+    texts: Sequence[str],
+    tokenizer: Any,
+    settings: WordFeatures | None,
 ) -> list[dict[str, NDArray[Any]]]:
-    """What the model is given of some texts, before they are padded."""
+    """What the model is given of some windows, before they are padded."""
     from wxb import words
 
+    before, after = frame(tokenizer)
     items: list[dict[str, NDArray[Any]]] = []
-    for row in rows:
-        tokens = slice(encoded.splits[row], encoded.splits[row + 1])
-        items.append({"input_ids": encoded.ids[tokens]})
+    for window in chosen:
+        tokens = slice(windows.firsts[window], windows.lasts[window])
+        items.append({"input_ids": np.concatenate([before, encoded.ids[tokens], after])})
         if settings:
-            offsets = encoded.starts[tokens], encoded.ends[tokens]
-            items[-1]["words"] = words.features(texts[row], *offsets, settings)
+            text, offsets = (
+                texts[windows.rows[window]],
+                (encoded.starts[tokens], encoded.ends[tokens]),
+            )
+            told = words.features(text, *offsets, settings)
+            items[-1]["words"] = np.pad(told, ((len(before), len(after)), (0, 0)))
     return items
 
 
@@ -106,7 +120,7 @@ def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) ->
 
 
 def figures(predicted: NDArray[Any], labels: Sequence[NDArray[Any]]) -> dict[str, float]:
-    """F1 of spans of tokens, without a threshold, while training; truncated gold is not seen."""
+    """F1 of spans of tokens, without a threshold, while training: of windows, not of texts."""
     tags = labels[0]
     found = np.where(tags == IGNORED, IGNORED, predicted)
     counts = scorer.counts([_token_spans(r) for r in tags], [_token_spans(r) for r in found])
@@ -139,7 +153,8 @@ class Predictor(Recognizer):
             bidirectional=settings["bidirectional"],
             four_bit=settings["four_bit"],
         )
-        predictor = cls(model, load_tokenizer(folder), types, max_length=settings["max_length"])
+        lengths = {name: settings[name] for name in ("max_length", "stride")}
+        predictor = cls(model, load_tokenizer(folder), types, **lengths)
         predictor.threshold = settings["threshold"]
         predictor.word_features = word_features
         return predictor
@@ -154,7 +169,8 @@ class Predictor(Recognizer):
         targets: Path,
     ) -> Predictor:
         """The predictor of a model that was just trained."""
-        predictor = cls(model, tokenizer, types, max_length=experiment.max_length)
+        lengths = experiment.model_dump(include={"max_length", "stride"})
+        predictor = cls(model, tokenizer, types, **lengths)
         predictor.word_features = experiment.word_features
         return predictor
 
@@ -163,37 +179,47 @@ class Predictor(Recognizer):
         kept = experiment.model_dump(include={"head", "word_features", "bidirectional"})
         return dict(kept)
 
-    def spans_of(
-        self, encoded: Encoded, rows: NDArray[Any], texts: Sequence[str]
-    ) -> list[list[ScoredSpan]]:
-        """The likeliest tags, read strictly."""
+    def read(
+        self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
+    ) -> list[tuple[NDArray[Any], ...]]:
+        """For the tokens (T,) of each window: log p of every tag (T, K), p of start and of end."""
         import torch
 
         from wxb.batches import collate
 
-        items = _inputs(encoded, rows, texts, self.word_features)
+        items = _inputs(encoded, windows, chosen, texts, self.tokenizer, self.word_features)
         batch = collate(items, self.tokenizer.pad_token_id)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             output = self.model(**{name: value.to(device) for name, value in batch.items()})
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
+        before = len(frame(self.tokenizer)[0])
+        tokens = [
+            slice(before, before + windows.lasts[window] - windows.firsts[window])
+            for window in chosen
+        ]
         return [
-            self._decode(texts[row], encoded, row, *values)
-            for row, *values in zip(rows, tags, starts, ends, strict=True)
+            (tags[at, kept], starts[at, kept], ends[at, kept]) for at, kept in enumerate(tokens)
         ]
 
-    def _decode(
-        self,
-        text: str,
-        encoded: Encoded,
-        row: int,
-        tags: NDArray[Any],
-        p_start: NDArray[Any],
-        p_end: NDArray[Any],
+    def glue(
+        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
+        """The likeliest tags of the whole text, read strictly."""
         from wxb.words import continued
 
+        decided = [
+            [
+                values[windows.begins[w] - windows.firsts[w] :][
+                    : windows.stops[w] - windows.begins[w]
+                ]
+                for values in heard
+            ]
+            for w, heard in said.items()
+        ]
+        tags, p_start, p_end = (np.concatenate(parts) for parts in zip(*decided, strict=True))
+        row = windows.rows[next(iter(said))]
         tokens = slice(encoded.splits[row], encoded.splits[row + 1])
         starts, ends = encoded.starts[tokens], encoded.ends[tokens]
         inked = np.flatnonzero(ends > starts)

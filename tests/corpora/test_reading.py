@@ -2,11 +2,13 @@ import csv
 import io
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.corpora import records
+from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.params import Corpus
@@ -25,14 +27,21 @@ def raw(text="Ann lives in Bonn.", spans=((0, 3, "NAME"),), **changes):
 
 
 def read(folder, content, name="records.jsonl", **changes):
-    file = folder / name
-    file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(records.read([file], corpus(**changes)))
+    place = folder / f"raw {name}"
+    place.mkdir(exist_ok=True)
+    (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(reading.read(place, corpus(**changes)))
 
 
 def read_one(folder, content, **changes):
     (item,) = read(folder, json.dumps(content), **changes)
     return item
+
+
+def as_parquet(rows):
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), out)
+    return out.getvalue()
 
 
 def as_csv(rows):
@@ -126,9 +135,69 @@ def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
-    files = records.data_files(tmp_path)
-    ids = [r.id for r in records.read(files, corpus(fields={"id": None}))]
+    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}))]
     assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
+
+
+SPLIT_FILES = {"files": {name: [f"{name}*"] for name in ("train", "valid", "test")}}
+
+
+def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
+    for name in ("train", "valid", "test"):
+        lines = [json.dumps(raw(f"Ann of {name}", id="1")), json.dumps(raw(id="2"))]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES)))
+    assert [(item.split, item.id) for item in items] == [
+        ("test", "1"),
+        ("test", "2"),
+        ("valid", "valid.jsonl:line 1"),
+        ("valid", "valid.jsonl:line 2"),
+        ("train", "train.jsonl:line 1"),
+        ("train", "train.jsonl:line 2"),
+    ]
+    assert [item.mended for item in items] == [()] * 2 + [("repeated id",)] * 4
+
+
+def test_an_id_that_is_a_place_cannot_be_taken_twice(tmp_path):
+    """The second record's id would be its place, but the first has taken that, too."""
+    lines = [json.dumps(raw(id="test.jsonl:line 2"))] * 2
+    for name in ("train", "valid", "test"):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines if name == "test" else lines[:1]))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES)))
+    assert isinstance(items[1], Reject)
+    assert items[1].reason == "duplicate id"
+    ids = [item.id for item in items if isinstance(item, Record)]
+    assert ids == ["test.jsonl:line 2", "valid.jsonl:line 1", "train.jsonl:line 1"]
+
+
+def value_span(start, end, value, type_="NAME"):
+    return {"start": start, "end": end, "type": type_, "value": value}
+
+
+def test_a_span_is_found_by_its_value_on_request(tmp_path):
+    content = raw("Ann met Bob.") | {"spans": [value_span(7, 10, "Bob"), value_span(0, 3, "Ann")]}
+    fields = {"value": "value"}
+    assert read_one(tmp_path, content, fields=fields).reason == "value differs"
+    item = read_one(tmp_path, content, fields=fields, repair="by-value")
+    assert item.spans == (Span(0, 3, "NAME"), Span(8, 11, "NAME"))
+    assert item.mended == ("span found by value",)
+
+
+@pytest.mark.parametrize(
+    ("span", "reason"),
+    [
+        (value_span(0, 4, "Anna"), "value not found"),
+        (value_span(0, 3, None), "value not found"),
+        (value_span(0, 3, ""), "value not found"),
+        (value_span("0", 3, "Ann"), "wrong type"),
+        ({"start": 0, "value": "Ann", "type": "NAME"}, "missing field"),
+        ({"start": 1, "end": 3, "value": "Ann"}, "missing field"),
+    ],
+)
+def test_what_cannot_be_found_by_value_costs_the_record(tmp_path, span, reason):
+    content = raw("Ann met Bob.") | {"spans": [span]}
+    item = read_one(tmp_path, content, fields={"value": "value"}, repair="by-value")
+    assert item.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -246,8 +315,8 @@ def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_pat
     [
         (["1", "Ann"], "broken CSV"),
         (["1", "Ann", "[]", "more"], "broken CSV"),
-        (["1", "Ann", "[{]"], "broken JSON"),
-        (["1", "Ann", "none"], "broken JSON"),
+        (["1", "Ann", "[{]"], "broken spans"),
+        (["1", "Ann", "none"], "broken spans"),
         (["1", "Ann", '{"start": 0}'], "wrong type"),
         (["1", "An\0n", "[]"], "NUL character"),
     ],
@@ -256,22 +325,6 @@ def test_a_bad_csv_row_costs_one_record(tmp_path, row, reason):
     rows = [["id", "input", "spans"], row, ["2", "Bob", "[]"]]
     bad, good = read(tmp_path, as_csv(rows), "records.csv")
     assert (bad.reason, good.id) == (reason, "2")
-
-
-def test_only_files_of_records_are_read_in_the_order_of_their_paths(tmp_path):
-    for name in ("b.jsonl", "a.JSON", "sub/c.csv", "README.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    names = [p.relative_to(tmp_path).as_posix() for p in records.data_files(tmp_path)]
-    assert names == ["a.JSON", "b.jsonl", "sub/c.csv"]
-
-
-def test_a_folder_without_records_is_an_error_that_tells_what_is_there(tmp_path):
-    with pytest.raises(WxbError, match=r"found nothing; expected .*\.jsonl"):
-        records.data_files(tmp_path)
-    (tmp_path / "data.parquet").touch()
-    with pytest.raises(WxbError, match=r"found data.parquet; expected"):
-        records.data_files(tmp_path)
 
 
 @st.composite
@@ -295,6 +348,7 @@ def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, it
             [["id", "input", "spans"]]
             + [[c["id"], c["input"], json.dumps(c["spans"])] for c in contents]
         ),
+        "r.parquet": as_parquet(contents),
     }
     for name, content in written.items():
         read_back = read(tmp_path_factory.getbasetemp(), content, name)

@@ -1,0 +1,136 @@
+"""How fast a trained tagger finds entities, beside transformers' own pipeline on the same weights.
+
+The peer is `transformers.pipeline("token-classification")`. It takes one linear layer on the body,
+so the head of three classifiers is laid down as a model with the same body and tags: the start and
+end classifiers, which it has no place for, and the strict reading of tags are left out on its side.
+Texts are cut to what the model reads at once, as the pipeline would else fail or cut them.
+
+Both sides run by turns, and the ratio of each turn is taken: the median is printed.
+"""
+
+from __future__ import annotations
+
+import io
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from transformers import BertForTokenClassification, pipeline
+
+from wxb.align import tag_names
+from wxb.corpora.pii import generate
+from wxb.masking import trained
+from wxb.masking.masker import Masker, Report
+from wxb.masking.operators import read
+from wxb.progress import Progress
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+console = Console(width=100)  # a table is cut nowhere, whatever the terminal
+
+
+class Classifier(nn.Module):
+    """The tag classifier of our head, where a model for token classification has its own."""
+
+    def __init__(self, head: Any) -> None:
+        super().__init__()
+        self.projection, self.tag = head.projection, head.tag
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits (B, T, K) of hidden states (B, T, H)."""
+        logits: torch.Tensor = self.tag(F.gelu(self.projection(hidden)))
+        return logits
+
+
+@app.command()
+def main(
+    experiment: Annotated[str, typer.Argument(help="a trained tagger on BERT")] = "ner-encoder",
+    records: Annotated[int, typer.Option(min=100)] = 1000,
+    turns: Annotated[int, typer.Option(min=1)] = 3,
+    threads: Annotated[int, typer.Option(min=1, help="of torch, on both sides")] = 1,
+    seed: int = 2,
+) -> None:
+    """Time masking on records like the demo's."""
+    torch.set_num_threads(threads)
+    Progress.console = io.StringIO()
+    recognizer = trained.load(experiment)
+    languages = ["en", "de", "fr", "es", "zh"]
+    rows = generate(labelled=records, unlabelled=0, languages=languages, seed=seed)
+    texts = [row["input"] for row in rows]
+    lengths = [len(text) for text in texts]
+    console.print(
+        f"{records} records, median {statistics.median(lengths):.0f} characters; {experiment},"
+        f" {threads} thread(s)"
+    )
+    masker = Masker(recognizer, read("number"))
+    ours: dict[str, Callable[[], object]] = {
+        "predict": lambda: recognizer.predict(texts),
+        "predict and replace": lambda: _mask(masker, texts),
+    }
+    peer = _peer(recognizer)
+    table = Table("ours", "texts/s", "pipeline's batch", "texts/s", "times as fast")
+    for name, work in ours.items():
+        for batch in (1, 8, 32):
+            pairs = [
+                (_seconds(work), _seconds(lambda size=batch: peer(texts, batch_size=size)))
+                for _ in range(turns)
+            ]
+            rates = [
+                f"{records / statistics.median(side):,.0f}" for side in zip(*pairs, strict=True)
+            ]
+            ratio = statistics.median(other / mine for mine, other in pairs)
+            table.add_row(name, rates[0], str(batch), rates[1], f"{ratio:.2f}")
+    console.print(table)
+    console.print(f"spans that both find: {_agreement(recognizer, peer, texts):.1%}")
+
+
+def _peer(recognizer: Any) -> Any:
+    """The pipeline around the same body and tag classifier."""
+    tagger = recognizer.model
+    config = tagger.backbone.config
+    config.num_labels = len(tag_names(recognizer.types))
+    config.id2label = dict(enumerate(tag_names(recognizer.types)))
+    model = BertForTokenClassification(config)
+    model.bert = tagger.backbone
+    model.classifier = Classifier(tagger.head)
+    tokenizer = recognizer.tokenizer
+    tokenizer.model_max_length = recognizer.max_length
+    return pipeline(
+        "token-classification",
+        model=model.eval(),
+        tokenizer=tokenizer,
+        aggregation_strategy="simple",
+    )
+
+
+def _mask(masker: Masker, texts: Sequence[str]) -> None:
+    for start in range(0, len(texts), 256):
+        masker.edits(texts[start : start + 256], Report("timed"))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _agreement(recognizer: Any, peer: Any, texts: Sequence[str]) -> float:
+    """Share of the pipeline's and our spans that both find: that they do the same work."""
+    recognizer.threshold = 0.0
+    ours = {(row, *s.span) for row, found in enumerate(recognizer.predict(texts)) for s in found}
+    theirs = {
+        (row, one["start"], one["end"], one["entity_group"])
+        for row, found in enumerate(peer(list(texts), batch_size=32))
+        for one in found
+    }
+    return len(ours & theirs) / len(ours | theirs)
+
+
+if __name__ == "__main__":
+    app()

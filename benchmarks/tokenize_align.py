@@ -1,0 +1,218 @@
+"""How fast and how lean texts become tokens with tags, beside what the tokenizer alone takes.
+
+Three questions, each answered on records of the demo's generator:
+
+1. `encode` (tokens with checked character offsets) and `align` (tags, and the fate of every span),
+   in memory: records a second, and the ratio to the tokenizer library's bare `encode_batch`.
+2. `align` beside the loop that one would write first, span by span and token by token.
+3. The stages tokenize and align on more and more records: records a second, and peak memory.
+
+Both sides of a ratio run by turns, and the ratio of each turn is taken: the median is printed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow.parquet as pq
+import typer
+from rich.console import Console
+from rich.table import Table
+from ruamel.yaml import YAML
+
+from wxb.align import IGNORED, align
+from wxb.corpora import clean
+from wxb.corpora.pii import generate
+from wxb.corpora.records import Record
+from wxb.features import Encoded
+from wxb.params import load
+from wxb.spans import Span
+from wxb.tokenizers import encode, train
+from wxb.windows import over
+
+ROOT = Path(__file__).parents[1]
+VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+console = Console(width=100)  # a table is cut nowhere, whatever the terminal
+
+
+@app.command()
+def main(
+    records: Annotated[int, typer.Option(min=100, help="in memory")] = 20_000,
+    turns: Annotated[int, typer.Option(min=1)] = 5,
+    sizes: Annotated[
+        str, typer.Option(help="records given to the stages")
+    ] = "125000,250000,500000",
+    seed: int = 1,
+) -> None:
+    """Time tokenize and align on records like the demo's, on as many cores as there are."""
+    made = _records(records, seed)
+    texts, gold = [r.text for r in made], [r.spans or () for r in made]
+    types = sorted({span.type for spans in gold for span in spans})
+    lengths = [len(text) for text in texts]
+    console.print(
+        f"{records} records, median {statistics.median(lengths):.0f} characters,"
+        f" {sum(map(len, gold)) / records:.1f} spans each; {os.cpu_count()} cores"
+    )
+    for kind in ("wordpiece", "byte-level-bpe"):
+        tokenizer = train(kind, VOCABULARY, texts)
+        _in_memory(kind, tokenizer, texts, gold, types, turns)
+        _stages(kind, tokenizer, made, [int(size) for size in sizes.split(",") if size])
+
+
+def _records(count: int, seed: int) -> list[Record]:
+    languages = ["en", "de", "fr", "es", "zh"]
+    rows = generate(labelled=count, unlabelled=0, languages=languages, seed=seed)
+    return [
+        Record(
+            id=str(number),
+            text=row["input"],
+            spans=tuple(sorted(Span(s["start"], s["end"], s["type"]) for s in row["spans"])),
+            language=row["language"],
+            group="",
+        )
+        for number, row in enumerate(rows)
+    ]
+
+
+def _in_memory(
+    kind: str,
+    tokenizer: Any,
+    texts: Sequence[str],
+    gold: Sequence[Sequence[Span]],
+    types: Sequence[str],
+    turns: int,
+) -> None:
+    encoded = encode(tokenizer, texts)
+
+    def aligned() -> None:
+        align(encoded, _windows(encoded, tokenizer), gold, types)
+
+    def both() -> None:
+        fresh = encode(tokenizer, texts)
+        align(fresh, _windows(fresh, tokenizer), gold, types)
+
+    table = Table("in memory", "records/s", "peer", "records/s", "seconds, ours / peer", title=kind)
+    for name, ours, peer_name, peer in (
+        ("encode + align", both, "encode_batch alone", lambda: _bare(tokenizer, texts)),
+        ("align", aligned, "a loop over spans", lambda: _loop(encoded, gold, types)),
+    ):
+        pairs = [(_seconds(ours), _seconds(peer)) for _ in range(turns)]
+        rates = (len(texts) / statistics.median(side) for side in zip(*pairs, strict=True))
+        ratio = statistics.median(mine / other for mine, other in pairs)
+        own, others = (f"{rate:,.0f}" for rate in rates)
+        table.add_row(name, own, peer_name, others, f"{ratio:.2f}")
+    console.print(table)
+
+
+def _windows(encoded: Encoded, tokenizer: Any) -> Any:
+    return over(encoded, tokenizer, max_length=MAX_LENGTH, stride=STRIDE)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _bare(tokenizer: Any, texts: Sequence[str]) -> None:
+    tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
+
+
+def _loop(
+    encoded: Encoded, gold: Sequence[Sequence[Span]], types: Sequence[str]
+) -> list[list[int]]:
+    """The tags of every text, found the plain way; equal to those of `align` but at clashes."""
+    number = {name: index for index, name in enumerate(types)}
+    starts, ends = encoded.starts.tolist(), encoded.ends.tolist()
+    tags = []
+    for row, spans in enumerate(gold):
+        tokens = range(encoded.splits[row], encoded.splits[row + 1])
+        tags.append([0 if ends[token] > starts[token] else IGNORED for token in tokens])
+        for span in spans:
+            inside = False
+            for place, token in enumerate(tokens):
+                if starts[token] < span.end and ends[token] > span.start and tags[-1][place] == 0:
+                    tags[-1][place] = 1 + 2 * number[span.type] + inside
+                    inside = True
+    return tags
+
+
+def _stages(kind: str, tokenizer: Any, made: Sequence[Record], sizes: Sequence[int]) -> None:
+    """Run both stages as the engines do, in a project of their own, on the records repeated."""
+    table = Table(
+        "stage", "records", "records/s", "peak MiB", "start-up s", title=f"{kind}, stages"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _project(folder, kind, tokenizer, made)
+        started = {verb: _run(verb, folder)[0] for verb in ("tokenize", "align")}
+        for size in sizes:
+            _repeat(folder / "data/clean/pii/train.parquet", size)
+            for verb in ("tokenize", "align"):
+                seconds, peak = _run(verb, folder)
+                rate = size / (seconds - started[verb])
+                table.add_row(
+                    verb, f"{size:,}", f"{rate:,.0f}", f"{peak:,.0f}", f"{started[verb]:.1f}"
+                )
+    console.print(table)
+
+
+def _project(folder: Path, kind: str, tokenizer: Any, made: Sequence[Record]) -> None:
+    """A params.yaml of one experiment, its tokenizer, and a clean corpus of a few records."""
+    content = load(ROOT / "params.yaml").model_dump(mode="json")
+    experiment = "ner-encoder" if kind == "wordpiece" else "ner-decoder"
+    content["threads"] = os.cpu_count()
+    content["experiments"] = {"timed": content["experiments"][experiment]}
+    content["studies"]["ner"]["experiments"] = ["timed"]
+    YAML().dump(content, folder / "params.yaml")
+    backbone = content["experiments"]["timed"]["backbone"]
+    tokenizer.save_pretrained(folder / "data/tokenizers" / backbone)
+    corpus = folder / "data/clean/pii"
+    corpus.mkdir(parents=True)
+    clean.write(folder / "all.parquet", made)
+    for split in clean.SPLITS:
+        clean.write(corpus / f"{split}.parquet", made[:10])
+    types = sorted({span.type for record in made for span in record.spans or ()})
+    (corpus / "profile.json").write_text(f'{{"types": {types}}}'.replace("'", '"'))
+
+
+def _repeat(path: Path, size: int) -> None:
+    """Write so many records, the same ones again and again, without holding them all."""
+    table = pq.read_table(path.parents[3] / "all.parquet")
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for start in range(0, size, table.num_rows):
+            writer.write_table(table.slice(0, min(table.num_rows, size - start)))
+
+
+def _run(verb: str, folder: Path) -> tuple[float, float]:
+    """Seconds and peak memory (MiB) of a stage."""
+    for done in ("features", "targets"):
+        if verb == "tokenize" or done == "targets":
+            shutil.rmtree(folder / "data" / done, ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", f"stages.{verb}", "timed"]
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit((folder / f"logs/{verb}@timed.log").read_text())
+    return seconds, used.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    app()

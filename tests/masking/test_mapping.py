@@ -1,0 +1,156 @@
+"""The mapping: its owner's alone, whole at any time, and silent about what it holds."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wxb.errors import WxbError
+from wxb.masking.mapping import Mapping, hold, read_key
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["plain", "encrypted"])
+def key(request, tmp_path):
+    return read_key(tmp_path / "key", new=True) if request.param == "encrypted" else None
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_it_comes_back_as_it_was_saved(tmp_path, key):
+    path = tmp_path / "new/m.json"
+    mapping = Mapping(path, key)
+    assert not path.exists()
+    assert mapping.of("NAME", "Zoë\n") == "<NAME_1>"
+    mapping.escaped("<NAME_2>", [])
+    assert mapping.unsaved == 2
+    mapping.save()
+    assert mapping.unsaved == 0
+    again = Mapping(path, key)
+    assert (again.values, again.reserved) == ({"<NAME_1>": "Zoë\n"}, {"<NAME_2>"})
+    assert [again.of("NAME", value) for value in ("Zoë\n", "Bob")] == ["<NAME_1>", "<NAME_3>"]
+    assert ("Zoë" in path.read_text()) == (key is None)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022])
+def test_only_its_owner_may_read_it(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        path = tmp_path / "m.json"
+        path.write_text('{"placeholders": {}, "reserved": []}')
+        path.chmod(0o666)
+        mapping = Mapping(path)
+        mapping.of("NAME", "Ann")
+        mapping.save()
+        read_key(tmp_path / "key", new=True)
+    finally:
+        os.umask(before)
+    assert mode(path) == mode(tmp_path / "key") == 0o600
+
+
+def test_one_that_found_nothing_is_there_too_and_nothing_new_writes_nothing(tmp_path):
+    Mapping(tmp_path / "m.json").save()
+    written = (tmp_path / "m.json").stat()
+    again = Mapping(tmp_path / "m.json")
+    assert again.values == {}
+    again.save()
+    assert (tmp_path / "m.json").stat().st_ino == written.st_ino
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "m.json")
+    mapping = Mapping(tmp_path / "link")
+    mapping.of("NAME", "Ann")
+    mapping.save()
+    assert (tmp_path / "link").is_symlink()
+    assert "Ann" in (tmp_path / "m.json").read_text()
+
+
+def test_saving_waits_only_while_little_is_new(tmp_path):
+    mapping = Mapping(tmp_path / "m.json")
+    assert not mapping.may_wait  # nothing to save
+    mapping.of("NAME", "0")
+    assert not mapping.may_wait
+    for number in range(100):
+        mapping.of("NAME", str(number))
+    mapping.save()
+    mapping.of("NAME", "100")
+    assert mapping.may_wait
+    for number in range(200):
+        mapping.of("NAME", str(number))
+    assert not mapping.may_wait
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["Ann", '{"Ann": 1}', "[]", '{"placeholders": {"Ann": "x"}, "reserved": []}', ""],
+)
+def test_another_file_is_refused_and_not_quoted(tmp_path, content, key):
+    path = tmp_path / "m.json"
+    path.write_text(content)
+    with pytest.raises(WxbError, match=r"m\.json: (expected a mapping|does not open)") as error:
+        Mapping(path, key)
+    assert "Ann" not in str(error.value)
+    assert error.value.__suppress_context__ or error.value.__context__ is None
+
+
+def test_another_key_does_not_open_it(tmp_path):
+    mapping = Mapping(tmp_path / "m.json", read_key(tmp_path / "key", new=True))
+    mapping.of("NAME", "Ann")
+    mapping.save()
+    with pytest.raises(WxbError, match="does not open with this key"):
+        Mapping(tmp_path / "m.json", read_key(tmp_path / "other", new=True))
+    with pytest.raises(WxbError, match="expected a mapping"):
+        Mapping(tmp_path / "m.json")
+
+
+def test_a_key_is_made_only_where_it_may_be(tmp_path):
+    with pytest.raises(WxbError, match="expected the file of a key"):
+        read_key(tmp_path / "key", new=False)
+    (tmp_path / "key").write_text("12345")
+    with pytest.raises(WxbError, match="expected a key") as error:
+        read_key(tmp_path / "key", new=True)
+    assert "12345" not in str(error.value)
+
+
+def test_two_processes_do_not_write_one_mapping(tmp_path):
+    hold(tmp_path / "m.json")
+    code = f"from wxb.masking.mapping import *; hold(Path({str(tmp_path / 'm.json')!r}))"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "another process is masking with this mapping" in told.stderr
+
+
+def test_it_is_whole_whenever_it_is_killed(tmp_path):
+    path = tmp_path / "m.json"
+    code = (
+        "import sys; from pathlib import Path; from wxb.masking.mapping import Mapping\n"
+        "mapping = Mapping(Path(sys.argv[1]))\n"
+        "for number in range(10**6):\n"
+        "    mapping.of('NAME', f'value {number}'); mapping.save(); print(number, flush=True)\n"
+    )
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(path)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(20):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        told = process.communicate()[0].split()
+        kept = json.loads(path.read_text())["placeholders"]
+        assert {f"value {number}" for number in told} <= {*kept.values()}

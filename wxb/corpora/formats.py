@@ -1,0 +1,120 @@
+"""Records as they stand in JSON, JSONL, CSV and Parquet files, not yet checked."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wxb.corpora.files import decode
+from wxb.corpora.records import RecordError
+from wxb.errors import WxbError
+from wxb.params import Fields
+
+# Python's parser takes some 400 bytes a character.
+LONGEST_LITERAL = 200_000
+
+
+class Raw(NamedTuple):
+    """A record as it stands in a file: its place there, and what it holds or why it is unusable."""
+
+    place: str
+    content: Any
+    mended: tuple[str, ...] = ()
+
+
+def raw_records(file: Path, fields: Fields) -> Iterator[Raw]:
+    """The records of a file, whose suffix tells its format.
+
+    Raises WxbError for a file that is empty, not UTF-8 or not of its format.
+    """
+    match file.suffix.lower():
+        case ".jsonl":
+            return _jsonl(file)
+        case ".csv":
+            return _csv(file, fields.spans)
+        case ".parquet":
+            return _parquet(file)
+        case _:
+            return _json(file)
+
+
+def _json(file: Path) -> Iterator[Raw]:
+    records = _parse(decode(file))
+    if isinstance(records, RecordError):
+        raise WxbError(
+            f"{file}: {records.reason}: {records.detail};"
+            " expected a list of records (one record a line is .jsonl)"
+        )
+    if not isinstance(records, list):
+        raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
+    for number, content in enumerate(records, start=1):
+        yield Raw(f"record {number}", content)
+
+
+def _jsonl(file: Path) -> Iterator[Raw]:
+    for number, line in enumerate(decode(file).split("\n"), start=1):
+        if line.strip():
+            yield Raw(f"line {number}", _parse(line))
+
+
+def _csv(file: Path, spans: str) -> Iterator[Raw]:
+    csv.field_size_limit(2**31 - 1)
+    rows = csv.DictReader(io.StringIO(decode(file), newline=""), strict=True)
+    try:
+        for row in rows:
+            yield Raw(f"line {rows.line_num}", _unpack(row, spans))
+    except csv.Error as error:
+        raise WxbError(f"{file}: line {rows.reader.line_num} is not CSV: {error}") from None
+
+
+def _parquet(file: Path) -> Iterator[Raw]:
+    number = 0
+    try:
+        for batch in pq.ParquetFile(file).iter_batches():
+            for content in batch.to_pylist():
+                number += 1
+                yield Raw(f"row {number}", content)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        found = " ".join(str(error).split())
+        raise WxbError(f"{file}: found {found}; expected Parquet: fetch the file again") from None
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # a number or a nesting may be too long, too
+        return RecordError("broken JSON", str(error))
+
+
+def _unpack(row: dict[str | None, Any], spans: str) -> Any:
+    """A CSV row whose cell of spans is parsed; an empty one says that nobody labelled the text."""
+    if None in row or None in row.values():
+        return RecordError("broken CSV", "another number of cells than the header has")
+    if spans in row:
+        cell = row[spans] or "null"
+        row[spans] = _parse(cell)
+        if isinstance(row[spans], RecordError):
+            row[spans] = _literal(cell, row[spans].detail)
+        if isinstance(row[spans], RecordError):
+            return row[spans]
+    return row
+
+
+def _literal(cell: str, fault: str) -> Any:
+    """What pandas writes for a list in a cell: a Python literal, which is parsed, never run."""
+    if len(cell) > LONGEST_LITERAL:
+        return RecordError("broken spans", f"no JSON ({fault}), and {len(cell)} characters long")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of odd escapes in strings
+            return ast.literal_eval(cell)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        return RecordError("broken spans", f"neither JSON ({fault}) nor a Python literal ({error})")

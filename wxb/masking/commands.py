@@ -1,0 +1,267 @@
+"""The commands `wxb mask` and `wxb unmask`. What takes long to import waits until it is needed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wxb.errors import WxbError
+from wxb.masking import inputs
+from wxb.masking.sources import Format, Layout
+
+if TYPE_CHECKING:
+    from wxb.masking.edits import Edit
+    from wxb.masking.mapping import Mapping
+    from wxb.masking.masker import Masker, Report
+    from wxb.masking.operators import Operators
+    from wxb.masking.work import Part
+
+Input = Annotated[
+    str | None,
+    typer.Argument(metavar=f"[{inputs.ARGUMENT}]", help="default: -, standard input"),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(help="file to write, or folder for those of a FOLDER; default: standard output"),
+]
+FormatOption = Annotated[
+    Format | None, typer.Option("--format", help="default: what the suffix says, or text")
+]
+Lines = Annotated[bool, typer.Option("--lines", help="of text: each line is a document")]
+Field = Annotated[str, typer.Option(help="of JSONL: the key of the text")]
+Column = Annotated[str, typer.Option(help="of CSV: the name of the text's column")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(help="encrypts the mapping with this key; mask makes one if there is no file"),
+]
+
+
+def mask(
+    experiment: Annotated[
+        str,
+        typer.Option("--experiment", "-e", help="a trained experiment, or the path of its folder"),
+    ],
+    source: Input = None,
+    output: Output = None,
+    operators: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="replace, redact, mask, hash, encrypt, number, fake, or a YAML file by type;"
+            " default: replace, or number with --mapping",
+        ),
+    ] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(help="JSON file that keeps what placeholders stand for: a secret"),
+    ] = None,
+    key_file: KeyFile = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="least score of a span; default: chosen in training"),
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="mask this type alone; repeatable")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="leave this value; repeatable")] = None,
+    format_: FormatOption = None,
+    lines: Lines = False,
+    field: Field = "text",
+    column: Column = "text",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="write masked texts and spans with scores, as JSONL")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="JSON file for counts by type; never has values")
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="look into the masked texts, too; exit 3 if not clean")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="write nothing; tell the counts by type")
+    ] = False,
+) -> None:
+    """Find personal data with a trained experiment, and put something else in its place.
+
+    Example: wxb mask -e ner-encoder --mapping secret.json letters --output masked
+
+    A FILE is one document, a line (--lines), the field of each JSON line (.jsonl) or the column of
+    each row (.csv, .tsv); it must be UTF-8, and all around the spans keeps its bytes. Files of a
+    FOLDER keep their names; hidden ones are left out.
+
+    \b
+    A YAML for --operators has one for each type, and DEFAULT for the rest:
+      DEFAULT: {operator: number}         # <CITY_1>, the same for the same value
+      EMAIL: {operator: mask, masking_char: "*", chars_to_mask: 8}  # from_end
+      GIVENNAME: {operator: fake, locale: de_DE, seed: 7}  # method: one of Faker
+      SURNAME: {operator: hash}           # salt: here or in WXB_MASK_SALT
+      IDCARDNUM: {operator: encrypt}      # key: here or in WXB_MASK_KEY
+      AGE: {operator: keep}               # also: redact; replace, with new_value
+
+    The same options give the same bytes, but for encrypt, whose ciphers start at random. Numbers go
+    on through all documents with --mapping, and start again in each without. A placeholder of the
+    mapping that a text already holds gets one of its own, so that unmask gives the very text back.
+
+    --json tells spans as {start, end, label, score, new}, in characters of the input. --verify
+    counts spans with letters or digits that were not put there by an operator.
+
+    Exit status: 0 done, 1 error, 2 usage, 3 --verify found something, 130 interrupted.
+    """
+    from wxb.masking import work
+    from wxb.masking.masker import Report
+
+    chosen, kept = _replacements(operators, mapping, key_file, dry_run=dry_run)
+    layout = Layout(format_, lines, field, column)
+    stream = inputs.stream(
+        source, None if dry_run else output, layout, one_output=as_json or dry_run
+    )
+    masker = _masker(experiment, chosen, kept)
+    _choose(masker, experiment, threshold, only, allow)
+    counts = Report(experiment)
+
+    def change(texts: Sequence[str]) -> list[list[Edit]]:
+        done = masker.edits(texts, counts)
+        if verify:
+            masker.verify(texts, done, counts)
+        return done
+
+    with work.Nowhere() if dry_run else work.Sink() as sink:
+        saved = None if dry_run else kept
+        work.process(stream, change, _as_json if as_json else _as_it_was, sink, saved)
+    _tell(counts, report, dry_run=dry_run)
+
+
+def unmask(
+    mapping: Annotated[Path, typer.Option(help="what `wxb mask --mapping` wrote")],
+    source: Input = None,
+    output: Output = None,
+    key_file: KeyFile = None,
+    format_: FormatOption = None,
+    lines: Lines = False,
+    field: Field = "text",
+    column: Column = "text",
+) -> None:
+    """Put the values of a mapping back in the place of their placeholders.
+
+    Example: wxb unmask --mapping secret.json masked --output letters
+
+    Files are read and written as by mask; give the same --lines, --field and so on. Only the
+    operator number can be undone: what replace, redact, mask, hash, fake and encrypt wrote stays.
+    """
+    from wxb.masking import mapping as mappings
+    from wxb.masking import work
+
+    if not mapping.is_file():
+        raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
+    key = mappings.read_key(key_file, new=False) if key_file else None
+    values = mappings.Mapping(mapping, key)
+    stream = inputs.stream(source, output, Layout(format_, lines, field, column))
+    with work.Sink() as sink:
+        work.process(stream, lambda texts: list(map(values.undone, texts)), _as_it_was, sink)
+
+
+def _replacements(
+    operators: str | None, mapping: Path | None, key_file: Path | None, *, dry_run: bool
+) -> tuple[Operators, Mapping | None]:
+    """The operators, and the mapping that they write, held until the process ends."""
+    from wxb.masking import mapping as mappings
+    from wxb.masking import operators as known
+
+    chosen = known.read(operators or ("number" if mapping else "replace"))
+    if mapping is None:
+        if key_file:
+            inputs.misused("--key-file", "encrypts a --mapping, and there is none")
+        return chosen, None
+    if not any(isinstance(operator, known.Number) for operator in chosen.values()):
+        inputs.misused(
+            "--mapping", "is written by the operator number, and --operators has it nowhere"
+        )
+    if not dry_run:
+        mappings.hold(mapping)
+    fresh = not dry_run and not mapping.exists()
+    new_and_dry = dry_run and not mapping.exists()  # nothing to open, nothing to write
+    key = mappings.read_key(key_file, new=fresh) if key_file and not new_and_dry else None
+    return chosen, mappings.Mapping(mapping, key)
+
+
+def _masker(experiment: str, operators: Operators, mapping: Mapping | None) -> Masker:
+    from wxb.masking import operators as known
+    from wxb.masking import trained
+    from wxb.masking.masker import Masker
+
+    recognizer = trained.load(experiment)
+    known.check_types(operators, recognizer.types, experiment)
+    return Masker(recognizer, operators, mapping)
+
+
+def _choose(
+    masker: Masker,
+    experiment: str,
+    threshold: float | None,
+    only: list[str] | None,
+    allow: list[str] | None,
+) -> None:
+    """What of the found spans is masked."""
+    types = masker.recognizer.types
+    if unknown := sorted({*(only or ())} - {*types}):
+        near = difflib.get_close_matches(unknown[0], types, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        inputs.misused(
+            "--only",
+            f"{experiment} finds no {unknown[0]!r}{hint} (there is: {', '.join(types)})",
+        )
+    masker.only = frozenset(only) if only else None
+    masker.allowed = frozenset(allow or ())
+    if threshold is not None:
+        masker.recognizer.threshold = threshold
+
+
+def _as_it_was(part: Part, edits: list[Edit]) -> bytes:
+    assert part.document is not None
+    return part.document.written(edits)
+
+
+def _as_json(part: Part, edits: list[Edit]) -> bytes:
+    """A line for a document: its source, the masked text, and spans in characters of the input."""
+    from wxb.masking.edits import applied
+
+    assert part.document is not None
+    if not part.document.text:
+        return b""
+    spans = [
+        {"start": e.start, "end": e.end, "label": e.type, "score": e.score, "new": e.new}
+        for e in edits
+    ]
+    told = {
+        "source": part.source.name,
+        "document": part.number,
+        "text": applied(part.document.text, edits),
+        "spans": spans,
+    }
+    return (json.dumps(told, ensure_ascii=False) + "\n").encode()
+
+
+def _tell(counts: Report, report: Path | None, *, dry_run: bool) -> None:
+    from wxb.files import publish, write_json
+
+    told = counts.told()
+    if report:
+        try:
+            with publish(report.resolve()) as (draft,):
+                write_json(draft, told)
+        except OSError as error:
+            raise WxbError(f"{report}: cannot be written ({error.strerror})") from None
+    if dry_run:
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    if counts.left:
+        by_type = ", ".join(f"{type_} {count}" for type_, count in sorted(counts.left.items()))
+        print(
+            f"wxb: --verify: {counts.left.total()} spans still found in {counts.documents_left} of"
+            f" {counts.documents} documents ({by_type}); a lower --threshold masks more",
+            file=sys.stderr,
+        )
+        raise typer.Exit(3)

@@ -1,0 +1,121 @@
+"""What would run again and why, as DVC sees it; and what runs at this moment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil  # type: ignore[import-untyped]
+
+from wxb.profiles import flat
+
+LOCKS = Path(".wxb/locks")  # where a stage says which process runs it
+
+# DVC's words for what is not there. Nothing made from it is wrong for that: a clone without data
+# has the very figures that were committed.
+ABSENT = {"deleted", "not in cache"}
+
+
+class Change(NamedTuple):
+    """A file, folder or parameter that is not as it was when its stage ran, and how it differs."""
+
+    what: str
+    how: str  # modified, new, deleted, not in cache; of a parameter `before -> after`
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """For each stage of dvc.yaml what changed since it ran, and all stages upstream of it.
+
+    Nothing is known where `unknown` says why.
+    """
+
+    changes: Mapping[str, list[Change]] = field(default_factory=dict)
+    upstream: Mapping[str, list[str]] = field(default_factory=dict)
+    unknown: str = ""
+
+    def of(self, stage: str) -> bool | None:
+        """Whether the outputs of a stage may be wrong by now; None if that is not known."""
+        return None if self.unknown else any(self.reasons(stage))
+
+    def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
+        """What makes a stage stale: the stages where it shows, upstream first, and the changes."""
+        for place in [*self.upstream.get(stage, ()), stage]:
+            for change in self.changes.get(place, ()):
+                if change.how not in ABSENT:
+                    yield place, change
+
+
+def staleness() -> Staleness:
+    """Ask DVC about the project in the working folder; it takes a second or two."""
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo, lock_repo
+    from dvc.repo.reproduce import get_active_graph, plan_repro
+
+    upstream: dict[str, list[str]] = {}
+    try:
+        # `repo.status()` would drop the index that it made, and building one takes a second.
+        with Repo() as repo, lock_repo(repo):
+            graph = get_active_graph(repo.index.graph)
+            stages = plan_repro(graph)  # upstream first
+            changes = {stage.addressing: list(_changes(stage)) for stage in stages}
+    except LockError as error:
+        who = ", ".join(sorted(set(re.findall(r"PID \d+", str(error))))) or "it keeps DVC's lock"
+        return Staleness(
+            unknown=f"dvc or snakemake is at work in this project ({who}); if none is, run"
+            " `wxb doctor`"
+        )
+    except DvcException as error:
+        return Staleness(unknown=f"DVC cannot read this project: {' '.join(str(error).split())}")
+    for stage in stages:
+        before = {earlier.addressing for earlier in graph.successors(stage)}
+        every = before.union(*(upstream[name] for name in before))
+        upstream[stage.addressing] = [name for name in upstream if name in every]
+    return Staleness(changes, upstream)
+
+
+def running() -> list[str]:
+    """The stages of this project that run at this moment, whoever started them."""
+    return sorted(path.stem for path in LOCKS.glob("*.lock") if _is_run(path))
+
+
+def _changes(stage: Any) -> Iterator[Change]:
+    """DVC's account of a stage, with the values of parameters."""
+    entries = stage.status().get(stage.addressing, [])
+    for entry in entries:
+        if isinstance(entry, str):  # such as "changed checksum": of the command or the outputs
+            yield Change("dvc.yaml", "modified")
+            continue
+        for what, how in [pair for found in entry.values() for pair in found.items()]:
+            if isinstance(how, str):
+                yield Change(what, how)
+    if not entries:
+        return
+    for dependency in stage.params:
+        # DVC compares whole blocks, and names no key inside.
+        before = flat((dependency.hash_info and dependency.hash_info.value) or {})
+        after = flat(dependency.read_params())
+        for key in sorted(before.keys() | after.keys()):
+            if before.get(key) != after.get(key):
+                yield Change(key, f"{_said(before, key)} -> {_said(after, key)}")
+
+
+def _said(values: Mapping[str, Any], key: str) -> str:
+    return "absent" if key not in values else "null" if values[key] is None else str(values[key])
+
+
+def _is_run(lock: Path) -> bool:
+    """Whether the process that a stage's lock names still runs that stage.
+
+    The lock itself is not touched: a stage that starts meanwhile would find it held.
+    """
+    verb, _, name = lock.stem.partition("@")
+    try:
+        command = psutil.Process(int(lock.read_text(encoding="utf-8"))).cmdline()
+    except (ValueError, OSError, psutil.Error):
+        return False
+    return f"stages.{verb}" in command and name in command
