@@ -24,9 +24,9 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
+from wxb import trained
 from wxb.align import tag_names
 from wxb.corpora.pii import generate
-from wxb.masking import trained
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read
 from wxb.progress import Progress

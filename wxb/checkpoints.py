@@ -17,6 +17,8 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
+from wxb.files import sha256
+
 FOLDER = Path(".wxb/checkpoints")
 OWN = ("__main__", "stages", "wxb")  # top-level modules whose code decides the result
 
@@ -29,7 +31,7 @@ PROGRESS = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
     """The folder of checkpoints for these settings, input files and folders, and this code."""
     blocks = [block.model_dump() if isinstance(block, BaseModel) else block for block in settings]
-    files = sorted((path.name, _sha256(path)) for path in [*_files(inputs), *_own_modules()])
+    files = sorted((path.name, sha256(path)) for path in [*_files(inputs), *_own_modules()])
     digest = hashlib.sha256(json.dumps([blocks, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
 
@@ -88,8 +90,3 @@ def _own_modules() -> list[Path]:
     """The files of this project that are loaded now; the stage that runs is `__main__`."""
     own = [m for name, m in sys.modules.items() if name.split(".")[0] in OWN]
     return [Path(file) for module in own if (file := getattr(module, "__file__", None))]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -159,6 +159,26 @@ def export(
     exports.write(exports.records(load(), name, split), chosen, output)
 
 
+@app.command("card")
+def card_(
+    name: Annotated[str, typer.Argument(help="a trained experiment")],
+    output: Annotated[
+        Path | None, typer.Option(help="copy the model to this new folder, the card with it")
+    ] = None,
+) -> None:
+    """Print the model card of an experiment: its data, scores, limits, and how to load it.
+
+    Example: wxb card ner-encoder --output ner-encoder
+    """
+    from wxb import card
+
+    if output:
+        card.share(load(), name, output)
+        print(f"Model and card: {output.resolve()}")
+    else:
+        print(card.card(load(), name))
+
+
 app.command()(masking.mask)
 app.command()(masking.unmask)
 

@@ -8,7 +8,6 @@ so that both come back exactly. White space between tokens is all that CoNLL los
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from bisect import bisect_left, bisect_right
@@ -20,7 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import regex
 
 from wxb.corpora import clean
-from wxb.errors import WxbError
+from wxb.errors import WxbError, choices
 from wxb.files import publish
 from wxb.metrics import ner
 from wxb.params import Params
@@ -207,11 +206,7 @@ def _check_name(params: Params, name: str) -> None:
     if known.count(name) == 2:
         raise WxbError(f"params.yaml has a corpus and an experiment {name!r}; rename one of them")
     if name not in known:
-        near = difflib.get_close_matches(name, known)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise WxbError(
-            f"params.yaml has no corpus or experiment {name!r}{hint} (there is: {', '.join(known)})"
-        )
+        raise WxbError(f"params.yaml has no corpus or experiment {name!r}{choices(name, known)}")
 
 
 def _check_made(path: Path, stage: str) -> None:

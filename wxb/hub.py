@@ -14,7 +14,7 @@ from typing import Literal
 
 from safetensors import SafetensorError
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, in_one_line
 
 # What transformers reads at the top of a repository. Python files and pickles (*.bin, *.pth) can
 # run code, so they are not even fetched.
@@ -48,7 +48,7 @@ def checkpoint(
     except (OSError, ValueError, SafetensorError) as error:
         raise WxbError(
             f"{name}: expected a checkpoint that transformers can load without running code of its"
-            f" own; found: {_line(error)}"
+            f" own; found: {in_one_line(error)}"
         ) from error
 
 
@@ -118,7 +118,7 @@ def _reason(error: Exception, repository: str, revision: str, kind: Kind) -> str
             return f"found no revision {revision!r}; {page}/commits/main lists the commits to pin"
         case errors.HfHubHTTPError(response=response) if response.status_code in (401, 403):
             return (
-                f"{constants.ENDPOINT} refuses the token ({_line(error)}); renew it with"
+                f"{constants.ENDPOINT} refuses the token ({in_one_line(error)}); renew it with"
                 " `hf auth login`, or correct HF_TOKEN"
             )
         case errors.LocalEntryNotFoundError() if is_offline_mode():
@@ -129,17 +129,12 @@ def _reason(error: Exception, repository: str, revision: str, kind: Kind) -> str
         case errors.LocalEntryNotFoundError():
             return (
                 f"{constants.ENDPOINT} does not answer as it should"
-                f" ({_line(error.__cause__ or error)}) and {constants.HF_HUB_CACHE} lacks revision"
-                f" {revision!r}; try again with a network, bring a filled cache and set"
+                f" ({in_one_line(error.__cause__ or error)}) and {constants.HF_HUB_CACHE} lacks"
+                f" revision {revision!r}; try again with a network, bring a filled cache and set"
                 f" HF_HUB_OFFLINE=1, or set {local}"
             )
-    return f"the download failed ({_line(error)}); run it again: what came is kept"
+    return f"the download failed ({in_one_line(error)}); run it again: what came is kept"
 
 
 def _page(repository: str, kind: Kind) -> str:
     return f"https://huggingface.co/{'datasets/' if kind == 'dataset' else ''}{repository}"
-
-
-def _line(error: BaseException) -> str:
-    """An error on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())

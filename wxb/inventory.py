@@ -6,12 +6,11 @@ Everything here is plain data, fit for JSON; wxb/listing.py lays it out for peop
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, nearest
 from wxb.files import read_json
 from wxb.params import Backbone, Corpus, Experiment, Params, Section, Study
 from wxb.profiles import flat
@@ -155,7 +154,7 @@ def _described(name: str, block: Section) -> Facts:
                 "task": block.task,
                 "corpus": block.corpus,
                 "backbone": block.backbone,
-                "tuning": _tuning(block),
+                "tuning": tuning(block),
                 "figures": _read(_metrics(block.study, name)),
             }
         case Study():
@@ -192,11 +191,11 @@ def _origin(corpus: Corpus) -> str:
     return ", ".join(download.file for download in corpus.urls or ()) or corpus.path
 
 
-def _tuning(experiment: Experiment) -> str:
+def tuning(experiment: Experiment) -> str:
     """How the experiment differs from plain fine-tuning of all weights, in words."""
-    tuning = experiment.tuning
-    lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
-    noise = f"NEFTune {tuning.neftune_alpha:g}" if tuning.neftune_alpha else ""
+    how = experiment.tuning
+    lora = f"{'QLoRA' if how.four_bit else 'LoRA'} r {how.lora.r}" if how.lora else ""
+    noise = f"NEFTune {how.neftune_alpha:g}" if how.neftune_alpha else ""
     sight = "bidirectional" if experiment.bidirectional else ""
     letters = "word features" if experiment.word_features else ""
     return ", ".join(filter(None, [lora, sight, letters, noise]))
@@ -263,7 +262,5 @@ def _size(path: Path) -> int:
 
 def _unknown(name: str, known: Mapping[str, Sequence[str]]) -> WxbError:
     every = dict.fromkeys(block for names in known.values() for block in names)
-    near = difflib.get_close_matches(name, every)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     listed = "; ".join(f"{section}: {', '.join(names)}" for section, names in known.items())
-    return WxbError(f"params.yaml has no block {name!r}{hint} (there is: {listed})")
+    return WxbError(f"params.yaml has no block {name!r}{nearest(name, every)} (there is: {listed})")

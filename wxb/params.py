@@ -6,7 +6,6 @@ with the key, the file, what was expected and the nearest valid name.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -27,7 +26,7 @@ from pydantic import (
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, choices, nearest
 
 PARAMS = Path("params.yaml")
 
@@ -430,7 +429,7 @@ class Params(Section):
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""
         blocks: Mapping[str, Any] = getattr(self, section)
         if name not in blocks:
-            raise ParamsError(f"{section} has no {name!r}{_hint(name, blocks)}")
+            raise ParamsError(f"{section} has no {name!r}{choices(name, blocks)}")
         return blocks[name]
 
 
@@ -471,31 +470,20 @@ def check(content: Any, path: Path = PARAMS) -> Params:
     return params
 
 
-def _hint(name: object, valid: Iterable[str]) -> str:
-    """Tell the nearest of the valid names, and all of them."""
-    names = list(valid)
-    near = difflib.get_close_matches(str(name), names, n=1)
-    return (f"; did you mean {near[0]!r}?" if near else "") + f" (there is: {', '.join(names)})"
-
-
 def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
     """One line for a pydantic error: key, what was found, what was expected, nearest name."""
     key = ".".join(str(part) for part in loc if part != "[key]") or "the file"
     if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key{_hint(loc[-1], _fields(loc[:-1]))}"
+        return f"{key}: unknown key{choices(loc[-1], _fields(loc[:-1]))}"
     if fault["type"] == "missing":
         return f"{key}: missing; {fault['msg']}"
     if fault["type"] == "value_error":
         return f"{key}: {fault['ctx']['error']}"
     hint = ""
     if fault["type"] == "literal_error":
-        hint = f"; nearest is {near[0]!r}" if (near := _nearest_literal(fault)) else ""
+        expected = re.split(r",| or ", fault["ctx"]["expected"])
+        hint = nearest(fault["input"], (word.strip("' ") for word in expected))
     return f"{key}: found {fault['input']!r}; {fault['msg']}{hint}"
-
-
-def _nearest_literal(fault: Mapping[str, Any]) -> list[str]:
-    expected = [word.strip("' ") for word in re.split(r",| or ", fault["ctx"]["expected"])]
-    return difflib.get_close_matches(str(fault["input"]), expected, n=1)
 
 
 def _fields(loc: Iterable[int | str]) -> list[str]:
@@ -533,7 +521,7 @@ def _dangling(params: Params) -> Iterable[str]:
 
 
 def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
-    return f"{key}: unknown {kind} {value!r}{_hint(value, known)}"
+    return f"{key}: unknown {kind} {value!r}{choices(value, known)}"
 
 
 def _too_long(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:

@@ -42,8 +42,7 @@ class Rules:
 
 def main():
     """The command `wxb`, with these rules for every experiment."""
-    from wxb import cli
-    from wxb.masking import trained
+    from wxb import cli, trained
 
     trained.load = lambda experiment: Rules()
     cli.main()

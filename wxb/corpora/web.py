@@ -21,6 +21,7 @@ from urllib3 import exceptions
 from urllib3.util import Retry
 
 from wxb.errors import WxbError
+from wxb.files import sha256
 from wxb.params import Download
 from wxb.progress import Progress
 
@@ -50,7 +51,7 @@ def fetch(download: Download, folder: Path, *, label: str) -> None:
     part = FOLDER / f"{name}.part"
     FOLDER.mkdir(parents=True, exist_ok=True)
     with FileLock(LOCKS / f"{name}.lock", fallback_to_soft=False):  # two corpora may share a file
-        if not part.exists() or _sha256(part) != download.sha256:
+        if not part.exists() or sha256(part) != download.sha256:
             content_type = _receive(address, part, f"{label} {download.file}")
             _check(download, part, content_type)
         shutil.copyfile(part, folder / download.file)
@@ -58,7 +59,7 @@ def fetch(download: Download, folder: Path, *, label: str) -> None:
 
 def _check(download: Download, part: Path, content_type: str) -> None:
     """Compare what came with the hash that pins it."""
-    found = _sha256(part)
+    found = sha256(part)
     if found == download.sha256:
         return
     if _is_page(part, content_type) and not download.file.lower().endswith((".html", ".htm")):
@@ -226,11 +227,6 @@ def _refusal(response: requests.Response) -> str:
 
 def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _line(error: BaseException) -> str:

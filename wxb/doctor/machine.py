@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 
 from wxb.doctor import Finding, Level
+from wxb.errors import in_one_line
 from wxb.params import Params
 
 GIB = 2**30
@@ -216,5 +217,5 @@ def _gib(size: float) -> str:
 
 def _line(error: BaseException) -> str:
     """An error on one line, cut where it gets long."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = in_one_line(error)
     return text if len(text) < 200 else f"{text[:200]}..."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, choices
 from wxb.masking import inputs
 from wxb.masking.sources import Format, Layout
 
@@ -189,8 +188,8 @@ def _replacements(
 
 
 def _masker(experiment: str, operators: Operators, mapping: Mapping | None) -> Masker:
+    from wxb import trained
     from wxb.masking import operators as known
-    from wxb.masking import trained
     from wxb.masking.masker import Masker
 
     recognizer = trained.load(experiment)
@@ -208,11 +207,8 @@ def _choose(
     """What of the found spans is masked."""
     types = masker.recognizer.types
     if unknown := sorted({*(only or ())} - {*types}):
-        near = difflib.get_close_matches(unknown[0], types, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         inputs.misused(
-            "--only",
-            f"{experiment} finds no {unknown[0]!r}{hint} (there is: {', '.join(types)})",
+            "--only", f"{experiment} finds no {unknown[0]!r}{choices(unknown[0], types)}"
         )
     masker.only = frozenset(only) if only else None
     masker.allowed = frozenset(allow or ())

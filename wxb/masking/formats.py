@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import json
 import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, nearest
 from wxb.masking.documents import Document
 
 _WHITE = re.compile(r"[ \t\r\n]*")
@@ -205,7 +204,4 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _missing(name: str, known: list[str]) -> str:
     """Tells no names but one that is like what was asked for: the rest may be values."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"found {len(known)} names, none of them {name!r}" + (
-        f"; did you mean {near[0]!r}?" if near else ""
-    )
+    return f"found {len(known)} names, none of them {name!r}{nearest(name, known)}"

@@ -94,7 +94,7 @@ class Masker:
             # The error may quote a text. Not even its traceback may be shown.
             raise WxbError(
                 f"the model fails on one of {len(texts)} documents ({type(error).__name__}); to"
-                " see why, give them to wxb.masking.trained.load(...).predict"
+                " see why, give them to wxb.load(...).predict"
             ) from None
         finally:
             Progress.console = console

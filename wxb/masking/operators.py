@@ -6,7 +6,6 @@ engine is not used, as it joins neighbouring spans and so changes what stands be
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, choices
 from wxb.masking import fakes
 from wxb.params import Section
 
@@ -172,7 +171,7 @@ def read(chosen: str) -> Operators:
         return _checked({DEFAULT: {"operator": chosen}}, f"operator {chosen}")
     path = Path(chosen)
     if not path.suffix and not path.exists():
-        raise WxbError(f"no operator {chosen!r}{_hint(chosen, NAMES)}, and no such YAML file")
+        raise WxbError(f"no operator {chosen!r}{choices(chosen, NAMES)}, and no such YAML file")
     return _checked(_yaml(path), str(path))
 
 
@@ -180,7 +179,7 @@ def check_types(operators: Operators, types: Iterable[str], name: str) -> None:
     """Raise WxbError for operators of types that the experiment `name` does not find."""
     types = list(types)
     faults = [
-        f"{type_}: {name} finds no such type{_hint(type_, [DEFAULT, *types])}"
+        f"{type_}: {name} finds no such type{choices(type_, [DEFAULT, *types])}"
         for type_ in operators
         if type_ not in {DEFAULT, *types}
     ]
@@ -208,21 +207,15 @@ def _explain(fault: Any) -> str:
     type_, *rest = fault["loc"]
     if fault["type"] == "union_tag_invalid":
         tag = fault["ctx"]["tag"]
-        return f"{type_}.operator: unknown operator {tag!r}{_hint(tag, NAMES)}"
+        return f"{type_}.operator: unknown operator {tag!r}{choices(tag, NAMES)}"
     if not rest or rest == ["[key]"]:
         return f"{type_}: expected {{operator: NAME, ...}}, NAME one of {', '.join(NAMES)}"
     operator, *keys = rest
     key = ".".join(map(str, [type_, *keys]))
     if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key{_hint(keys[-1], _CLASSES[operator].model_fields)}"
+        return f"{key}: unknown key{choices(keys[-1], _CLASSES[operator].model_fields)}"
     found = "" if keys[0] in _SECRET else f"found {fault['input']!r}; "
     return f"{key}: {found}{fault['msg']}"
-
-
-def _hint(name: object, valid: Iterable[str]) -> str:
-    names = list(valid)
-    near = difflib.get_close_matches(str(name), names, n=1)
-    return (f"; did you mean {near[0]!r}?" if near else "") + f" (there is: {', '.join(names)})"
 
 
 def _yaml(path: Path) -> object:

@@ -5,81 +5,23 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
-from transformers import set_seed
 
-from tests import tiny
-from wxb.batches import collate
-from wxb.corpora.records import Record
+import wxb
+from tests.trained import SENTENCES
+from tests.trained import project as trained_project
+from wxb import trained
 from wxb.errors import WxbError
-from wxb.features import write_columns, write_encoded
-from wxb.masking import trained
-from wxb.params import Experiment, Head, Training
 from wxb.spans import Span
-from wxb.tasks import ner_tagging
-from wxb.tokenizers import encode, train
-from wxb.training import fit
-from wxb.windows import over
 
-ROOT = Path(__file__).parents[2]
-NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
-SECOND = ("Lee", "Roe", "Fox")
-SENTENCES = [(f"Yesterday {a} {b} said hello.", f"{a} {b}") for a in NAMES for b in SECOND]
-EXPERIMENT = Experiment(
-    study="ner",
-    corpus="pii",
-    task="ner_tagging",
-    backbone="encoder",
-    max_length=24,
-    stride=8,
-    head=Head(projection=16, dropout=0.0),
-    generation=None,
-    training=Training(epochs=6, batch_size=4, learning_rate=3e-3),
-)
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project with one trained experiment, ner-encoder, which finds the names it was shown."""
-    folder = tmp_path_factory.mktemp("project")
-    shutil.copy(ROOT / "params.yaml", folder)
-    texts = [text for text, _ in SENTENCES]
-    records = [
-        Record(text, text, (Span(text.index(name), text.index(name) + 7, "NAME"),), None, "")
-        for text, name in SENTENCES
-    ]
-    tokenizer = train("wordpiece", 400, texts)
-    backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
-    encoded = encode(tokenizer, texts)
-    windows = over(encoded, tokenizer, max_length=24, stride=8)
-    columns, splits, _ = ner_tagging.aligned(encoded, windows, records, ["NAME"], tokenizer)
-    write_encoded(folder / "features", encoded)
-    write_columns(folder / "targets", columns, splits)
-    files = (folder / "features", folder / "targets", tokenizer, texts, EXPERIMENT)
-    items = ner_tagging.dataset(*files)
-    set_seed(0)
-    model = ner_tagging.build(backbone, ["NAME"], EXPERIMENT, tokenizer)
-    fit(
-        model,
-        EXPERIMENT.training,
-        train=items,
-        valid=items,
-        collate=partial(collate, pad=tokenizer.pad_token_id),
-        targets=ner_tagging.TARGETS,
-        figures=ner_tagging.figures,
-        summarize=ner_tagging.summarize,
-        best=ner_tagging.BEST,
-        seed=1,
-        checkpoints=folder / "checkpoints",
-        label="test",
-    )
-    predictor = ner_tagging.Predictor.of(model, tokenizer, ["NAME"], EXPERIMENT, Path("unread"))
-    (folder / "models/ner-encoder").mkdir(parents=True)
-    predictor.save(folder / "models/ner-encoder", EXPERIMENT)
-    return folder
+    return trained_project(tmp_path_factory.mktemp("project"))
 
 
 def command(folder, *arguments, given=b""):
@@ -149,8 +91,24 @@ def test_a_broken_model_is_told(project, tmp_path, broken):
 def test_looking_for_a_model_is_quick(project):
     """Nothing that takes long is imported before it is known that there is a model."""
     code = (
-        "import sys; from wxb.masking.trained import find; find('ner-encoder')\n"
+        "import sys; from wxb.trained import find; find('ner-encoder')\n"
         "assert not {'torch', 'transformers'} & {*sys.modules}"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True)
+
+
+def test_load_is_part_of_the_package(project, monkeypatch):
+    monkeypatch.chdir(project)
+    assert wxb.load is trained.load
+    assert wxb.load("ner-encoder").predict(["Yesterday Ann Lee said hello."])[0][0].span == (
+        Span(10, 17, "NAME")
+    )
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        wxb.lode  # noqa: B018
+
+
+def test_the_package_alone_is_light():
+    code = "import sys, wxb; assert not {'torch', 'transformers', 'pydantic'} & {*sys.modules}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
