@@ -18,6 +18,14 @@ for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What takes minutes begins first, so that no process ends long after the others.
+LONGEST = ("test_pipeline.py", "test_resume.py", "test_engines.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--kills", type=int, default=3, help="how often test_resume.py kills training (default: 3)"

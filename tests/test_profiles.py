@@ -56,6 +56,17 @@ def test_comments_and_blocks_of_the_user_stay(params):
     assert params.read_text().count("#") == (ROOT / "params.yaml").read_text().count("#")
 
 
+def test_a_removed_block_stays_removed(params):
+    content = read_yaml(params, comments=True)
+    del content["experiments"]["ner-generative"]
+    content["studies"]["ner"]["experiments"].remove("ner-generative")
+    params.write_text(dump(content))
+    for profile in ("tiny", "demo"):
+        switch(profile)
+        assert "ner-generative" not in load().experiments
+    assert params.read_text() == dump(content)
+
+
 def test_unknown_profile_names_those_there_are(params):
     with pytest.raises(ParamsError, match="demo, full, tiny"):
         switch("huge")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from wxb import doctor, exports, inventory, listing, profiles, readme, staleness
+from wxb import doctor, exports, inventory, listing, profiles, readme, search, staleness
 from wxb.checkpoints import FOLDER as CHECKPOINTS
 from wxb.errors import WxbError
 from wxb.masking import commands as masking
@@ -181,6 +181,7 @@ def card_(
 
 app.command()(masking.mask)
 app.command()(masking.unmask)
+app.command()(search.search)
 
 
 @app.command()

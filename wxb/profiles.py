@@ -35,6 +35,8 @@ def names() -> list[str]:
 def switch(profile: str, path: Path = PARAMS) -> list[Change]:
     """Set what the profile states in params.yaml; all else, comments included, stays.
 
+    Blocks that params.yaml no longer has stay removed.
+
     Raises ParamsError when there is no such profile, or when the outcome would not be valid.
     """
     if profile not in names():
@@ -42,7 +44,7 @@ def switch(profile: str, path: Path = PARAMS) -> list[Change]:
     params = read_yaml(path, comments=True)
     before = flat(params)
     for name in dict.fromkeys((BASE, profile)):
-        _merge(params, read_yaml(FOLDER / f"{name}.yaml"))
+        _merge(params, _without_removed(read_yaml(FOLDER / f"{name}.yaml"), params))
     after = flat(params)
     text = dump(params)
     check(YAML(typ="safe").load(text), path)
@@ -62,6 +64,16 @@ def dump(content: Any) -> str:
     stream = io.StringIO()
     yaml.dump(content, stream)
     return stream.getvalue()
+
+
+def _without_removed(profile: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile without the blocks of sections that params.yaml lacks."""
+    return {
+        key: {name: block for name, block in value.items() if name in params.get(key, {})}
+        if isinstance(value, Mapping)
+        else value
+        for key, value in profile.items()
+    }
 
 
 def _merge(target: Any, overlay: Mapping[str, Any]) -> None:

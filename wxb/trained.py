@@ -33,7 +33,7 @@ def load(experiment: str | Path) -> Recognizer:
         task = read_json(folder / SETTINGS)["task"]
         if task not in get_args(Experiment.model_fields["task"].annotation):
             raise WxbError(f"{folder}: finds no entities (task {task!r})")
-        with _quiet():
+        with quiet():
             recognizer: Recognizer = tasks.module(task).Predictor.load(folder)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise WxbError(
@@ -67,18 +67,29 @@ def find(experiment: str | Path) -> Path:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep libraries from telling how loading goes on, and of kernels that could be had besides."""
+def quiet() -> Iterator[None]:
+    """Keep libraries from telling how loading goes on, and of kernels that could be had besides.
+
+    What a model needs and its folder lacks is still told; what it has no use for is not.
+    """
     from transformers.utils import logging as transformers
 
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    reports = logging.getLogger("transformers.modeling_utils")
+    reports.addFilter(_matters)
     shown = transformers.is_progress_bar_enabled()
     transformers.disable_progress_bar()
     try:
         yield
     finally:
+        reports.removeFilter(_matters)
         if shown:
             transformers.enable_progress_bar()
+
+
+def _matters(record: logging.LogRecord) -> bool:
+    told = record.getMessage()
+    return "LOAD REPORT" not in told or "MISSING" in told or "MISMATCH" in told
 
 
 def _root() -> Path:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
 from torch import Tensor
 from transformers import AutoConfig, PreTrainedModel
 
 from wxb.files import write_json
 from wxb.params import Tuning
 
+if TYPE_CHECKING:
+    from peft import PeftModel  # its import takes a second or two, which few uses need
+
 ADAPTER = "adapter_config.json"
 
-Body = PreTrainedModel | PeftModel
+Body: TypeAlias = "PreTrainedModel | PeftModel"
 
 
 def adapt(
@@ -31,6 +33,8 @@ def adapt(
     # Without re-entrance the frozen embeddings need no gradient for the blocks to get theirs.
     how = {"use_reentrant": False}
     if tuning.four_bit:
+        from peft import prepare_model_for_kbit_training
+
         body = prepare_model_for_kbit_training(
             body, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=how
         )
@@ -38,6 +42,8 @@ def adapt(
         body.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
     if tuning.lora is None:
         return body
+    from peft import LoraConfig, get_peft_model
+
     lora = tuning.lora
     return get_peft_model(
         body,
@@ -62,7 +68,7 @@ def _rows(body: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, lis
 
 def save(body: Body, folder: Path) -> None:
     """Write a whole body, or what learns beside it with the name of the body it belongs to."""
-    if not isinstance(body, PeftModel):
+    if isinstance(body, PreTrainedModel):
         body.save_pretrained(str(folder))
         return
     # Left to itself, peft writes the tables of a grown vocabulary whole.
@@ -87,6 +93,8 @@ def load(folder: Path, load_body: Callable[[Path], PreTrainedModel]) -> Body:
     """Load what `save` wrote; matrices go onto the body they name, which lies beside `folder`."""
     if not (folder / ADAPTER).exists():
         return load_body(folder)
+    from peft import PeftModel
+
     config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     backbone = folder.parent / Path(config["base_model_name_or_path"]).name
     # What learned stays marked as such, so that it can be counted.
