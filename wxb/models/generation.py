@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,20 +11,11 @@ KeysValues = tuple[Tensor, Tensor]  # of one attention layer, (B, heads, S, D) e
 Cache = tuple[KeysValues, ...]  # of all its layers: the keys and values of the tokens read so far
 
 
-class Step(Protocol):
-    """A model as `greedy` sees it: reads new tokens, given what it kept of those before.
-
-    Gives the logits (B, V) after the last token, and what to keep; None where it keeps nothing and
-    must read all tokens again.
-    """
-
-    def __call__(
-        self,
-        input_ids: Tensor,  # (B, T), the tokens that are new
-        attention_mask: Tensor,  # (B, S), of all tokens so far
-        position_ids: Tensor,  # (B, T), of the new tokens
-        past_key_values: Cache | None,
-    ) -> tuple[Tensor, Cache | None]: ...
+# A model as `greedy` sees it. It is given the ids of the new tokens (B, T), the attention mask of
+# all tokens so far (B, S), the positions of the new ones (B, T) and what it kept of those before;
+# it gives the logits after the last token (B, V), and what to keep. One that keeps None is given
+# all tokens again, each time.
+Step = Callable[[Tensor, Tensor, Tensor, Cache | None], tuple[Tensor, Cache | None]]
 
 
 @torch.inference_mode()
