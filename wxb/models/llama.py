@@ -1,0 +1,353 @@
+"""LLaMA (Touvron et al. 2023; Grattafiori et al. 2024), a decoder with rotary positions.
+
+Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B texts
+of T new tokens after S - T that were read before, width C, H heads of queries and G of keys and
+values of D each, inner width I, vocabulary V.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.models import configuration, masks
+from wxb.models.generation import Cache, KeysValues, extend, greedy
+
+ROPE: dict[str, tuple[str, ...]] = {  # kinds of rotary positions, and the settings each needs
+    "default": ("rope_theta",),
+    "llama3": (
+        "rope_theta",
+        "factor",
+        "low_freq_factor",
+        "high_freq_factor",
+        "original_max_position_embeddings",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """The shape of a LLaMA; names and values as in Hugging Face's `LlamaConfig`."""
+
+    vocab_size: int = 32000
+    hidden_size: int = 4096
+    intermediate_size: int = 11008
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    num_key_value_heads: int = 32
+    head_dim: int = 128
+    rms_norm_eps: float = 1e-6
+    rope_parameters: Mapping[str, Any] = field(
+        default_factory=lambda: {"rope_type": "default", "rope_theta": 10_000.0}
+    )
+    attention_dropout: float = 0.0
+    initializer_range: float = 0.02
+    pad_token_id: int | None = None
+    tie_word_embeddings: bool = False
+
+    def __post_init__(self) -> None:
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ValueError(
+                f"num_attention_heads {self.num_attention_heads} is not a multiple of"
+                f" num_key_value_heads {self.num_key_value_heads}"
+            )
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim {self.head_dim} is odd; RoPE rotates pairs")
+        kind = self.rope_parameters.get("rope_type")
+        if kind not in ROPE:
+            raise ValueError(f"rope_type: found {kind!r}; expected {' or '.join(map(repr, ROPE))}")
+        if missing := [name for name in ROPE[kind] if name not in self.rope_parameters]:
+            raise ValueError(f"rope_parameters of {kind!r} lack {', '.join(missing)}")
+        if (share := self.rope_parameters.get("partial_rotary_factor", 1.0)) != 1.0:
+            raise ValueError(f"partial_rotary_factor: found {share}; all of a head is rotated here")
+
+    @classmethod
+    def from_hf(cls, config: Any) -> Self:
+        """The shape that a `transformers.LlamaConfig` states; ValueError where it is another.
+
+        Biases, other activations and other ways to stretch RoPE are left out.
+        """
+        return configuration.from_hf(
+            cls, config, hidden_act=("silu",), attention_bias=(False,), mlp_bias=(False,)
+        )
+
+
+class RMSNorm(nn.Module):
+    """Root mean square normalisation (Zhang and Sennrich 2019, equation 4).
+
+        x / √(mean(x²) + ε) · weight
+
+    Computed in float32, whatever the weights are in.
+    """
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.eps = eps
+
+    def forward(self, hidden: Tensor) -> Tensor:  # (..., C)
+        """The same shape; each vector scaled to a root mean square of 1, then by the weight."""
+        wide = hidden.float()
+        normal = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + self.eps)
+        return self.weight * normal.type_as(hidden)
+
+
+def frequencies(config: Config) -> Tensor:
+    """How far each pair of a head turns from one token to the next, in radians: (D / 2,).
+
+    Pair i turns by theta^(-2i / D) (Su et al. 2021, section 3.2.2). `llama3` stretches this to
+    longer texts (Llama 3.1; Grattafiori et al. 2024): waves longer than the texts trained on by
+    `factor`, short ones not, those between by degrees.
+    """
+    rope = config.rope_parameters
+    pairs = torch.arange(0, config.head_dim, 2).float() / config.head_dim
+    frequency = 1 / rope["rope_theta"] ** pairs
+    if rope["rope_type"] == "default":
+        return frequency
+    waves = rope["original_max_position_embeddings"] * frequency / (2 * math.pi)  # in one text
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    kept = ((waves - low) / (high - low)).clamp(0, 1)
+    return (1 - kept) * frequency / rope["factor"] + kept * frequency
+
+
+class RotaryEmbedding(nn.Module):
+    """The turns of RoPE at given positions, computed once for all layers."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        # No buffer: in half precision, far positions would turn to the wrong place.
+        self.inv_freq = frequencies(config)
+
+    @torch.no_grad()
+    def forward(self, position_ids: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Cosines and sines (B, 1, T, D / 2) of positions (B, T), of the given type."""
+        angles = position_ids[:, None, :, None].float() * self.inv_freq.to(position_ids.device)
+        return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def rotate(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, T, D), (B, 1, T, D / 2)
+    """Turn every pair of a head by its angle (Su et al. 2021, equation 34): (B, H, T, D).
+
+    A pair is entry i and entry i + D / 2, the halves rotated, as Hugging Face's checkpoints are
+    laid out; the paper's are neighbours.
+    """
+    first, second = vectors.chunk(2, dim=-1)  # (B, H, T, D / 2)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+
+
+def _linear(inputs: int, outputs: int, spread: float) -> nn.Linear:
+    """A layer without bias and with normal initial weights."""
+    layer = nn.Linear(inputs, outputs, bias=False)
+    nn.init.normal_(layer.weight, std=spread)
+    return layer
+
+
+class _Attention(nn.Module):
+    """Grouped-query attention (Ainslie et al. 2023) of tokens to themselves and those before."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, size, spread = config.hidden_size, config.head_dim, config.initializer_range
+        self.size = size
+        self.dropout = config.attention_dropout
+        self.q_proj = _linear(width, config.num_attention_heads * size, spread)
+        self.k_proj = _linear(width, config.num_key_value_heads * size, spread)
+        self.v_proj = _linear(width, config.num_key_value_heads * size, spread)
+        self.o_proj = _linear(config.num_attention_heads * size, width, spread)
+
+    def forward(
+        self,
+        hidden: Tensor,  # (B, T, C)
+        turns: tuple[Tensor, Tensor],
+        mask: Tensor | None,
+        past: KeysValues | None,
+    ) -> tuple[Tensor, KeysValues]:
+        query = rotate(self._split(self.q_proj(hidden)), *turns)  # (B, H, T, D)
+        key = rotate(self._split(self.k_proj(hidden)), *turns)  # (B, G, T, D)
+        value = self._split(self.v_proj(hidden))  # (B, G, T, D)
+        key, value = past = extend(past, key, value)  # (B, G, S, D)
+        dropout = self.dropout if self.training else 0.0
+        attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
+        return self.o_proj(attended.transpose(1, 2).flatten(2)), past  # (B, T, C)
+
+    def _split(self, hidden: Tensor) -> Tensor:  # (B, T, heads · D)
+        return hidden.unflatten(-1, (-1, self.size)).transpose(1, 2)  # (B, heads, T, D)
+
+
+class _MLP(nn.Module):
+    """SwiGLU (Shazeer 2020, equation 6): a linear layer gated by another."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, inner, spread = (
+            config.hidden_size,
+            config.intermediate_size,
+            config.initializer_range,
+        )
+        self.gate_proj = _linear(width, inner, spread)
+        self.up_proj = _linear(width, inner, spread)
+        self.down_proj = _linear(inner, width, spread)
+
+    def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
+        inner = F.silu(self.gate_proj(hidden)) * self.up_proj(hidden)  # (B, T, I)
+        outer: Tensor = self.down_proj(inner)  # (B, T, C)
+        return outer
+
+
+class _Layer(nn.Module):
+    """Attention, then the MLP; each reads what came so far normalised, and adds to it."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.self_attn = _Attention(config)
+        self.mlp = _MLP(config)
+        self.input_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+
+    def forward(
+        self,
+        hidden: Tensor,  # (B, T, C)
+        turns: tuple[Tensor, Tensor],
+        mask: Tensor | None,
+        past: KeysValues | None,
+    ) -> tuple[Tensor, KeysValues]:
+        attended, past = self.self_attn(self.input_layernorm(hidden), turns, mask, past)
+        hidden = hidden + attended
+        hidden = hidden + self.mlp(self.post_attention_layernorm(hidden))
+        return hidden, past
+
+
+class Decoded(NamedTuple):
+    """What the decoder makes of texts."""
+
+    last_hidden_state: Tensor  # (B, T, C)
+    past_key_values: Cache | None
+
+
+class CausalLM(NamedTuple):
+    """Logits of the next token, and the mean cross-entropy where labels are given."""
+
+    loss: Tensor | None
+    logits: Tensor  # (B, T, V)
+    past_key_values: Cache | None
+
+
+class LlamaModel(nn.Module):
+    """The decoder without its head."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size, config.pad_token_id)
+        nn.init.normal_(self.embed_tokens.weight, std=config.initializer_range)
+        self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.rotary_emb = RotaryEmbedding(config)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        *,
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        use_cache: bool = True,
+    ) -> Decoded:
+        """Read tokens, given what was kept of those before.
+
+        Raises ValueError unless either ids or embeddings are given.
+        """
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("expected either input_ids or inputs_embeds")
+        hidden = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
+        length, device = hidden.shape[1], hidden.device
+        read = past_key_values[0][0].shape[2] if past_key_values else 0
+        if position_ids is None:
+            position_ids = torch.arange(read, read + length, device=device)[None]
+        turns = self.rotary_emb(position_ids, hidden.dtype)
+        mask = masks.decoder(attention_mask, length, read + length, device)
+        kept = []
+        for index, layer in enumerate(self.layers):
+            past = past_key_values[index] if past_key_values else None
+            hidden, past = layer(hidden, turns, mask, past)
+            kept.append(past)
+        return Decoded(self.norm(hidden), tuple(kept) if use_cache else None)
+
+
+class LlamaForCausalLM(nn.Module):
+    """The decoder with a head that names the next token."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.model = LlamaModel(config)
+        self.lm_head = _linear(config.hidden_size, config.vocab_size, config.initializer_range)
+        if config.tie_word_embeddings:
+            self.lm_head.weight = self.model.embed_tokens.weight
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        *,
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        position_ids: Tensor | None = None,  # (B, T)
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,  # (B, T, C)
+        labels: Tensor | None = None,  # (B, T), usually `input_ids`; -100 where none counts
+        use_cache: bool = True,
+        logits_to_keep: int = 0,  # of the last tokens only; 0: of all
+    ) -> CausalLM:
+        """The logits after each token, and the loss of predicting every label from those before."""
+        decoded = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+        )
+        logits = self.lm_head(decoded.last_hidden_state[:, -logits_to_keep:])  # (B, T, V)
+        loss = None
+        if labels is not None:
+            following = F.pad(labels[:, 1:], (0, 1), value=-100)  # nothing follows the last token
+            loss = F.cross_entropy(logits.float().flatten(0, 1), following.flatten())
+        return CausalLM(loss, logits, decoded.past_key_values)
+
+    def generate(
+        self,
+        input_ids: Tensor,  # (B, T), padded on the left
+        attention_mask: Tensor | None = None,  # (B, T)
+        *,
+        max_new_tokens: int,
+        eos_token_id: int | Sequence[int] | None = None,
+        pad_token_id: int | None = None,
+        use_cache: bool = True,
+    ) -> Tensor:
+        """Continue every row with the likeliest tokens; see `wxb.models.generation.greedy`."""
+
+        def step(
+            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
+        ) -> tuple[Tensor, Cache | None]:
+            output = self(
+                ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=past,
+                use_cache=use_cache,
+                logits_to_keep=1,
+            )
+            return output.logits[:, -1], output.past_key_values
+
+        return greedy(
+            step,
+            input_ids,
+            attention_mask,
+            max_new_tokens=max_new_tokens,
+            eos_token_id=eos_token_id,
+            pad_token_id=pad_token_id,
+        )
