@@ -415,12 +415,18 @@ class Study(Section):
     experiments: Annotated[list[Name], Field(min_length=1)]
 
 
-class GatesLesson(Section):
-    """What the three ways of learning a logic gate are given: wxb/lessons/gates.py."""
+class Lesson(Section):
+    """A small study of one stage, made from what is at `path` and its own code."""
 
     title: str
-    lesson: Literal["gates"]
+    lesson: str  # the module in wxb/lessons
     path: str
+
+
+class GatesLesson(Lesson):
+    """How long logic gates are learnt, and by how large an MLP."""
+
+    lesson: Literal["gates"]
     epochs: PositiveInt
     learning_rate: PositiveFloat
     hidden: PositiveInt
@@ -439,12 +445,10 @@ class ImageSplit(Section):
         return self
 
 
-class ImagesLesson(Section):
-    """Pictures and the network that learns to name them: wxb/lessons/images.py."""
+class ImagesLesson(Lesson):
+    """Pictures, and the network that learns to name them."""
 
-    title: str
     lesson: Literal["images"]
-    path: str
     source: Literal["digits", "cifar-10", "folder"]
     split: ImageSplit
     widths: Annotated[list[PositiveInt], Field(min_length=1)]
@@ -462,8 +466,8 @@ class ImagesLesson(Section):
 
 
 AnyLesson = GatesLesson | ImagesLesson
-# By the name of their module in wxb/lessons, as pydantic tells them apart.
-LESSONS: dict[str, type[Section]] = {
+# By their `lesson`, which tells pydantic what the other keys are.
+LESSONS: dict[str, type[Lesson]] = {
     get_args(block.model_fields["lesson"].annotation)[0]: block for block in get_args(AnyLesson)
 }
 
@@ -484,7 +488,7 @@ class Params(Section):
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""
         blocks: Mapping[str, Any] = getattr(self, section)
         if name not in blocks:
-            raise ParamsError(f"{section} has no {name!r}{_hint(name, blocks)}")
+            raise ParamsError(f"{section} has no {name!r}{hint(name, blocks)}")
         return blocks[name]
 
 
@@ -525,7 +529,7 @@ def check(content: Any, path: Path = PARAMS) -> Params:
     return params
 
 
-def _hint(name: object, valid: Iterable[str]) -> str:
+def hint(name: object, valid: Iterable[str]) -> str:
     """Tell the nearest of the valid names, and all of them."""
     names = list(valid)
     near = difflib.get_close_matches(str(name), names, n=1)
@@ -541,18 +545,18 @@ def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
         return _unknown(f"{key}.lesson", "lesson", fault["ctx"]["tag"], LESSONS)
     if fault["type"] == "union_tag_not_found":
         near = difflib.get_close_matches("lesson", fault["input"], n=1)
-        hint = f"; found {near[0]!r}: did you mean 'lesson'?" if near else ""
-        return f"{key}.lesson: missing (there is: {', '.join(LESSONS)}){hint}"
+        slip = f"; found {near[0]!r}: did you mean 'lesson'?" if near else ""
+        return f"{key}.lesson: missing (there is: {', '.join(LESSONS)}){slip}"
     if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key{_hint(loc[-1], _fields(loc[:-1]))}"
+        return f"{key}: unknown key{hint(loc[-1], _fields(loc[:-1]))}"
     if fault["type"] == "missing":
         return f"{key}: missing; {fault['msg']}"
     if fault["type"] == "value_error":
         return f"{key}: {fault['ctx']['error']}"
-    hint = ""
+    nearest = ""
     if fault["type"] == "literal_error":
-        hint = f"; nearest is {near[0]!r}" if (near := _nearest_literal(fault)) else ""
-    return f"{key}: found {fault['input']!r}; {fault['msg']}{hint}"
+        nearest = f"; nearest is {near[0]!r}" if (near := _nearest_literal(fault)) else ""
+    return f"{key}: found {fault['input']!r}; {fault['msg']}{nearest}"
 
 
 def _nearest_literal(fault: Mapping[str, Any]) -> list[str]:
@@ -599,7 +603,7 @@ def _dangling(params: Params) -> Iterable[str]:
 
 
 def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
-    return f"{key}: unknown {kind} {value!r}{_hint(value, known)}"
+    return f"{key}: unknown {kind} {value!r}{hint(value, known)}"
 
 
 def _too_long(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:
