@@ -1,4 +1,4 @@
-"""The DAG of dvc.yaml, run in parallel: `snakemake --cores 2`, or one study: `... ner`.
+"""The DAG of dvc.yaml, run in parallel: `snakemake --cores 2`, or one study or lesson: `... ner`.
 
 One rule per stage. Snakemake orders the jobs and each hands over to DVC, which runs the
 stage, restores it or says that it did not change, exactly as `dvc repro` would.
@@ -8,7 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from wxb.engines import PlanError, lay_stamps, plan, studies
+from wxb.engines import PlanError, lay_stamps, plan, targets
 from wxb.params import ParamsError, load
 
 try:
@@ -26,10 +26,10 @@ logger.addFilter(lambda record: "Missing metadata" not in record.getMessage())
 # `python` in dvc.yaml is the one that runs Snakemake, its environment activated or not.
 shell.prefix(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
 
-# What `snakemake --report` shows of each study.
+# What `snakemake --report` shows of each study and lesson.
 pages = {}
-for study, files in studies(stages).items():
-    pages[study] = [report(file, category=study) for file in files]
+for name, target in targets(stages).items():
+    pages[name] = [report(file, category=name) for file in target.files]
 
 
 rule all:
@@ -41,16 +41,16 @@ rule all:
         "Every stage is up to date."
 
 
-for study in pages:
+for name, target in targets(stages).items():
 
     rule:
         name:
-            study
+            name
         input:
-            stamps / f"report@{study}",
-            pages[study],
+            stamps / target.stage,
+            pages[name],
         message:
-            f"Study {study} is up to date: reports/{study}.html"
+            f"{name} is up to date: reports/{name}.html"
 
 
 for stage in stages:

@@ -21,7 +21,7 @@ from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.engines import PlanError, Stage, lay_stamps, plan, studies
+from wxb.engines import PlanError, Stage, Target, lay_stamps, plan, targets
 
 HOME = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -360,9 +360,16 @@ def test_plan_has_dvc_order_and_due_is_handed_down(built: Path) -> None:
     assert {name for name, stage in stages.items() if stage.due} == STUDY_T
     assert stages["compare@s"].upstream == ("train@x",)
     assert stages["train@z-1"].log == "logs/train@z-1.log"
-    assert studies(stages.values()) == {
-        "s": ["reports/s.html", "reports/studies/s.csv"],
-        "t": [],
+    assert targets(stages.values()) == {
+        "s": Target("report@s", ["reports/s.html", "reports/studies/s.csv"]),
+        "t": Target("report@t", []),
+    }
+
+
+def test_a_lesson_is_a_target_too() -> None:
+    files = ["reports/gates.html", "reports/metrics/lessons/gates.json"]
+    assert targets([Stage("lesson@gates", (), due=False)]) == {
+        "gates": Target("lesson@gates", files)
     }
 
 

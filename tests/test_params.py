@@ -57,7 +57,8 @@ def shown(key):
     return name in block
 
 
-KEYS = {key: required for key, required in EVERY.items() if shown(key)}
+LESSONS = {f"lessons.{name}" for name in CONTENT["lessons"]}  # nothing refers to one by its name
+KEYS = {key: required for key, required in EVERY.items() if shown(key) and key not in LESSONS}
 # These may be absent, but not where the committed blocks have one.
 TOGETHER = ("tokenizer", "architecture", "pretraining", "head", "generation", "test", "valid")
 
@@ -70,8 +71,9 @@ def together(key):
 
 def test_the_committed_file_is_valid_and_shows_every_key():
     assert load(ROOT / "params.yaml") == check(CONTENT)
-    hidden = {key for key in EVERY if key not in KEYS}
+    hidden = {key for key in EVERY if key not in KEYS | dict.fromkeys(LESSONS)}
     others = tuple(f"experiments.{name}." for name in CONTENT["experiments"] if name != FIRST)
+    others += ("lessons.images.training.",)
     assert [key for key in hidden if not key.startswith(others)] == []
 
 
@@ -204,6 +206,21 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
             ["ner-encoder", "ner-decoder", "ner-encoder"],
             "studies.ner.experiments: lists 'ner-encoder' 2 times",
         ),
+        ("lessons.gates.epoch", 3, "lessons.gates.epoch: unknown key; did you mean 'epochs'?"),
+        ("lessons.gates.lesson", "gatse", "lessons.gates.lesson: unknown lesson 'gatse'; did you"),
+        ("lessons.gates.lesson", "images", "lessons.gates.source: missing"),
+        ("lessons.gates.hidden", 0, "lessons.gates.hidden: found 0"),
+        (
+            "lessons.images.training.epoch",
+            3,
+            "lessons.images.training.epoch: unknown key; did you mean 'epochs'?",
+        ),
+        ("lessons.images.source", "digit", "lessons.images.source: found 'digit'"),
+        ("lessons.images.source", "cifar-10", "lessons.images: `split.test` is a share"),
+        ("lessons.images.split.test", None, "lessons.images: `split.test` is a share"),
+        ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
+        ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (there is: gates, images"),
+        ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
         (
             "studies.other",
             {"title": "x", "experiments": ["ner-encoder"]},

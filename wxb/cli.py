@@ -16,14 +16,15 @@ from rich.table import Table
 
 from wxb import doctor, exports, inventory, listing, profiles, readme, search, staleness
 from wxb.checkpoints import FOLDER as CHECKPOINTS
-from wxb.errors import WxbError
+from wxb.errors import WxbError, choices
+from wxb.files import read_json
 from wxb.masking import commands as masking
 from wxb.params import Params, load, read_yaml
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 console = Console()
 
-Study = Annotated[str, typer.Argument(help="a study of params.yaml, or all")]
+Study = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 
 
@@ -69,7 +70,7 @@ def list_(as_json: AsJson = False) -> None:
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="an experiment, backbone, corpus or study of params.yaml")
+        str, typer.Argument(help="an experiment, backbone, corpus, study or lesson of params.yaml")
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -111,18 +112,21 @@ def examine(as_json: AsJson = False) -> None:
 
 @app.command()
 def table(study: Study = "all") -> None:
-    """Print the comparison table of a study, and where its report is."""
-    for name in _studies(load(), study):
-        path = Path("reports/studies", f"{name}.md")
-        if not path.exists():
-            raise WxbError(f"{path}: not there yet; run `dvc repro report@{name}` first")
-        console.print(Markdown(path.read_text(encoding="utf-8")))
+    """Print the table of a study or lesson, and where its page is."""
+    params = load()
+    for name in _pages(params, study):
+        if name in params.lessons:
+            figures = read_json(_there(Path("reports/metrics/lessons", f"{name}.json"), "lesson"))
+            console.print(listing.figures(params.lessons[name].title, figures))
+        else:
+            path = _there(Path("reports/studies", f"{name}.md"), "report")
+            console.print(Markdown(path.read_text(encoding="utf-8")))
         print(f"\nReport: {Path('reports', f'{name}.html').resolve()}")
 
 
 @app.command()
 def report() -> None:
-    """Join the reports of all studies into reports/index.html."""
+    """Join the pages of all studies and lessons into reports/index.html."""
     from wxb.reporting.index import write_index
 
     print(f"Index: {write_index(load()).resolve()}")
@@ -215,11 +219,21 @@ def _print_json(content: object) -> None:
     print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
-def _studies(params: Params, study: str) -> list[str]:
-    if study == "all":
-        return list(params.studies)
-    params.named("studies", study)
-    return [study]
+def _pages(params: Params, name: str) -> list[str]:
+    """The studies and lessons of this name, or all."""
+    names = {**params.studies, **params.lessons}
+    if name == "all":
+        return list(names)
+    if name not in names:
+        raise WxbError(f"params.yaml has no study or lesson {name!r}{choices(name, names)}")
+    return [name]
+
+
+def _there(path: Path, verb: str) -> Path:
+    """A table that a stage has written."""
+    if not path.exists():
+        raise WxbError(f"{path}: not there yet; run `dvc repro {verb}@{path.stem}` first")
+    return path
 
 
 def _left_behind(params: Params) -> Iterator[Path]:
@@ -237,6 +251,7 @@ def _left_behind(params: Params) -> Iterator[Path]:
         "reports/metrics/pretrain": set(backbones),
         "reports/training/pretrain": set(backbones),
         "reports/studies": set(params.studies),
+        "reports/metrics/lessons": set(params.lessons),
         **{
             f"reports/{kind}/{study}": set(block.experiments)
             for kind in ("metrics", "predictions", "training")

@@ -16,6 +16,9 @@ from dvc.lock import LockError
 from dvc.repo import Repo, lock_repo
 from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
+# The stages that draw a page, and the table beside it.
+TABLES = {"report": "reports/studies/{name}.csv", "lesson": "reports/metrics/lessons/{name}.json"}
+
 
 class PlanError(Exception):
     """DVC cannot say what is stale; the message says what was found and what to do."""
@@ -77,17 +80,26 @@ def empty_runs(cache: Path) -> list[Path]:
     return [folder for folder in sorted(cache.glob("*/*")) if not any(folder.iterdir())]
 
 
-def studies(stages: Iterable[Stage]) -> dict[str, list[str]]:
-    """Each study that has a report, with its page and table, relative to the project.
+@dataclass(frozen=True)
+class Target:
+    """A study or lesson: the stage that ends it, and its page and tables, relative to the project.
 
-    A study that is due has none: what lies there may tell of other inputs.
+    One that is due has no files: what lies there may tell of other inputs.
     """
-    return {
-        study: [] if stage.due else [f"reports/{study}.html", f"reports/studies/{study}.csv"]
-        for stage in stages
-        for verb, _, study in [stage.name.partition("@")]
-        if verb == "report"
-    }
+
+    stage: str
+    files: list[str]
+
+
+def targets(stages: Iterable[Stage]) -> dict[str, Target]:
+    """Each study and lesson by its name."""
+    found = {}
+    for stage in stages:
+        verb, _, name = stage.name.partition("@")
+        if table := TABLES.get(verb):
+            files = [f"reports/{name}.html", table.format(name=name)]
+            found[name] = Target(stage.name, [] if stage.due else files)
+    return found
 
 
 def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:

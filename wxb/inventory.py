@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 
 from wxb.errors import WxbError, nearest
 from wxb.files import read_json
-from wxb.params import Backbone, Corpus, Experiment, Params, Section, Study
+from wxb.params import Backbone, Corpus, Experiment, Lesson, Params, Section, Study
 from wxb.profiles import flat
 from wxb.staleness import Staleness
 
-SECTIONS = ("corpora", "backbones", "experiments", "studies")
+SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
 # The stage that makes what a block is for, and the one that ends it.
 MAKES = {
     "corpora": "preprocess",
     "backbones": "pretrain",
     "experiments": "train",
     "studies": "report",
+    "lessons": "lesson",
 }
 ENDS = {**MAKES, "experiments": "evaluate"}
 # What a task picks its best checkpoint by. Pretraining picks none: its last weights stay.
@@ -159,6 +160,9 @@ def _described(name: str, block: Section) -> Facts:
             }
         case Study():
             return {"title": block.title, "experiments": block.experiments}
+        case Lesson():
+            figures = _read(Path("reports/metrics/lessons", f"{name}.json"))
+            return {"title": block.title, "lesson": block.lesson, "figures": figures}
     raise TypeError(type(block))
 
 
@@ -173,6 +177,9 @@ def _made(name: str, block: Section) -> dict[str, bool]:
         case Experiment():
             trained = Path("models", name).is_dir()
             return {"trained": trained, "scored": _metrics(block.study, name).exists()}
+        case Lesson():
+            measured = Path("reports/metrics/lessons", f"{name}.json").exists()
+            return {"measured": measured, "reported": Path("reports", f"{name}.html").exists()}
         case _:
             table, page = Path("reports/studies", f"{name}.json"), Path("reports", f"{name}.html")
             return {"compared": table.exists(), "reported": page.exists()}
@@ -233,7 +240,7 @@ def _commands(section: str, name: str, block: Section) -> dict[str, str]:
         "make what is stale or missing": f"dvc repro {ENDS[section]}@{name}",
         "again, though nothing changed": f"dvc repro --force --single-item {MAKES[section]}@{name}",
     }
-    if isinstance(block, Study):
+    if isinstance(block, (Study, Lesson)):
         commands["the same in parallel"] = f"snakemake --cores 2 {name}"
         commands["print its table"] = f"wxb table {name}"
     if isinstance(block, Experiment):

@@ -29,6 +29,7 @@ KINDS = {
     "backbones": "Backbone",
     "experiments": "Experiment",
     "studies": "Study",
+    "lessons": "Lesson",
 }
 NOTES = {
     "stale": "stale: something that it was made from has changed; `wxb show NAME` tells what.",
@@ -40,6 +41,14 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
     """The tables of `wxb list`, and what explains them."""
     for name, study in there["studies"].items():
         yield from _study(name, study, there["experiments"])
+    yield _table(
+        ["lesson", "figure (95% interval)", "state"],
+        [
+            (name, _is(facts), _headline(facts["figures"]), state(facts))
+            for name, facts in there["lessons"].items()
+        ],
+    )
+    yield Text()
     yield _table(
         ["backbone", "on held-out texts", "state"],
         [
@@ -72,8 +81,8 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     yield title.append(told, style="not bold")
     if facts["changes"]:
         yield _grid("Changed since it was made, by stage", _where(facts["changes"]))
-    if figures := facts.get("figures"):
-        yield _grid("Figures", _figures(figures))
+    if found := facts.get("figures"):
+        yield figures("Figures", found)
     if best := facts["best"]:
         yield _grid("Training", [_training(best, facts["settings"])])
     if facts["members"]:
@@ -90,6 +99,11 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         yield _grid("Files", files, right=True)
     yield _grid("Settings", _settings(facts["settings"], facts["defaults"]))
     yield _grid("Commands", facts["commands"].items())
+
+
+def figures(title: str, found: Mapping[str, float]) -> RenderableType:
+    """Figures under a title, as `wxb table` prints those of a lesson."""
+    return _grid(title, _figures(found))
 
 
 def state(facts: Facts) -> str:
@@ -195,6 +209,12 @@ def _interval(figures: Mapping[str, float], key: str) -> str:
     if not key or key not in figures:
         return "–"
     return f"{figures[key]:.3f} ({figures[f'{key}_low']:.3f}–{figures[f'{key}_high']:.3f})"
+
+
+def _headline(figures: Mapping[str, float]) -> str:
+    """The figure that comes with an interval, by its name."""
+    key = headline(figures)
+    return f"{words(key)} {_interval(figures, key)}" if key else "–"
 
 
 def _figures(figures: Mapping[str, float]) -> Iterator[tuple[str, str]]:

@@ -414,6 +414,63 @@ class Study(Section):
     experiments: Annotated[list[Name], Field(min_length=1)]
 
 
+class Lesson(Section):
+    """A small study of one stage, made from what is at `path` and its own code."""
+
+    title: str
+    lesson: str  # the module in wxb/lessons
+    path: str
+
+
+class GatesLesson(Lesson):
+    """How long logic gates are learnt, and by how large an MLP."""
+
+    lesson: Literal["gates"]
+    epochs: PositiveInt
+    learning_rate: PositiveFloat
+    hidden: PositiveInt
+
+
+class ImageSplit(Section):
+    """Which shares of all pictures test and validate; the rest is for training."""
+
+    test: Annotated[float, Field(gt=0, lt=1)] | None
+    valid: Annotated[float, Field(gt=0, lt=1)]
+
+    @model_validator(mode="after")
+    def _some_to_train_on(self) -> ImageSplit:
+        if (self.test or 0) + self.valid >= 1:
+            raise ValueError("test + valid must stay below 1: the rest is for training")
+        return self
+
+
+class ImagesLesson(Lesson):
+    """Pictures, and the network that learns to name them."""
+
+    lesson: Literal["images"]
+    source: Literal["digits", "cifar-10", "folder"]
+    split: ImageSplit
+    widths: Annotated[list[PositiveInt], Field(min_length=1)]
+    dropout: Fraction = 0.0
+    training: Training
+
+    @model_validator(mode="after")
+    def _one_test_set(self) -> ImagesLesson:
+        if (self.source == "cifar-10") != (self.split.test is None):
+            raise ValueError(
+                "`split.test` is a share of digits or of a folder, and null for cifar-10, which has"
+                " test pictures of its own"
+            )
+        return self
+
+
+AnyLesson = GatesLesson | ImagesLesson
+# By their `lesson`, which tells pydantic what the other keys are.
+LESSONS: dict[str, type[Lesson]] = {
+    get_args(block.model_fields["lesson"].annotation)[0]: block for block in get_args(AnyLesson)
+}
+
+
 class Params(Section):
     """All of params.yaml."""
 
@@ -424,6 +481,7 @@ class Params(Section):
     backbones: dict[Name, Backbone]
     experiments: dict[Name, Experiment]
     studies: dict[Name, Study]
+    lessons: dict[Name, Annotated[AnyLesson, Field(discriminator="lesson")]]
 
     def named(self, section: str, name: str) -> Any:
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""
@@ -472,7 +530,14 @@ def check(content: Any, path: Path = PARAMS) -> Params:
 
 def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
     """One line for a pydantic error: key, what was found, what was expected, nearest name."""
-    key = ".".join(str(part) for part in loc if part != "[key]") or "the file"
+    # Inside a lesson, pydantic also names its kind; in the file there is no such level.
+    shown = (*loc[:2], *loc[3:]) if loc[:1] == ("lessons",) else loc
+    key = ".".join(str(part) for part in shown if part != "[key]") or "the file"
+    if fault["type"] == "union_tag_invalid":
+        return _unknown(f"{key}.lesson", "lesson", fault["ctx"]["tag"], LESSONS)
+    if fault["type"] == "union_tag_not_found":
+        slip = nearest("lesson", fault["input"])
+        return f"{key}.lesson: missing (there is: {', '.join(LESSONS)}){slip}"
     if fault["type"] == "extra_forbidden":
         return f"{key}: unknown key{choices(loc[-1], _fields(loc[:-1]))}"
     if fault["type"] == "missing":
@@ -492,6 +557,8 @@ def _fields(loc: Iterable[int | str]) -> list[str]:
     for part in loc:
         if field := section.model_fields.get(str(part)):
             section = _section_of(field.annotation) or section
+        else:
+            section = LESSONS.get(str(part), section)
     return list(section.model_fields)
 
 
@@ -518,6 +585,8 @@ def _dangling(params: Params) -> Iterable[str]:
         yield from _too_long(name, experiment, params.backbones.get(experiment.backbone))
     for name, study in params.studies.items():
         yield from _faults_of_study(name, study, params.experiments)
+    for name in params.lessons.keys() & params.studies.keys():
+        yield f"lessons.{name}: a study has this name, and both write reports/{name}.html"
 
 
 def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:

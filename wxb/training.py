@@ -60,7 +60,7 @@ def fit(
     """
     trainer = _Trainer(
         model=model,
-        args=_arguments(settings, len(train), targets, best, seed, checkpoints),
+        args=_arguments(settings, train, targets, best, seed, checkpoints),
         train_dataset=train,
         eval_dataset=valid,
         data_collator=collate,
@@ -100,7 +100,7 @@ def _scored(
 
 def _arguments(
     settings: Training | Pretraining,
-    records: int,
+    train: Any,
     targets: Sequence[str],
     best: str | None,
     seed: int,
@@ -109,13 +109,13 @@ def _arguments(
     length: dict[str, Any]
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
-        steps = settings.epochs * -(-records // (settings.batch_size * accumulation))
+        steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
         length = {
             "num_train_epochs": settings.epochs,
             "gradient_accumulation_steps": accumulation,
             "eval_strategy": "epoch",
             "save_strategy": "epoch",
-            "train_sampling_strategy": "group_by_length",
+            "train_sampling_strategy": "group_by_length" if "input_ids" in train[0] else "random",
         }
     else:
         steps = settings.steps

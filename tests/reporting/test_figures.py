@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.reporting import figures
-from wxb.reporting.grids import DEEPEST
+from wxb.reporting.rendering import DEEPEST
 
 STYLE = Path(figures.__file__).with_name("templates").joinpath("style.css").read_text()
 

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.reporting import published
-from wxb.reporting.grids import matrix, shade, types
+from wxb.reporting.grids import matrix, types
+from wxb.reporting.rendering import shade
 
 
 def row(f1, support):

@@ -11,10 +11,12 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from wxb.metrics.spans import Outcome
 from wxb.reporting.wording import words
@@ -130,8 +132,10 @@ def stacked(
     return figure
 
 
-def curves(lines: Sequence[Line], *, title: str, height: int = 320) -> go.Figure:
-    """Curves over optimiser steps."""
+def curves(
+    lines: Sequence[Line], *, title: str, step: str = "step", height: int = 320
+) -> go.Figure:
+    """Curves over steps of the optimiser, or whatever else `step` says."""
     figure = _figure(height=height)
     for line in lines:
         figure.add_scatter(
@@ -146,10 +150,53 @@ def curves(lines: Sequence[Line], *, title: str, height: int = 320) -> go.Figure
                 "dash": "dash" if line.dashed else "solid",
                 "width": 2,
             },
-            hovertemplate="step %{x:,}<br>%{y:.4f}",
+            hovertemplate=f"{step} %{{x:,}}<br>%{{y:.4f}}",
         )
-    figure.update_xaxes(title="step", rangemode="tozero")
+    figure.update_xaxes(title=step, rangemode="tozero")
     figure.update_yaxes(title=title, rangemode="tozero")
+    return figure
+
+
+def regions(
+    score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    points: NDArray[np.float64],
+    classes: Sequence[int],
+) -> go.Figure:
+    """What a model of two classes says of each place of a plane, and points with their classes.
+
+    `score` gives numbers (N,) for places (N, 2), above 0 for class 1; `points` has shape (P, 2).
+    """
+    low, high = points.min() - 0.5, points.max() + 0.5
+    ticks = np.linspace(low, high, 61)
+    places = np.stack(np.meshgrid(ticks, ticks), axis=-1)  # (61, 61, 2): rows are x₂, columns x₁
+    scores = score(places.reshape(-1, 2)).reshape(len(ticks), -1)
+    figure = _figure(height=230)
+    figure.add_contour(
+        x=ticks.round(3).tolist(),
+        y=ticks.round(3).tolist(),
+        z=scores.clip(-1, 1).round(3).tolist(),
+        zmin=-1,
+        zmax=1,
+        opacity=0.45,
+        colorscale=[[0, colour(0)], [0.5, "rgba(125, 127, 135, 0.1)"], [1, colour(1)]],
+        contours={"start": 0, "end": 0, "size": 1, "coloring": "heatmap"},
+        line={"color": OTHERS, "width": 2},
+        showscale=False,
+        hoverinfo="skip",
+    )
+    for label in (0, 1):
+        members = points[np.array(classes) == label]
+        figure.add_scatter(
+            x=members[:, 0].tolist(),
+            y=members[:, 1].tolist(),
+            mode="markers+text",
+            text=[str(label)] * len(members),
+            textposition="top right",
+            marker={"color": colour(label), "symbol": symbol(label), "size": 11},
+            hovertemplate=f"(%{{x}}, %{{y}}): {label}<extra></extra>",
+        )
+    figure.update_xaxes(title="x₁", range=[low, high], tickvals=[0, 1], showgrid=False)
+    figure.update_yaxes(title="x₂", range=[low, high], tickvals=[0, 1], showgrid=False)
     return figure
 
 
@@ -167,6 +214,11 @@ def colour(number: int) -> str:
 def symbol(number: int) -> str:
     """The symbol of that experiment, by plotly's name."""
     return list(SYMBOLS)[number % len(SYMBOLS)]
+
+
+def chips(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """The character and the colour that stand for each name in figures."""
+    return {name: (SYMBOLS[symbol(number)], colour(number)) for number, name in enumerate(names)}
 
 
 def text(name: str) -> str:

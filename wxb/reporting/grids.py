@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from wxb.reporting import pairs, published
 from wxb.reporting.pairs import Pair
 
-DEEPEST = 62  # percent of colour in a cell of F1 1, so that text on it stays legible
-
 
 class TypeRow(NamedTuple):
     """F1 of one entity type by system; None where a side knows no such type."""
@@ -56,11 +54,6 @@ def matrix(comparison: Mapping[str, Any]) -> dict[str, list[Pair | None]]:
     sides = pairs.between(pairs.results(comparison))
     names = list(comparison["systems"])
     return {a: [None if a == b else sides[a, b] for b in names] for a in names}
-
-
-def shade(f1: float) -> int:
-    """Percent of colour for an F1; squared, so that good systems can be told apart."""
-    return round(DEEPEST * f1**2)
 
 
 def _range(numbers: list[int]) -> str:

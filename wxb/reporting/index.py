@@ -1,4 +1,4 @@
-"""The page that leads to the reports of all studies."""
+"""The page that leads to those of all studies and lessons."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ def write_index(params: Params) -> Path:
         if (comparison := Path("reports/studies", f"{name}.json")).exists()
         and Path("reports", f"{name}.html").exists()
     ]
-    if not studies:
-        raise WxbError("reports/: found no report of a study; run `dvc repro` first")
+    lessons = {
+        name: lesson.title
+        for name, lesson in params.lessons.items()
+        if Path("reports", f"{name}.html").exists()
+    }
+    if not studies and not lessons:
+        raise WxbError("reports/: found no report of a study or lesson; run `dvc repro` first")
     page = Environment(loader=PackageLoader("wxb.reporting"), autoescape=True).get_template(
         "index.html"
     )
     with publish(INDEX) as (draft,):
-        draft.write_text(page.render(studies=studies), encoding="utf-8")
+        draft.write_text(page.render(studies=studies, lessons=lessons), encoding="utf-8")
     return INDEX

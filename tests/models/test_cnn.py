@@ -1,0 +1,75 @@
+"""The convolutional network: its shapes, its first layer by hand, and that it learns."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.models.cnn import CNN
+
+
+def test_the_shapes_are_those_of_the_table():
+    model = CNN((3, 32, 32), 10, widths=(32, 64, 64))
+    shapes = []
+    for convolution in model.convolutions:
+        convolution.register_forward_hook(lambda *call: shapes.append(call[2].shape[1:]))
+    model.classifier.register_forward_hook(lambda *call: shapes.append(call[1][0].shape[1:]))
+    model(torch.zeros(2, 3, 32, 32))
+    assert [tuple(shape) for shape in shapes] == [(32, 32, 32), (64, 16, 16), (64, 8, 8), (1024,)]
+    by_hand = [(3 * 9 + 1) * 32, (32 * 9 + 1) * 64, (64 * 9 + 1) * 64, (1024 + 1) * 10]
+    assert sum(p.numel() for p in model.parameters()) == sum(by_hand)
+
+
+@given(
+    channels=st.integers(1, 4),
+    height=st.integers(4, 19),
+    width=st.integers(4, 19),
+    classes=st.integers(2, 6),
+)
+@settings(max_examples=20)
+def test_any_picture_that_can_be_halved_fits(channels, height, width, classes):
+    model = CNN((channels, height, width), classes, widths=(3, 5))
+    pixels = torch.zeros(2, channels, height, width)
+    output = model(pixels, labels=torch.zeros(2, dtype=torch.long))
+    assert output["logits"].shape == (2, classes)
+    assert output["loss"].ndim == 0
+    with pytest.raises(ValueError, match=f"found {height} x {width}"):
+        CNN((channels, height, width), classes, widths=(3,) * 5)
+
+
+def test_a_block_is_convolution_relu_and_pooling_by_hand():
+    torch.manual_seed(0)
+    model = CNN((2, 4, 4), 3, widths=(5,))
+    image = torch.randn(2, 4, 4)
+    padded = np.pad(image.numpy(), ((0, 0), (1, 1), (1, 1)))
+    weight, bias = (p.detach().numpy() for p in model.convolutions[0].parameters())
+    pooled = np.zeros((5, 2, 2))
+    for k, i, j in np.ndindex(5, 4, 4):
+        value = bias[k] + (padded[:, i : i + 3, j : j + 3] * weight[k]).sum()
+        pooled[k, i // 2, j // 2] = max(pooled[k, i // 2, j // 2], value)  # 0 at least: the ReLU
+    w, b = (p.detach().numpy() for p in model.classifier.parameters())
+    assert np.allclose(
+        model(image[None])["logits"].detach().numpy()[0], w @ pooled.ravel() + b, atol=1e-5
+    )
+
+
+def test_it_learns_by_heart():
+    torch.manual_seed(0)
+    model = CNN((1, 8, 8), 4, widths=(8, 8))
+    pixels, labels = torch.randn(16, 1, 8, 8), torch.arange(16) % 4
+    adam = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(60):
+        adam.zero_grad()
+        model(pixels, labels)["loss"].backward()
+        adam.step()
+    assert torch.equal(model.predict(pixels, batch_size=5), labels)
+
+
+def test_dropout_is_for_training_only():
+    torch.manual_seed(0)
+    model = CNN((1, 8, 8), 4, widths=(8,), dropout=0.5)
+    pixels = torch.randn(1, 1, 8, 8)
+    assert not torch.equal(model(pixels)["logits"], model(pixels)["logits"])
+    model.predict(pixels)
+    assert torch.equal(model(pixels)["logits"], model(pixels)["logits"])

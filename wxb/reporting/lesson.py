@@ -1,0 +1,29 @@
+"""The page of a lesson: its answer, what led to it, and how it was made."""
+
+from __future__ import annotations
+
+from wxb.lessons import Lesson
+from wxb.params import Params
+from wxb.profiles import flat
+from wxb.reporting import figures
+from wxb.reporting.rendering import render
+
+
+def assemble(params: Params, name: str, lesson: Lesson) -> str:
+    """The page of the lesson `name` of params.yaml as HTML."""
+    block = params.named("lessons", name)
+    places = {
+        (number, caption): f"figure-{number}-{place}"
+        for number, part in enumerate(lesson.parts)
+        for place, caption in enumerate(part.figures)
+    }
+    return render(
+        "lesson.html",
+        {id_: lesson.parts[number].figures[caption] for (number, caption), id_ in places.items()},
+        name=name,
+        title=block.title,
+        lesson=lesson,
+        places=places,
+        legends=[figures.chips(part.legend) for part in lesson.parts],
+        settings={"seed": params.seed, **flat(block.model_dump(mode="json"))},
+    )
