@@ -91,7 +91,7 @@ def beam(
         origin, token = best // vocabulary, best % vocabulary
         scores = totals.flatten(1).gather(1, best)
         texts = torch.cat([texts[row, origin], token[..., None]], dim=-1)  # (B, K, T)
-        ended = (ended.gather(1, origin) | (token == eos)) & scores.isfinite()
+        ended = ended.gather(1, origin) | (token == eos)
         if (ended | ~scores.isfinite()).all():
             break
         state = state.reorder((row * beams + origin).flatten())
