@@ -1,4 +1,4 @@
-"""Recurrent networks, cell by cell (Elman 1990), and `packed`, which runs torch's own as fast.
+"""Recurrent networks, cell by cell (Elman 1990), and `packed`, which runs torch's own, faster.
 
 Both take a mask of the tokens (B, T), True where there is one. Where there is none, the state stays
 what it was and the output is zero, so padding changes nothing.
