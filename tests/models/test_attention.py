@@ -1,0 +1,202 @@
+"""Attention in NumPy and torch beside torch's own, masks that hide everything, and positions."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.models.attention import (
+    MultiHeadAttention,
+    attention,
+    attention_weights,
+    numpy_attention,
+    numpy_multi_head,
+    numpy_softmax,
+    sinusoids,
+    softmax,
+)
+
+sizes = st.integers(1, 5)
+dtypes = st.sampled_from([torch.float32, torch.float64])
+seeds = st.integers(0, 99)
+
+
+def made(*shapes, dtype=torch.float64):
+    return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in shapes]
+
+
+def some_mask(*shape):
+    """A random mask in which every row sees something."""
+    mask = torch.rand(*shape) < 0.6
+    mask[..., 0] |= ~mask.any(dim=-1)
+    return mask
+
+
+def gradients(result, inputs):
+    return torch.autograd.grad(
+        (result * torch.arange(result.numel()).view_as(result)).sum(), inputs
+    )
+
+
+@given(sizes, sizes, sizes, sizes, dtypes, st.booleans(), seeds)
+@settings(deadline=None, max_examples=40)
+def test_attention_is_that_of_torch_and_numpy(heads, queries, keys, width, dtype, masked, seed):
+    torch.manual_seed(seed)
+    shapes = [(2, heads, queries, width), (2, heads, keys, width), (2, heads, keys, width)]
+    inputs = made(*shapes, dtype=dtype)
+    mask = some_mask(2, 1, queries, keys) if masked else None
+    found = attention(*inputs, mask)
+    expected = F.scaled_dot_product_attention(*inputs, attn_mask=mask)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        gradients(found, inputs), gradients(expected, inputs), rtol=1e-4, atol=1e-4
+    )
+    arrays = [i.detach().numpy() for i in inputs]
+    by_numpy = numpy_attention(*arrays, None if mask is None else mask.numpy())
+    np.testing.assert_allclose(by_numpy, expected.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@given(st.integers(1, 3), st.integers(1, 3), sizes, sizes, dtypes, st.booleans(), seeds)
+@settings(deadline=None, max_examples=40)
+def test_heads_are_those_of_torch_and_numpy(heads, size, queries, keys, dtype, masked, seed):
+    torch.manual_seed(seed)
+    width = heads * size
+    theirs = nn.MultiheadAttention(width, heads, batch_first=True).to(dtype)
+    nn.init.normal_(theirs.in_proj_bias)
+    ours = MultiHeadAttention(width, heads).to(dtype)
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    inputs, memory = made((2, queries, width), (2, keys, width), dtype=dtype)
+    mask = some_mask(2, 1, 1, keys) if masked else None
+    found = ours(inputs, *ours.keys_values(memory), mask)
+    hidden = None if mask is None else ~mask[:, 0, 0]  # torch marks what is hidden
+    expected, _ = theirs(inputs, memory, memory, key_padding_mask=hidden, need_weights=False)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        gradients(found, [inputs, memory, *ours.parameters()]),
+        gradients(expected, [inputs, memory, *theirs.parameters()]),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+    weights = {name: p.numpy() for name, p in ours.state_dict().items()}
+    arrays = [part.detach().numpy() for part in (inputs, memory)]
+    by_numpy = numpy_multi_head(*arrays, weights, heads, None if mask is None else mask.numpy())
+    np.testing.assert_allclose(by_numpy, expected.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ValueError, match="3 heads do not divide a width of 8"):
+        MultiHeadAttention(8, 3)
+
+
+@given(sizes, st.integers(1, 4), seeds)
+@settings(deadline=None, max_examples=20)
+def test_what_is_hidden_changes_nothing(keys, hidden, seed):
+    torch.manual_seed(seed)
+    query, key, value, other = made((1, 2, 3, 4), *3 * [(1, 2, keys + hidden, 4)])
+    mask = (torch.arange(keys + hidden) < keys)[torch.randperm(keys + hidden)]
+    expected = attention(query, key[:, :, mask], value[:, :, mask])
+    changed = (torch.where(mask[:, None], part, 100 * other) for part in (key, value))
+    torch.testing.assert_close(attention(query, *changed, mask), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_query_that_sees_nothing_gets_zeros_and_gives_no_gradient(dtype):
+    torch.manual_seed(0)
+    inputs = made((1, 1, 2, 4), (1, 1, 3, 4), (1, 1, 3, 4), dtype=dtype)
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+    weights = attention_weights(inputs[0], inputs[1], mask)
+    assert weights[0, 0, 1].tolist() == [0, 0, 0]
+    found = attention(*inputs, mask)
+    assert found[0, 0, 1].tolist() == [0, 0, 0, 0]
+    slopes = gradients(found, inputs)
+    assert all(slope.isfinite().all() for slope in slopes)
+    assert not slopes[0][0, 0, 1].any()
+    assert slopes[0][0, 0, 0].any()
+
+
+def test_numpy_gives_zeros_too_where_nothing_is_seen():
+    with np.errstate(all="raise"):
+        weights = numpy_softmax(np.ones((2, 3)), np.array([[True, True, False], [False] * 3]))
+    assert weights.tolist() == [[0.5, 0.5, 0], [0, 0, 0]]
+
+
+def test_without_care_one_row_that_sees_nothing_spoils_every_weight():
+    # As published: scores of -inf and a plain softmax.
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(8, 2).double()
+    inputs = torch.randn(4, 3, 8, dtype=torch.float64)
+    mask = torch.ones(4, 1, 1, 3, dtype=torch.bool)
+    mask[3] = False  # an empty row in a batch
+    keys, values = layer.keys_values(inputs)
+
+    def spoiled(weigh):
+        layer.zero_grad()
+        scores = keys @ keys.mT
+        result = layer.out_proj((weigh(scores) @ values).transpose(1, 2).flatten(2))
+        result[:3].sum().backward(retain_graph=True)
+        return [n for n, p in layer.named_parameters() if p.grad.isnan().any()]
+
+    assert spoiled(lambda s: s.masked_fill(~mask, -torch.inf).softmax(-1)) == [
+        "in_proj_weight",
+        "in_proj_bias",
+        "out_proj.weight",
+    ]
+    assert spoiled(lambda s: softmax(s, mask)) == []
+
+
+def test_a_mask_read_the_other_way_sees_the_padding_alone():
+    torch.manual_seed(0)
+    query, key = torch.randn(1, 1, 1, 4), torch.randn(1, 1, 5, 4)
+    seen = torch.tensor([True, True, True, False, False])
+    weights = attention_weights(query, key, seen)[0, 0, 0]
+    assert weights[seen].sum() == pytest.approx(1)
+    other_way = attention_weights(query, key, ~seen)[0, 0, 0]
+    assert other_way[seen].sum() == 0
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [(np.float32, 89), (np.float64, 710)])
+def test_softmax_without_subtracting_the_maximum_overflows(dtype, limit):
+    def published(scores):
+        return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+
+    below, above = (np.array([score, 0], dtype) for score in (limit - 1, limit))
+    np.testing.assert_allclose(published(below), numpy_softmax(below), rtol=1e-5)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isnan(published(above)).tolist() == [True, False]
+    with np.errstate(over="raise", invalid="raise"):
+        np.testing.assert_allclose(numpy_softmax(above), [1, 0], atol=1e-30)
+
+
+@given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=6), st.floats(-1e4, 1e4))
+@settings(deadline=None)
+def test_softmax_sums_to_one_and_knows_no_offset(scores, offset):
+    weights = numpy_softmax(np.array(scores))
+    assert weights.sum() == pytest.approx(1)
+    np.testing.assert_allclose(numpy_softmax(np.array(scores) + offset), weights, atol=1e-6)
+    torch.testing.assert_close(softmax(torch.tensor(scores, dtype=torch.float64)).numpy(), weights)
+
+
+@given(st.integers(1, 50), st.integers(1, 8).map(lambda half: 2 * half))
+@settings(deadline=None)
+def test_positions_are_those_of_the_paper(length, width):
+    table = sinusoids(length, width)
+    for position, pair in ((0, 0), (length - 1, 0), (length - 1, width // 2 - 1)):
+        angle = position / 10_000 ** (2 * pair / width)
+        assert table[position, 2 * pair] == pytest.approx(np.sin(angle))
+        assert table[position, 2 * pair + 1] == pytest.approx(np.cos(angle))
+
+
+def test_products_of_positions_depend_on_their_distance_alone():
+    table = sinusoids(40, 16)
+    products = table @ table.T
+    for distance in range(20):
+        np.testing.assert_allclose(np.diagonal(products, distance), products[0, distance])
+
+
+def test_an_odd_width_has_no_positions():
+    with pytest.raises(ValueError, match="width of 5"):
+        sinusoids(3, 5)

@@ -1,0 +1,98 @@
+"""The classifier: it reads rows as a whole, without padding and without the tokenizer's frame."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.models.lstm import LSTM, LSTMClassifier, without_frame
+from wxb.models.rnn import packed
+
+PAD, CLS, SEP = 0, 1, 2
+rows = st.lists(st.lists(st.integers(3, 19), min_size=1, max_size=7), min_size=1, max_size=4)
+
+
+def classifier(classes=3, **changes):
+    torch.manual_seed(5)
+    shape = {"embedding_size": 6, "hidden_size": 4, **changes}
+    return LSTMClassifier(20, classes, **shape).double().eval()
+
+
+def batch(texts, extra=0):
+    width = max(map(len, texts)) + extra
+    ids = torch.tensor([[*text, *[PAD] * (width - len(text))] for text in texts])
+    return ids, (ids != PAD).long()
+
+
+@given(rows, st.integers(0, 5), st.integers(1, 2))
+@settings(deadline=None, max_examples=30)
+def test_neither_padding_nor_the_other_rows_change_the_logits(texts, extra, layers):
+    model = classifier(num_layers=layers)
+    wide = model(*batch(texts, extra))["logits"]
+    alone = torch.cat([model(*batch([text]))["logits"] for text in texts])
+    torch.testing.assert_close(wide, alone)
+
+
+@given(rows)
+@settings(deadline=None, max_examples=10)
+def test_the_text_book_gives_the_same_logits(texts):
+    model = classifier(num_layers=2)
+    book = LSTM(6, 4, 2, bidirectional=True).double()
+    book.load_state_dict(model.lstm.state_dict(), strict=True)
+    ids, mask = batch(texts)
+    _, (hidden, _) = book(model.embedding(ids), mask.bool())
+    logits = model.classifier(torch.cat([hidden[-2], hidden[-1]], dim=-1))
+    torch.testing.assert_close(model(ids, mask)["logits"], logits)
+
+
+def test_both_ends_of_a_row_matter():
+    model = classifier()
+    plain = model(*batch([[5, 6, 7, 8], [9, 9]]))["logits"][0]
+    for changed in ([15, 6, 7, 8], [5, 6, 7, 18]):
+        assert (model(*batch([changed, [9, 9]]))["logits"][0] - plain).abs().max() > 1e-4
+
+
+def test_it_learns_what_only_the_order_of_tokens_tells():
+    torch.manual_seed(0)
+    pairs = torch.tensor([[a, b] for a in range(3, 11) for b in range(3, 11) if a != b])
+    ids, mask = batch([pair.tolist() for pair in pairs], extra=3)
+    labels = (pairs[:, 0] < pairs[:, 1]).long()
+    model = LSTMClassifier(20, 2, embedding_size=16, hidden_size=16, dropout=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(100):
+        optimizer.zero_grad()
+        model(ids, mask, labels)["loss"].backward()
+        optimizer.step()
+    assert (model.eval()(ids, mask)["logits"].argmax(-1) == labels).all()
+
+
+@given(rows)
+@settings(deadline=None, max_examples=30)
+def test_every_row_loses_its_frame_and_nothing_else(texts):
+    ids, mask = without_frame(*batch([[CLS, *text, SEP] for text in texts]))
+    found = [row[seen.bool()].tolist() for row, seen in zip(ids, mask, strict=True)]
+    assert found == texts
+
+
+def test_cutting_the_outer_columns_leaves_the_separator_in_shorter_rows():
+    # As published: the columns of the ids and of the mask are cut alike.
+    texts = [[5, 6, 7, 8], [9, 10]]
+    ids, mask = batch([[CLS, *text, SEP] for text in texts])
+    published_ids, published_mask = ids[:, 1:-1], mask[:, 1:-1]
+    assert published_ids[1][published_mask[1].bool()].tolist() == [9, 10, SEP]
+    model = classifier()
+    expected = model(*batch(texts))["logits"]
+    published = model(published_ids, published_mask)["logits"]
+    torch.testing.assert_close(published[0], expected[0])
+    assert (published[1] - expected[1]).abs().max() > 0.01
+    torch.testing.assert_close(model(*without_frame(ids, mask))["logits"], expected)
+
+
+def test_packing_is_what_keeps_the_backward_direction_off_the_padding():
+    torch.manual_seed(1)
+    layers = torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True).double()
+    inputs, mask = torch.randn(1, 5, 3).double(), torch.tensor([[True, True, False, False, False]])
+    _, alone = packed(layers, inputs[:, :2], mask[:, :2])
+    _, skipped = packed(layers, inputs, mask)
+    read = torch.stack(layers(inputs)[1])
+    torch.testing.assert_close(skipped, alone)
+    assert (read - alone).abs().max() > 0.01

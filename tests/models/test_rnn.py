@@ -1,0 +1,112 @@
+"""Recurrent layers cell by cell beside torch's own: outputs, states, gradients and padding."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from wxb.models.lstm import LSTM
+from wxb.models.rnn import RNN, packed
+
+KINDS = {RNN: nn.RNN, LSTM: nn.LSTM}
+
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=["rnn", "lstm"])
+sizes = st.integers(1, 6)
+shapes = st.fixed_dictionaries(
+    {"input_size": sizes, "hidden_size": sizes, "num_layers": st.integers(1, 3)}
+    | {"bidirectional": st.booleans()}
+)
+batches = st.integers(1, 5).flatmap(
+    lambda rows: st.lists(st.integers(0, 6), min_size=rows, max_size=rows)
+)
+dtypes = st.sampled_from([torch.float32, torch.float64])
+
+
+def both(kind, shape, dtype=torch.float64):
+    ours = kind(**shape).to(dtype)
+    theirs = KINDS[kind](**shape, batch_first=True).to(dtype)
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    return ours, theirs
+
+
+def padded(lengths, size, dtype=torch.float64):
+    width = max(1, *lengths)
+    mask = torch.arange(width) < torch.tensor(lengths)[:, None]
+    return torch.randn(*mask.shape, size, dtype=dtype), mask
+
+
+def gradients(model, inputs, results):
+    weights = torch.linspace(-1, 1, sum(r.numel() for r in results), dtype=inputs.dtype)
+    model.zero_grad()
+    (torch.cat([r.flatten() for r in results]) @ weights).backward()
+    return {name: p.grad.clone() for name, p in model.named_parameters()}
+
+
+@each_kind
+@given(shape=shapes, lengths=batches, dtype=dtypes, seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=40)
+def test_outputs_states_and_gradients_are_those_of_torch(kind, shape, lengths, dtype, seed):
+    torch.manual_seed(seed)
+    ours, theirs = both(kind, shape, dtype)
+    inputs, mask = padded(lengths, shape["input_size"], dtype)
+    found, expected = ours(inputs, mask), packed(theirs, inputs, mask)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        gradients(ours, inputs, found), gradients(theirs, inputs, expected), rtol=1e-4, atol=1e-5
+    )
+
+
+@each_kind
+@given(shape=shapes, lengths=batches.filter(all), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=20)
+def test_each_row_is_read_as_torch_reads_it_alone(kind, shape, lengths, seed):
+    torch.manual_seed(seed)
+    ours, theirs = both(kind, shape)
+    inputs, mask = padded(lengths, shape["input_size"])
+    outputs, states = ours(inputs, mask)
+    for row, length in enumerate(lengths):
+        output, last = theirs(inputs[row : row + 1, :length])
+        torch.testing.assert_close(outputs[row : row + 1, :length], output)
+        last = torch.stack(last) if isinstance(last, tuple) else last[None]
+        torch.testing.assert_close(states[:, :, row : row + 1], last)
+
+
+@each_kind
+@given(shape=shapes, seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=10)
+def test_names_and_initial_weights_are_those_of_torch(kind, shape, seed):
+    torch.manual_seed(seed)
+    ours = kind(**shape)
+    torch.manual_seed(seed)
+    theirs = KINDS[kind](**shape, batch_first=True)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=0, atol=0)
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+
+
+@each_kind
+@given(
+    shape=shapes,
+    mask=st.lists(st.booleans(), min_size=1, max_size=8),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=20)
+def test_padding_changes_nothing_wherever_it_stands(kind, shape, mask, seed):
+    torch.manual_seed(seed)
+    model, mask = kind(**shape).double(), torch.tensor(mask)[None]
+    inputs = torch.randn(1, mask.shape[1], shape["input_size"], dtype=torch.float64)
+    outputs, states = model(inputs, mask)
+    assert not outputs[~mask].any()
+    if mask.any():
+        tight, last = model(inputs[mask][None])
+        torch.testing.assert_close(outputs[mask], tight[0])
+        torch.testing.assert_close(states, last)
+    else:
+        assert not states.any()
+
+
+def test_packed_refuses_padding_on_the_left():
+    layers = nn.LSTM(2, 3, batch_first=True)
+    with pytest.raises(ValueError, match="pad on the right"):
+        packed(layers, torch.zeros(2, 3, 2), torch.tensor([[True] * 3, [False, True, True]]))

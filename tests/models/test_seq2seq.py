@@ -1,0 +1,202 @@
+"""Encoder and decoder: no attention to padding, labels read as often as said, and it learns."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.models import search
+from wxb.models.seq2seq import AdditiveAttention, Config, Seq2Seq, teacher_forcing
+
+SIZE = 9
+seeds = st.integers(0, 999)
+each_kind = pytest.mark.parametrize("attention", [False, True], ids=["plain", "attention"])
+
+
+def made(attention=True, seed=0, **changes):
+    torch.manual_seed(seed)
+    shape = {"embedding_size": 6, "hidden_size": 5, "dropout": 0.0, **changes}
+    return Seq2Seq(Config(SIZE, SIZE, attention=attention, **shape)).double().eval()
+
+
+def reversals(rows, longest=5, generator=None):
+    """Texts of 1 to 5 tokens, their mask, and the same backwards with eos behind."""
+    lengths = torch.randint(1, longest + 1, (rows, 1), generator=generator)
+    ids = torch.randint(3, SIZE, (rows, longest), generator=generator)
+    ids = ids * (torch.arange(longest) < lengths)
+    labels = torch.zeros(rows, longest + 1, dtype=torch.long)
+    for row, length in enumerate(lengths[:, 0].tolist()):
+        labels[row, :length] = ids[row, :length].flip(0)
+        labels[row, length] = 2
+    return ids, ids != 0, labels
+
+
+@given(st.integers(1, 5), st.lists(st.booleans(), min_size=1, max_size=6), seeds)
+@settings(deadline=None, max_examples=30)
+def test_additive_attention_equals_a_computation_by_hand(hidden, seen, seed):
+    torch.manual_seed(seed)
+    model = AdditiveAttention(hidden).double()
+    query = torch.randn(1, hidden, dtype=torch.float64)
+    source = torch.randn(1, len(seen), 2 * hidden, dtype=torch.float64)
+    weights = model(query, model.key(source), torch.tensor([seen]))[0].tolist()
+    w, b, u, v = (
+        p.tolist()
+        for p in (model.query.weight, model.query.bias, model.key.weight, model.score.weight[0])
+    )
+
+    def dot(left, right):
+        return sum(a * b for a, b in zip(left, right, strict=True))
+
+    def score(token):
+        terms = zip(w, b, u, strict=True)
+        return dot(
+            v, [math.tanh(dot(wi, query[0].tolist()) + bi + dot(ui, token)) for wi, bi, ui in terms]
+        )
+
+    powers = [math.exp(score(t)) * s for t, s in zip(source[0].tolist(), seen, strict=True)]
+    assert weights == pytest.approx([p / (sum(powers) or 1) for p in powers])
+
+
+@each_kind
+@given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), seeds)
+@settings(deadline=None, max_examples=20)
+def test_padding_changes_neither_loss_nor_what_is_generated(attention, rows, extra, beams, seed):
+    model = made(attention, seed)
+    ids, mask, labels = reversals(rows)
+    wide = F.pad(ids, (0, extra), value=7), F.pad(mask, (0, extra))
+    narrow_loss = model(ids, mask, labels)["loss"]
+    wide_loss = model(*wide, F.pad(labels, (0, extra)))["loss"]
+    torch.testing.assert_close(wide_loss, narrow_loss)
+    narrow_tokens, wide_tokens = (
+        search.generate(model, *source, beams=beams, max_new_tokens=6)
+        for source in ((ids, mask), wide)
+    )
+    assert torch.equal(wide_tokens, narrow_tokens)
+
+
+@each_kind
+@given(st.integers(1, 3), st.integers(1, 4), seeds)
+@settings(deadline=None, max_examples=10)
+def test_a_beam_finds_the_score_of_forced_reading(attention, rows, beams, seed):
+    model = made(attention, seed)
+    ids, mask, _ = reversals(rows)
+    found = search.beam(
+        model.step,
+        model.encode(ids, mask),
+        torch.full((rows,), 1),
+        beams=beams,
+        eos=2,
+        pad=8,  # which the model may write, so that padding is told from it by the end alone
+        max_new_tokens=5,
+    )
+    for k in range(beams):
+        logits = model(ids, mask, found.tokens[:, k])["logits"].detach().log_softmax(dim=-1)
+        for row, tokens in enumerate(found.tokens[:, k].tolist()):
+            end = tokens.index(2) + 1 if 2 in tokens else len(tokens)
+            score = sum(float(logits[row, time, token]) for time, token in enumerate(tokens[:end]))
+            assert float(found.scores[row, k]) == pytest.approx(score / end)
+
+
+@each_kind
+def test_every_weight_learns_and_a_source_of_padding_alone_gives_no_nan(attention):
+    model = made(attention)
+    ids, mask, labels = reversals(3)
+    mask[1] = False
+    model(ids, mask, labels)["loss"].backward()
+    assert all(p.grad.isfinite().all() and p.grad.any() for p in model.parameters())
+
+
+def test_the_label_is_read_as_often_as_said():
+    model = made()
+    ids, mask, labels = reversals(400)
+
+    def logits(probability, seed=0):
+        generator = torch.Generator().manual_seed(seed)
+        return model(ids, mask, labels, teacher_forcing=probability, generator=generator)["logits"]
+
+    forced, free, mixed = logits(1.0), logits(0.0), logits(0.3)
+    wrong = forced[:, 0].argmax(-1) != labels[:, 0]  # rows in which label and own token differ
+    assert wrong.sum() > 200
+    like_forced = (mixed[wrong, 1] == forced[wrong, 1]).all(-1)
+    assert torch.equal(like_forced, ~(mixed[wrong, 1] == free[wrong, 1]).all(-1))
+    assert float(like_forced.double().mean()) == pytest.approx(0.3, abs=0.08)
+    assert torch.equal(logits(0.3), mixed)
+    assert not torch.equal(logits(0.3, seed=1), mixed)
+
+
+def test_coins_leave_the_global_generator_alone():
+    model, batch = made(), reversals(2)
+    torch.manual_seed(3)
+    model(*batch, teacher_forcing=0.5, generator=torch.Generator().manual_seed(0))
+    after = torch.rand(1)
+    torch.manual_seed(3)
+    assert torch.equal(after, torch.rand(1))
+
+
+def test_unforced_reading_gives_the_logits_of_greedy_search():
+    model = made()
+    ids, mask, labels = reversals(4)
+    written = model(ids, mask, labels, teacher_forcing=0.0)["logits"].argmax(dim=-1)
+    found = search.generate(model, ids, mask, max_new_tokens=labels.shape[1])
+    for ours, greedy in zip(written.tolist(), found.tolist(), strict=True):
+        end = greedy.index(2) + 1 if 2 in greedy else len(greedy)
+        assert ours[:end] == greedy[:end]
+
+
+@given(st.integers(1, 10_000), st.integers(1, 10**9))
+@settings(deadline=None)
+def test_teacher_forcing_falls_from_one_to_zero(decay, step):
+    assert teacher_forcing(0, decay=decay) == pytest.approx(decay / (decay + 1))
+    assert 0 <= teacher_forcing(step, decay=decay) <= teacher_forcing(step - 1, decay=decay)
+    half = decay * math.log(decay)
+    assert teacher_forcing(half, decay=decay) == pytest.approx(0.5)
+
+
+def trained(attention, steps=200):
+    torch.manual_seed(1)
+    config = Config(SIZE, SIZE, 16, 24, attention=attention, dropout=0.0)
+    model = Seq2Seq(config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    data, coins = (torch.Generator().manual_seed(seed) for seed in (2, 3))
+    for step in range(steps):
+        ids, mask, labels = reversals(48, generator=data)
+        optimizer.zero_grad()
+        probability = teacher_forcing(step, decay=50)
+        loss = model(ids, mask, labels, teacher_forcing=probability, generator=coins)["loss"]
+        loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+def share_right(model, ids, mask, labels, beams=1):
+    found = search.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
+    found = F.pad(found, (0, labels.shape[1] - found.shape[1]))
+    return float((found == labels).all(dim=1).double().mean())
+
+
+class Unmasked(Seq2Seq):
+    """As published: the decoder is given no mask of the source."""
+
+    def encode(self, input_ids, attention_mask):
+        state = super().encode(input_ids, attention_mask)
+        return state._replace(seen=torch.ones_like(state.seen))
+
+
+def test_it_learns_to_reverse_better_with_attention_which_must_not_see_padding():
+    model, plain = trained(attention=True), trained(attention=False)
+    ids, mask, labels = reversals(300, generator=torch.Generator().manual_seed(9))
+    right = share_right(model, ids, mask, labels)
+    assert right > 0.9
+    assert share_right(model, ids, mask, labels, beams=3) >= right - 0.02
+    assert share_right(plain, ids, mask, labels) <= right
+    wide = F.pad(ids, (0, 50)), F.pad(mask, (0, 50))  # as beside one text of 55 tokens
+    assert share_right(model, *wide, labels) == right
+    unmasked = Unmasked(model.config).eval()
+    unmasked.load_state_dict(model.state_dict())
+    assert share_right(unmasked, *wide, labels) < right / 2
+    state = unmasked.encode(*wide)
+    weights = unmasked.attention(state.hidden, state.keys, state.seen)
+    assert (weights * ~wide[1]).sum(dim=1).mean() > 0.4  # of the first look, on padding

@@ -1,0 +1,233 @@
+"""The Transformer beside torch's own, its loss beside torch's, its cache beside none."""
+
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.models import search
+from wxb.models.transformer import Config, Transformer, Translator, smoothed_loss
+
+sizes = st.integers(1, 6)
+seeds = st.integers(0, 999)
+lengths = st.lists(st.integers(1, 6), min_size=2, max_size=2)
+shapes = st.fixed_dictionaries(
+    {"heads": st.integers(1, 3), "layers": st.integers(1, 3), "feed_forward": sizes}
+    | {"size": st.integers(1, 3)}
+)
+TINY = Config(11, 13, width=8, heads=2, layers=2, feed_forward=12, dropout=0.0, max_length=24)
+
+
+def both(shape, dtype=torch.float64):
+    shape = dict(shape)
+    width = 2 * shape.pop("size") * shape["heads"]
+    config = Config(5, 5, width=width, dropout=0.0, **shape)
+    theirs = nn.Transformer(
+        config.width,
+        config.heads,
+        config.layers,
+        config.layers,
+        config.feed_forward,
+        dropout=0.0,
+        batch_first=True,
+        dtype=dtype,
+    )
+    for parameter in theirs.parameters():  # biases and norms that are not 0 and 1
+        nn.init.normal_(parameter, std=0.5)
+    ours = Transformer(config).to(dtype)
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    return ours, theirs
+
+
+def translator(seed=0, config=TINY):
+    torch.manual_seed(seed)
+    return Translator(config).double().eval()
+
+
+def sources(rows, longest=6):
+    """Random ids and their mask (B, S), padded on the right."""
+    ids = torch.randint(3, TINY.source_size, (rows, longest))
+    mask = torch.arange(longest) < torch.randint(1, longest + 1, (rows, 1))
+    return ids.masked_fill(~mask, TINY.pad), mask
+
+
+def padded(found, width, dtype, left):
+    """Random vectors (B, T, C) of these lengths, and their mask."""
+    longest = max(found)
+    mask = torch.arange(longest) < torch.tensor(found)[:, None]
+    mask = mask.flip(1) if left else mask
+    return torch.randn(*mask.shape, width, dtype=dtype), mask
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of torch's own fast path
+@given(
+    shapes, lengths, lengths, st.booleans(), st.sampled_from([torch.float32, torch.float64]), seeds
+)
+@settings(deadline=None, max_examples=40)
+def test_outputs_and_gradients_are_those_of_torch(
+    shape, source_lengths, target_lengths, left, dtype, seed
+):
+    torch.manual_seed(seed)
+    ours, theirs = both(shape, dtype)
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    (source, source_mask), (target, target_mask) = (
+        padded(found, ours.encoder.norm.normalized_shape[0], dtype, left)
+        for found in (source_lengths, target_lengths)
+    )
+    found = ours(source, target, source_mask, target_mask)[target_mask]
+    expected = theirs(
+        source,
+        target,
+        tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1]).isinf(),
+        src_key_padding_mask=~source_mask,
+        tgt_key_padding_mask=~target_mask,
+        memory_key_padding_mask=~source_mask,
+    )[target_mask]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    weights = torch.linspace(-1, 1, found.numel(), dtype=dtype).view_as(found)
+    slopes = []
+    for model, result in ((ours, found), (theirs, expected)):
+        (result * weights).sum().backward()
+        slopes.append({name: p.grad for name, p in model.named_parameters()})
+    near = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {}
+    torch.testing.assert_close(*slopes, **near)
+
+
+@given(st.integers(1, 4), st.integers(1, 9), seeds)
+@settings(deadline=None, max_examples=20)
+def test_a_step_at_a_time_gives_the_logits_of_the_whole(rows, length, seed):
+    model = translator(seed)
+    ids, mask = sources(rows)
+    labels = torch.randint(3, TINY.target_size, (rows, length))
+    whole = model(ids, mask, labels)["logits"]
+    state, tokens = model.encode(ids, mask), torch.full((rows,), TINY.bos)
+    for time in range(length):
+        logits, state = model.step(tokens, state)
+        torch.testing.assert_close(logits, whole[:, time])
+        tokens = labels[:, time]
+
+
+class Uncached(NamedTuple):
+    """A state that keeps the tokens alone: every step reads all of them again."""
+
+    tokens: Tensor
+    source: Tensor
+    mask: Tensor
+
+    def reorder(self, rows):
+        return Uncached(*(part[rows] for part in self))
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 8), seeds)
+@settings(deadline=None, max_examples=20)
+def test_the_cache_changes_nothing_that_is_generated(rows, beams, longest, seed):
+    model = translator(seed)
+
+    def step(tokens, state):
+        labels = torch.cat([state.tokens, tokens[:, None]], dim=1)
+        after_bos = F.pad(labels[:, 1:], (0, 1))  # the last label is not read
+        logits = model(state.source, state.mask, after_bos)["logits"][:, -1]
+        return logits, state._replace(tokens=labels)
+
+    ids, mask = sources(rows)
+    limits = {"beams": beams, "eos": TINY.eos, "pad": TINY.pad, "max_new_tokens": longest}
+    first = torch.full((rows,), TINY.bos)
+    again = search.beam(step, Uncached(first[:, None][:, :0], ids, mask), first, **limits)
+    cached = search.generate(model, ids, mask, beams=beams, max_new_tokens=longest)
+    assert torch.equal(cached, again.tokens[:, 0])
+
+
+@given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), seeds)
+@settings(deadline=None, max_examples=20)
+def test_padding_changes_neither_loss_nor_what_is_generated(rows, extra, beams, seed):
+    model = translator(seed)
+    ids, mask = sources(rows)
+    labels = torch.randint(3, TINY.target_size, (rows, 5))
+    labels[0, 3:] = torch.tensor([TINY.eos, TINY.pad])
+    wide = F.pad(ids, (0, extra), value=7), F.pad(mask, (0, extra))
+    narrow_loss = model(ids, mask, labels)["loss"]
+    wide_loss = model(*wide, F.pad(labels, (0, extra), value=TINY.pad))["loss"]
+    torch.testing.assert_close(wide_loss, narrow_loss)
+    narrow_tokens, wide_tokens = (
+        search.generate(model, *source, beams=beams, max_new_tokens=6)
+        for source in ((ids, mask), wide)
+    )
+    assert torch.equal(wide_tokens, narrow_tokens)
+
+
+def test_a_source_of_padding_alone_gives_no_nan():
+    model = translator()
+    ids, mask = sources(2)
+    mask[1] = False
+    output = model(ids, mask, torch.randint(3, TINY.target_size, (2, 4)))
+    output["loss"].backward()
+    assert output["logits"].isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@given(
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.integers(2, 9),
+    st.floats(0, 0.9),
+    seeds,
+)
+@settings(deadline=None, max_examples=30)
+def test_the_smoothed_loss_is_that_of_torch(rows, length, size, smoothing, seed):
+    torch.manual_seed(seed)
+    logits = torch.randn(rows, length, size, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(size, (rows, length))
+    labels[0, 0] = 1
+    found = smoothed_loss(logits, labels, smoothing=smoothing, ignored=0)
+    expected = F.cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), ignore_index=0, label_smoothing=smoothing
+    )
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        *(torch.autograd.grad(loss, logits)[0] for loss in (found, expected))
+    )
+
+
+def test_the_smoothed_loss_of_padding_alone_is_zero():
+    loss = smoothed_loss(torch.randn(2, 3, 5), torch.zeros(2, 3).long(), smoothing=0.1, ignored=0)
+    assert loss == 0
+
+
+def test_a_text_longer_than_the_positions_is_refused():
+    model = translator()
+    ids = torch.full((1, 25), 4)
+    with pytest.raises(ValueError, match="a text of 25 tokens, max_length is 24"):
+        model.encode(ids, torch.ones_like(ids))
+
+
+def test_it_learns_to_reverse_and_a_beam_finds_it_too():
+    torch.manual_seed(1)
+    config = Config(9, 9, width=32, heads=2, layers=1, feed_forward=64, dropout=0.0)
+    model = Translator(config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(250):
+        ids, mask, labels = reversals(64)
+        optimizer.zero_grad()
+        model(ids, mask, labels)["loss"].backward()
+        optimizer.step()
+    ids, mask, labels = reversals(100)
+    model.eval()
+    for beams in (1, 3):
+        found = search.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
+        right = (F.pad(found, (0, labels.shape[1] - found.shape[1])) == labels).all(dim=1)
+        assert right.float().mean() > 0.8
+
+
+def reversals(rows, longest=4):
+    """Texts of 1 to 4 tokens, and the same backwards with eos behind."""
+    lengths = torch.randint(1, longest + 1, (rows, 1))
+    ids = torch.randint(3, 9, (rows, longest)) * (torch.arange(longest) < lengths)
+    labels = torch.zeros(rows, longest + 1, dtype=torch.long)
+    for row, length in enumerate(lengths[:, 0].tolist()):
+        labels[row, :length] = ids[row, :length].flip(0)
+        labels[row, length] = 2
+    return ids, ids != 0, labels

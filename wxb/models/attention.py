@@ -1,0 +1,145 @@
+"""Scaled dot-product and multi-head attention (Vaswani et al. 2017), in NumPy and in torch.
+
+A mask is boolean, True where a key may be seen, and broadcastable to the scores (B, h, T, S). A
+query that may see no key gets zeros, in the weights, the result and the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+
+def numpy_softmax(
+    scores: NDArray[np.floating], mask: NDArray[np.bool_] | None = None
+) -> NDArray[np.floating]:
+    """Weights (..., S) that sum to 1 over the keys seen.
+
+    The greatest score is subtracted, which changes no weight, so no exponential overflows.
+    """
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    greatest = scores.max(axis=-1, keepdims=True)
+    exponentials = np.exp(scores - np.where(np.isfinite(greatest), greatest, 0))
+    # The greatest adds e^0, so the sum is less than 1 only where nothing is seen.
+    weights: NDArray[np.floating] = exponentials / np.maximum(
+        exponentials.sum(axis=-1, keepdims=True), 1
+    )
+    return weights
+
+
+def numpy_attention(
+    queries: NDArray[np.floating],  # (..., T, d)
+    keys: NDArray[np.floating],  # (..., S, d)
+    values: NDArray[np.floating],  # (..., S, d)
+    mask: NDArray[np.bool_] | None = None,  # (..., T, S)
+) -> NDArray[np.floating]:
+    """Values (..., T, d) averaged by softmax(Q K' / sqrt(d)) (equation 1)."""
+    scores = queries @ keys.swapaxes(-1, -2) / np.sqrt(queries.shape[-1])  # (..., T, S)
+    return numpy_softmax(scores, mask) @ values
+
+
+def numpy_multi_head(
+    queries: NDArray[np.floating],  # (B, T, C)
+    memory: NDArray[np.floating],  # (B, S, C)
+    weights: Mapping[str, NDArray[np.floating]],
+    heads: int,
+    mask: NDArray[np.bool_] | None = None,  # (B, h, T, S)
+) -> NDArray[np.floating]:
+    """What `MultiHeadAttention` gives with these weights, under their names there (B, T, C)."""
+
+    def split(vectors: NDArray[np.floating]) -> NDArray[np.floating]:  # (B, T, C) -> (B, h, T, d)
+        return vectors.reshape(*vectors.shape[:2], heads, -1).swapaxes(1, 2)
+
+    projections = np.split(weights["in_proj_weight"], 3)
+    biases = np.split(weights["in_proj_bias"], 3)
+    query, key, value = (
+        split(vectors @ projection.T + bias)
+        for vectors, projection, bias in zip(
+            (queries, memory, memory), projections, biases, strict=True
+        )
+    )
+    context = numpy_attention(query, key, value, mask).swapaxes(1, 2)  # (B, T, h, d)
+    merged: NDArray[np.floating] = context.reshape(queries.shape) @ weights["out_proj.weight"].T
+    return merged + weights["out_proj.bias"]
+
+
+def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Weights (..., S) that sum to 1 over the keys seen."""
+    if mask is None:
+        return scores.softmax(dim=-1)
+    # A finite number in place of -inf, as the softmax of a row of -inf is NaN, and its gradient.
+    hidden = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return hidden.softmax(dim=-1).masked_fill(~mask, 0)
+
+
+def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+    """softmax(Q K' / sqrt(d)) (..., T, S) of queries (..., T, d) and keys (..., S, d)."""
+    return softmax(queries @ keys.mT * queries.shape[-1] ** -0.5, mask)
+
+
+def attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Values (..., T, d) averaged by the attention weights (equation 1)."""
+    return attention_weights(queries, keys, mask) @ values
+
+
+class MultiHeadAttention(nn.Module):
+    """Attention in subspaces side by side (section 3.2.2), named as `nn.MultiheadAttention`.
+
+    Keys and values are made apart from the rest, so that they can be kept while text is generated.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"{heads} heads do not divide a width of {width}")
+        self.heads = heads
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
+        self.in_proj_bias = nn.Parameter(torch.zeros(3 * width))
+        self.out_proj = nn.Linear(width, width)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.xavier_uniform_(self.in_proj_weight)
+        nn.init.zeros_(self.out_proj.bias)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, h, S, d) of what is attended to (B, S, C)."""
+        width = memory.shape[-1]
+        both = F.linear(memory, self.in_proj_weight[width:], self.in_proj_bias[width:])
+        keys, values = both.chunk(2, dim=-1)  # (B, S, C)
+        return self._split(keys), self._split(values)
+
+    def forward(
+        self,
+        inputs: Tensor,  # (B, T, C)
+        keys: Tensor,  # (B, h, S, d)
+        values: Tensor,  # (B, h, S, d)
+        mask: Tensor | None = None,  # (B, h, T, S)
+    ) -> Tensor:
+        """What the inputs find (B, T, C)."""
+        width = inputs.shape[-1]
+        queries = F.linear(inputs, self.in_proj_weight[:width], self.in_proj_bias[:width])
+        weights = attention_weights(self._split(queries), keys, mask)  # (B, h, T, S)
+        context = self.dropout(weights) @ values  # (B, h, T, d)
+        merged: Tensor = self.out_proj(context.transpose(1, 2).flatten(2))
+        return merged
+
+    def _split(self, vectors: Tensor) -> Tensor:  # (B, T, C) -> (B, h, T, d)
+        heads: Tensor = vectors.unflatten(-1, (self.heads, -1))  # (B, T, h, d)
+        return heads.transpose(1, 2)
+
+
+def sinusoids(length: int, width: int) -> NDArray[np.float64]:
+    """Positions (T, C): sines in even columns, cosines in odd ones (section 3.5).
+
+    The wavelengths grow geometrically from 2 pi towards 10,000 times 2 pi.
+    """
+    if width % 2:
+        raise ValueError(f"sines and cosines come in pairs, found a width of {width}")
+    frequencies = 10_000.0 ** (-np.arange(0, width, 2) / width)
+    angles = np.arange(length)[:, None] * frequencies  # (T, C / 2)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, width)

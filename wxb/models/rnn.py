@@ -1,0 +1,113 @@
+"""Recurrent networks, cell by cell (Elman 1990), and `packed`, which runs torch's own, faster.
+
+Both take a mask of the tokens (B, T), True where there is one. Where there is none, the state stays
+what it was and the output is zero, so padding changes nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+
+class RNN(nn.Module):
+    """Layers of tanh cells, in one direction or both; equal to `nn.RNN` under the same names.
+
+    A cell's state is a tensor (S, B, H): one vector a row here, and as many as `states` says in
+    what derives from it. Its weights are `gates` blocks, one above the other.
+    """
+
+    gates = 1
+    states = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, *, bidirectional: bool = False
+    ) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.directions = ("", "_reverse") if bidirectional else ("",)
+        rows = self.gates * hidden_size
+        for layer in range(num_layers):
+            width = hidden_size * len(self.directions) if layer else input_size
+            for direction in self.directions:
+                place = f"_l{layer}{direction}"
+                self.register_parameter(f"weight_ih{place}", _empty(rows, width))
+                self.register_parameter(f"weight_hh{place}", _empty(rows, hidden_size))
+                self.register_parameter(f"bias_ih{place}", _empty(rows))
+                self.register_parameter(f"bias_hh{place}", _empty(rows))
+        bound = hidden_size**-0.5
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Outputs (B, T, D * H) of the last layer and last states (S, L * D, B, H) of all.
+
+        `inputs` are (B, T, C), `mask` is (B, T); D is the number of directions, L of layers.
+        """
+        if mask is None:
+            mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        last = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in self.directions:
+                output, state = self._run(inputs, mask, f"_l{layer}{direction}")
+                outputs.append(output)
+                last.append(state)
+            inputs = torch.cat(outputs, dim=-1)  # (B, T, D * H)
+        return inputs, torch.stack(last, dim=1)
+
+    def _run(self, inputs: Tensor, mask: Tensor, place: str) -> tuple[Tensor, Tensor]:
+        """One layer in one direction: outputs (B, T, H) and the last state (S, B, H)."""
+        names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        weights = [self.get_parameter(name + place) for name in names]
+        rows, length, _ = inputs.shape
+        state = inputs.new_zeros(self.states, rows, self.hidden_size)  # (S, B, H)
+        outputs = [state[0]] * length
+        times = reversed(range(length)) if place.endswith("_reverse") else range(length)
+        for time in times:
+            token = mask[:, time, None]  # (B, 1)
+            state = torch.where(token, self.cell(inputs[:, time], state, *weights), state)
+            outputs[time] = torch.where(token, state[0], 0)
+        return torch.stack(outputs, dim=1), state
+
+    def cell(
+        self,
+        inputs: Tensor,  # (B, C)
+        state: Tensor,  # (S, B, H)
+        weight_ih: Tensor,  # (gates * H, C)
+        bias_ih: Tensor,  # (gates * H,)
+        weight_hh: Tensor,  # (gates * H, H)
+        bias_hh: Tensor,  # (gates * H,)
+    ) -> Tensor:
+        """The next state: h' = tanh(W x + b + U h + c)."""
+        (hidden,) = state
+        update = F.linear(inputs, weight_ih, bias_ih) + F.linear(hidden, weight_hh, bias_hh)
+        return torch.tanh(update)[None]
+
+
+def packed(layers: nn.RNNBase, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """What `RNN.forward` gives, from `nn.RNN` or `nn.LSTM` (batch first), which skip the padding.
+
+    Raises ValueError where padding is not on the right, as torch can only leave out a row's end.
+    """
+    if (mask[:, 1:] & ~mask[:, :-1]).any():
+        raise ValueError("tokens follow padding: pad on the right, or use the cell-by-cell form")
+    lengths = mask.sum(dim=1)
+    sequence = nn.utils.rnn.pack_padded_sequence(
+        inputs,
+        lengths.clamp(min=1).cpu(),  # no empty rows for torch: they are blanked below
+        batch_first=True,
+        enforce_sorted=False,
+    )
+    output, last = layers(sequence)
+    outputs, _ = nn.utils.rnn.pad_packed_sequence(
+        output, batch_first=True, total_length=inputs.shape[1]
+    )
+    states = torch.stack(last) if isinstance(last, tuple) else last[None]  # (S, L * D, B, H)
+    return torch.where(mask[..., None], outputs, 0), torch.where(lengths[:, None] > 0, states, 0)
+
+
+def _empty(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(shape))
