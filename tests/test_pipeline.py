@@ -29,6 +29,7 @@ BLOCKS = {
     ("tokenizer", "pretrain"): PARAMS.backbones,
     ("tokenize", "align", "train", "evaluate"): EXPERIMENTS,
     ("compare", "report"): PARAMS.studies,
+    ("lesson",): PARAMS.lessons,
 }
 # By verb: the stages of a verb are one block of dvc.yaml.
 STAGES_OF = {

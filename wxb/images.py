@@ -142,7 +142,10 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self.NAMES:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which may run any code")
+            raise pickle.UnpicklingError(
+                f"it asks for {module}.{name}; only arrays, lists, text and numbers are read,"
+                " because a pickle may run any code"
+            )
         return self.NAMES[module, name]
 
 

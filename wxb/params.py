@@ -429,6 +429,8 @@ class GatesLesson(Lesson):
     epochs: PositiveInt
     learning_rate: PositiveFloat
     hidden: PositiveInt
+    widths: Annotated[list[PositiveInt], Field(min_length=1)]
+    starts: PositiveInt
 
 
 class ImageSplit(Section):

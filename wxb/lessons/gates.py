@@ -49,11 +49,15 @@ def run(params: Params, name: str) -> Lesson:
         }
         for gate, by in taught.items()
     }
+    learnt = {width: _share_learnt(width, settings) for width in settings.widths}
     return Lesson(
         metrics={
-            f"{gate}_{model}".lower().replace(" ", "_"): value
-            for gate, by in accuracy.items()
-            for model, value in by.items()
+            **{
+                f"{gate}_{model}".lower().replace(" ", "_"): value
+                for gate, by in accuracy.items()
+                for model, value in by.items()
+            },
+            **{f"xor_learnt_by_{width}": share for width, share in learnt.items()},
         },
         answer=_answer(accuracy, settings.hidden),
         facts=[f"{len(GATES)} gates", f"{len(models)} models", f"{settings.epochs} passes at most"],
@@ -107,6 +111,21 @@ def run(params: Params, name: str) -> Lesson:
                 taught,
             ),
             Part(
+                "How many hidden units?",
+                [
+                    "Two could do: ReLU(x₁ + x₂) − 2 ReLU(x₁ + x₂ − 1) is XOR. But descent has to"
+                    " find such weights, and from most beginnings it stops where no small step"
+                    " helps. With more units than are needed, some of them begin well enough.",
+                ],
+                tables={
+                    f"Share of {settings.starts} random beginnings that end with XOR learnt": Table(
+                        ["hidden units", "learnt"],
+                        [[str(width), share] for width, share in learnt.items()],
+                        [[share] for share in learnt.values()],
+                    )
+                },
+            ),
+            Part(
                 "How they came there",
                 ["Each model has its own measure of what is still wrong, so compare gates only."],
                 {
@@ -152,6 +171,18 @@ def _teach(wanted: Classes, settings: GatesLesson, seed: int) -> dict[str, Learn
         "MLP numpy": learnt(lambda points: 2 * network.probabilities(points)[:, 1] - 1, losses),
         "MLP torch": learnt(of_twin, twins),
     }
+
+
+def _share_learnt(width: int, settings: GatesLesson) -> float:
+    """From how many of the beginnings an MLP with so many hidden units learns XOR."""
+    wanted = np.array(GATES["XOR"])
+    learnt = 0
+    for seed in range(settings.starts):
+        network = MLP([2, width, 2], seed=seed)
+        for _ in range(settings.epochs):
+            network.step(INPUTS, wanted, rate=settings.learning_rate)
+        learnt += bool((network.predict(INPUTS) == wanted).all())
+    return learnt / settings.starts
 
 
 def _part(title: str, text: str, model: str, taught: Mapping[str, Mapping[str, Learnt]]) -> Part:

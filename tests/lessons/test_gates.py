@@ -1,0 +1,66 @@
+"""The lesson on gates: no perceptron learns XOR, and an MLP does, by hand as in torch."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from wxb.lessons import gates
+from wxb.params import check, read_yaml
+
+CONTENT = read_yaml(Path(__file__).parents[2] / "params.yaml")
+
+
+def with_seed(seed):
+    """The committed parameters with another seed, and fewer beginnings."""
+    content = copy.deepcopy(CONTENT)
+    content["seed"] = seed
+    content["lessons"]["gates"]["starts"] = 8
+    return check(content)
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return gates.run(with_seed(CONTENT["seed"]), "gates")
+
+
+def test_the_perceptron_learns_or_and_and_but_neither_xor_nor_xnor(lesson):
+    for rule in ("steps", "descent"):
+        accuracy = {g: lesson.metrics[f"{g}_perceptron_{rule}"] for g in ("or", "and")}
+        assert accuracy == {"or": 1, "and": 1}
+        assert lesson.metrics[f"xor_perceptron_{rule}"] <= 0.75
+        assert lesson.metrics[f"xnor_perceptron_{rule}"] <= 0.75
+    assert lesson.answer == (
+        "A perceptron learns OR and AND; an MLP with 16 hidden units learns OR, AND, XOR and XNOR."
+    )
+
+
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_the_mlp_learns_every_gate_by_hand_as_in_torch(seed):
+    metrics = gates.run(with_seed(seed), "gates").metrics
+    found = {key: value for key, value in metrics.items() if "mlp" in key}
+    assert found == dict.fromkeys(found, 1.0)
+    assert len(found) == 8
+
+
+def test_figures_show_where_a_model_says_1(lesson):
+    part = next(part for part in lesson.parts if part.title == "The MLP")
+    assert list(part.figures) == [f"{gate}: 4 of 4 right" for gate in gates.GATES]
+    plane, zeros, ones = part.figures["XOR: 4 of 4 right"].data
+    for points, sign in ((zeros, -1), (ones, 1)):
+        for x, y in zip(points.x, points.y, strict=True):
+            row = min(range(len(plane.y)), key=lambda i, y=y: abs(plane.y[i] - y))
+            column = min(range(len(plane.x)), key=lambda i, x=x: abs(plane.x[i] - x))
+            assert plane.z[row][column] * sign > 0
+    assert set(zip(ones.x, ones.y, strict=True)) == {(0, 1), (1, 0)}
+
+
+def test_the_same_seed_gives_the_same(lesson):
+    assert gates.run(with_seed(CONTENT["seed"]), "gates").metrics == lesson.metrics
+
+
+def test_more_hidden_units_learn_xor_more_often(lesson):
+    shares = [lesson.metrics[f"xor_learnt_by_{width}"] for width in (2, 4, 8, 16)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1
