@@ -27,6 +27,7 @@ BLOCKS = {
     ("tokenizer", "pretrain"): PARAMS.backbones,
     ("tokenize", "align", "train", "evaluate"): PARAMS.experiments,
     ("compare", "report"): PARAMS.studies,
+    ("parity",): PARAMS.parity,
 }
 # By verb: the stages of a verb are one block of dvc.yaml.
 STAGES_OF = {

@@ -1,0 +1,274 @@
+"""GPT-2 (Radford et al. 2019), a decoder that reads from left to right and writes on.
+
+Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B texts
+of T new tokens after S - T that were read before, width C, H heads of D = C / H, vocabulary V.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.models import configuration, masks
+from wxb.models.configuration import ACTIVATIONS
+from wxb.models.generation import Cache, KeysValues, extend, greedy
+
+
+@dataclass(frozen=True)
+class Config:
+    """The shape of a GPT-2; names and values as in Hugging Face's `GPT2Config`."""
+
+    vocab_size: int = 50257
+    n_positions: int = 1024
+    n_embd: int = 768
+    n_layer: int = 12
+    n_head: int = 12
+    n_inner: int | None = None  # None: 4 · n_embd
+    activation_function: str = "gelu_new"
+    resid_pdrop: float = 0.1
+    embd_pdrop: float = 0.1
+    attn_pdrop: float = 0.1
+    layer_norm_epsilon: float = 1e-5
+    initializer_range: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.n_embd % self.n_head:
+            raise ValueError(f"n_embd {self.n_embd} is not a multiple of n_head {self.n_head}")
+
+    @classmethod
+    def from_hf(cls, config: Any) -> Self:
+        """The shape that a `transformers.GPT2Config` states; ValueError where it is another.
+
+        Cross-attention, a head of its own and other scales of attention are left out.
+        """
+        return configuration.from_hf(
+            cls,
+            config,
+            activation_function=("gelu_new", *ACTIVATIONS),
+            scale_attn_weights=(True,),
+            scale_attn_by_inverse_layer_idx=(False,),
+            reorder_and_upcast_attn=(False,),
+            add_cross_attention=(False,),
+            tie_word_embeddings=(True,),
+        )
+
+
+class _Conv1D(nn.Module):
+    """A linear layer whose weight is laid out as in OpenAI's checkpoints: (inputs, outputs)."""
+
+    def __init__(self, inputs: int, outputs: int, spread: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inputs, outputs).normal_(std=spread))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, hidden: Tensor) -> Tensor:  # (..., inputs)
+        return F.linear(hidden, self.weight.T, self.bias)  # (..., outputs)
+
+
+def _residual_spread(config: Config) -> float:
+    """Spread of the weights whose outputs are added up, two a layer (section 2.3)."""
+    return config.initializer_range / math.sqrt(2 * config.n_layer)
+
+
+class _Attention(nn.Module):
+    """Multi-head attention of every token to itself and those before it."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width = config.n_embd
+        self.heads = config.n_head
+        self.dropout = config.attn_pdrop
+        self.c_attn = _Conv1D(width, 3 * width, config.initializer_range)
+        self.c_proj = _Conv1D(width, width, _residual_spread(config))
+        self.resid_dropout = nn.Dropout(config.resid_pdrop)
+
+    def forward(
+        self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:  # hidden (B, T, C)
+        query, key, value = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, H, T, D)
+            for part in self.c_attn(hidden).chunk(3, dim=-1)  # (B, T, C)
+        )
+        key, value = past = extend(past, key, value)  # (B, H, S, D)
+        dropout = self.dropout if self.training else 0.0
+        attended = masks.attend(query, key, value, mask, dropout=dropout)  # (B, H, T, D)
+        attended = attended.transpose(1, 2).flatten(2)  # (B, T, C)
+        return self.resid_dropout(self.c_proj(attended)), past
+
+
+class _MLP(nn.Module):
+    """Two linear layers for each token alone."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        inner = config.n_inner or 4 * config.n_embd
+        self.c_fc = _Conv1D(config.n_embd, inner, config.initializer_range)
+        self.c_proj = _Conv1D(inner, config.n_embd, _residual_spread(config))
+        self.activation = ACTIVATIONS[config.activation_function]
+        self.dropout = nn.Dropout(config.resid_pdrop)
+
+    def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
+        inner = self.activation(self.c_fc(hidden))  # (B, T, 4C)
+        outer: Tensor = self.dropout(self.c_proj(inner))  # (B, T, C)
+        return outer
+
+
+class _Block(nn.Module):
+    """Attention, then the MLP; each reads what came so far normalised, and adds to it."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.attn = _Attention(config)
+        self.ln_2 = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.mlp = _MLP(config)
+
+    def forward(
+        self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:  # hidden (B, T, C)
+        attended, past = self.attn(self.ln_1(hidden), mask, past)
+        hidden = hidden + attended
+        hidden = hidden + self.mlp(self.ln_2(hidden))
+        return hidden, past
+
+
+class Decoded(NamedTuple):
+    """What the decoder makes of texts."""
+
+    last_hidden_state: Tensor  # (B, T, C)
+    past_key_values: Cache | None
+
+
+class CausalLM(NamedTuple):
+    """Logits of the next token, and the mean cross-entropy where labels are given."""
+
+    loss: Tensor | None
+    logits: Tensor  # (B, T, V)
+    past_key_values: Cache | None
+
+
+class GPT2Model(nn.Module):
+    """The decoder without its head."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = nn.Embedding(config.n_positions, config.n_embd)
+        for table in (self.wte, self.wpe):
+            nn.init.normal_(table.weight, std=config.initializer_range)
+        self.drop = nn.Dropout(config.embd_pdrop)
+        self.h = nn.ModuleList(_Block(config) for _ in range(config.n_layer))
+        self.ln_f = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        *,
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        use_cache: bool = True,
+    ) -> Decoded:
+        """Read tokens, given what was kept of those before.
+
+        Raises ValueError unless either ids or embeddings are given, or where there are more tokens
+        than positions.
+        """
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("expected either input_ids or inputs_embeds")
+        if inputs_embeds is None:
+            inputs_embeds = self.wte(input_ids)
+        read = past_key_values[0][0].shape[2] if past_key_values else 0
+        length = inputs_embeds.shape[1]
+        if position_ids is None:
+            position_ids = torch.arange(read, read + length, device=inputs_embeds.device)
+        if (last := int(position_ids.max())) >= self.config.n_positions:
+            raise ValueError(f"found position {last}; the model has {self.config.n_positions}")
+        mask = masks.decoder(attention_mask, length, read + length, inputs_embeds.device)
+        hidden = self.drop(inputs_embeds + self.wpe(position_ids))  # (B, T, C)
+        kept = []
+        for index, block in enumerate(self.h):
+            past = past_key_values[index] if past_key_values else None
+            hidden, past = block(hidden, mask, past)
+            kept.append(past)
+        return Decoded(self.ln_f(hidden), tuple(kept) if use_cache else None)
+
+
+class GPT2LMHeadModel(nn.Module):
+    """The decoder, and the word embeddings read backwards for a head."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.transformer = GPT2Model(config)
+        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.lm_head.weight = self.transformer.wte.weight
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        *,
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        position_ids: Tensor | None = None,  # (B, T)
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,  # (B, T, C)
+        labels: Tensor | None = None,  # (B, T), usually `input_ids`; -100 where none counts
+        use_cache: bool = True,
+        logits_to_keep: int = 0,  # of the last tokens only; 0: of all
+    ) -> CausalLM:
+        """The logits after each token, and the loss of predicting every label from those before."""
+        decoded = self.transformer(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+        )
+        logits = self.lm_head(decoded.last_hidden_state[:, -logits_to_keep:])  # (B, T, V)
+        loss = None
+        if labels is not None:
+            before = logits[:, :-1].float()  # the token before predicts a label
+            loss = F.cross_entropy(before.flatten(0, 1), labels[:, 1:].flatten())
+        return CausalLM(loss, logits, decoded.past_key_values)
+
+    def generate(
+        self,
+        input_ids: Tensor,  # (B, T), padded on the left
+        attention_mask: Tensor | None = None,  # (B, T)
+        *,
+        max_new_tokens: int,
+        eos_token_id: int | Sequence[int] | None = None,
+        pad_token_id: int | None = None,
+        use_cache: bool = True,
+    ) -> Tensor:
+        """Continue every row with the likeliest tokens; see `wxb.models.generation.greedy`."""
+
+        def step(
+            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
+        ) -> tuple[Tensor, Cache | None]:
+            output = self(
+                ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=past,
+                use_cache=use_cache,
+                logits_to_keep=1,
+            )
+            return output.logits[:, -1], output.past_key_values
+
+        return greedy(
+            step,
+            input_ids,
+            attention_mask,
+            max_new_tokens=max_new_tokens,
+            eos_token_id=eos_token_id,
+            pad_token_id=pad_token_id,
+        )
