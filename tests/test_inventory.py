@@ -184,7 +184,7 @@ def test_a_changed_backbone_makes_all_that_use_it_stale(project):
     edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first: the encoder's
     stale = {name for name, state in states().items() if state == "stale"}
     assert stale == {"encoder", "ner-encoder", "ner"}
-    edit("wxb/corpora/sources.py", '"""', '"""A comment. ')
+    edit("wxb/errors.py", '"""', '"""A comment. ')
     assert set(states().values()) == {"stale"}
 
 

@@ -30,6 +30,7 @@ BLOCKS = {
     ("tokenize", "align", "train", "evaluate"): EXPERIMENTS,
     ("compare", "report"): PARAMS.studies,
     ("lesson",): PARAMS.lessons,
+    ("parity",): PARAMS.parity,
 }
 # By verb: the stages of a verb are one block of dvc.yaml.
 STAGES_OF = {

@@ -248,6 +248,7 @@ def _left_behind(params: Params) -> Iterator[Path]:
         "data/features": set(experiments),
         "data/targets": set(experiments),
         "models": {*backbones, *experiments},
+        "reports/metrics/parity": set(params.parity),
         "reports/metrics/pretrain": set(backbones),
         "reports/training/pretrain": set(backbones),
         "reports/studies": set(params.studies),

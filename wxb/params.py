@@ -473,6 +473,27 @@ LESSONS: dict[str, type[Lesson]] = {
 }
 
 
+class Parity(Section):
+    """A model that ours is compared on: random weights of a shape, or a checkpoint.
+
+    `architecture` is `model_type` and settings of that Hugging Face configuration, by its names.
+    """
+
+    architecture: dict[str, Any] | None = None
+    checkpoint: str | None = None
+    revision: str | None = None
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Parity:
+        if (self.architecture is None) == (self.checkpoint is None):
+            raise ValueError("give either `architecture` or `checkpoint`")
+        if self.checkpoint is None and self.revision is not None:
+            raise ValueError("`revision` pins a `checkpoint`, and there is none")
+        if self.architecture is not None and "model_type" not in self.architecture:
+            raise ValueError("`architecture` lacks `model_type`")
+        return self
+
+
 class Params(Section):
     """All of params.yaml."""
 
@@ -484,6 +505,7 @@ class Params(Section):
     experiments: dict[Name, Experiment]
     studies: dict[Name, Study]
     lessons: dict[Name, Annotated[AnyLesson, Field(discriminator="lesson")]]
+    parity: dict[Name, Parity]
 
     def named(self, section: str, name: str) -> Any:
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""

@@ -95,7 +95,7 @@ class RMSNorm(nn.Module):
         """The same shape; each vector scaled to a root mean square of 1, then by the weight."""
         wide = hidden.float()
         normal = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + self.eps)
-        return self.weight * normal.type_as(hidden)
+        return self.weight * normal.to(hidden.dtype)
 
 
 def frequencies(config: Config) -> Tensor:
@@ -107,13 +107,14 @@ def frequencies(config: Config) -> Tensor:
     """
     rope = config.rope_parameters
     pairs = torch.arange(0, config.head_dim, 2).float() / config.head_dim
-    frequency = 1 / rope["rope_theta"] ** pairs
+    frequency: Tensor = 1 / rope["rope_theta"] ** pairs
     if rope["rope_type"] == "default":
         return frequency
     waves = rope["original_max_position_embeddings"] * frequency / (2 * math.pi)  # in one text
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     kept = ((waves - low) / (high - low)).clamp(0, 1)
-    return (1 - kept) * frequency / rope["factor"] + kept * frequency
+    stretched: Tensor = (1 - kept) * frequency / rope["factor"] + kept * frequency
+    return stretched
 
 
 class RotaryEmbedding(nn.Module):
@@ -177,7 +178,8 @@ class _Attention(nn.Module):
         return self.o_proj(attended.transpose(1, 2).flatten(2)), past  # (B, T, C)
 
     def _split(self, hidden: Tensor) -> Tensor:  # (B, T, heads · D)
-        return hidden.unflatten(-1, (-1, self.size)).transpose(1, 2)  # (B, heads, T, D)
+        batch, length, _ = hidden.shape
+        return hidden.view(batch, length, -1, self.size).transpose(1, 2)  # (B, heads, T, D)
 
 
 class _MLP(nn.Module):

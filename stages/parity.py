@@ -1,0 +1,29 @@
+"""Compare an architecture of ours with transformers' on the same weights; fail if they differ."""
+
+from pathlib import Path
+
+from transformers import set_seed
+
+from stages import run
+from wxb import parity
+from wxb.errors import WxbError
+from wxb.files import publish, write_json
+from wxb.params import Params
+
+
+def main(params: Params, name: str) -> None:
+    """Compare the block `name` of params.yaml."""
+    block = params.named("parity", name)
+    set_seed(params.seed)
+    model = parity.load(block, name)
+    try:
+        figures = parity.measure(model, params.seed)
+    except ValueError as error:
+        raise WxbError(f"parity.{name}: {error}") from error
+    parity.check(figures)
+    with publish(Path("reports/metrics/parity", f"{name}.json")) as (draft,):
+        write_json(draft, figures)
+
+
+if __name__ == "__main__":
+    run("parity", main, __doc__)

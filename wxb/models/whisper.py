@@ -1,0 +1,386 @@
+"""Whisper (Radford et al. 2022), which hears speech and writes it down.
+
+Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B
+recordings of M mel bands and 2F frames, which the encoder halves to F; texts of T new tokens after
+S - T that were written before; width C, H heads of D = C / H, inner width I, vocabulary V.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from wxb.models import configuration, masks
+from wxb.models.configuration import ACTIVATIONS
+from wxb.models.generation import Cache, KeysValues, extend, greedy
+
+
+@dataclass(frozen=True)
+class Config:
+    """The shape of a Whisper; names and values as in Hugging Face's `WhisperConfig`."""
+
+    vocab_size: int = 51865
+    num_mel_bins: int = 80
+    d_model: int = 384
+    encoder_layers: int = 4
+    encoder_attention_heads: int = 6
+    encoder_ffn_dim: int = 1536
+    decoder_layers: int = 4
+    decoder_attention_heads: int = 6
+    decoder_ffn_dim: int = 1536
+    max_source_positions: int = 1500  # frames of the encoder, 20 ms each
+    max_target_positions: int = 448
+    activation_function: str = "gelu"
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    init_std: float = 0.02
+    pad_token_id: int = 50256
+    decoder_start_token_id: int = 50257
+
+    def __post_init__(self) -> None:
+        for name in ("encoder_attention_heads", "decoder_attention_heads"):
+            if self.d_model % (heads := getattr(self, name)):
+                raise ValueError(f"d_model {self.d_model} is not a multiple of {name} {heads}")
+        if self.d_model % 2 or self.d_model < 4:
+            raise ValueError(f"d_model {self.d_model}: positions need two or more pairs")
+
+    @classmethod
+    def from_hf(cls, config: Any) -> Self:
+        """The shape that a `transformers.WhisperConfig` states; ValueError where it is another.
+
+        Dropping whole layers, SpecAugment and a head of its own are left out.
+        """
+        return configuration.from_hf(
+            cls,
+            config,
+            activation_function=tuple(ACTIVATIONS),
+            scale_embedding=(False,),
+            encoder_layerdrop=(0.0,),
+            decoder_layerdrop=(0.0,),
+            apply_spec_augment=(False,),
+            tie_word_embeddings=(True,),
+        )
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """Sines, then cosines, of positions at wavelengths from 2π to 10,000 · 2π: (length, width).
+
+    Vaswani et al. 2017, section 3.5, but for the order and the end of the scale.
+    """
+    frequencies = 10_000 ** -torch.linspace(0, 1, width // 2)
+    angles = torch.arange(length)[:, None] * frequencies  # (length, width / 2)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def _initialise(module: nn.Module, spread: float) -> None:
+    """Normal weights and biases of zero; norms start as usual and sinusoids stay."""
+    if isinstance(module, nn.Linear | nn.Conv1d | nn.Embedding) and module.weight.requires_grad:
+        nn.init.normal_(module.weight, std=spread)
+    if isinstance(module, nn.Linear | nn.Conv1d) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+
+
+class _Attention(nn.Module):
+    """Multi-head attention to the text itself or to the recording; keys have no bias."""
+
+    def __init__(self, heads: int, config: Config) -> None:
+        super().__init__()
+        width = config.d_model
+        self.heads = heads
+        self.dropout = config.attention_dropout
+        self.k_proj = nn.Linear(width, width, bias=False)
+        self.v_proj = nn.Linear(width, width)
+        self.q_proj = nn.Linear(width, width)
+        self.out_proj = nn.Linear(width, width)
+
+    def keys_values(self, seen: Tensor) -> KeysValues:  # (B, S, C)
+        """What can be attended to, which may be kept for later queries."""
+        return self._split(self.k_proj(seen)), self._split(self.v_proj(seen))  # (B, H, S, D)
+
+    def forward(self, hidden: Tensor, seen: KeysValues, mask: Tensor | None = None) -> Tensor:
+        query = self._split(self.q_proj(hidden))  # (B, H, T, D)
+        dropout = self.dropout if self.training else 0.0
+        attended = masks.attend(query, *seen, mask, dropout=dropout)  # (B, H, T, D)
+        outer: Tensor = self.out_proj(attended.transpose(1, 2).flatten(2))  # (B, T, C)
+        return outer
+
+    def _split(self, hidden: Tensor) -> Tensor:  # (B, T, C)
+        batch, length, _ = hidden.shape
+        return hidden.view(batch, length, self.heads, -1).transpose(1, 2)  # (B, H, T, D)
+
+
+class _Layer(nn.Module):
+    """What the layers of encoder and decoder share: attention to oneself, and the MLP.
+
+    Each part reads what came so far normalised, and adds to it.
+    """
+
+    def __init__(self, heads: int, inner: int, config: Config) -> None:
+        super().__init__()
+        width = config.d_model
+        self.self_attn = _Attention(heads, config)
+        self.self_attn_layer_norm = nn.LayerNorm(width)
+        self.fc1 = nn.Linear(width, inner)
+        self.fc2 = nn.Linear(inner, width)
+        self.final_layer_norm = nn.LayerNorm(width)
+        self.activation = ACTIVATIONS[config.activation_function]
+        self.activation_dropout = nn.Dropout(config.activation_dropout)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def mlp(self, hidden: Tensor) -> Tensor:  # (B, T, C)
+        inner = self.activation(self.fc1(self.final_layer_norm(hidden)))  # (B, T, I)
+        added: Tensor = hidden + self.dropout(self.fc2(self.activation_dropout(inner)))
+        return added  # (B, T, C)
+
+
+class _EncoderLayer(_Layer):
+    """Every frame attends to every frame."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config.encoder_attention_heads, config.encoder_ffn_dim, config)
+
+    def forward(self, hidden: Tensor) -> Tensor:  # (B, F, C)
+        normal = self.self_attn_layer_norm(hidden)
+        attended = self.self_attn(normal, self.self_attn.keys_values(normal))
+        return self.mlp(hidden + self.dropout(attended))
+
+
+class _DecoderLayer(_Layer):
+    """Every token attends to itself and those before it, then to the recording."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config.decoder_attention_heads, config.decoder_ffn_dim, config)
+        self.encoder_attn = _Attention(config.decoder_attention_heads, config)
+        self.encoder_attn_layer_norm = nn.LayerNorm(config.d_model)
+
+    def forward(
+        self,
+        hidden: Tensor,  # (B, T, C)
+        mask: Tensor | None,
+        encoded: Tensor,  # (B, F, C)
+        written: KeysValues | None,  # of the tokens before, (B, H, S - T, D)
+        heard: KeysValues | None,  # of the recording, (B, H, F, D); None: not yet made
+    ) -> tuple[Tensor, KeysValues, KeysValues]:
+        normal = self.self_attn_layer_norm(hidden)
+        written = extend(written, *self.self_attn.keys_values(normal))
+        hidden = hidden + self.dropout(self.self_attn(normal, written, mask))
+        heard = heard or self.encoder_attn.keys_values(encoded)
+        normal = self.encoder_attn_layer_norm(hidden)
+        hidden = hidden + self.dropout(self.encoder_attn(normal, heard))
+        return self.mlp(hidden), written, heard
+
+
+class Encoded(NamedTuple):
+    """What the encoder makes of recordings."""
+
+    last_hidden_state: Tensor  # (B, F, C)
+
+
+class Seq2Seq(NamedTuple):
+    """What encoder and decoder make of recordings and texts."""
+
+    last_hidden_state: Tensor  # (B, T, C)
+    past_key_values: Cache | None  # of the texts, layer by layer, then of the recordings
+    encoder_last_hidden_state: Tensor  # (B, F, C)
+
+
+class Seq2SeqLM(NamedTuple):
+    """Logits of the next token, and the mean cross-entropy where labels are given."""
+
+    loss: Tensor | None
+    logits: Tensor  # (B, T, V)
+    past_key_values: Cache | None
+    encoder_last_hidden_state: Tensor  # (B, F, C)
+
+
+class WhisperEncoder(nn.Module):
+    """Two convolutions, of which the second halves the frames, and layers of attention."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, frames = config.d_model, config.max_source_positions
+        self.conv1 = nn.Conv1d(config.num_mel_bins, width, kernel_size=3, padding=1)
+        self.conv2 = nn.Conv1d(width, width, kernel_size=3, stride=2, padding=1)
+        self.embed_positions = nn.Embedding.from_pretrained(sinusoids(frames, width), freeze=True)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(_EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.layer_norm = nn.LayerNorm(width)
+
+    def forward(self, input_features: Tensor) -> Encoded:  # (B, M, 2F)
+        """Hear recordings; ValueError unless they are as long as the model is made for."""
+        expected = 2 * self.embed_positions.num_embeddings
+        if (found := input_features.shape[-1]) != expected:
+            raise ValueError(f"found {found} frames; pad or cut the recordings to {expected}")
+        frames = F.gelu(self.conv1(input_features))  # (B, C, 2F)
+        frames = F.gelu(self.conv2(frames))  # (B, C, F)
+        hidden = self.dropout(frames.transpose(1, 2) + self.embed_positions.weight)  # (B, F, C)
+        for layer in self.layers:
+            hidden = layer(hidden)
+        return Encoded(self.layer_norm(hidden))
+
+
+class WhisperDecoder(nn.Module):
+    """Writes from left to right, attending to the recording."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width = config.d_model
+        self.embed_tokens = nn.Embedding(config.vocab_size, width, config.pad_token_id)
+        self.embed_positions = nn.Embedding(config.max_target_positions, width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(_DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.layer_norm = nn.LayerNorm(width)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        *,
+        encoder_hidden_states: Tensor,  # (B, F, C)
+        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        use_cache: bool = True,
+    ) -> tuple[Tensor, Cache | None]:
+        """Read tokens, given the recording and what was kept of the tokens before.
+
+        Raises ValueError unless either ids or embeddings are given, or where there are more tokens
+        than positions.
+        """
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("expected either input ids or embeddings")
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        length, device = inputs_embeds.shape[1], inputs_embeds.device
+        read = past_key_values[0][0].shape[2] if past_key_values else 0
+        if position_ids is None:
+            position_ids = torch.arange(read, read + length, device=device)[None]
+        if (last := int(position_ids.max())) >= (longest := self.embed_positions.num_embeddings):
+            raise ValueError(f"found position {last}; the model has {longest}")
+        mask = masks.decoder(attention_mask, length, read + length, device)
+        hidden = self.dropout(inputs_embeds + self.embed_positions(position_ids))  # (B, T, C)
+        written, heard = [], []
+        for index, layer in enumerate(self.layers):
+            past = past_key_values[index :: len(self.layers)] if past_key_values else (None, None)
+            hidden, *kept = layer(hidden, mask, encoder_hidden_states, *past)
+            written.append(kept[0])
+            heard.append(kept[1])
+        return self.layer_norm(hidden), (*written, *heard) if use_cache else None
+
+
+class WhisperModel(nn.Module):
+    """Encoder and decoder without the head."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.encoder = WhisperEncoder(config)
+        self.decoder = WhisperDecoder(config)
+        self.apply(partial(_initialise, spread=config.init_std))
+
+    def forward(
+        self,
+        input_features: Tensor | None = None,  # (B, M, 2F)
+        *,
+        decoder_input_ids: Tensor | None = None,  # (B, T)
+        decoder_attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
+        decoder_position_ids: Tensor | None = None,  # (B, T)
+        decoder_inputs_embeds: Tensor | None = None,  # (B, T, C)
+        encoder_outputs: Encoded | None = None,  # in place of `input_features`
+        past_key_values: Cache | None = None,
+        use_cache: bool = True,
+    ) -> Seq2Seq:
+        """Hear recordings, or take what was heard, and read texts."""
+        encoded = (encoder_outputs or self.encoder(input_features)).last_hidden_state
+        hidden, cache = self.decoder(
+            decoder_input_ids,
+            encoder_hidden_states=encoded,
+            attention_mask=decoder_attention_mask,
+            position_ids=decoder_position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+        )
+        return Seq2Seq(hidden, cache, encoded)
+
+
+class WhisperForConditionalGeneration(nn.Module):
+    """Encoder and decoder, and the word embeddings read backwards for a head."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        self.model = WhisperModel(config)
+        self.proj_out = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.proj_out.weight = self.model.decoder.embed_tokens.weight
+
+    def forward(
+        self,
+        input_features: Tensor | None = None,
+        *,
+        decoder_input_ids: Tensor | None = None,  # None: the labels, one token later
+        labels: Tensor | None = None,  # (B, T), what each token should be followed by; -100: none
+        **inputs: Any,
+    ) -> Seq2SeqLM:
+        """The logits after each token, and the loss of the labels; inputs as of `WhisperModel`."""
+        if labels is not None and decoder_input_ids is None:
+            decoder_input_ids = self._later(labels)
+        heard = self.model(input_features, decoder_input_ids=decoder_input_ids, **inputs)
+        logits = self.proj_out(heard.last_hidden_state)  # (B, T, V)
+        loss = None
+        if labels is not None:
+            loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        return Seq2SeqLM(loss, logits, heard.past_key_values, heard.encoder_last_hidden_state)
+
+    def _later(self, labels: Tensor) -> Tensor:  # (B, T)
+        """The labels after a start token, with padding where there is none."""
+        ids = F.pad(labels[:, :-1], (1, 0), value=self.config.decoder_start_token_id)
+        return ids.masked_fill(ids == -100, self.config.pad_token_id)
+
+    @torch.inference_mode()
+    def generate(
+        self,
+        input_features: Tensor,  # (B, M, 2F)
+        decoder_input_ids: Tensor,  # (B, T), the start tokens, padded on the left
+        decoder_attention_mask: Tensor | None = None,  # (B, T)
+        *,
+        max_new_tokens: int,
+        eos_token_id: int | Sequence[int] | None = None,
+        pad_token_id: int | None = None,
+        use_cache: bool = True,
+    ) -> Tensor:
+        """Write down recordings with the likeliest tokens; see `wxb.models.generation.greedy`.
+
+        Plain: no token is suppressed or forced (language and task are start tokens, given by the
+        caller), no rules for timestamps, no second try at a higher temperature, and no more than
+        the one window of 30 seconds.
+        """
+        encoded = self.model.encoder(input_features)
+
+        def step(
+            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
+        ) -> tuple[Tensor, Cache | None]:
+            output = self(
+                encoder_outputs=encoded,
+                decoder_input_ids=ids,
+                decoder_attention_mask=mask,
+                decoder_position_ids=positions,
+                past_key_values=past,
+                use_cache=use_cache,
+            )
+            return output.logits[:, -1], output.past_key_values
+
+        return greedy(
+            step,
+            decoder_input_ids,
+            decoder_attention_mask,
+            max_new_tokens=max_new_tokens,
+            eos_token_id=eos_token_id,
+            pad_token_id=pad_token_id,
+        )
