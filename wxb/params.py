@@ -385,6 +385,7 @@ class Experiment(Section):
     backbone: Name
     max_length: PositiveInt
     stride: Annotated[int, Field(ge=0)]
+    implementation: Literal["transformers", "wxb"] = "transformers"
     bidirectional: bool = False
     word_features: WordFeatures | None = None
     head: Head | None
@@ -399,6 +400,16 @@ class Experiment(Section):
             raise ValueError("task ner_tagging needs `head`, and ner_generation `generation`")
         if generates and (self.bidirectional or self.word_features):
             raise ValueError("`bidirectional` and `word_features` are for ner_tagging")
+        if self.implementation == "wxb" and (
+            generates
+            or self.bidirectional
+            or self.tuning.lora
+            or self.tuning.gradient_checkpointing
+        ):
+            raise ValueError(
+                "implementation wxb is for ner_tagging in full: without `bidirectional`,"
+                " `tuning.lora` and `tuning.gradient_checkpointing`"
+            )
         if self.stride > self.max_length // 2:
             raise ValueError(
                 f"windows of max_length {self.max_length} share at most half of it; found stride"

@@ -68,11 +68,12 @@ def _rows(body: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, lis
 
 def save(body: Body, folder: Path) -> None:
     """Write a whole body, or what learns beside it with the name of the body it belongs to."""
-    if isinstance(body, PreTrainedModel):
+    if not hasattr(body, "peft_config"):
         body.save_pretrained(str(folder))
         return
+    adapter: Any = body
     # Left to itself, peft writes the tables of a grown vocabulary whole.
-    body.save_pretrained(str(folder), save_embedding_layers=not _learns_new_rows(body))
+    adapter.save_pretrained(str(folder), save_embedding_layers=not _learns_new_rows(adapter))
     (folder / "README.md").unlink()  # peft's empty form of a model card
     config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     config["target_modules"].sort()  # a set: peft writes it in any order

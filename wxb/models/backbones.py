@@ -19,6 +19,7 @@ from transformers import (
 
 from wxb import hub
 from wxb.models.wiring import wire
+from wxb.models.written import Written
 from wxb.params import Architecture, Backbone
 
 # The classes with the heads of pretraining, by objective and by type of architecture.
@@ -79,12 +80,13 @@ def body(
     writes: bool = False,
     bidirectional: bool = False,
     four_bit: bool = False,
-) -> PreTrainedModel:
+    written_out: bool = False,
+) -> Any:
     """The embeddings and blocks saved in a folder, in float32, without the heads of pretraining.
 
     `writes` keeps the language model's head; `bidirectional` lifts the causal mask; `four_bit`
     keeps the linear layers in 4 bits (NF4, their scales quantized too: Dettmers et al. 2023,
-    section 3).
+    section 3); `written_out` puts the weights into the architecture of this package.
     """
     config = AutoConfig.from_pretrained(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
@@ -99,7 +101,7 @@ def body(
         _keep_scales(model)
     if bidirectional:
         _lift_causal_mask(model)
-    return model
+    return Written(model) if written_out else model
 
 
 def _four_bits() -> BitsAndBytesConfig:

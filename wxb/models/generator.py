@@ -94,7 +94,7 @@ class Generator(nn.Module):
 
 def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
     """The language model of a folder, its embeddings as many as `tokens`."""
-    model = body(folder, writes=True, four_bit=four_bit)
+    model: PreTrainedModel = body(folder, writes=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
         model.resize_token_embeddings(tokens)
     # `generate` would obey what a checkpoint says of penalties and forbidden words.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -65,11 +66,13 @@ class Tagger(nn.Module):
         tags: int,
         settings: Head,
         word_features: WordFeatures | None = None,
-        bidirectional: bool = False,
-        four_bit: bool = False,
+        **kind: Any,
     ) -> Tagger:
-        """Load what `save_pretrained` wrote: the same logits, bit for bit."""
-        load_body = partial(body, bidirectional=bidirectional, four_bit=four_bit)
+        """Load what `save_pretrained` wrote: the same logits, bit for bit.
+
+        `kind` is that of the body (wxb.models.backbones.body).
+        """
+        load_body = partial(body, **kind)
         model = cls(tuning.load(folder, load_body), tags, settings, word_features=word_features)
         model.head.load_state_dict(load_file(folder / HEAD), strict=True)
         if model.words:

@@ -63,6 +63,7 @@ def build(backbone: Path, types: Sequence[str], experiment: Experiment, tokenize
         backbone,
         bidirectional=experiment.bidirectional,
         four_bit=settings.four_bit,
+        written_out=experiment.implementation == "wxb",
     )
     return Tagger(
         tuning.adapt(bare, settings, task_type="FEATURE_EXTRACTION"),
@@ -152,6 +153,7 @@ class Predictor(Recognizer):
             word_features=word_features,
             bidirectional=settings["bidirectional"],
             four_bit=settings["four_bit"],
+            written_out=settings["implementation"] == "wxb",
         )
         lengths = {name: settings[name] for name in ("max_length", "stride")}
         predictor = cls(model, load_tokenizer(folder), types, **lengths)
@@ -175,8 +177,9 @@ class Predictor(Recognizer):
         return predictor
 
     def own_settings(self, experiment: Experiment) -> dict[str, Any]:
-        """The shape of the head, what the body is given, and which way it looks."""
-        kept = experiment.model_dump(include={"head", "word_features", "bidirectional"})
+        """The shape of the head, what the body is given, which way it looks, and whose it is."""
+        own = {"head", "word_features", "bidirectional", "implementation"}
+        kept = experiment.model_dump(include=own)
         return dict(kept)
 
     def read(

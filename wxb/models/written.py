@@ -1,0 +1,61 @@
+"""Bodies of the architectures written out here, in the place of transformers' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.utils import SAFE_WEIGHTS_NAME
+
+from wxb.models import bert, llama
+
+# What holds the embeddings of tokens, by the type of architecture.
+TABLES = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
+
+
+class Written(nn.Module):
+    """One of our bodies, with the weights of one of transformers' and the same names for them."""
+
+    def __init__(self, theirs: PreTrainedModel) -> None:
+        """Raises ValueError where ours cannot be the same; see `from_hf` of its configuration."""
+        super().__init__()
+        self.config = theirs.config
+        with torch.random.fork_rng(devices=[]):  # a head made next is as beside theirs
+            self.body = _made_as(theirs.config)
+        self.body.load_state_dict(theirs.state_dict(), strict=True)
+        self.config.architectures = [type(theirs).__name__]
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The table of what each token is, under the name by which transformers asks for it."""
+        table: nn.Module = self.body.get_submodule(TABLES[self.config.model_type])
+        return table
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
+        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+    ) -> Any:
+        """What the body makes of texts; `last_hidden_state` is (B, T, C)."""
+        return self.body(
+            input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds
+        )
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write a folder in Hugging Face's layout, which `AutoModel` loads as its own."""
+        self.config.save_pretrained(str(folder))
+        weights = {name: weight.contiguous() for name, weight in self.body.state_dict().items()}
+        save_file(weights, Path(folder, SAFE_WEIGHTS_NAME), metadata={"format": "pt"})
+
+
+def _made_as(config: Any) -> Any:
+    match config.model_type:
+        case "bert":
+            return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)
+        case "llama":
+            return llama.LlamaModel(llama.Config.from_hf(config))
+    raise ValueError(f"model_type: found {config.model_type!r}; expected bert or llama")
