@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel
 
 from wxb import hub
-from wxb.errors import WxbError
+from wxb.errors import WxbError, nearest
 from wxb.features import IGNORED
 from wxb.models import bert, gpt2
 from wxb.params import Parity
@@ -59,6 +59,7 @@ def load(block: Parity, name: str) -> PreTrainedModel:
         if unknown := [key for key in settings if not hasattr(known, key)]:
             raise WxbError(
                 f"parity.{name}.architecture: {type(known).__name__} has no {unknown[0]!r}"
+                f"{nearest(unknown[0], known.to_dict())}"
             )
         cls: Any = getattr(transformers, next(iter(family.heads)))
         model: PreTrainedModel = cls(AutoConfig.for_model(kind, **settings))
