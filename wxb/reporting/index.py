@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader
-
 from wxb.errors import WxbError
 from wxb.files import publish, read_json
 from wxb.params import Params
 from wxb.reporting.pairs import verdicts
+from wxb.reporting.rendering import render
 
 INDEX = Path("reports/index.html")
 
@@ -27,9 +26,6 @@ def write_index(params: Params) -> Path:
     ]
     if not studies:
         raise WxbError("reports/: found no report of a study; run `dvc repro` first")
-    page = Environment(loader=PackageLoader("wxb.reporting"), autoescape=True).get_template(
-        "index.html"
-    )
     with publish(INDEX) as (draft,):
-        draft.write_text(page.render(studies=studies), encoding="utf-8")
+        draft.write_text(render("index.html", studies=studies), encoding="utf-8")
     return INDEX

@@ -1,17 +1,12 @@
 """The page of a study: one HTML file that holds everything it shows and asks the network nothing.
 
-Numbers and choices are made in this package, their wording and looks in templates/; jinja2 escapes
-all text that comes from data.
+Numbers and choices are made in this package, their wording and looks in templates/.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from wxb.metrics.ner import Judged
 from wxb.params import Params
@@ -20,8 +15,8 @@ from wxb.reporting.costs import Costs
 from wxb.reporting.examples import examples
 from wxb.reporting.figures import Curve, Line
 from wxb.reporting.lead import lead
+from wxb.reporting.rendering import render
 from wxb.reporting.settings import origin, settings, wired
-from wxb.reporting.wording import amount, duration, words
 
 STAGES = dict(zip(("pretrain", "train", "evaluate"), figures.SERIES, strict=False))
 ERRORS: dict[str, str] = {
@@ -53,64 +48,39 @@ def assemble(study: Study) -> str:
     backbones = costs.of_backbones(params, names, study.pretrained, study.costs)
     experiments = costs.of_experiments(systems, study.costs)
     drawn = {**_scores(comparison), **_prices(systems, backbones, experiments), **_curves(study)}
-    return (
-        _environment()
-        .get_template("study.html")
-        .render(
-            comparison=comparison,
-            systems=systems,
-            params=params,
-            lead=lead(comparison, study.costs),
-            wall={name: costs.wall(params, name, study.costs) for name in names},
-            matrix=grids.matrix(comparison),
-            too_few=pairs.too_few(comparison),
-            alpha=pairs.ALPHA,
-            experiments=experiments,
-            backbones=backbones,
-            wired=wired(params, [row.name for row in backbones]),
-            types=grids.types(comparison),
-            support=grids.support_of(comparison),
-            examples={name: examples(study.judged[name]) for name in names},
-            chips=chips,
-            backbone_chips=_chips(study.pretraining),
-            validation=VALIDATION,
-            watched={
-                key: {name: chip for name, chip in chips.items() if key in study.curves[name]}
-                for key in VALIDATION
-            },
-            stage_colours=STAGES,
-            outcomes=figures.OUTCOMES,
-            errors=ERRORS,
-            pretrained=study.pretrained,
-            pretrained_figures=_keys(study.pretrained.values()),
-            published=published,
-            origin=origin(params.corpora[params.experiments[names[0]].corpus]),
-            settings=settings(params, names),
-            figures={key: figures.plain(figure) for key, figure in drawn.items() if _any(figure)},
-            plotly=Markup(get_plotlyjs()),
-        )
+    return render(
+        "study.html",
+        comparison=comparison,
+        systems=systems,
+        params=params,
+        lead=lead(comparison, study.costs),
+        wall={name: costs.wall(params, name, study.costs) for name in names},
+        matrix=grids.matrix(comparison),
+        too_few=pairs.too_few(comparison),
+        alpha=pairs.ALPHA,
+        experiments=experiments,
+        backbones=backbones,
+        wired=wired(params, [row.name for row in backbones]),
+        types=grids.types(comparison),
+        support=grids.support_of(comparison),
+        examples={name: examples(study.judged[name]) for name in names},
+        chips=chips,
+        backbone_chips=_chips(study.pretraining),
+        validation=VALIDATION,
+        watched={
+            key: {name: chip for name, chip in chips.items() if key in study.curves[name]}
+            for key in VALIDATION
+        },
+        stage_colours=STAGES,
+        outcomes=figures.OUTCOMES,
+        errors=ERRORS,
+        pretrained=study.pretrained,
+        pretrained_figures=_keys(study.pretrained.values()),
+        published=published,
+        origin=origin(params.corpora[params.experiments[names[0]].corpus]),
+        settings=settings(params, names),
+        figures={key: figures.plain(figure) for key, figure in drawn.items() if _any(figure)},
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("wxb.reporting"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        score="{:.3f}".format,
-        two="{:.2f}".format,
-        signed=lambda number: f"{number:+.3f}".replace("-", "−"),
-        count="{:,}".format,
-        amount=amount,
-        duration=duration,
-        words=words,
-        shade=grids.shade,
-    )
-    return environment
 
 
 # Figures by the id of their place in the page.
