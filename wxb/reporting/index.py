@@ -7,6 +7,7 @@ from pathlib import Path
 from wxb.errors import WxbError
 from wxb.files import publish, read_json
 from wxb.params import Params
+from wxb.reporting.lead import claim
 from wxb.reporting.pairs import verdicts
 from wxb.reporting.rendering import render
 
@@ -19,9 +20,14 @@ def write_index(params: Params) -> Path:
     Raises WxbError when there is none yet.
     """
     studies = [
-        {"name": name, "title": study.title, "verdicts": verdicts(read_json(comparison))}
+        {
+            "name": name,
+            "title": study.title,
+            "claim": claim(comparison := read_json(path)),
+            "verdicts": verdicts(comparison),
+        }
         for name, study in params.studies.items()
-        if (comparison := Path("reports/studies", f"{name}.json")).exists()
+        if (path := Path("reports/studies", f"{name}.json")).exists()
         and Path("reports", f"{name}.html").exists()
     ]
     if not studies:
