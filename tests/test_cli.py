@@ -84,11 +84,13 @@ def test_table_and_index_show_a_study(project):
     assert "no report" in wxb(project, "report").stderr
     difference = {"value": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001}
     pair = {"a": "ner-encoder", "b": "ner-decoder", "difference": difference}
-    (studies / "ner.json").write_text(json.dumps({"pairs": [pair]}))
+    scores = {"ner-encoder": {"f1": {"value": 0.5}}, "ner-decoder": {"f1": {"value": 0.25}}}
+    (studies / "ner.json").write_text(json.dumps({"systems": scores, "pairs": [pair]}))
     (project / "reports/ner.html").write_text("")
     assert wxb(project, "report").returncode == 0
     page = (project / "reports/index.html").read_text()
     assert 'href="ner.html"' in page
+    assert "ner-encoder is best, with F1 0.500." in page
     assert "ner-encoder beats ner-decoder by 0.250" in page
 
 

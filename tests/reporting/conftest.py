@@ -31,12 +31,14 @@ def spoilt(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
 class Tree:
     """A project's reports about one study, as the stages leave them."""
 
-    def __init__(self, members: list[str], records: Records = RECORDS) -> None:
+    def __init__(
+        self, members: list[str], records: Records = RECORDS, title: str = "Which is better?"
+    ) -> None:
         content = read_yaml(HOME / "params.yaml")
         block = content["experiments"]["ner-encoder"]
         backbones = dict.fromkeys(members, "decoder") | {members[0]: "encoder"}
         content["experiments"] = {m: {**block, "backbone": backbones[m]} for m in members}
-        content["studies"] = {"ner": {"title": "Which is better?", "experiments": members}}
+        content["studies"] = {"ner": {"title": title, "experiments": members}}
         content["resamples"] = 50
         self.params: Params = check(content)
         self.members = members

@@ -152,6 +152,13 @@ def curves(
             },
             hovertemplate=f"{step} %{{x:,}}<br>%{{y:.4f}}",
         )
+    # What a page says to whom it cannot show the curves.
+    ends = [
+        f"; {line.name} from {line.points[0][1]:.3f} to {line.points[-1][1]:.3f}"
+        for line in lines
+        if line.points
+    ]
+    figure.update_layout(meta="".join(ends))
     figure.update_xaxes(title=step, rangemode="tozero")
     figure.update_yaxes(title=title, rangemode="tozero")
     return figure
@@ -264,7 +271,13 @@ def _log_axis(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _figure(*, height: int) -> go.Figure:
-    axis = {"fixedrange": True, "automargin": True, "zeroline": False}
+    axis = {
+        "fixedrange": True,
+        "automargin": True,
+        "zeroline": False,
+        "showline": True,
+        "ticklabelstandoff": 6,
+    }
     return go.Figure(
         layout={
             "template": go.layout.Template(),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader
-
 from wxb.errors import WxbError
 from wxb.files import publish, read_json
 from wxb.params import Params
+from wxb.reporting.lead import claim
 from wxb.reporting.pairs import verdicts
+from wxb.reporting.rendering import render
 
 INDEX = Path("reports/index.html")
+PARITY = Path("reports/metrics/parity")
 
 
 def write_index(params: Params) -> Path:
@@ -20,9 +21,14 @@ def write_index(params: Params) -> Path:
     Raises WxbError when there is none yet.
     """
     studies = [
-        {"name": name, "title": study.title, "verdicts": verdicts(read_json(comparison))}
+        {
+            "name": name,
+            "title": study.title,
+            "claim": claim(comparison := read_json(path)),
+            "verdicts": verdicts(comparison),
+        }
         for name, study in params.studies.items()
-        if (comparison := Path("reports/studies", f"{name}.json")).exists()
+        if (path := Path("reports/studies", f"{name}.json")).exists()
         and Path("reports", f"{name}.html").exists()
     ]
     lessons = {
@@ -32,9 +38,8 @@ def write_index(params: Params) -> Path:
     }
     if not studies and not lessons:
         raise WxbError("reports/: found no report of a study or lesson; run `dvc repro` first")
-    page = Environment(loader=PackageLoader("wxb.reporting"), autoescape=True).get_template(
-        "index.html"
-    )
+    parity = {path.stem: read_json(path) for path in sorted(PARITY.glob("*.json"))}
     with publish(INDEX) as (draft,):
-        draft.write_text(page.render(studies=studies, lessons=lessons), encoding="utf-8")
+        page = render("index.html", studies=studies, lessons=lessons, parity=parity)
+        draft.write_text(page, encoding="utf-8")
     return INDEX

@@ -37,14 +37,11 @@ class Lead(NamedTuple):
 
 def lead(comparison: Mapping[str, Any], costs: Costs) -> Lead:
     """The lead of a study; `costs` are by stage, such as train@ner-encoder, as far as measured."""
-    told = pairs.results(comparison)
     systems = comparison["systems"]
-    best, *others = pairs.ranking(told) or list(systems)
-    sides = pairs.between(told)
-    against = [sides[best, other] for other in others]
+    best, against = _best(comparison)
     score = systems[best]["f1"]
     return Lead(
-        claim=_claim(best, score["value"], against),
+        claim=claim(comparison),
         noise=" ".join(
             [
                 f"The 95% interval of {best} is {score['low']:.3f} to {score['high']:.3f}.",
@@ -57,7 +54,10 @@ def lead(comparison: Mapping[str, Any], costs: Costs) -> Lead:
     )
 
 
-def _claim(best: str, f1: float, against: Sequence[Pair]) -> str:
+def claim(comparison: Mapping[str, Any]) -> str:
+    """Which experiment of a study is best, and which may be as good, in one sentence."""
+    best, against = _best(comparison)
+    f1 = comparison["systems"][best]["f1"]["value"]
     level = [pair.b for pair in against if not pair.beyond_noise]
     if not against:
         return f"{best} reaches F1 {f1:.3f}."
@@ -66,6 +66,14 @@ def _claim(best: str, f1: float, against: Sequence[Pair]) -> str:
     many = f"{_number(len(level))} of the other {_number(len(against))}"
     who = listed(level) if len(level) <= NAMED else many
     return f"{best} is ahead with F1 {f1:.3f}, but {who} cannot be told apart from it."
+
+
+def _best(comparison: Mapping[str, Any]) -> tuple[str, list[Pair]]:
+    """The best experiment, and it against each of the others, the next best first."""
+    told = pairs.results(comparison)
+    best, *others = pairs.ranking(told) or list(comparison["systems"])
+    sides = pairs.between(told)
+    return best, [sides[best, other] for other in others]
 
 
 def _behind(against: Sequence[Pair]) -> list[str]:

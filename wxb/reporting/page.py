@@ -1,4 +1,7 @@
-"""The page of a study: numbers and choices are made here, their wording and looks in templates/."""
+"""The page of a study: one HTML file that holds everything it shows and asks the network nothing.
+
+Numbers and choices are made in this package, their wording and looks in templates/.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,232 @@
+"""The pages as a browser shows them, wide and narrow, light and dark."""
+
+import shutil
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from stages import report
+from tests.reporting.conftest import Tree
+from wxb.reporting.index import write_index
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+MEMBERS = ["ner-encoder", "ner-decoder", "ner-decoder-bidirectional-with-a-long-name"]
+RAN = "window.ran = true"
+HOSTILE = f'</script><script>{RAN}</script>"><img src=x onerror="{RAN}">'
+LONG = "w" * 200
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason=f"needs a Chromium on the PATH, one of {', '.join(NAMES)}"
+)
+
+
+class Look(NamedTuple):
+    """Both pages in one window and scheme, what the browser said of them, and what they asked."""
+
+    study: Page
+    index: Page
+    width: int
+    said: list[str]
+    asked: list[str]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    records = [
+        (f"{HOSTILE}-{number}", f"Ann {HOSTILE} {LONG}", [(0, 3, f"T{HOSTILE}"), (4, 90, "B")])
+        for number in range(40)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        tree = Tree(MEMBERS, records, title=f"Which? {HOSTILE}")
+        report.main(tree.params, "ner")
+        write_index(tree.params)
+    return folder / "reports"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(width, scheme) for width in (1280, 360) for scheme in ("light", "dark")],
+    ids=lambda look: f"{look[0]}-{look[1]}",
+)
+def look(request, browser: Browser, written):
+    width, scheme = request.param
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, locale="en-GB"
+    )
+    said: list[str] = []
+    asked: list[str] = []
+    context.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    context.on("weberror", lambda error: said.append(str(error.error)))
+    context.on("dialog", lambda dialog: said.append(dialog.message))
+    context.on("request", lambda asking: asked.append(asking.url))
+    index, study = context.new_page(), context.new_page()  # the last is in front
+    index.goto((written / "index.html").as_uri())
+    study.goto((written / "ner.html").as_uri())
+    expect(study.locator(".figure:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
+    study.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
+    yield Look(study, index, width, said, asked)
+    context.close()
+
+
+def test_the_browser_has_nothing_to_say(look):
+    assert look.said == []
+
+
+def test_nothing_is_asked_of_anyone(look, written):
+    own = {(written / name).as_uri() for name in ("ner.html", "index.html")}
+    others = [url for url in look.asked if not url.startswith(("data:", "blob:"))]
+    assert {*others} == own
+
+
+def test_hostile_text_is_shown_and_does_not_run(look):
+    for page in (look.study, look.index):
+        assert page.evaluate("window.ran") is None
+        assert page.locator("img").count() == 0
+        assert HOSTILE in page.inner_text("body")
+    assert look.study.title() == f"Which? {HOSTILE}"
+    for section in ("#types", "#mistakes"):
+        assert HOSTILE in look.study.inner_text(section)
+
+
+def test_nothing_sticks_out_of_the_page(look):
+    for page in (look.study, look.index):
+        assert page.evaluate("document.documentElement.scrollWidth") <= look.width
+        outside = page.evaluate(
+            """(inside) => [...document.querySelectorAll(inside)].filter((element) => {
+              const { left, right } = element.getBoundingClientRect();
+              return left < -1 || right > innerWidth + 1;
+            }).map((element) => element.outerHTML.slice(0, 200))""",
+            # Tables scroll in a box; plotly measures text on a sheet that nobody sees.
+            "body *:not(.wide *, .unseen, #js-plotly-tester, #js-plotly-tester *)",
+        )
+        assert outside == []
+
+
+def test_tables_that_are_too_wide_scroll_in_their_box(look):
+    widths = look.study.evaluate(
+        """() => [...document.querySelectorAll(".wide")].map((box) => {
+          box.scrollLeft = 1e6;
+          const [last, edge] = [box.querySelector("tr:last-child > :last-child"), box].map(
+            (element) => element.getBoundingClientRect().right
+          );
+          return [box.scrollWidth, box.clientWidth, last - edge];
+        })"""
+    )
+    assert look.width > 400 or any(whole > seen for whole, seen, _ in widths)
+    assert all(beyond <= 1 for *_, beyond in widths)
+
+
+def test_every_figure_is_drawn_in_the_room_it_has(look):
+    figures = look.study.evaluate(
+        """() => [...document.querySelectorAll(".figure")].map((figure) => {
+          const drawing = figure.querySelector(".main-svg").getBoundingClientRect();
+          return {
+            height: drawing.height,
+            width: drawing.width,
+            room: figure.getBoundingClientRect().width,
+            marks: figure.querySelectorAll(".point, .js-line").length,
+            label: figure.ariaLabel,
+          };
+        })"""
+    )
+    assert len(figures) == 10
+    for figure in figures:
+        assert figure["height"] > 150
+        assert 200 < figure["width"] <= figure["room"] + 1
+        assert figure["marks"] > 0
+        assert figure["label"]
+
+
+def test_figures_wear_the_colours_of_the_scheme(look):
+    fills, ink, quiet = look.study.evaluate(
+        """() => [
+          [...document.querySelectorAll(".figure text")].map((text) => getComputedStyle(text).fill),
+          getComputedStyle(document.body).color,
+          getComputedStyle(document.querySelector(".quiet")).color,
+        ]"""
+    )
+    assert {*fills} == {ink, quiet}
+
+
+@pytest.mark.parametrize(
+    ("figure", "mark", "told"),
+    [
+        ("forest", ".scatterlayer .point", "F1 0."),
+        ("errors", ".barlayer .point path", "wrong boundary"),
+        ("loss-ner-encoder", ".scatterlayer .point", "step 10"),
+    ],
+)
+def test_pointing_at_a_mark_tells_its_numbers(look, figure, mark, told):
+    look.study.locator(f"#{figure}").scroll_into_view_if_needed()
+    x, y = look.study.evaluate(
+        """(marks) => {
+          const boxes = [...document.querySelectorAll(marks)].map((e) => e.getBoundingClientRect());
+          const { x, y, width, height } = boxes.sort((a, b) => b.width - a.width)[0];
+          return [x + width / 2, y + height / 2];
+        }""",
+        f"#{figure} {mark}",
+    )
+    look.study.mouse.move(x, y)
+    expect(look.study.locator(f"#{figure} .hovertext").first).to_contain_text(told)
+
+
+def test_the_keyboard_shows_where_it_is(look):
+    for page in (look.study, look.index):
+        page.keyboard.press("Tab")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outline")
+        assert "solid 2px" in outline
+
+
+def test_headings_leave_out_no_level(look):
+    for page in (look.study, look.index):
+        levels = [
+            int(h[1])
+            for h in page.evaluate(
+                "[...document.querySelectorAll('h1, h2, h3, h4')].map((heading) => heading.tagName)"
+            )
+        ]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_every_table_has_a_caption_and_headed_columns(look):
+    tables = look.study.locator("table")
+    assert tables.count() == look.study.locator("table > caption:not(:empty)").count() > 0
+    assert look.study.locator("th:not([scope])").count() == 0
+
+
+def test_paper_is_white_and_figures_fit_it(look):
+    look.study.emulate_media(media="print")
+    paper, narrow = look.study.evaluate(
+        """() => {
+          dispatchEvent(new Event("beforeprint"));
+          document.querySelector("#forest").style.width = "250px";
+          const drawing = document.querySelector("#forest .main-svg");
+          const seen = [getComputedStyle(document.body).backgroundColor, drawing.clientWidth];
+          document.querySelector("#forest").style.width = "";
+          dispatchEvent(new Event("afterprint"));
+          return seen;
+        }"""
+    )
+    look.study.emulate_media(media="null")
+    assert paper == "rgb(255, 255, 255)"
+    assert narrow == 250
+    assert look.study.locator("#forest svg[viewBox]").count() == 0
