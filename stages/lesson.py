@@ -1,4 +1,4 @@
-"""Run one lesson, a small study that needs no other stage, and write its figures and its page."""
+"""Run one lesson, a small study of one stage, and write its figures and its page."""
 
 from pathlib import Path
 

@@ -106,7 +106,7 @@ def run(params: Params, name: str) -> Lesson:
                 f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer"
                 " weighs what side of each a point is on. In NumPy the gradients are written out;"
                 " in torch, autograd finds them. Both began with the same weights, and after"
-                f" training the largest difference between their answers is {_gap(taught):.0e}.",
+                f" training the largest difference between their answers is {_gap(taught):.1g}.",
                 "MLP numpy",
                 taught,
             ),
