@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from wxb.params import Parity
 
 TOLERANCE = 1e-5  # relative; float32 has some seven digits
 ROWS, LENGTH = 3, 12  # of the batch that both read, and the tokens that each row goes on for
-FLOOR = 1e-3  # of a model's largest gradient: smaller ones may be rounding and nothing else
+FLOOR = 1e-2  # of the largest gradient of a model: smaller ones may be rounding and nothing else
 
 Batch = dict[str, Tensor]
 
@@ -90,8 +91,8 @@ def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
     """How far ours is from theirs: relative differences, and whether both write the same.
 
     Differences are those of the largest entry, over the largest of theirs; a gradient's over that
-    of its parameter. The loss of a body without a head is a random projection of its outputs. Of
-    digits, two are kept.
+    of its parameter. Gradients are taken in float64: some are what is left of much larger terms,
+    and in float32 nothing but their rounding. Of digits, two are kept.
     """
     config = theirs.config
     family = MODELS[config.model_type]
@@ -105,14 +106,16 @@ def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
     for padded, suffix in ((False, ""), (True, "_padded")):
         batch = family.batch(config, rng, padded)
         labels = family.heads[type(theirs).__name__](config, rng, batch)
-        found, expected = ours(**batch, **labels), theirs(**batch, **labels)
-        outputs = _outputs(found, expected, _mask(batch))
+        with torch.no_grad():
+            outputs, losses = _run(ours, theirs, batch, labels, seed)
         figures[f"logits_difference{suffix}"] = max(difference(*pair) for pair in outputs)
-    losses = (found.loss, expected.loss) if labels else _projected(outputs, rng)
+    figures["loss_difference"] = difference(*losses)
+    ours_64, theirs_64 = deepcopy(ours).double(), deepcopy(theirs).double()
+    batch_64 = {k: v.double() if v.is_floating_point() else v for k, v in batch.items()}
+    _, losses = _run(ours_64, theirs_64, batch_64, labels, seed)
     for loss in losses:
         loss.backward()
-    figures["loss_difference"] = difference(*losses)
-    figures["gradient_difference"] = gradient_difference(ours, theirs)
+    figures["gradient_difference"] = gradient_difference(ours_64, theirs_64)
     if hasattr(ours, "generate"):
         prompt = {name: batch[name] for name in family.prompt}
         for use_cache, suffix in ((False, ""), (True, "_cached")):
@@ -200,38 +203,35 @@ def _largest(tensor: Tensor) -> float:
     return float(tensor.detach().abs().max())
 
 
-def _outputs(found: Any, expected: Any, mask: Tensor | None) -> list[tuple[Tensor, Tensor]]:
-    """Ours and theirs of all outputs but the loss; what is there for padding does not count."""
+def _run(
+    ours: nn.Module, theirs: nn.Module, batch: Batch, labels: Batch, seed: int
+) -> tuple[list[tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]:
+    """All outputs of both for the tokens of a batch, each a pair, and both losses.
 
-    def tokens(output: Tensor) -> Tensor:
+    Without labels, the loss is a random projection of the outputs.
+    """
+    mask = batch.get("attention_mask", batch.get("decoder_attention_mask"))
+
+    def tokens(output: Tensor) -> Tensor:  # what is there for padding does not count
         if mask is None or output.shape[:2] != mask.shape:
             return output
         return output[mask.bool()]
 
-    return [
+    found, expected = ours(**batch, **labels), theirs(**batch, **labels)
+    outputs = [
         (tokens(getattr(found, name)), tokens(output))
         for name, output in expected.items()
         if name != "loss" and isinstance(output, Tensor)
     ]
-
-
-def _projected(
-    outputs: Sequence[tuple[Tensor, Tensor]], rng: torch.Generator
-) -> tuple[Tensor, Tensor]:
-    """A number of ours and theirs that all their outputs have a part in."""
+    if labels:
+        return outputs, (found.loss, expected.loss)
+    rng = torch.Generator().manual_seed(seed)
     probes = [torch.randn(output.shape, generator=rng) for output, _ in outputs]
-    ours, theirs = (
-        torch.stack(
-            [(pair[side] * probe).mean() for pair, probe in zip(outputs, probes, strict=True)]
-        )
+    losses = [
+        sum((pair[side] * probe).mean() for pair, probe in zip(outputs, probes, strict=True))
         for side in (0, 1)
-    )
-    return ours.sum(), theirs.sum()
-
-
-def _mask(batch: Batch) -> Tensor | None:
-    """Which of the tokens read are none, where the batch says."""
-    return batch.get("attention_mask", batch.get("decoder_attention_mask"))
+    ]
+    return outputs, (torch.as_tensor(losses[0]), torch.as_tensor(losses[1]))
 
 
 def _text(
