@@ -135,7 +135,7 @@ def test_a_saved_checkpoint_is_compared_by_its_class(name, shown, tmp_path):
 @pytest.mark.parametrize(
     ("architecture", "told"),
     [
-        ({"model_type": "gpt3"}, "parity.it: found an architecture 'gpt3'; there is: bert, gpt2"),
+        ({"model_type": "gpt3"}, "parity.it: found an architecture 'gpt3'; there is: bert, gpt2, "),
         ({"model_type": "bert", "hiden_size": 8}, "BertConfig has no 'hiden_size'"),
     ],
 )

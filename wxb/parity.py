@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, GenerationConfig, PreTrainedModel
+from transformers import AutoConfig, GenerationConfig, GenerationMixin, PreTrainedModel
 
 from wxb import hub
 from wxb.errors import WxbError, nearest
 from wxb.features import IGNORED
-from wxb.models import bert, gpt2
+from wxb.models import bert, gpt2, llama, whisper
 from wxb.params import Parity
 
 TOLERANCE = 1e-5  # relative; float32 has some seven digits
@@ -173,9 +174,15 @@ def writes_the_same(
     """Whether both continue a prompt with the same ids, and end at the same one."""
 
     def write(model: Any, **settings: Any) -> Tensor:
+        generate: Callable[..., Any] = model.generate
         if model is theirs:
-            settings = {"generation_config": GenerationConfig(do_sample=False, **settings)}
-        ids: Tensor = model.generate(**prompt, **settings)
+            # Plain: without Whisper's own loop around this, and the tokens its checkpoints forbid.
+            generate = partial(GenerationMixin.generate, theirs)
+            plain = GenerationConfig(
+                do_sample=False, suppress_tokens=[], begin_suppress_tokens=[], **settings
+            )
+            settings = {"generation_config": plain}
+        ids: Tensor = generate(**prompt, **settings)
         return ids
 
     settings = {"max_new_tokens": LENGTH, "use_cache": use_cache}
@@ -204,7 +211,7 @@ def _run(
 
     Without labels, the loss is a random projection of the outputs.
     """
-    mask = batch.get("attention_mask")
+    mask = batch.get("attention_mask", batch.get("decoder_attention_mask"))
 
     def tokens(output: Tensor) -> Tensor:  # what is there for padding does not count
         if mask is None or output.shape[:2] != mask.shape:
@@ -228,9 +235,11 @@ def _run(
     return outputs, (torch.as_tensor(losses[0]), torch.as_tensor(losses[1]))
 
 
-def _text(config: Any, rng: torch.Generator, padded: bool, *, left: bool) -> Batch:
+def _text(
+    config: Any, rng: torch.Generator, padded: bool, *, left: bool, longest: int | None = None
+) -> Batch:
     """Random ids (B, T); with padding, the second row has half the tokens, the third a quarter."""
-    length = min(LENGTH, config.max_position_embeddings // 2)
+    length = min(LENGTH, (longest or config.max_position_embeddings) // 2)
     ids = torch.randint(config.vocab_size, (ROWS, length), generator=rng)
     if not padded:
         return {"input_ids": ids}
@@ -249,6 +258,16 @@ def _read_on(config: Any, rng: torch.Generator, padded: bool) -> Batch:
     return _text(config, rng, padded, left=True)
 
 
+def _hear(config: Any, rng: torch.Generator, padded: bool) -> Batch:
+    frames = 2 * config.max_source_positions
+    text = _text(config, rng, padded, left=True, longest=config.max_target_positions)
+    text["input_ids"][0, 0] = config.decoder_start_token_id  # else transformers adds it
+    return {
+        "input_features": torch.randn(ROWS, config.num_mel_bins, frames, generator=rng),
+        **{f"decoder_{name}": tensor for name, tensor in text.items()},
+    }
+
+
 def _ids(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     """The ids themselves, but for padding."""
     ids = batch["input_ids"]
@@ -260,6 +279,13 @@ def _ids(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
 def _ids_and_order(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     follows = torch.randint(2, (ROWS,), generator=rng)
     return {**_ids(config, rng, batch), "next_sentence_label": follows}
+
+
+def _following(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
+    """Ids that stand for the next ones, which Whisper's labels are."""
+    return {
+        "labels": torch.randint(config.vocab_size, batch["decoder_input_ids"].shape, generator=rng)
+    }
 
 
 def _of_texts(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
@@ -291,5 +317,17 @@ MODELS = {
         _read_on,
         {"GPT2LMHeadModel": _ids, "GPT2Model": _none},
         prompt=("input_ids", "attention_mask"),
+    ),
+    "llama": Family(
+        llama,
+        _read_on,
+        {"LlamaForCausalLM": _ids, "LlamaModel": _none},
+        prompt=("input_ids", "attention_mask"),
+    ),
+    "whisper": Family(
+        whisper,
+        _hear,
+        {"WhisperForConditionalGeneration": _following, "WhisperModel": _none},
+        prompt=("input_features", "decoder_input_ids", "decoder_attention_mask"),
     ),
 }
