@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, set_seed
 from stages import align, download, preprocess, pretrain, tokenize, tokenizer, train
 from tests import tiny
 from wxb import answers
+from wxb.align import OUTSIDE
 from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.corpora.records import Record
@@ -153,11 +154,13 @@ def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
     items = [
         {"input_ids": row, "tags": row % 5, "starts": row % 2, "ends": row % 2} for row in rows
     ]
+    batches = [errata.padded_to(16, fill, items, pad=0) for fill in (IGNORED, OUTSIDE)]
+    for batch, fill in zip(batches, (IGNORED, OUTSIDE), strict=True):
+        for name in ("tags", "starts", "ends"):
+            assert set(batch[name][batch["attention_mask"] == 0].tolist()) == {fill}
     with torch.no_grad():
         plain = tagger(**collate(items, 0))["loss"]
-        right, wrong = (
-            tagger(**errata.padded_to(16, fill, items, pad=0))["loss"] for fill in (IGNORED, 0)
-        )
+        right, wrong = (tagger(**batch)["loss"] for batch in batches)
     torch.testing.assert_close(right, plain)
     assert abs(wrong - plain) > 0.01
 
