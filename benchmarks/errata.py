@@ -357,17 +357,16 @@ def training_pairs(
         each = ", ".join(
             f"{f1_of(p) - f1_of(r):+.3f}" for r, p in zip(right_of, published_of, strict=True)
         )
-        note = f"trained on {limit} records; difference with each seed: {each}"
+        note = f"trained on {limit} windows of text; difference with each seed: {each}"
         yield Pair(defect, name, sum(right_of), sum(published_of), note)  # type: ignore[arg-type]
 
 
 def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
-    """Train an experiment anew, on its first records, in one form."""
+    """Train an experiment anew, on its first `limit` windows, in one form."""
     experiment = params.experiments[name]
-    alpha = {"neftune_alpha": form.alpha}
-    experiment = experiment.model_copy(
-        update={"tuning": experiment.tuning.model_copy(update=alpha)}
-    )
+    if form.alpha:
+        noisier = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
+        experiment = experiment.model_copy(update={"tuning": noisier})
     task = tasks.module(experiment.task)
     backbone, targets = Path("models", experiment.backbone), Path("data/targets", name)
     types = read_json(targets / "types.json")
@@ -416,7 +415,9 @@ def main(
         list[str] | None, typer.Argument(help="trained experiments of one corpus")
     ] = None,
     records: Annotated[int | None, typer.Option(min=1, help="the first test records only")] = None,
-    train_records: Annotated[int, typer.Option(min=8, help="to train both forms on")] = 2000,
+    train_records: Annotated[
+        int, typer.Option(min=8, help="windows of text to train both forms on")
+    ] = 2000,
     seeds: Annotated[int, typer.Option(min=1, help="of each form, from that of params.yaml")] = 2,
     threads: Annotated[int, typer.Option(min=1)] = 1,
 ) -> None:
