@@ -1,0 +1,255 @@
+"""The published forms do what docs/errata.md says of them, and nothing else differs."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+from transformers import AutoModelForCausalLM, set_seed
+
+from stages import align, download, preprocess, pretrain, tokenize, tokenizer, train
+from tests import tiny
+from wxb import answers
+from wxb.align import OUTSIDE
+from wxb.batches import collate
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.features import IGNORED
+from wxb.metrics.spans import counts
+from wxb.models.generator import Generator
+from wxb.models.tagger import Tagger
+from wxb.params import Head, check, load, read_yaml
+from wxb.profiles import switch
+from wxb.recognition import Recognizer, ScoredSpan
+from wxb.spans import Span
+from wxb.tasks import ner_generation
+from wxb.tokenizers import train as train_tokenizer
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks/errata.py"
+EXPERIMENTS = ["ner-encoder", "ner-decoder", "ner-generative"]
+TYPES = ["AGE", "NAME"]
+
+
+def _script():
+    spec = importlib.util.spec_from_file_location("errata", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["errata"] = module  # typer looks there for the annotations
+    spec.loader.exec_module(module)
+    return module
+
+
+errata = _script()
+
+
+def recognizer(texts, kind="wordpiece"):
+    """A tokenizer for the texts, and no model to speak of."""
+    return Recognizer(
+        torch.nn.Linear(1, 1), train_tokenizer(kind, 400, texts), TYPES, max_length=64, stride=8
+    )
+
+
+def record(text, *spans):
+    return Record(id=text, text=text, spans=tuple(spans), language=None, group="")
+
+
+# Scoring and decoding of taggers
+
+
+def test_a_part_of_a_token_counts_as_right_where_tokens_are_scored():
+    texts = ["Ann met Bob"] * 50
+    reader = recognizer(texts)
+    gold, found = [[Span(0, 2, "NAME")]], [[Span(0, 3, "NAME")]]
+    assert counts(gold, found).tolist() == [[0, 1, 1]]
+    by_token = [errata.on_tokens(reader, texts[:1], spans) for spans in (gold, found)]
+    assert counts(*by_token).tolist() == [[1, 1, 1]]
+
+
+def test_texts_are_cut_where_their_tokens_end():
+    texts = ["a b c", "a " * errata.LIMIT, "", "a b " * errata.LIMIT]
+    reader = recognizer(texts)
+    assert errata.cut(reader, texts) == [*texts[:3], ("a b " * errata.LIMIT)[:63]]
+
+
+@given(st.sets(st.integers(0, 40)), st.integers(0, 40))
+def test_gold_beyond_a_cut_vanishes_and_the_rest_stays(edges, length):
+    edges = sorted(edges)
+    spans = [Span(a, b, "AGE") for a, b in zip(edges[::2], edges[1::2], strict=False)]
+    left = errata.what_is_left(spans, length)
+    covered = {at for span in spans for at in range(span.start, span.end) if at < length}
+    assert {at for span in left for at in range(span.start, span.end)} == covered
+    assert {span for span in spans if span.end <= length} <= {*left}
+
+
+def test_a_threshold_keeps_what_reaches_it():
+    span = Span(0, 1, "AGE")
+    scored = [[ScoredSpan(span, 0.5)], [ScoredSpan(span, 0.4)], []]
+    assert errata.above(0.5, scored) == [[span], [], []]
+
+
+def test_the_space_before_a_mention_is_taken_where_there_is_one():
+    spans = [Span(0, 3, "NAME"), Span(4, 5, "AGE"), Span(6, 7, "AGE")]
+    assert errata.with_lead("Ann 9,8", spans) == [spans[0], Span(3, 5, "AGE"), spans[2]]
+
+
+# Prompts and decoding of generators
+
+MADE = [
+    record("Ann is 9.", Span(0, 3, "NAME"), Span(7, 8, "AGE")),
+    record("Yesterday, as we heard, Bob was 12", Span(24, 27, "NAME"), Span(32, 34, "AGE")),
+    record("No one of that name is here, nor ever was."),
+    record("It was Eve.", Span(7, 10, "NAME")),
+]
+
+ids = st.lists(st.integers(1, 9), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(ids, ids), min_size=1, max_size=7), st.integers(1, 3))
+def test_outputs_are_sliced_as_a_padded_batch_would_be(rows, size):
+    asked = [errata.Answer(np.array(prompt), np.array(answer), 1.0) for prompt, answer in rows]
+    expected = []
+    for start in range(0, len(rows), size):
+        batch = rows[start : start + size]
+        longest = max(len(prompt) for prompt, _ in batch)
+        for prompt, answer in batch:
+            output = [0] * (longest - len(prompt)) + prompt + answer
+            expected.append([i for i in output[len(prompt) :] if i != 0])
+    assert [row.tolist() for row in errata.sliced_by_tokens(asked, size)] == expected
+
+
+@pytest.mark.parametrize("value", ["a;;b", "a|b", "a;;B|c", "a"])
+def test_what_holds_no_separator_is_all_that_the_plain_form_keeps(value):
+    text = f"Say {value} to 9"
+    spans = [Span(4, 4 + len(value), "NAME"), Span(len(text) - 1, len(text), "AGE")]
+    mentions = errata.split_plainly(errata.written_plainly(text, spans))
+    whole = [(span.type, text[span.start : span.end]) for span in spans]
+    assert (mentions == whole) == (answers.SEPARATOR not in value)
+
+
+def test_perfect_answers_with_separators_are_read_whole_when_escaped():
+    pair = errata.separator_pair(MADE)
+    assert pair.right.tolist() == [[2, 2, 2], [2, 2, 2], [1, 1, 1]]
+    assert pair.published.sum(axis=0).tolist()[0] == 2  # the ages
+
+
+# Training
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory):
+    folder = tiny.bert(tmp_path_factory.mktemp("bert"), vocab_size=20)
+    set_seed(0)
+    body = tiny.BertModel.from_pretrained(folder, add_pooling_layer=False)
+    return Tagger(body, 5, Head(projection=8, dropout=0.0)).eval()
+
+
+def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
+    rows = [np.array(row) for row in ([3, 4, 5], [6, 7, 8, 9, 3])]
+    items = [
+        {"input_ids": row, "tags": row % 5, "starts": row % 2, "ends": row % 2} for row in rows
+    ]
+    batches = [errata.padded_to(16, fill, items, pad=0) for fill in (IGNORED, OUTSIDE)]
+    for batch, fill in zip(batches, (IGNORED, OUTSIDE), strict=True):
+        for name in ("tags", "starts", "ends"):
+            assert set(batch[name][batch["attention_mask"] == 0].tolist()) == {fill}
+    with torch.no_grad():
+        plain = tagger(**collate(items, 0))["loss"]
+        right, wrong = (tagger(**batch)["loss"] for batch in batches)
+    torch.testing.assert_close(right, plain)
+    assert abs(wrong - plain) > 0.01
+
+
+def test_loss_over_the_prompt_is_that_of_the_whole_text(tmp_path):
+    model = AutoModelForCausalLM.from_pretrained(tiny.llama(tmp_path, vocab_size=20)).eval()
+    item = {"input_ids": np.array([1, 5, 6, 7, 2]), "labels": np.array([-100, -100, -100, 7, 2])}
+    batch = collate([errata.over_the_prompt(item)], 0)
+    with torch.no_grad():
+        loss = Generator(model)(**batch)["loss"]
+        expected = model(batch["input_ids"], labels=batch["input_ids"]).loss
+    torch.testing.assert_close(loss, expected)
+
+
+def test_noise_of_short_rows_shrinks_with_the_padded_length():
+    embeddings, mask = torch.zeros(1, 64, 16), torch.zeros(1, 64, dtype=torch.long)
+    mask[:, :4] = 1
+    torch.manual_seed(0)
+    noise = errata.noisy_by_padding(embeddings, mask, 5.0)
+    assert float(noise.abs().max()) == pytest.approx(5 / (64 * 16) ** 0.5, rel=0.02)
+    assert noise[:, 4:].abs().min() > 0
+    torch.manual_seed(0)
+    by_row = errata.noisy(embeddings, mask, 5.0)
+    torch.testing.assert_close(by_row[:, :4], noise[:, :4] * 4)
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project of few records with three experiments, trained for one epoch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("project"))
+        Path("wxb/corpora").mkdir(parents=True)
+        Path("wxb/corpora/pii").symlink_to(ROOT / "wxb/corpora/pii")
+        Path("params").symlink_to(ROOT / "params")
+        Path("params.yaml").write_text((ROOT / "params.yaml").read_text())
+        switch("tiny")
+        content = read_yaml(Path("params.yaml"))
+        content["corpora"]["pii"]["generate"] |= {"labelled": 80, "unlabelled": 20}
+        for experiment in content["experiments"].values():
+            experiment["training"]["epochs"] = 1
+        YAML().dump(content, Path("params.yaml"))
+        params = check(content)
+        for stage in (download, preprocess):
+            stage.main(params, "pii")
+        for name in ("encoder", "decoder"):
+            tokenizer.main(params, name)
+            pretrain.main(params, name)
+        for name in EXPERIMENTS:
+            for stage in (tokenize, align, train):
+                stage.main(params, name)
+        yield Path.cwd()
+
+
+def test_every_defect_has_its_row(project, monkeypatch, capsys):
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(errata, "console", errata.Console(width=130))
+    errata.main(records=10, train_records=16, seeds=1)
+    told = capsys.readouterr().out
+    rows = re.findall(r"│ +(\d+) +│ (.+?) +│ (\S+(?: \S+)?) +│ \d\.\d{3} +│ \d\.\d{3}", told)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 15))
+    by_system = {name: [r[1] for r in rows if r[2] == name] for name in EXPERIMENTS}
+    assert "space before a mention is part of it" in by_system["ner-decoder"]
+    assert "space before a mention is part of it" not in by_system["ner-encoder"]
+    assert {"padding is labelled O", "NEFTune's noise by the padded length"} <= {
+        *by_system["ner-encoder"]
+    }
+    assert len(by_system["ner-generative"]) == 4
+    assert "10 test records" in told
+
+
+def test_the_right_way_is_the_project_s_own(project, monkeypatch):
+    """The prompts are those of training, and its answers are read as the gold that they tell."""
+    monkeypatch.chdir(project)
+    test = clean.labelled(Path("data/clean/pii/test.parquet"))
+    predictor = ner_generation.Predictor.load(Path("models/ner-generative"))
+    texts = [one.text for one in test]
+    taught = ner_generation.dataset(
+        Path("data/features/ner-generative/test.arrow"),
+        Path("data/targets/ner-generative/test.arrow"),
+        predictor.tokenizer,
+        texts,
+        load().experiments["ner-generative"],
+    )
+    asked = errata.ask(predictor, texts, label="test")
+    for one, answer, item in zip(test, asked, taught, strict=True):
+        told = item["labels"] != IGNORED
+        assert answer.prompt.tolist() == item["input_ids"][~told].tolist()
+        sure = answer._replace(score=1.0)
+        assert errata.spans_of(predictor, one.text, sure, item["labels"][told]) == [*one.spans]

@@ -1,0 +1,117 @@
+"""The how-to pages do what they say: their blocks are obeyed, in order, in a project of size tiny.
+
+The words after the three backticks tell what a block is:
+
+- `LANGUAGE FILE`: the content of that file; what goes to params.yaml is added to what is there:
+  mappings key by key, lists item by item, and any other value takes the place of the one before.
+- `sh`: commands to run. `diff`: a change to apply. `text`: lines that the commands before it print.
+- `yaml` alone: what could be added to params.yaml as well; it is checked, and not kept.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, get_args
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.project import ROOT, Project
+from wxb import tasks
+from wxb.params import Experiment, check
+
+PAGES = ("adding-a-corpus.md", "adding-an-experiment.md")
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NAMES = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "t"), ("EMAIL", "t@example.org"))
+}
+
+
+class Block(NamedTuple):
+    language: str
+    file: str
+    content: str
+
+
+def blocks(page):
+    return [Block(*found) for found in BLOCK.findall((ROOT / "docs" / page).read_text())]
+
+
+def add(new, to):
+    """Add plain content to that of params.yaml, as the pages ask for."""
+    for key, value in new.items():
+        if isinstance(value, Mapping) and isinstance(to.get(key), Mapping):
+            add(value, to[key])
+        elif isinstance(value, list) and isinstance(to.get(key), list):
+            to[key] += value
+        else:
+            to[key] = value
+
+
+class Reader:
+    """Someone who does what a page says."""
+
+    def __init__(self, project):
+        self.project, self.printed = project, ""
+
+    def obey(self, block):
+        match block:
+            case Block("sh", _, commands):
+                self.printed = self.project.run("bash", "-ec", commands)
+            case Block("text", "", expected):
+                for line in expected.splitlines():
+                    assert line.strip() in self.printed, self.printed[-2000:]
+            case Block("diff", _, change):
+                (self.project.folder / "change").write_text(change)
+                self.project.run("git", "apply", "change")
+            case Block("yaml", "params.yaml", content):
+                self.project.edit(lambda params: add(YAML(typ="safe").load(content), to=params))
+            case Block("yaml", "", content):
+                params = YAML(typ="safe").load(self.project.folder / "params.yaml")
+                add(YAML(typ="safe").load(content), to=params)
+                check(params)
+            case Block(_, file, content) if file:
+                path = self.project.folder / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content)
+            case _:
+                raise AssertionError(f"a block of no known kind: {block}")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """One for all pages: what the first makes, the next has."""
+    made = Project(tmp_path_factory.mktemp("docs") / "project")
+    made.environment |= NAMES
+    made.run("git", "add", "-A")
+    made.run("git", "commit", "-qm", "begin")
+    return made
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_that_is_followed_to_the_letter_leads_where_it_says(project, page):
+    reader = Reader(project)
+    for block in blocks(page):
+        reader.obey(block)
+
+
+def test_what_is_added_joins_what_is_there():
+    there = {"a": {"b": [1], "c": 2}, "d": 3}
+    add({"a": {"b": [4], "e": 5}, "d": 6}, to=there)
+    assert there == {"a": {"b": [1, 4], "c": 2, "e": 5}, "d": 6}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "errata.md", "method.md"])
+def test_files_that_a_page_links_to_are_there(page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (ROOT / "docs" / target).exists(), target
+
+
+@pytest.mark.parametrize("task", get_args(Experiment.model_fields["task"].annotation))
+def test_a_task_defines_what_the_page_says(task):
+    page = (ROOT / "docs" / PAGES[1]).read_text()
+    names = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert len(names) == 9
+    assert [name for name in names if not hasattr(tasks.module(task), name)] == []
