@@ -477,7 +477,17 @@ class ImagesLesson(Lesson):
         return self
 
 
-AnyLesson = GatesLesson | ImagesLesson
+class AttentionLesson(Lesson):
+    """A sentence, and the trained model whose attention to it is shown."""
+
+    lesson: Literal["attention"]
+    sentence: Annotated[str, Field(min_length=1)]
+    layers: PositiveInt  # the last so many
+    positions: PositiveInt
+    width: Annotated[int, Field(ge=2, multiple_of=2)]
+
+
+AnyLesson = GatesLesson | ImagesLesson | AttentionLesson
 # By their `lesson`, which tells pydantic what the other keys are.
 LESSONS: dict[str, type[Lesson]] = {
     get_args(block.model_fields["lesson"].annotation)[0]: block for block in get_args(AnyLesson)

@@ -207,6 +207,38 @@ def regions(
     return figure
 
 
+def matrix(
+    values: NDArray[np.floating],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    names: tuple[str, str],
+    height: int = 300,
+) -> go.Figure:
+    """Numbers (R, C) as colours, from the smallest to the largest; `names` are those of the axes.
+
+    Rows and columns may have the same name more than once.
+    """
+    figure = _figure(height=height)
+    figure.add_heatmap(
+        z=values.round(4).tolist(),
+        customdata=[[[text(row), text(column)] for column in columns] for row in rows],
+        colorscale=[[0, "rgba(125, 127, 135, 0.08)"], [1, colour(0)]],
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        hovertemplate="%{customdata[0]} → %{customdata[1]}<br>%{z:.3f}<extra></extra>",
+    )
+    for axis, labels in (("yaxis", rows), ("xaxis", columns)):
+        step = math.ceil(len(labels) / 24)  # more would not be legible
+        shown = range(0, len(labels), step)
+        ticks = {"tickvals": [*shown], "ticktext": [text(labels[place]) for place in shown]}
+        figure.update_layout({axis: {**ticks, "showgrid": False}})
+    figure.update_xaxes(title=names[1], tickangle=-60)
+    figure.update_yaxes(title=names[0], autorange="reversed")
+    return figure
+
+
 def plain(figure: go.Figure) -> dict[str, Any]:
     """A figure as JSON values, for Plotly.react."""
     content: dict[str, Any] = json.loads(figure.to_json())  # NaN, which JSON lacks, is null here
