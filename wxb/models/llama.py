@@ -110,7 +110,7 @@ def frequencies(config: Config) -> Tensor:
     frequency: Tensor = 1 / rope["rope_theta"] ** pairs
     if rope["rope_type"] == "default":
         return frequency
-    waves = rope["original_max_position_embeddings"] * frequency / (2 * math.pi)  # in one text
+    waves = rope["original_max_position_embeddings"] / (2 * math.pi / frequency)  # in one text
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     kept = ((waves - low) / (high - low)).clamp(0, 1)
     stretched: Tensor = (1 - kept) * frequency / rope["factor"] + kept * frequency
