@@ -15,9 +15,8 @@ def main(params: Params, name: str) -> None:
     """Compare the block `name` of params.yaml."""
     block = params.named("parity", name)
     set_seed(params.seed)
-    model = parity.load(block, name)
     try:
-        figures = parity.measure(model, params.seed)
+        figures = parity.measure(parity.load(block, name), params.seed)
     except ValueError as error:
         raise WxbError(f"parity.{name}: {error}") from error
     parity.check(figures)

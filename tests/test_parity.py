@@ -12,7 +12,7 @@ from wxb import parity
 from wxb.errors import WxbError
 from wxb.models import bert, gpt2, masks
 from wxb.models.generation import extend
-from wxb.params import Parity, load
+from wxb.params import SHAPES, Parity, load
 
 BLOCKS = load(ROOT / "params.yaml").parity
 EXACT = {"missing_keys": 0, "unexpected_keys": 0}
@@ -132,16 +132,16 @@ def test_a_saved_checkpoint_is_compared_by_its_class(name, shown, tmp_path):
     assert ("generation_equal" in figures) == (name == "GPT2LMHeadModel")
 
 
-@pytest.mark.parametrize(
-    ("architecture", "told"),
-    [
-        ({"model_type": "gpt3"}, "parity.it: found an architecture 'gpt3'; there is: bert, gpt2"),
-        ({"model_type": "bert", "hiden_size": 8}, "BertConfig has no 'hiden_size'"),
-    ],
-)
-def test_what_is_not_known_is_told(architecture, told):
-    with pytest.raises(WxbError, match=told):
-        parity.load(Parity(architecture=architecture), "it")
+def test_an_architecture_that_is_none_of_ours_is_told(tmp_path):
+    shape = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
+    config = transformers.RobertaConfig(vocab_size=9, num_hidden_layers=1, **shape)
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    with pytest.raises(WxbError, match=r"parity\.it: found an architecture 'roberta'; there is: b"):
+        parity.load(Parity(checkpoint=str(tmp_path)), "it")
+
+
+def test_random_weights_can_be_made_of_every_shape_there_is():
+    assert SHAPES.keys() == parity.MODELS.keys() == BLOCKS.keys()
 
 
 def test_a_checkpoint_that_is_not_there_is_told(tmp_path):

@@ -415,13 +415,29 @@ class Study(Section):
     experiments: Annotated[list[Name], Field(min_length=1)]
 
 
-class Parity(Section):
-    """A model that ours is compared on: random weights of a shape, or a checkpoint.
+# For each architecture that is written out: the settings that make a model with random weights.
+SHAPES: dict[str, tuple[str, ...]] = {
+    "bert": (
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "intermediate_size",
+        "max_position_embeddings",
+        "initializer_range",
+    ),
+    "gpt2": ("vocab_size", "n_embd", "n_layer", "n_head", "n_positions", "initializer_range"),
+}
 
-    `architecture` is `model_type` and settings of that Hugging Face configuration, by its names.
+
+class Parity(Section):
+    """What ours is compared with transformers' on: random weights, or those of a checkpoint.
+
+    `architecture` is a `model_type` and its settings, by the names of that Hugging Face
+    configuration.
     """
 
-    architecture: dict[str, Any] | None = None
+    architecture: dict[str, str | int | float] | None = None
     checkpoint: str | None = None
     revision: str | None = None
 
@@ -431,8 +447,22 @@ class Parity(Section):
             raise ValueError("give either `architecture` or `checkpoint`")
         if self.checkpoint is None and self.revision is not None:
             raise ValueError("`revision` pins a `checkpoint`, and there is none")
-        if self.architecture is not None and "model_type" not in self.architecture:
-            raise ValueError("`architecture` lacks `model_type`")
+        return self
+
+    @model_validator(mode="after")
+    def _settings_of_architecture(self) -> Parity:
+        if self.architecture is None:
+            return self
+        kind = str(self.architecture.get("model_type", ""))
+        if kind and kind not in SHAPES:
+            raise ValueError(f"architecture.model_type: unknown {kind!r}{_hint(kind, SHAPES)}")
+        known = ("model_type", *SHAPES.get(kind, sum(SHAPES.values(), ())))
+        for name in self.architecture:
+            if name not in known:
+                raise ValueError(f"architecture.{name}: unknown key{_hint(name, known)}")
+        for name in known:
+            if name not in self.architecture:
+                raise ValueError(f"architecture.{name}: missing")
         return self
 
 

@@ -52,16 +52,12 @@ def load(block: Parity, name: str) -> PreTrainedModel:
     import transformers
 
     if block.architecture:
-        settings = dict(block.architecture)
-        kind = settings.pop("model_type")
-        family = _family(kind, name)
-        known = AutoConfig.for_model(kind)
-        if unknown := [key for key in settings if not hasattr(known, key)]:
-            raise WxbError(
-                f"parity.{name}.architecture: {type(known).__name__} has no {unknown[0]!r}"
-            )
+        # The usual special tokens may lie outside a small vocabulary.
+        shape: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, **block.architecture}
+        config = AutoConfig.for_model(**shape)
+        family = _family(config.model_type, name)
         cls: Any = getattr(transformers, next(iter(family.heads)))
-        model: PreTrainedModel = cls(AutoConfig.for_model(kind, **settings))
+        model: PreTrainedModel = cls(config)
     else:
         assert block.checkpoint
         with hub.checkpoint(block.checkpoint, block.revision, weights=True) as folder:
