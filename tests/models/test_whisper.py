@@ -259,7 +259,7 @@ def test_initial_weights_are_spread_as_in_transformers():
 
 
 def test_positions_of_frames_are_sinusoids_that_are_not_trained():
-    # Theirs are computed in single precision, and are off by more than ours at far positions.
+    # Both are computed in single precision, and off by 1e-4 at far positions.
     theirs = modeling_whisper.sinusoids(1500, 384)
     torch.testing.assert_close(sinusoids(1500, 384), theirs, atol=3e-4, rtol=0)
     ours = whisper.WhisperModel(Config.from_hf(config()))
