@@ -143,9 +143,8 @@ def encode(
     Shows progress under a `label`. Raises WxbError when the tokenizer's offsets are wrong and right
     ones cannot be derived.
     """
-    starts: Iterable[int] = range(0, max(1, len(texts)), LOT)
-    if label:
-        starts = tracked(starts, label, len(range(0, max(1, len(texts)), LOT)), unit="lot")
+    lots = range(0, max(1, len(texts)), LOT)
+    starts = tracked(lots, label, len(lots), unit="lot") if label else lots
     columns, splits = joined(_encode(tokenizer, texts[start : start + LOT]) for start in starts)
     return Encoded(**columns, splits=splits)
 

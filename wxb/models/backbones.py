@@ -19,7 +19,6 @@ from transformers import (
 
 from wxb import hub
 from wxb.models.wiring import wire
-from wxb.models.written import Written
 from wxb.params import Architecture, Backbone
 
 # The classes with the heads of pretraining, by objective and by type of architecture.
@@ -101,7 +100,11 @@ def body(
         _keep_scales(model)
     if bidirectional:
         _lift_causal_mask(model)
-    return Written(model) if written_out else model
+    if written_out:
+        from wxb.models.written import Written  # pretraining does without it
+
+        return Written(model)
+    return model
 
 
 def _four_bits() -> BitsAndBytesConfig:

@@ -63,7 +63,8 @@ def claim(comparison: Mapping[str, Any]) -> str:
         return f"{best} reaches F1 {f1:.3f}."
     if not level:
         return f"{best} is best, with F1 {f1:.3f}."
-    many = f"{_number(len(level))} of the other {_number(len(against))}"
+    others = f"the other {_number(len(against))}"
+    many = others if len(level) == len(against) else f"{_number(len(level))} of {others}"
     who = listed(level) if len(level) <= NAMED else many
     return f"{best} is ahead with F1 {f1:.3f}, but {who} cannot be told apart from it."
 
