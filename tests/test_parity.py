@@ -13,6 +13,7 @@ from wxb.errors import WxbError
 from wxb.models import bert, gpt2, masks
 from wxb.models.generation import extend
 from wxb.params import Parity, load
+from wxb.search import MINILM, folder_of
 
 BLOCKS = load(ROOT / "params.yaml").parity
 EXACT = {"missing_keys": 0, "unexpected_keys": 0}
@@ -142,6 +143,14 @@ def test_a_saved_checkpoint_is_compared_by_its_class(name, shown, tmp_path):
 def test_what_is_not_known_is_told(architecture, told):
     with pytest.raises(WxbError, match=told):
         parity.load(Parity(architecture=architecture), "it")
+
+
+def test_ours_is_the_same_on_really_trained_weights():
+    theirs = parity.load(Parity(checkpoint=str(folder_of(MINILM))), "minilm")
+    figures = parity.measure(theirs, 1)
+    parity.check(figures)
+    assert figures["parameters"] == 22_713_216
+    assert (figures["missing_keys"], figures["unexpected_keys"]) == (0, 0)
 
 
 def test_a_checkpoint_that_is_not_there_is_told(tmp_path):

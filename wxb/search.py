@@ -52,7 +52,7 @@ def search(
     """
     texts = _lines(file) if file else _texts(corpus)
     pooling: Pooling = "cls" if cls else "mean"
-    found = _search(_folder(encoder), query, texts, pooling, top)
+    found = _search(folder_of(encoder), query, texts, pooling, top)
     if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
         return
@@ -78,7 +78,7 @@ def _search(
     ]
 
 
-def _folder(encoder: str | None) -> Path:
+def folder_of(encoder: str | None) -> Path:
     """The folder of an encoder by its name; WxbError where there is none."""
     if encoder == MINILM:
         if (package := find_spec(PACKAGE)) is None:
