@@ -12,7 +12,7 @@ from wxb.engines import PlanError, lay_stamps, plan, targets
 from wxb.params import ParamsError, load
 
 try:
-    load()
+    params = load()
     stages = plan()
 except (ParamsError, PlanError) as error:
     raise WorkflowError(str(error)) from None
@@ -22,6 +22,11 @@ stamps = workflow.snakemake_tmp_dir / "stamps"
 lay_stamps(stages, stamps)
 # Fresh stamps have no history; no need to say so for each of them in `--report`.
 logger.addFilter(lambda record: "Missing metadata" not in record.getMessage())
+
+# Answers take longest to learn and to write: begun last, they would leave a core idle.
+slow = {
+    name for name, block in params.experiments.items() if block.task == "ner_generation"
+}
 
 # `python` in dvc.yaml is the one that runs Snakemake, its environment activated or not.
 shell.prefix(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
@@ -64,6 +69,7 @@ for stage in stages:
             stamps / stage.name,
         log:
             stage.log,
+        priority: int(stage.name.partition("@")[2] in slow)
         handover: True
         resources:
             dvc=1,  # A hand-over that claims nothing is given all cores.
