@@ -61,7 +61,12 @@ def run(params: Params, name: str) -> Lesson:
             ],
             Part(
                 "Habits",
-                ["The share of a head's attention that goes to each place, over all tokens."],
+                [
+                    "The share of a head's attention that goes to each place, over all tokens.",
+                    "A backbone that is trained here from its first weights begins with heads that"
+                    " look at neighbours (wxb/models/wiring.py): what training made of them shows"
+                    " here, not that it would find such heads by itself.",
+                ],
                 tables={
                     "": Table(
                         ["head", *next(iter(looks.values()))],
