@@ -99,10 +99,12 @@ target.write_text("".join(f"{path.stem},{path.read_text()}\\n" for path in found
 """
 STAND_IN = """
 from pathlib import Path
+from types import SimpleNamespace
 class ParamsError(ValueError): ...
 def load():
     if "rat:" in Path("params.yaml").read_text():
         raise ParamsError("params.yaml: unknown key rat, did you mean rate?")
+    return SimpleNamespace(experiments={})
 """
 STUDY_S = {"download@a", "train@x", "compare@s", "report@s"}
 STUDY_T = {"download@b", "train@z-1", "compare@t", "report@t"}
