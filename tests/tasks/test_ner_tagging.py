@@ -292,6 +292,7 @@ def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
         "four_bit": False,
         "head": {"projection": 16, "dropout": 0.1},
         "bidirectional": False,
+        "implementation": "transformers",
         "word_features": WORDS.model_dump() if kind == WITH_WORDS else None,
     }
 
