@@ -326,7 +326,7 @@ def test_what_is_not_there_is_told_with_the_command_that_makes_it(project):
         exports.records(project, "pii", "valid")
     with pytest.raises(WxbError, match="`dvc repro evaluate@ner-decoder`"):
         exports.records(project, "ner-decoder", "test")
-    with pytest.raises(WxbError, match=r"did you mean 'ner-encoder' or .* \(there is: pii, ner-"):
+    with pytest.raises(WxbError, match=r"did you mean 'ner-encoder'\? \(there is: pii, ner-"):
         exports.records(project, "ner-encodr", "test")
 
 

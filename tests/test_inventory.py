@@ -166,7 +166,7 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
     told = states()
     stale = {name for name, state in told.items() if state == "stale"}
-    assert stale == {"ner-encoder", "ner"}
+    assert stale == {"ner-encoder", "ner", "attention"}
     changes = look().details("ner-encoder")["experiments"]["changes"]
     assert changes == [
         {
@@ -183,7 +183,7 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
 def test_a_changed_backbone_makes_all_that_use_it_stale(project):
     edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first: the encoder's
     stale = {name for name, state in states().items() if state == "stale"}
-    assert stale == {"encoder", "ner-encoder", "ner"}
+    assert stale == {"encoder", "ner-encoder", "ner", "attention"}
     edit("wxb/errors.py", '"""', '"""A comment. ')
     assert set(states().values()) == {"stale"}
 
