@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from wxb.errors import WxbError
+from wxb.errors import WxbError, in_one_line
 from wxb.params import Params, load
 
 Level = Literal["ok", "note", "problem"]
@@ -60,8 +60,7 @@ def examine() -> Iterator[Finding]:
             try:
                 yield from check()
             except Exception as error:
-                told = " ".join(f"{type(error).__name__}: {error}".split())
-                yield Finding(name, "problem", f"the check itself failed: {told}")
+                yield Finding(name, "problem", f"the check itself failed: {in_one_line(error)}")
 
 
 def table(findings: Iterable[Finding]) -> Table:
