@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 KeysValues = tuple[Tensor, Tensor]  # of one attention layer, (B, heads, S, D) each
 Cache = tuple[KeysValues, ...]  # of all its layers: the keys and values of the tokens read so far
@@ -64,3 +64,41 @@ def extend(past: KeysValues | None, key: Tensor, value: Tensor) -> KeysValues:
     if past is None:
         return key, value
     return torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+
+
+class GenerationMixin(nn.Module):
+    """What lets a causal language model write; named after that of transformers."""
+
+    def generate(
+        self,
+        input_ids: Tensor,  # (B, T), padded on the left
+        attention_mask: Tensor | None = None,  # (B, T)
+        *,
+        max_new_tokens: int,
+        eos_token_id: int | Sequence[int] | None = None,
+        pad_token_id: int | None = None,
+        use_cache: bool = True,
+    ) -> Tensor:
+        """Continue every row with the likeliest tokens; see `greedy`."""
+
+        def step(
+            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
+        ) -> tuple[Tensor, Cache | None]:
+            output = self(
+                ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=past,
+                use_cache=use_cache,
+                logits_to_keep=1,
+            )
+            return output.logits[:, -1], output.past_key_values
+
+        return greedy(
+            step,
+            input_ids,
+            attention_mask,
+            max_new_tokens=max_new_tokens,
+            eos_token_id=eos_token_id,
+            pad_token_id=pad_token_id,
+        )

@@ -7,7 +7,6 @@ of T new tokens after S - T that were read before, width C, H heads of D = C / H
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +16,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
 from wxb.models.configuration import ACTIVATIONS
-from wxb.models.generation import Cache, KeysValues, extend, greedy
+from wxb.models.generation import Cache, GenerationMixin, KeysValues, extend
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ class GPT2Model(nn.Module):
         return Decoded(self.ln_f(hidden), tuple(kept) if use_cache else None)
 
 
-class GPT2LMHeadModel(nn.Module):
+class GPT2LMHeadModel(GenerationMixin):
     """The decoder, and the word embeddings read backwards for a head."""
 
     def __init__(self, config: Config) -> None:
@@ -238,37 +237,3 @@ class GPT2LMHeadModel(nn.Module):
             before = logits[:, :-1].float()  # the token before predicts a label
             loss = F.cross_entropy(before.flatten(0, 1), labels[:, 1:].flatten())
         return CausalLM(loss, logits, decoded.past_key_values)
-
-    def generate(
-        self,
-        input_ids: Tensor,  # (B, T), padded on the left
-        attention_mask: Tensor | None = None,  # (B, T)
-        *,
-        max_new_tokens: int,
-        eos_token_id: int | Sequence[int] | None = None,
-        pad_token_id: int | None = None,
-        use_cache: bool = True,
-    ) -> Tensor:
-        """Continue every row with the likeliest tokens; see `wxb.models.generation.greedy`."""
-
-        def step(
-            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
-        ) -> tuple[Tensor, Cache | None]:
-            output = self(
-                ids,
-                attention_mask=mask,
-                position_ids=positions,
-                past_key_values=past,
-                use_cache=use_cache,
-                logits_to_keep=1,
-            )
-            return output.logits[:, -1], output.past_key_values
-
-        return greedy(
-            step,
-            input_ids,
-            attention_mask,
-            max_new_tokens=max_new_tokens,
-            eos_token_id=eos_token_id,
-            pad_token_id=pad_token_id,
-        )

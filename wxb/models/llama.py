@@ -8,7 +8,7 @@ values of D each, inner width I, vocabulary V.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
-from wxb.models.generation import Cache, KeysValues, extend, greedy
+from wxb.models.generation import Cache, GenerationMixin, KeysValues, extend
 
 ROPE: dict[str, tuple[str, ...]] = {  # kinds of rotary positions, and the settings each needs
     "default": ("rope_theta",),
@@ -282,7 +282,7 @@ class LlamaModel(nn.Module):
         return Decoded(self.norm(hidden), tuple(kept) if use_cache else None)
 
 
-class LlamaForCausalLM(nn.Module):
+class LlamaForCausalLM(GenerationMixin):
     """The decoder with a head that names the next token."""
 
     def __init__(self, config: Config) -> None:
@@ -319,37 +319,3 @@ class LlamaForCausalLM(nn.Module):
             following = F.pad(labels[:, 1:], (0, 1), value=-100)  # nothing follows the last token
             loss = F.cross_entropy(logits.float().flatten(0, 1), following.flatten())
         return CausalLM(loss, logits, decoded.past_key_values)
-
-    def generate(
-        self,
-        input_ids: Tensor,  # (B, T), padded on the left
-        attention_mask: Tensor | None = None,  # (B, T)
-        *,
-        max_new_tokens: int,
-        eos_token_id: int | Sequence[int] | None = None,
-        pad_token_id: int | None = None,
-        use_cache: bool = True,
-    ) -> Tensor:
-        """Continue every row with the likeliest tokens; see `wxb.models.generation.greedy`."""
-
-        def step(
-            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
-        ) -> tuple[Tensor, Cache | None]:
-            output = self(
-                ids,
-                attention_mask=mask,
-                position_ids=positions,
-                past_key_values=past,
-                use_cache=use_cache,
-                logits_to_keep=1,
-            )
-            return output.logits[:, -1], output.past_key_values
-
-        return greedy(
-            step,
-            input_ids,
-            attention_mask,
-            max_new_tokens=max_new_tokens,
-            eos_token_id=eos_token_id,
-            pad_token_id=pad_token_id,
-        )
