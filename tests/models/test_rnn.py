@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from wxb.models.lstm import LSTM
-from wxb.models.rnn import RNN, packed
+from wxb.models.lstm import LSTM, read_both_ways
+from wxb.models.rnn import RNN
 
 KINDS = {RNN: nn.RNN, LSTM: nn.LSTM}
 
@@ -34,6 +34,20 @@ def padded(lengths, size, dtype=torch.float64):
     width = max(1, *lengths)
     mask = torch.arange(width) < torch.tensor(lengths)[:, None]
     return torch.randn(*mask.shape, size, dtype=dtype), mask
+
+
+def packed(layers, inputs, mask):
+    """What torch makes of padded rows: outputs and last states, zero for rows without a token."""
+    lengths = mask.sum(dim=1)
+    sequence = nn.utils.rnn.pack_padded_sequence(
+        inputs, lengths.clamp(min=1), batch_first=True, enforce_sorted=False
+    )
+    output, last = layers(sequence)
+    outputs, _ = nn.utils.rnn.pad_packed_sequence(
+        output, batch_first=True, total_length=inputs.shape[1]
+    )
+    states = torch.stack(last) if isinstance(last, tuple) else last[None]  # (S, L * D, B, H)
+    return torch.where(mask[..., None], outputs, 0), torch.where(lengths[:, None] > 0, states, 0)
 
 
 def gradients(model, inputs, results):
@@ -106,7 +120,31 @@ def test_padding_changes_nothing_wherever_it_stands(kind, shape, mask, seed):
         assert not states.any()
 
 
-def test_packed_refuses_padding_on_the_left():
-    layers = nn.LSTM(2, 3, batch_first=True)
+@given(
+    shape=shapes.map(lambda shape: {**shape, "bidirectional": True}),
+    lengths=batches,
+    dtype=dtypes,
+    learns=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=40)
+def test_the_fast_way_gives_what_the_text_book_does(shape, lengths, dtype, learns, seed):
+    torch.manual_seed(seed)
+    book, fast = both(LSTM, shape, dtype)
+    inputs, mask = padded(lengths, shape["input_size"], dtype)
+    with torch.set_grad_enabled(learns):
+        outputs, states = book(inputs, mask)
+        found = read_both_ways(fast.train(learns), inputs, mask)
+    expected = outputs, torch.cat([states[0, -2], states[0, -1]], dim=-1)
+    torch.testing.assert_close(found, expected)
+    if learns:
+        torch.testing.assert_close(
+            gradients(fast, inputs, found), gradients(book, inputs, expected), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_the_fast_way_refuses_padding_on_the_left():
+    layers = nn.LSTM(2, 3, batch_first=True, bidirectional=True)
+    mask = torch.tensor([[True] * 3, [False, True, True]])
     with pytest.raises(ValueError, match="pad on the right"):
-        packed(layers, torch.zeros(2, 3, 2), torch.tensor([[True] * 3, [False, True, True]]))
+        read_both_ways(layers, torch.zeros(2, 3, 2), mask)

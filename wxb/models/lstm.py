@@ -1,7 +1,7 @@
 """Long short-term memory (Hochreiter and Schmidhuber 1997), and a classifier that reads both ways.
 
-`LSTM` is the text book, cell by cell. `LSTMClassifier` trains torch's own, which gives the same;
-benchmarks/recurrent.py tells how much faster or slower it is.
+`LSTM` is the text book, cell by cell. What trains is torch's own, which gives the same, faster
+(benchmarks/recurrent.py).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models.rnn import RNN, packed
+from wxb.models.rnn import RNN
 
 
 class LSTM(RNN):
@@ -48,6 +48,39 @@ def without_frame(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Te
     return input_ids[:, 1:-1], attention_mask[:, 2:]
 
 
+def read_both_ways(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Outputs (B, T, 2 * H) of torch's layers in both directions, and where these end (B, 2 * H).
+
+    `inputs` are (B, T, C), `mask` (B, T) is True where there is a token. Each direction reads whole
+    rows, the backward one rows that are turned round within their length: padding then comes last
+    for both. Torch would have them packed, and on a CPU goes back through packed rows more slowly
+    than the text book. Raises ValueError where padding is not on the right.
+    """
+    if (mask[:, 1:] & ~mask[:, :-1]).any():
+        raise ValueError("tokens follow padding: pad on the right, or use the cell-by-cell form")
+    rows, length, _ = inputs.shape
+    lengths = mask.sum(dim=1, keepdim=True)  # (B, 1)
+    place = torch.arange(length, device=inputs.device)
+    turned = torch.where(place < lengths, lengths - 1 - place, place)[..., None]  # (B, T, 1)
+    start = inputs.new_zeros(2, 1, rows, layers.hidden_size)
+    weights = iter(layers.all_weights)  # of the first layer forwards, then backwards, and so on
+    outputs = inputs
+    for _ in range(layers.num_layers):
+        ahead = _read(outputs, start, next(weights))
+        back = _read(outputs.take_along_dim(turned, dim=1), start, next(weights))
+        outputs = torch.cat([ahead, back.take_along_dim(turned, dim=1)], dim=-1)
+    outputs = torch.where(mask[..., None], outputs, 0)
+    last = (lengths - 1).clamp(min=0)[..., None]  # (B, 1, 1)
+    ahead, back = outputs.chunk(2, dim=-1)
+    return outputs, torch.cat([ahead.take_along_dim(last, dim=1)[:, 0], back[:, 0]], dim=-1)
+
+
+def _read(inputs: Tensor, start: Tensor, weights: list[nn.Parameter]) -> Tensor:
+    """Outputs (B, T, H) of one layer in one direction."""
+    learns = torch.is_grad_enabled()
+    return torch.lstm(inputs, tuple(start), tuple(weights), True, 1, 0.0, learns, False, True)[0]
+
+
 class LSTMClassifier(nn.Module):
     """Embeddings, LSTM layers in both directions, and a linear layer on where both end.
 
@@ -81,8 +114,7 @@ class LSTMClassifier(nn.Module):
     ) -> dict[str, Tensor]:
         """Logits (B, K), and with labels the cross-entropy."""
         embedded = self.dropout(self.embedding(input_ids))  # (B, T, C)
-        _, (hidden, _) = packed(self.lstm, embedded, attention_mask.bool())  # (L * 2, B, H)
-        ends = torch.cat([hidden[-2], hidden[-1]], dim=-1)  # (B, 2 * H)
+        _, ends = read_both_ways(self.lstm, embedded, attention_mask.bool())  # (B, 2 * H)
         logits = self.classifier(self.dropout(ends))
         if labels is None:
             return {"logits": logits}

@@ -1,6 +1,6 @@
-"""Recurrent networks, cell by cell (Elman 1990), and `packed`, which runs torch's own, faster.
+"""Recurrent networks, cell by cell (Elman 1990).
 
-Both take a mask of the tokens (B, T), True where there is one. Where there is none, the state stays
+They take a mask of the tokens (B, T), True where there is one. Where there is none, the state stays
 what it was and the output is zero, so padding changes nothing.
 """
 
@@ -85,28 +85,6 @@ class RNN(nn.Module):
         (hidden,) = state
         update = F.linear(inputs, weight_ih, bias_ih) + F.linear(hidden, weight_hh, bias_hh)
         return torch.tanh(update)[None]
-
-
-def packed(layers: nn.RNNBase, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """What `RNN.forward` gives, from `nn.RNN` or `nn.LSTM` (batch first), which skip the padding.
-
-    Raises ValueError where padding is not on the right, as torch can only leave out a row's end.
-    """
-    if (mask[:, 1:] & ~mask[:, :-1]).any():
-        raise ValueError("tokens follow padding: pad on the right, or use the cell-by-cell form")
-    lengths = mask.sum(dim=1)
-    sequence = nn.utils.rnn.pack_padded_sequence(
-        inputs,
-        lengths.clamp(min=1).cpu(),  # no empty rows for torch: they are blanked below
-        batch_first=True,
-        enforce_sorted=False,
-    )
-    output, last = layers(sequence)
-    outputs, _ = nn.utils.rnn.pad_packed_sequence(
-        output, batch_first=True, total_length=inputs.shape[1]
-    )
-    states = torch.stack(last) if isinstance(last, tuple) else last[None]  # (S, L * D, B, H)
-    return torch.where(mask[..., None], outputs, 0), torch.where(lengths[:, None] > 0, states, 0)
 
 
 def _empty(*shape: int) -> nn.Parameter:

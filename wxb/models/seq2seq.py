@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models.attention import softmax
-from wxb.models.rnn import packed
+from wxb.models.lstm import read_both_ways
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Seq2Seq(nn.Module):
         """The state before the first token, of source ids and mask (B, S), padded on the right."""
         seen = attention_mask.bool()
         embedded = self.dropout(self.source_embedding(input_ids))  # (B, S, E)
-        source, (last, _) = packed(self.encoder, embedded, seen)  # (B, S, 2 * H), (2, B, H)
-        hidden = torch.tanh(self.bridge(torch.cat([last[0], last[1]], dim=-1)))  # (B, H)
+        source, ends = read_both_ways(self.encoder, embedded, seen)  # (B, S, 2 * H), (B, 2 * H)
+        hidden = torch.tanh(self.bridge(ends))  # (B, H)
         keys = self.attention.key(source) if self.attention else source
         return State(hidden, torch.zeros_like(hidden), source, keys, seen)
 
