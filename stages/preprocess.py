@@ -9,7 +9,8 @@ from wxb.corpora.augment import augmented
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
-from wxb.params import Corpus, Params
+from wxb.params import Params
+from wxb.params.corpora import Corpus
 from wxb.progress import tracked
 
 

@@ -12,7 +12,8 @@ from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.files import publish, write_json
 from wxb.models import backbones
-from wxb.params import Backbone, Params
+from wxb.params import Params
+from wxb.params.backbones import Backbone
 from wxb.tokenizers import load
 from wxb.training import fit, write_curves
 

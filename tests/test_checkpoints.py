@@ -15,7 +15,8 @@ from torch import nn
 from transformers import set_seed
 
 from wxb.checkpoints import FOLDER, folder, last_complete
-from wxb.params import Head, Training
+from wxb.params.experiments import Head
+from wxb.params.training import Training
 from wxb.training import fit
 
 

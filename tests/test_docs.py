@@ -17,7 +17,8 @@ from ruamel.yaml import YAML
 
 from tests.project import ROOT, Project
 from wxb import tasks
-from wxb.params import Experiment, check
+from wxb.params import check
+from wxb.params.experiments import Experiment
 
 PAGES = ("adding-a-corpus.md", "adding-an-experiment.md")
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -196,7 +196,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "stages/train.py": TRAIN,
         "stages/compare.py": COMPARE,
         "wxb/__init__.py": "",
-        "wxb/params.py": STAND_IN,
+        "wxb/params/__init__.py": STAND_IN,
     }
     for name in ("Snakefile", "profiles/default/config.yaml", "wxb/engines.py"):
         files[name] = (HOME / name).read_text()

@@ -24,7 +24,8 @@ from wxb.exports import Exported
 from wxb.metrics import ner
 from wxb.metrics.ner import Judged
 from wxb.metrics.spans import counts, prf
-from wxb.params import Corpus, check, read_yaml
+from wxb.params import check, read_yaml
+from wxb.params.corpora import Corpus
 from wxb.spans import Span
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.params import ParamsError, Section, check, load, read_yaml
+from wxb.params import ParamsError, check, load, read_yaml
+from wxb.params.section import Section
 
 ROOT = Path(__file__).parents[1]
 CONTENT = read_yaml(ROOT / "params.yaml")

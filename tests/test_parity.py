@@ -12,7 +12,8 @@ from wxb import parity
 from wxb.errors import WxbError
 from wxb.models import bert, gpt2, masks
 from wxb.models.generation import extend
-from wxb.params import Parity, load
+from wxb.params import load
+from wxb.params.backbones import Parity
 from wxb.search import MINILM, folder_of
 
 BLOCKS = load(ROOT / "params.yaml").parity

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from wxb import tokenizers
 from wxb.errors import WxbError
-from wxb.params import Backbone, Tokenizer
+from wxb.params.backbones import Backbone, Tokenizer
 from wxb.tokenizers import SPECIAL_TOKENS, encode, frame, ids_of, load, train
 
 ROOT = Path(__file__).parents[1]

@@ -31,7 +31,8 @@ from wxb.features import IGNORED
 from wxb.models.backbones import body
 from wxb.models.generator import Generator, language_model
 from wxb.models.tagger import Tagger
-from wxb.params import Head, LowRank, Pretraining, Training, Tuning
+from wxb.params.experiments import Head, LowRank, Tuning
+from wxb.params.training import Pretraining, Training
 from wxb.tasks import ner_generation, ner_tagging
 from wxb.tokenizers import train
 from wxb.training import fit, write_curves

@@ -18,7 +18,7 @@ from wxb.features import IGNORED
 from wxb.models.backbones import body, parameters
 from wxb.models.generator import Generator, language_model
 from wxb.models.tagger import Tagger
-from wxb.params import Head, LowRank, Tuning
+from wxb.params.experiments import Head, LowRank, Tuning
 
 VOCABULARY, NEW = 60, [60, 61, 62]
 HEAD = Head(projection=12, dropout=0.0)

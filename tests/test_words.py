@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.params import WordFeatures
+from wxb.params.experiments import WordFeatures
 from wxb.words import FEATURES, WordEmbedding, continued, features
 
 ROOT = Path(__file__).parents[1]

@@ -14,7 +14,8 @@ from wxb.features import write_columns, write_encoded
 from wxb.files import write_json
 from wxb.metrics import ner
 from wxb.models.backbones import parameters
-from wxb.params import Experiment, Head, Training
+from wxb.params.experiments import Experiment, Head
+from wxb.params.training import Training
 from wxb.spans import Span
 from wxb.tasks import ner_tagging
 from wxb.tokenizers import encode, train

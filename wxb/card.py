@@ -15,7 +15,8 @@ from wxb.errors import WxbError
 from wxb.files import publish, read_json
 from wxb.inventory import tuning
 from wxb.metrics.ner import BY_TYPE
-from wxb.params import Experiment, Params
+from wxb.params import Params
+from wxb.params.experiments import Experiment
 from wxb.reporting.settings import origin
 from wxb.reporting.wording import amount
 

@@ -12,7 +12,12 @@ from typing import Any, NamedTuple
 
 from wxb.errors import WxbError, nearest
 from wxb.files import read_json
-from wxb.params import Backbone, Corpus, Experiment, Lesson, Params, Section, Study
+from wxb.params import Params
+from wxb.params.backbones import Backbone
+from wxb.params.corpora import Corpus
+from wxb.params.experiments import Experiment, Study
+from wxb.params.lessons import Lesson
+from wxb.params.section import Section
 from wxb.profiles import flat
 from wxb.staleness import Staleness
 

@@ -16,7 +16,7 @@ from wxb import hub
 from wxb.errors import WxbError, nearest
 from wxb.features import IGNORED
 from wxb.models import bert, gpt2, llama, whisper
-from wxb.params import Parity
+from wxb.params.backbones import Parity
 
 TOLERANCE = 1e-5  # relative; float32 has some seven digits
 ROWS, LENGTH = 3, 12  # of the batch that both read, and the tokens that each row goes on for

@@ -11,7 +11,7 @@ import numpy as np
 from wxb.features import Encoded
 from wxb.files import write_json
 from wxb.metrics import spans as scorer
-from wxb.params import Experiment
+from wxb.params.experiments import Experiment
 from wxb.progress import tracked
 from wxb.spans import Span
 from wxb.tokenizers import encode

@@ -26,7 +26,7 @@ from wxb import hub
 from wxb.errors import WxbError
 from wxb.features import Encoded, joined
 from wxb.offsets import on_text
-from wxb.params import Backbone
+from wxb.params.backbones import Backbone
 from wxb.progress import tracked
 
 SPECIAL_TOKENS = {

@@ -13,8 +13,9 @@ from safetensors import SafetensorError
 from wxb import tasks
 from wxb.errors import WxbError
 from wxb.files import read_json
-from wxb.params import PARAMS, Experiment
+from wxb.params import PARAMS
 from wxb.params import load as load_params
+from wxb.params.experiments import Experiment
 
 if TYPE_CHECKING:
     from wxb.recognition import Recognizer

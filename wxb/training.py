@@ -26,7 +26,7 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.checkpoints import last_complete
 from wxb.errors import WxbError
-from wxb.params import Optimisation, Pretraining, Training
+from wxb.params.training import Optimisation, Pretraining, Training
 from wxb.progress import Progress
 
 LOGS = 40  # points on a training curve

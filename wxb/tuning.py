@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import AutoConfig, PreTrainedModel
 
 from wxb.files import write_json
-from wxb.params import Tuning
+from wxb.params.experiments import Tuning
 
 if TYPE_CHECKING:
     from peft import PeftModel  # its import takes a second or two, which few uses need

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.params import WordFeatures
+from wxb.params.experiments import WordFeatures
 
 # Two letters or digits in a row, with their marks and joiners, of scripts that put spaces between
 # words.

@@ -24,7 +24,8 @@ from wxb.features import IGNORED
 from wxb.metrics.spans import counts
 from wxb.models.generator import Generator
 from wxb.models.tagger import Tagger
-from wxb.params import Head, check, load, read_yaml
+from wxb.params import check, load, read_yaml
+from wxb.params.experiments import Head
 from wxb.profiles import switch
 from wxb.recognition import Recognizer, ScoredSpan
 from wxb.spans import Span

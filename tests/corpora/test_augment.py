@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wxb.corpora.augment import augmented
 from wxb.corpora.records import Record
-from wxb.params import Augment
+from wxb.params.corpora import Augment
 from wxb.spans import Span
 
 

@@ -10,7 +10,7 @@ from wxb.corpora import conll, reading
 from wxb.corpora.conll import Tag
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
-from wxb.params import Corpus
+from wxb.params.corpora import Corpus
 from wxb.spans import Span
 
 NER = Path(__file__).parents[2] / "../shared/data/ner"

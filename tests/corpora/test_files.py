@@ -2,7 +2,7 @@ import pytest
 
 from wxb.corpora.files import by_split, data_files
 from wxb.errors import WxbError
-from wxb.params import Corpus, SplitFiles
+from wxb.params.corpora import Corpus, SplitFiles
 
 
 def corpus(**changes):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wxb.corpora.formats import LONGEST_LITERAL, raw_records
 from wxb.corpora.records import RecordError
 from wxb.errors import WxbError
-from wxb.params import Fields
+from wxb.params.corpora import Fields
 
 
 def cell(folder, content):

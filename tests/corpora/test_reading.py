@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
-from wxb.params import Corpus
+from wxb.params.corpora import Corpus
 from wxb.spans import Span
 
 FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points

@@ -5,7 +5,7 @@ import pytest
 
 from wxb.corpora import sources, web
 from wxb.errors import WxbError
-from wxb.params import Corpus
+from wxb.params.corpora import Corpus
 
 GENERATOR = """
 def generate(*, labelled, unlabelled, languages, seed):

@@ -13,7 +13,9 @@ from pathlib import Path
 from wxb import hub, profiles
 from wxb.corpora import sources
 from wxb.errors import WxbError
-from wxb.params import Backbone, Corpus, load
+from wxb.params import load
+from wxb.params.backbones import Backbone
+from wxb.params.corpora import Corpus
 
 
 def tokenizer(name, revision=None):

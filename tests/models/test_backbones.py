@@ -8,7 +8,9 @@ import torch
 from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
 from wxb.models.backbones import body, initial, parameters
-from wxb.params import Architecture, Backbone, Pretraining, Tokenizer, load
+from wxb.params import load
+from wxb.params.backbones import Architecture, Backbone, Tokenizer
+from wxb.params.training import Pretraining
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 OBJECTIVES = {"bert": "mlm+nsp", "llama": "causal-lm"}

@@ -8,7 +8,7 @@ from tests import tiny
 from wxb import tuning
 from wxb.models.backbones import body
 from wxb.models.tagger import Tagger
-from wxb.params import Head, LowRank, Tuning
+from wxb.params.experiments import Head, LowRank, Tuning
 
 HEAD = Head(projection=12, dropout=0.0)
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["q_proj", "v_proj"])

@@ -9,7 +9,7 @@ from tests import tiny
 from wxb import tuning
 from wxb.features import IGNORED
 from wxb.models.generator import Generator, language_model
-from wxb.params import LowRank, Tuning
+from wxb.params.experiments import LowRank, Tuning
 
 PAD, BEGIN, END, VOCABULARY = 0, 1, 2, 40
 LONGEST = 12

@@ -14,7 +14,8 @@ from tests import tiny
 from wxb import tasks
 from wxb.align import tag_names
 from wxb.features import IGNORED
-from wxb.params import Experiment, Generation, Head, LowRank, Training, Tuning
+from wxb.params.experiments import Experiment, Generation, Head, LowRank, Tuning
+from wxb.params.training import Training
 from wxb.tokenizers import load, train
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from transformers import AutoModel, BertConfig, BertModel, LlamaConfig, LlamaMod
 
 from wxb.features import IGNORED
 from wxb.models.tagger import Tagger
-from wxb.params import Head, WordFeatures
+from wxb.params.experiments import Head, WordFeatures
 
 ROOT = Path(__file__).parents[2]
 HEAD = Head(projection=12, dropout=0.2)

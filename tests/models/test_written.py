@@ -8,7 +8,7 @@ from tests import tiny
 from wxb.models.backbones import body, parameters
 from wxb.models.tagger import Tagger
 from wxb.models.written import Written
-from wxb.params import Head
+from wxb.params.experiments import Head
 
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])

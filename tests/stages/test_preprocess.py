@@ -11,7 +11,8 @@ from stages.preprocess import main, preprocess
 from wxb.corpora import clean
 from wxb.errors import WxbError
 from wxb.files import read_json, read_jsonl
-from wxb.params import Corpus, check, read_yaml
+from wxb.params import check, read_yaml
+from wxb.params.corpora import Corpus
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data"

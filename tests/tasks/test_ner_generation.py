@@ -20,7 +20,8 @@ from wxb.corpora.records import Record
 from wxb.features import IGNORED, read_columns, write_columns, write_encoded
 from wxb.files import read_json
 from wxb.models.generator import Generator, language_model
-from wxb.params import Experiment, Generation, Training
+from wxb.params.experiments import Experiment, Generation
+from wxb.params.training import Training
 from wxb.recognition import SETTINGS
 from wxb.spans import Span
 from wxb.tasks import ner_generation

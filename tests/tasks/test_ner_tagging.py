@@ -19,7 +19,9 @@ from wxb.files import read_json
 from wxb.metrics import ner
 from wxb.metrics import spans as scorer
 from wxb.models.tagger import Tagger
-from wxb.params import Experiment, Head, Params, Training, WordFeatures, load
+from wxb.params import Params, load
+from wxb.params.experiments import Experiment, Head, WordFeatures
+from wxb.params.training import Training
 from wxb.recognition import SETTINGS
 from wxb.spans import Span
 from wxb.tasks import ner_tagging

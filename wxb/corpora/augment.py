@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from wxb.corpora.records import Record
-from wxb.params import Augment
+from wxb.params.corpora import Augment
 from wxb.spans import Span
 
 

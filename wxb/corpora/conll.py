@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from wxb.corpora.files import decode
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import RecordError
-from wxb.params import Conll
+from wxb.params.corpora import Conll
 from wxb.spans import Span
 
 DOCUMENT = "-DOCSTART-"

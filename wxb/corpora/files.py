@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from wxb.errors import WxbError
-from wxb.params import Corpus, SplitFiles
+from wxb.params.corpora import Corpus, SplitFiles
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from wxb.corpora.files import decode
 from wxb.corpora.records import RecordError
 from wxb.errors import WxbError
-from wxb.params import Fields
+from wxb.params.corpora import Fields
 
 # Python's parser takes some 400 bytes a character.
 LONGEST_LITERAL = 200_000

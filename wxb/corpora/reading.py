@@ -18,7 +18,7 @@ from wxb.corpora.files import by_split, data_files
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject
 from wxb.corpora.repair import by_value
-from wxb.params import Corpus
+from wxb.params.corpora import Corpus
 from wxb.spans import Span
 
 

@@ -10,7 +10,7 @@ from wxb import hub
 from wxb.corpora import web
 from wxb.errors import WxbError
 from wxb.files import write_jsonl
-from wxb.params import Corpus
+from wxb.params.corpora import Corpus
 from wxb.progress import tracked
 
 

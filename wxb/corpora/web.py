@@ -22,7 +22,7 @@ from urllib3.util import Retry
 
 from wxb.errors import WxbError
 from wxb.files import sha256
-from wxb.params import Download
+from wxb.params.corpora import Download
 from wxb.progress import Progress
 
 FOLDER = Path(".wxb/downloads")

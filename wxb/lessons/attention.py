@@ -13,7 +13,8 @@ from wxb.errors import WxbError
 from wxb.lessons import Lesson, Part, Table
 from wxb.models import masks
 from wxb.models.attention import sinusoids
-from wxb.params import AttentionLesson, Params
+from wxb.params import Params
+from wxb.params.lessons import AttentionLesson
 from wxb.reporting.figures import matrix
 
 Floats = NDArray[np.float64]

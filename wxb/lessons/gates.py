@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from wxb.lessons import Lesson, Part, Table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import by_descent, by_steps
-from wxb.params import GatesLesson, Params
+from wxb.params import Params
+from wxb.params.lessons import GatesLesson
 from wxb.reporting.figures import Curve, Line, curves, regions
 from wxb.reporting.wording import listed
 

@@ -18,7 +18,8 @@ from wxb.images import Images
 from wxb.lessons import Lesson, Part, Table
 from wxb.metrics.bootstrap import Interval, intervals
 from wxb.models.cnn import CNN
-from wxb.params import ImagesLesson, Params
+from wxb.params import Params
+from wxb.params.lessons import ImagesLesson
 from wxb.reporting.figures import Curve, Line, curves
 from wxb.reporting.wording import amount
 from wxb.training import fit

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from wxb.errors import WxbError
 from wxb.files import publish
 from wxb.masking.placeholders import PLACEHOLDER, Placeholders
-from wxb.params import Section
+from wxb.params.section import Section
 
 MODE = 0o600  # for its owner alone
 

@@ -19,7 +19,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from wxb.errors import WxbError, choices
 from wxb.masking import fakes
-from wxb.params import Section
+from wxb.params.section import Section
 
 DEFAULT = "DEFAULT"
 SALT, KEY = "WXB_MASK_SALT", "WXB_MASK_KEY"  # environment variables

@@ -19,7 +19,7 @@ from transformers import (
 
 from wxb import hub
 from wxb.models.wiring import wire
-from wxb.params import Architecture, Backbone
+from wxb.params.backbones import Architecture, Backbone
 
 # The classes with the heads of pretraining, by objective and by type of architecture.
 CLASSES: dict[str, Any] = {

@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812
 from wxb import tuning
 from wxb.features import IGNORED
 from wxb.models.backbones import body
-from wxb.params import Head, WordFeatures
+from wxb.params.experiments import Head, WordFeatures
 from wxb.words import WordEmbedding
 
 HEAD = "head.safetensors"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from wxb.params import Corpus, Params
+from wxb.params import Params
+from wxb.params.corpora import Corpus
+from wxb.profiles import flat
 
 
 class Settings(NamedTuple):
@@ -45,13 +47,9 @@ def _knobs(params: Params, name: str) -> dict[str, str]:
     experiment = params.experiments[name]
     block = experiment.model_dump(exclude={"study", "backbone"})
     backbone = {"name": experiment.backbone, **params.backbones[experiment.backbone].model_dump()}
-    return dict(_flat({**block, "backbone": backbone}))
-
-
-def _flat(block: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
-    for key, value in block.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        elif value not in (None, {}, []):
-            values = value if isinstance(value, list) else [value]
-            yield f"{prefix}{key}", ", ".join(map(str, values))
+    values = flat({**block, "backbone": backbone})
+    return {
+        key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in values.items()
+        if value not in (None, {}, [])
+    }

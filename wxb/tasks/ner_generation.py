@@ -20,7 +20,7 @@ from wxb.align import Fate
 from wxb.corpora.records import Record
 from wxb.features import IGNORED, Encoded, read_columns, read_encoded
 from wxb.files import read_json
-from wxb.params import Experiment
+from wxb.params.experiments import Experiment
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
 from wxb.tokenizers import frame, ids_of

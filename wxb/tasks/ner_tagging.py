@@ -18,7 +18,7 @@ from wxb.corpora.records import Record
 from wxb.features import IGNORED, Encoded, Targets, read_encoded, read_targets
 from wxb.files import read_json
 from wxb.metrics import spans as scorer
-from wxb.params import Experiment, Head, WordFeatures
+from wxb.params.experiments import Experiment, Head, WordFeatures
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
 from wxb.tokenizers import frame

@@ -1,0 +1,92 @@
+"""The blocks of `backbones`, and of `parity`, which compares models of the same kinds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from wxb.params.section import Fraction, Name, Section
+from wxb.params.training import Pretraining
+
+
+class Tokenizer(Section):
+    """A tokenizer trained on the corpus."""
+
+    kind: Literal["wordpiece", "byte-level-bpe"]
+    vocabulary: Annotated[int, Field(ge=300)]
+
+
+class Architecture(Section):
+    """The shape of a model with initial weights; names as in Hugging Face's configurations."""
+
+    model_type: Literal["bert", "llama"]
+    hidden_size: PositiveInt
+    num_hidden_layers: PositiveInt
+    num_attention_heads: PositiveInt
+    num_key_value_heads: PositiveInt | None = None
+    intermediate_size: PositiveInt
+    max_position_embeddings: PositiveInt
+    dropout: Fraction = 0.0
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Architecture:
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"hidden_size {self.hidden_size} is not a multiple of"
+                f" num_attention_heads {self.num_attention_heads}"
+            )
+        if self.num_key_value_heads is not None:
+            if self.model_type != "llama":
+                raise ValueError("num_key_value_heads is for model_type llama only")
+            if self.num_attention_heads % self.num_key_value_heads:
+                raise ValueError("num_attention_heads is not a multiple of num_key_value_heads")
+        return self
+
+
+class Backbone(Section):
+    """A tokenizer and a body: made here, or a local or hub checkpoint."""
+
+    corpus: Name
+    objective: Literal["mlm+nsp", "causal-lm", "none"]
+    tokenizer: Tokenizer | None = None
+    architecture: Architecture | None = None
+    checkpoint: str | None = None
+    revision: str | None = None
+    pretraining: Pretraining | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Backbone:
+        made = self.architecture is not None and self.tokenizer is not None
+        if (self.checkpoint is None) != made or (self.checkpoint and self.architecture):
+            raise ValueError("give either `tokenizer` and `architecture`, or `checkpoint`")
+        if self.checkpoint is None and self.revision is not None:
+            raise ValueError("`revision` pins a `checkpoint`, and there is none")
+        if (self.objective == "none") != (self.pretraining is None):
+            raise ValueError("`pretraining` settings go with an objective other than none")
+        if self.architecture and self.pretraining:
+            longest = self.architecture.max_position_embeddings
+            if self.pretraining.max_length > longest:
+                raise ValueError(f"pretraining.max_length is over {longest} positions")
+        return self
+
+
+class Parity(Section):
+    """A model that ours is compared on: random weights of a shape, or a checkpoint.
+
+    `architecture` is `model_type` and settings of that Hugging Face configuration, by its names.
+    """
+
+    architecture: dict[str, Any] | None = None
+    checkpoint: str | None = None
+    revision: str | None = None
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Parity:
+        if (self.architecture is None) == (self.checkpoint is None):
+            raise ValueError("give either `architecture` or `checkpoint`")
+        if self.checkpoint is None and self.revision is not None:
+            raise ValueError("`revision` pins a `checkpoint`, and there is none")
+        if self.architecture is not None and "model_type" not in self.architecture:
+            raise ValueError("`architecture` lacks `model_type`")
+        return self

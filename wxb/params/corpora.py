@@ -1,0 +1,168 @@
+"""The blocks of `corpora`: where records come from, and how they are read and split."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Literal
+from urllib.parse import unquote
+
+from pydantic import Field, HttpUrl, PositiveInt, model_validator
+
+from wxb.params.section import Section
+
+
+class Generate(Section):
+    """What a generator module is asked for."""
+
+    labelled: PositiveInt
+    unlabelled: Annotated[int, Field(ge=0)] = 0
+    languages: Annotated[list[str], Field(min_length=1)]
+
+
+class Hub(Section):
+    """A data set on the Hugging Face hub, pinned by revision."""
+
+    repository: str
+    revision: str
+    files: Annotated[list[str], Field(min_length=1)]  # glob patterns inside the repository
+
+
+class Download(Section):
+    """A file on the web, pinned by its hash."""
+
+    address: HttpUrl
+    # Where it is left out, the download tells what it found, and fails: nothing is made of that.
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    name: str | None = None  # of the file; by default the last part of the address's path
+
+    @property
+    def file(self) -> str:
+        """The name of the file in data/raw/<corpus>."""
+        return self.name or unquote((self.address.path or "").rsplit("/", 1)[-1])
+
+    @model_validator(mode="after")
+    def _safe(self) -> Download:
+        if self.address.username or self.address.password:
+            raise ValueError("a login in `address` would be published; put it into ~/.netrc")
+        hidden = self.file.startswith(".")  # readers leave such files alone
+        if not self.file or hidden or not self.file.isprintable() or set(self.file) & {*"/\\"}:
+            raise ValueError(
+                "expected the name of a file at the end of `address`, or `name`; found"
+                f" {self.file!r}"
+            )
+        return self
+
+
+class Fields(Section):
+    """The names that a corpus gives to the fields of a record; null where it has none."""
+
+    text: str = "input"
+    spans: str = "spans"
+    start: str = "start"
+    end: str = "end"
+    type: str = "type"
+    value: str | None = None
+    language: str | None = "language"
+    id: str | None = "id"
+
+
+class Conll(Section):
+    """How the columns of a file with one token a line make records."""
+
+    token: int = 0
+    tag: int = -1
+    join: Literal[" ", ""] = " "
+    characters: bool = False
+    unit: Literal["sentence", "document"] = "sentence"
+
+    @model_validator(mode="after")
+    def _two_columns(self) -> Conll:
+        if self.token == self.tag:
+            raise ValueError(f"token and tag are both in column {self.token}")
+        return self
+
+
+Patterns = Annotated[list[str], Field(min_length=1)]
+
+
+class SplitFiles(Section):
+    """Which files make which split: glob patterns on paths inside the raw folder of the corpus."""
+
+    train: Patterns
+    valid: Patterns
+    test: Patterns
+
+
+class Split(Section):
+    """How records are divided: as their files say, or by document or the values of a field."""
+
+    files: SplitFiles | None = None
+    by: str | None = None
+    test: Annotated[float, Field(gt=0, lt=1)] | None = None
+    valid: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Split:
+        if self.files:
+            if (self.by, self.test, self.valid) != (None, None, None):
+                raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")
+        elif self.test is None or self.valid is None:
+            raise ValueError("give either `files`, or both `test` and `valid`")
+        elif self.test + self.valid >= 1:
+            raise ValueError("test + valid must stay below 1: the rest is for training")
+        return self
+
+
+class Augment(Section):
+    """Copies of every labelled training record, with other mentions of the same types."""
+
+    copies: PositiveInt
+    share: Annotated[float, Field(gt=0, le=1)]
+
+
+class Corpus(Section):
+    """Raw records: where they come from, and how they are read and split."""
+
+    path: str
+    generate: Generate | None = None
+    hub: Hub | None = None
+    urls: Annotated[list[Download], Field(min_length=1)] | None = None
+    fields: Fields = Fields()
+    conll: Conll | None = None
+    repair: Literal["by-value"] | None = None
+    labels: dict[str, str | None] = Field(default={})
+    languages: list[str] | None = None
+    max_characters: PositiveInt = 20_000
+    max_records: PositiveInt | None = None
+    split: Split
+    augment: Augment | None = None
+
+    @model_validator(mode="after")
+    def _columns_have_no_names(self) -> Corpus:
+        if self.conll and (self.fields != Fields() or self.split.by or self.languages):
+            raise ValueError(
+                "column files (`conll`) hold tokens and tags alone: leave `fields`, `languages`"
+                " and `split.by` out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _repair_by_something(self) -> Corpus:
+        if self.repair and self.fields.value is None:
+            raise ValueError("`repair: by-value` needs `fields.value`, the text of a span")
+        return self
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Corpus:
+        origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]
+        if len(origins) > 1:
+            raise ValueError(f"a corpus has one origin; found {' and '.join(origins)}")
+        return self
+
+    @model_validator(mode="after")
+    def _files_have_names_of_their_own(self) -> Corpus:
+        # Some file systems do not tell capitals apart.
+        names = Counter(download.file.casefold() for download in self.urls or ())
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"two of `urls` are called {twice[0]!r}; give one another `name`")
+        return self
