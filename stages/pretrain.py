@@ -50,7 +50,7 @@ def pretrain(
     held_out = min(len(valid_texts), VALID_DOCUMENTS)
     valid = stream(texts=valid_texts, length=held_out)
     history = fit(
-        model,
+        pretraining.Objective(model),
         settings,
         train=train,
         valid=valid,

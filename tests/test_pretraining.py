@@ -13,7 +13,7 @@ from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCa
 
 from wxb.batches import collate
 from wxb.features import IGNORED
-from wxb.pretraining import measure, sentences, stream
+from wxb.pretraining import Objective, measure, sentences, stream
 from wxb.tokenizers import ids_of, train
 
 LETTERS = "abcdefghijkl"
@@ -308,14 +308,41 @@ def test_measure_equals_a_computation_item_by_item(objective, copying):
 
 
 @each_objective
+@pytest.mark.parametrize("copying", [0.0, 0.5, 1.0])
+def test_loss_and_gradients_are_those_of_transformers(objective, copying):
+    model, drawn = model_of(objective).double().eval(), items(objective, length=6, copying=copying)
+    batch = collate([drawn[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
+    losses, gradients = [], []
+    for way in (Objective(model), model):
+        model.zero_grad()
+        output = way(**batch)
+        losses.append(output["loss"].float())
+        losses[-1].backward()
+        gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+    torch.testing.assert_close(*losses)
+    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)  # the losses are in float32
+
+
+@each_objective
+def test_the_head_reads_only_what_is_asked(objective):
+    model, drawn = model_of(objective), items(objective, length=6)
+    batch = collate([drawn[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
+    asked = batch["labels"] if objective == "mlm+nsp" else batch["labels"][:, 1:]
+    found = Objective(model)(**batch)
+    assert found["logits"].shape == (int((asked != IGNORED).sum()), len(TOKENIZERS[objective]))
+    inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+    assert model(**inputs)[0].shape[:2] == batch["labels"].shape  # as before
+
+
+@each_objective
 def test_a_batch_of_copies_alone_teaches(objective):
-    model, drawn = model_of(objective).train(), items(objective, copying=1.0)
+    model, drawn = Objective(model_of(objective)).train(), items(objective, copying=1.0)
     batch = collate([drawn[index] for index in range(4)], TOKENIZERS[objective].pad_token_id)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
     losses = []
     for _ in range(2):
         optimizer.zero_grad()
-        losses.append(model(**batch).loss)
+        losses.append(model(**batch)["loss"])
         losses[-1].backward()
         optimizer.step()
     assert 0 < losses[1] < losses[0] < math.inf

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from wxb.batches import collate
 from wxb.features import IGNORED
+from wxb.models.backbones import head_reads
 from wxb.tokenizers import ids_of
 
 # After a full stop and white space, after a Chinese one, or at a line break.
@@ -187,30 +189,63 @@ def stream(
     return cls(texts, tokenizer, **options)
 
 
+class Objective(nn.Module):
+    """A model with the loss that transformers gives it, from the logits of what is asked alone."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        input_ids: Tensor,  # (B, T)
+        attention_mask: Tensor,  # (B, T), 1 where there is a token
+        labels: Tensor,  # (B, T), IGNORED where nothing is asked
+        token_type_ids: Tensor | None = None,  # (B, T), of MLM + NSP
+        next_sentence_label: Tensor | None = None,  # (B,), 0 where the second part follows
+    ) -> dict[str, Tensor]:
+        """The loss, and what it comes from: `logits` (N, V), `labels` (N,), and with NSP `pairs`
+        (B, 2)."""
+        inputs: dict[str, Tensor | None] = {
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+        }
+        if next_sentence_label is None:
+            labels = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # the token before predicts one
+        else:
+            inputs["token_type_ids"] = token_type_ids
+        chosen = labels != IGNORED
+        with head_reads(self.model, chosen):
+            output = self.model(**inputs)
+        labels = labels[chosen]
+        if next_sentence_label is None:
+            logits = output.logits.float()
+            return {"loss": F.cross_entropy(logits, labels), "logits": logits, "labels": labels}
+        logits, pairs = output.prediction_logits.float(), output.seq_relationship_logits.float()
+        loss = F.cross_entropy(logits, labels) + F.cross_entropy(pairs, next_sentence_label)
+        return {"loss": loss, "logits": logits, "labels": labels, "pairs": pairs}
+
+
 @torch.inference_mode()
 def measure(
     model: PreTrainedModel, items: Dataset[Item], *, pad: int, batch_size: int
 ) -> dict[str, float]:
     """Loss (nats a predicted token), perplexity and accuracies on held-out documents."""
-    model.eval()
+    objective = Objective(model).eval()
     nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
     everything = [items[index] for index in range(len(items))]  # type: ignore[arg-type]
     for start in range(0, len(everything), batch_size):
         batch = collate(everything[start : start + batch_size], pad)
         batch = {name: values.to(model.device) for name, values in batch.items()}
-        labels, apart = batch.pop("labels"), batch.pop("next_sentence_label", None)
-        output = model(**batch)
-        if apart is None:
-            logits, labels = output.logits[:, :-1], labels[:, 1:]
-        else:
-            logits = output.prediction_logits
-            pairs_right += int((output.seq_relationship_logits.argmax(-1) == apart).sum())
-            pairs += len(apart)
-        nll += float(
-            F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="sum")
-        )
+        found = objective(**batch)
+        logits, labels = found["logits"], found["labels"]
+        nll += float(F.cross_entropy(logits, labels, reduction="sum"))
         hits += int((logits.argmax(-1) == labels).sum())
-        tokens += int((labels != IGNORED).sum())
+        tokens += len(labels)
+        if "pairs" in found:
+            apart = batch["next_sentence_label"]
+            pairs_right += int((found["pairs"].argmax(-1) == apart).sum())
+            pairs += len(apart)
     loss = nll / tokens
     figures = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
     return {**figures, "nsp_accuracy": pairs_right / pairs} if pairs else figures

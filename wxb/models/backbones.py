@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from torch import Tensor, nn
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -136,6 +139,23 @@ def _lift_causal_mask(model: PreTrainedModel) -> None:
     whose own flag would otherwise count in a batch without padding, for which no mask is made.
     """
     model.config.is_causal = False
+
+
+@contextmanager
+def head_reads(model: Any, chosen: Tensor) -> Iterator[None]:
+    """Meanwhile a language model's logits are those of the chosen positions (B, T): (N, V).
+
+    The vocabulary is its widest layer, and where nothing is to be predicted its work is lost.
+    """
+
+    def choose(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        return (inputs[0][chosen],)
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(choose)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def parameters(model: Any, *, trainable: bool = False) -> int:

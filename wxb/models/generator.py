@@ -12,7 +12,7 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from wxb import tuning
 from wxb.features import IGNORED
-from wxb.models.backbones import body
+from wxb.models.backbones import body, head_reads
 
 
 class Generator(nn.Module):
@@ -42,23 +42,18 @@ class Generator(nn.Module):
         attention_mask: Tensor,  # (B, T), 1 where there is a token
         labels: Tensor,  # (B, T), IGNORED where nothing is to be learnt
     ) -> dict[str, Tensor]:
-        """The loss over the labels, and the logits (B, A, V) that predict the last A columns."""
+        """The loss over the labels, and the logits (N, V) that predict them, row after row."""
         inputs = {"input_ids": input_ids}
         if self.training and self.neftune_alpha:
             embeddings = self.backbone.get_input_embeddings()(input_ids)
             noisy = tuning.noisy(embeddings, attention_mask, self.neftune_alpha)
             inputs = {"inputs_embeds": noisy}
-        # The vocabulary is the widest layer: prompts that all rows share need no logits.
-        first = int((labels != IGNORED).any(dim=0).int().argmax())
-        asked = labels.shape[1] - first
-        output = self.backbone(
-            **inputs, attention_mask=attention_mask, logits_to_keep=asked + 1, use_cache=False
-        )
-        logits = output.logits[:, :-1].float()  # the token before predicts a label
-        loss = F.cross_entropy(
-            logits.flatten(0, 1), labels[:, first:].flatten(), ignore_index=IGNORED
-        )
-        return {"loss": loss, "logits": logits}
+        following = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # the token before predicts a label
+        chosen = following != IGNORED
+        with head_reads(self.backbone, chosen):
+            output = self.backbone(**inputs, attention_mask=attention_mask, use_cache=False)
+        logits = output.logits.float()
+        return {"loss": F.cross_entropy(logits, following[chosen]), "logits": logits}
 
     @torch.inference_mode()
     def write(

@@ -177,10 +177,9 @@ def _prompts(
 
 def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The likeliest token at every label (B, T): all that `figures` needs of a batch."""
-    predicted = logits.argmax(-1)
-    full = labels.new_full(labels.shape, IGNORED)
-    full[:, -predicted.shape[1] :] = predicted
-    return full
+    predicted = labels.new_full(labels.shape, IGNORED)
+    predicted[labels != IGNORED] = logits.argmax(-1)
+    return predicted
 
 
 def figures(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
