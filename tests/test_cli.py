@@ -1,13 +1,17 @@
 """The command `wxb`, as a user meets it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from wxb.cli import app
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import ner
@@ -43,6 +47,18 @@ def test_help_names_every_command(project):
         *("table", "report", "export", "clean", "readme"),
     ):
         assert command in told.stdout
+
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_swallows_nothing(command):
+    """Rich takes `[word]` for markup unless it is escaped."""
+    words = [COMMANDS[command].help, *(getattr(p, "help", None) for p in COMMANDS[command].params)]
+    told = CliRunner().invoke(app, [command, "--help"], terminal_width=200).output
+    for bracketed in re.findall(r"\[[a-z]+\]", "\n".join(filter(None, words))):
+        assert bracketed in told
 
 
 def test_params_are_checked(project):

