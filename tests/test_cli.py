@@ -71,6 +71,12 @@ def test_params_are_checked(project):
     assert "Traceback" not in failed.stderr
 
 
+def test_params_switch_shows_values_as_they_are(project):
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("path: wxb/corpora/pii ", "path: '[old]/records' "))
+    assert "[old]/records" in wxb(project, "params", "demo").stdout
+
+
 def test_params_switch_says_what_changed(project):
     told = wxb(project, "params", "tiny")
     assert told.returncode == 0, told.stderr

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
+from rich.text import Text
 
 from wxb import doctor, exports, inventory, listing, profiles, readme, search, staleness
 from wxb.checkpoints import FOLDER as CHECKPOINTS
@@ -48,7 +49,7 @@ def params(
         return
     table = Table("key", "before", "after", title=f"params.yaml is now {profile}")
     for change in changes:
-        table.add_row(change.key, str(change.before), str(change.after))
+        table.add_row(change.key, Text(str(change.before)), Text(str(change.after)))
     console.print(table)
 
 
