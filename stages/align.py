@@ -11,7 +11,7 @@ from wxb.corpora import clean
 from wxb.features import joined, part, read_encoded, write_columns
 from wxb.files import publish, read_json, write_json
 from wxb.params import Params
-from wxb.tokenizers import load
+from wxb.tokenizers import SavedTokenizer
 from wxb.windows import over
 
 
@@ -21,7 +21,8 @@ def main(params: Params, name: str) -> None:
     task = tasks.module(experiment.task)
     corpus = Path("data/clean", experiment.corpus)
     types = read_json(corpus / "profile.json")["types"]
-    tokenizer = task.vocabulary(load(f"data/tokenizers/{experiment.backbone}"), types, experiment)
+    saved = SavedTokenizer(Path("data/tokenizers", experiment.backbone))
+    tokenizer = task.vocabulary(saved, types, experiment)
     accounts = {}
     with publish(f"data/targets/{name}") as (out,):
         out.mkdir()

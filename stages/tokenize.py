@@ -7,13 +7,13 @@ from wxb.corpora import clean
 from wxb.features import write_encoded
 from wxb.files import publish
 from wxb.params import Params
-from wxb.tokenizers import encode, load
+from wxb.tokenizers import SavedTokenizer, encode
 
 
 def main(params: Params, name: str) -> None:
     """Tokenize for the experiment `name` of params.yaml."""
     experiment = params.named("experiments", name)
-    tokenizer = load(f"data/tokenizers/{experiment.backbone}")
+    tokenizer = SavedTokenizer(Path("data/tokenizers", experiment.backbone))
     with publish(f"data/features/{name}") as (out,):
         out.mkdir()
         for split in clean.SPLITS:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoTokenizer
 
 from wxb import tokenizers
 from wxb.errors import WxbError
 from wxb.params.backbones import Backbone, Tokenizer
-from wxb.tokenizers import SPECIAL_TOKENS, encode, frame, ids_of, load, train
+from wxb.tokenizers import SPECIAL_TOKENS, SavedTokenizer, encode, frame, ids_of, load, train
 
 ROOT = Path(__file__).parents[1]
 KINDS = sorted(SPECIAL_TOKENS)
@@ -227,17 +229,45 @@ def test_a_loaded_tokenizer_encodes_like_the_saved(trained, kind, tmp_path):
     assert loaded.all_special_ids == trained[kind].all_special_ids
 
 
+def without_padding(tokenizer, folder):
+    tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer_config.json"
+    file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
+
+
 def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
-    trained["byte-level-bpe"].save_pretrained(tmp_path)
-    for name in ("tokenizer_config.json", "special_tokens_map.json"):
-        if (file := tmp_path / name).exists():
-            file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
+    without_padding(trained["byte-level-bpe"], tmp_path)
     assert load(tmp_path).pad_token == "</s>"
+
+
+SPECIAL_IDS = ("unk_token_id", "eos_token_id", "pad_token_id")
+
+
+@pytest.mark.parametrize("pads", [True, False])
+@each_kind
+def test_a_saved_tokenizer_is_the_same_without_transformers(trained, kind, pads, tmp_path):
+    (trained[kind].save_pretrained if pads else partial(without_padding, trained[kind]))(tmp_path)
+    theirs, saved = load(tmp_path), SavedTokenizer(tmp_path)
+    assert [getattr(saved, name) for name in SPECIAL_IDS] == [
+        getattr(theirs, name) for name in SPECIAL_IDS
+    ]
+    assert len(saved) == len(theirs)
+    assert rows(encode(saved, EDGE_CASES)) == rows(encode(theirs, EDGE_CASES))
+    for ours, expected in zip(frame(saved), frame(theirs), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"version": "1.0"}'])
+def test_a_folder_without_a_tokenizer_is_named(content, tmp_path):
+    if content:
+        (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"{tmp_path}: expected the tokenizer.json"):
+        SavedTokenizer(tmp_path)
 
 
 def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
     slow = SimpleNamespace(is_fast=False)
-    monkeypatch.setattr(tokenizers.AutoTokenizer, "from_pretrained", lambda *_, **__: slow)
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda *_, **__: slow)
     with pytest.raises(WxbError, match="without character offsets"):
         load(tmp_path)
 

@@ -14,20 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
 from wxb.errors import WxbError
 from wxb.pieces import Fold, Pieces, ink, seen_as, visible_in
+
+if TYPE_CHECKING:
+    from wxb.tokenizers import AnyTokenizer
 
 _SHOWN = 80  # characters of a text in an error
 _UNKNOWN, _BROKEN = -1, -2
 
 
 def on_text(
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: AnyTokenizer,
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],

@@ -6,15 +6,23 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import models
-from transformers import PreTrainedTokenizerBase
-from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-_BYTE = {character: bytes([byte]) for byte, character in bytes_to_unicode().items()}
+if TYPE_CHECKING:
+    from wxb.tokenizers import AnyTokenizer
+
+# How byte-level pieces show bytes (GPT-2; Radford et al. 2019): those that print as themselves, and
+# the others, in their order, as the characters from U+0100 on.
+_PRINTED = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(0x100) if byte not in _PRINTED]
+_BYTE = {
+    **{chr(byte): bytes([byte]) for byte in _PRINTED},
+    **{chr(0x100 + place): bytes([byte]) for place, byte in enumerate(_OTHERS)},
+}
 _FALLBACK = re.compile("<0x([0-9A-F]{2})>")
 _SPACE = "\u2581"  # how SentencePiece writes a space
 # White space ends at U+3000: all characters after it share the last entry.
@@ -42,7 +50,7 @@ def _text(encoded: bytes) -> str:
 class Pieces:
     """Reads the vocabulary of a fast tokenizer, and texts as it sees them."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.backend = backend = tokenizer.backend_tokenizer
         model = backend.model
         normalizer, splitter = (
@@ -68,7 +76,7 @@ class Pieces:
     def _said(self, number: int) -> bytes | None:
         if number in self.unknown:
             return None
-        piece = self.backend.id_to_token(number)
+        piece = str(self.backend.id_to_token(number))
         if number in self.added:
             return self.fold(piece).encode()
         if self.fallback and (byte := _FALLBACK.fullmatch(piece)):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,20 @@ from tokenizers import (
     processors,
     trainers,
 )
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from wxb import hub
 from wxb.errors import WxbError
 from wxb.features import Encoded, joined
+from wxb.files import read_json
 from wxb.offsets import on_text
 from wxb.params.backbones import Backbone
 from wxb.progress import tracked
+
+if TYPE_CHECKING:
+    # Its import takes seconds, and brings torch: not for stages that only tokenize.
+    from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase | SavedTokenizer"
 
 SPECIAL_TOKENS = {
     "wordpiece": {
@@ -51,6 +57,8 @@ def train(kind: str, vocabulary: int, texts: Sequence[str]) -> PreTrainedTokeniz
     tokenizer = (_wordpiece if kind == "wordpiece" else _byte_level_bpe)(
         vocabulary, texts, list(special.values())
     )
+    from transformers import PreTrainedTokenizerFast
+
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 
 
@@ -120,6 +128,8 @@ def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizer
 
     Raises WxbError when there is none, and for one without character offsets.
     """
+    from transformers import AutoTokenizer
+
     with hub.checkpoint(folder, revision) as found:
         tokenizer = AutoTokenizer.from_pretrained(str(found), trust_remote_code=False)
     if not tokenizer.is_fast:
@@ -132,12 +142,39 @@ def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizer
     return tokenizer
 
 
+class SavedTokenizer:
+    """A fast tokenizer as `save_pretrained` leaves it in a folder, read without transformers.
+
+    Its attributes are called as those of transformers' tokenizers, and None where it has no such
+    token. Raises ValueError where the folder holds no such tokenizer.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name_or_path = str(folder)
+        try:
+            self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            named = read_json(folder / "tokenizer_config.json")
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(
+                f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"
+                f" wrote; found: {error}"
+            ) from error
+        self.unk_token_id = self._id(named.get("unk_token"))
+        self.eos_token_id = self._id(named.get("eos_token"))
+        self.pad_token_id = self._id(named.get("pad_token"), self.eos_token_id)
+
+    def _id(self, token: str | dict[str, Any] | None, default: int | None = None) -> int | None:
+        content = token["content"] if isinstance(token, dict) else token
+        return default if content is None else self.backend_tokenizer.token_to_id(content)
+
+    def __len__(self) -> int:
+        return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
+
+
 LOT = 4096  # texts at a time: what the library tells of a token takes many bytes
 
 
-def encode(
-    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, label: str | None = None
-) -> Encoded:
+def encode(tokenizer: AnyTokenizer, texts: Sequence[str], *, label: str | None = None) -> Encoded:
     """Tokenize whole texts, without special tokens, with checked offsets.
 
     Shows progress under a `label`. Raises WxbError when the tokenizer's offsets are wrong and right
@@ -150,7 +187,7 @@ def encode(
 
 
 def _encode(
-    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
+    tokenizer: AnyTokenizer, texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     encodings = _backend(tokenizer).encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
@@ -164,7 +201,7 @@ def _encode(
     return {"ids": ids, "starts": starts, "ends": ends}, splits
 
 
-def frame(tokenizer: PreTrainedTokenizerBase) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def frame(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The special tokens that stand before and after every text."""
     encoding = _backend(tokenizer).encode("0", add_special_tokens=True)
     inner = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
@@ -173,7 +210,7 @@ def frame(tokenizer: PreTrainedTokenizerBase) -> tuple[NDArray[np.int32], NDArra
 
 
 def ids_of(
-    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = False
+    tokenizer: AnyTokenizer, texts: Sequence[str], *, special: bool = False
 ) -> list[NDArray[np.int32]]:
     """The ids of short texts, each on its own and uncut.
 
@@ -184,7 +221,7 @@ def ids_of(
     return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
 
-def _backend(tokenizer: PreTrainedTokenizerBase, *, special: bool = False) -> Tokenizer:
+def _backend(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
     """The library's tokenizer, without the padding and truncation that its file may ask for."""
     backend: Tokenizer = tokenizer.backend_tokenizer
     backend.no_padding()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -34,8 +31,7 @@ def load(experiment: str | Path) -> Recognizer:
         task = read_json(folder / SETTINGS)["task"]
         if task not in get_args(Experiment.model_fields["task"].annotation):
             raise WxbError(f"{folder}: finds no entities (task {task!r})")
-        with quiet():
-            recognizer: Recognizer = tasks.module(task).Predictor.load(folder)
+        recognizer: Recognizer = tasks.module(task).Predictor.load(folder)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise WxbError(
             f"{folder}: expected a model that its train stage wrote; it cannot be loaded"
@@ -65,32 +61,6 @@ def find(experiment: str | Path) -> Path:
             f" `dvc repro train@{experiment}` first"
         )
     return folder
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep libraries from telling how loading goes on, and of kernels that could be had besides.
-
-    What a model needs and its folder lacks is still told; what it has no use for is not.
-    """
-    from transformers.utils import logging as transformers
-
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-    reports = logging.getLogger("transformers.modeling_utils")
-    reports.addFilter(_matters)
-    shown = transformers.is_progress_bar_enabled()
-    transformers.disable_progress_bar()
-    try:
-        yield
-    finally:
-        reports.removeFilter(_matters)
-        if shown:
-            transformers.enable_progress_bar()
-
-
-def _matters(record: logging.LogRecord) -> bool:
-    told = record.getMessage()
-    return "LOAD REPORT" not in told or "MISSING" in told or "MISMATCH" in told
 
 
 def _root() -> Path:

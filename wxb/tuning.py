@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
-from transformers import AutoConfig, PreTrainedModel
 
 from wxb.files import write_json
 from wxb.params.experiments import Tuning
 
 if TYPE_CHECKING:
-    from peft import PeftModel  # its import takes a second or two, which few uses need
+    # Their imports take seconds, which few uses need.
+    from peft import PeftModel
+    from transformers import PreTrainedModel
 
 ADAPTER = "adapter_config.json"
 
@@ -82,6 +83,8 @@ def save(body: Body, folder: Path) -> None:
 
 def _learns_new_rows(body: PeftModel) -> bool:
     """Whether all rows that the base lacks in its own folder are among those that learn."""
+    from transformers import AutoConfig
+
     base = AutoConfig.from_pretrained(str(body.get_base_model().name_or_path))
     lacking = set(range(base.vocab_size, body.config.vocab_size))
     adapter: Any = body.active_peft_config

@@ -7,14 +7,16 @@ decided by one window, and with the most context that any window has for it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
 from wxb.features import Encoded
 from wxb.tokenizers import frame
+
+if TYPE_CHECKING:
+    from wxb.tokenizers import AnyTokenizer
 
 
 class Windows(NamedTuple):
@@ -53,9 +55,7 @@ def cut(splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
     return Windows(rows, firsts, lasts, begins, stops)
 
 
-def over(
-    encoded: Encoded, tokenizer: PreTrainedTokenizerBase, *, max_length: int, stride: int
-) -> Windows:
+def over(encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int) -> Windows:
     """Windows over tokenized texts: with the special tokens around, `max_length` tokens at most."""
     return cut(encoded.splits, size=max_length - sum(map(len, frame(tokenizer))), stride=stride)
 

@@ -1,5 +1,7 @@
 """Our own architectures as the body of a tagger: the same figures, and the same folders."""
 
+import json
+
 import pytest
 import torch
 from transformers import AutoModel
@@ -66,10 +68,37 @@ def test_it_is_saved_as_transformers_would_and_loads_in_both(folder, tmp_path):
     )
     assert not {*told["missing_keys"], *told["unexpected_keys"]}
     assert parameters(theirs) == parameters(model.backbone)
-    again = Tagger.from_pretrained(tmp_path / "model", tags=3, settings=HEAD, written_out=True)
+    again = Tagger.from_pretrained(tmp_path / "model", tags=3, settings=HEAD)
+    assert isinstance(again.backbone, Written)
     with torch.no_grad():
         expected = model(IDS, MASK)["tags"]
         torch.testing.assert_close(again(IDS, MASK)["tags"], expected, rtol=0, atol=0)
         hidden = theirs(input_ids=IDS, attention_mask=MASK).last_hidden_state[MASK == 1]
         ours = model.backbone(input_ids=IDS, attention_mask=MASK).last_hidden_state[MASK == 1]
     torch.testing.assert_close(hidden, ours, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_what_transformers_trained_is_run_by_ours(folder, tmp_path, bidirectional):
+    torch.manual_seed(3)
+    theirs = Tagger(body(folder, bidirectional=bidirectional), 3, HEAD).eval()
+    (tmp_path / "model").mkdir()
+    theirs.save_pretrained(tmp_path / "model")
+    ours = Tagger.from_pretrained(tmp_path / "model", tags=3, settings=HEAD)
+    assert isinstance(ours.backbone, Written)
+    with torch.no_grad():
+        found, expected = ours(IDS, MASK), theirs(IDS, MASK)
+    for name, logits in expected.items():
+        torch.testing.assert_close(
+            found[name][MASK == 1], logits[MASK == 1], rtol=1e-5, atol=1e-6, msg=name
+        )
+
+
+def test_what_is_not_written_out_is_left_to_transformers(folder, tmp_path):
+    assert Written.read(tmp_path) is None  # an adapter has no config.json
+    config = folder / "config.json"
+    written = config.read_text()
+    for architecture in ("gpt2", "bert", "llama"):  # an unknown one, or with other weights
+        config.write_text(json.dumps(json.loads(written) | {"model_type": architecture}))
+        if architecture not in written:
+            assert Written.read(folder) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging as transformers_logging
 
 from wxb import hub
 from wxb.models.wiring import wire
@@ -98,7 +100,8 @@ def body(
     if four_bit:
         options["quantization_config"] = _four_bits()
     cls = AutoModelForCausalLM if writes else AutoModel
-    model: PreTrainedModel = cls.from_pretrained(folder, **options)
+    with _quiet():
+        model: PreTrainedModel = cls.from_pretrained(folder, **options)
     if four_bit:
         _keep_scales(model)
     if bidirectional:
@@ -106,8 +109,32 @@ def body(
     if written_out:
         from wxb.models.written import Written  # pretraining does without it
 
-        return Written(model)
+        return Written.of(model)
     return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep libraries from telling how loading goes on, and of kernels that could be had besides.
+
+    What a model needs and its folder lacks is still told; what it has no use for is not.
+    """
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    reports = logging.getLogger("transformers.modeling_utils")
+    reports.addFilter(_matters)
+    shown = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        reports.removeFilter(_matters)
+        if shown:
+            transformers_logging.enable_progress_bar()
+
+
+def _matters(record: logging.LogRecord) -> bool:
+    told = record.getMessage()
+    return "LOAD REPORT" not in told or "MISSING" in told or "MISMATCH" in told
 
 
 def _four_bits() -> BitsAndBytesConfig:

@@ -20,7 +20,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def from_hf(cls: type[C], config: Any, **supported: Sequence[Any]) -> C:
-    """A dataclass filled with the settings of the same names; the others are left alone.
+    """A dataclass filled with the settings of the same names; the others keep their defaults.
 
     `supported` are the values that a setting may have, of which the first stands where there is
     none. Raises ValueError with what was found where it is another.
@@ -31,4 +31,4 @@ def from_hf(cls: type[C], config: Any, **supported: Sequence[Any]) -> C:
             expected = " or ".join(map(repr, values))
             raise ValueError(f"{name}: found {found!r}; this architecture takes {expected}")
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    return cls(**{name: getattr(config, name) for name in names})
+    return cls(**{name: getattr(config, name) for name in names if hasattr(config, name)})

@@ -50,6 +50,7 @@ class Config:
     initializer_range: float = 0.02
     pad_token_id: int | None = None
     tie_word_embeddings: bool = False
+    is_causal: bool = True  # False: tokens see those after them, too
 
     def __post_init__(self) -> None:
         if self.num_attention_heads % self.num_key_value_heads:
@@ -250,6 +251,7 @@ class LlamaModel(nn.Module):
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.rotary_emb = RotaryEmbedding(config)
+        self.is_causal = config.is_causal
 
     def forward(
         self,
@@ -273,7 +275,9 @@ class LlamaModel(nn.Module):
         if position_ids is None:
             position_ids = torch.arange(read, read + length, device=device)[None]
         turns = self.rotary_emb(position_ids, hidden.dtype)
-        mask = masks.decoder(attention_mask, length, read + length, device)
+        mask = masks.decoder(
+            attention_mask, length, read + length, device, is_causal=self.is_causal
+        )
         kept = []
         for index, layer in enumerate(self.layers):
             past = past_key_values[index] if past_key_values else None

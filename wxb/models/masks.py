@@ -26,12 +26,15 @@ def decoder(
     queries: int,
     keys: int,
     device: torch.device,
+    *,
+    is_causal: bool = True,
 ) -> Tensor | None:
     """What the last T of S tokens see that are read from left to right, some of them padding.
 
-    None where a single query sees all, as while generating without padding.
+    Unless `is_causal`, they see those after them, too. None where every query sees all, as while
+    generating without padding.
     """
-    seen = None if queries == 1 else causal(queries, keys, device)
+    seen = causal(queries, keys, device) if is_causal and queries > 1 else None
     if attention_mask is None:
         return seen
     return padding(attention_mask) if seen is None else padding(attention_mask) & seen

@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb import tuning
 from wxb.features import IGNORED
-from wxb.models.backbones import body
+from wxb.models.written import Written
 from wxb.params.experiments import Head, WordFeatures
 from wxb.words import WordEmbedding
 
@@ -66,14 +66,23 @@ class Tagger(nn.Module):
         tags: int,
         settings: Head,
         word_features: WordFeatures | None = None,
-        **kind: Any,
+        bidirectional: bool = False,
+        four_bit: bool = False,
     ) -> Tagger:
-        """Load what `save_pretrained` wrote: the same logits, bit for bit.
+        """Load what `save_pretrained` wrote, to predict: the same logits.
 
-        `kind` is that of the body (wxb.models.backbones.body).
+        `bidirectional` and `four_bit` tell how the body was made that an adapter belongs to. A
+        whole one is run by the architecture written out here, if there is one: transformers takes
+        seconds to import.
         """
-        load_body = partial(body, **kind)
-        model = cls(tuning.load(folder, load_body), tags, settings, word_features=word_features)
+        backbone: Any = None if four_bit else Written.read(folder)
+        if backbone is None:
+            from wxb.models.backbones import body
+
+            backbone = tuning.load(
+                folder, partial(body, bidirectional=bidirectional, four_bit=four_bit)
+            )
+        model = cls(backbone, tags, settings, word_features=word_features)
         model.head.load_state_dict(load_file(folder / HEAD), strict=True)
         if model.words:
             model.words.load_state_dict(load_file(folder / WORDS), strict=True)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers import PreTrainedModel
-from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.models import bert, llama
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel  # its import takes seconds
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 # What holds the embeddings of tokens, by the type of architecture.
 TABLES = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
@@ -20,14 +25,40 @@ TABLES = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
 class Written(nn.Module):
     """One of our bodies, with the weights of one of transformers' and the same names for them."""
 
-    def __init__(self, theirs: PreTrainedModel) -> None:
-        """Raises ValueError where ours cannot be the same; see `from_hf` of its configuration."""
+    def __init__(self, config: Any) -> None:
+        """The body of a configuration: transformers', or one with the same attributes.
+
+        Raises ValueError where ours cannot be the same; see `from_hf` of its configuration.
+        """
         super().__init__()
-        self.config = theirs.config
+        self.config = config
+        self.body = _made_as(config)
+
+    @classmethod
+    def of(cls, theirs: PreTrainedModel) -> Written:
+        """The same body as one of transformers'."""
         with torch.random.fork_rng(devices=[]):  # a head made next is as beside theirs
-            self.body = _made_as(theirs.config)
-        self.body.load_state_dict(theirs.state_dict(), strict=True)
-        self.config.architectures = [type(theirs).__name__]
+            written = cls(theirs.config)
+        written.body.load_state_dict(theirs.state_dict(), strict=True)
+        written.config.architectures = [type(theirs).__name__]
+        return written
+
+    @classmethod
+    def read(cls, folder: Path) -> Written | None:
+        """The body that `save_pretrained`, ours or transformers', left in a folder, to predict.
+
+        None where the folder holds another architecture, or no whole body.
+        """
+        if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
+            return None
+        config = SimpleNamespace(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+        try:
+            with torch.random.fork_rng(devices=[]):
+                written = cls(config)
+            written.body.load_state_dict(load_file(folder / WEIGHTS), strict=True)
+        except (ValueError, RuntimeError):  # what is not the same here is for transformers
+            return None
+        return written.eval()
 
     def get_input_embeddings(self) -> nn.Module:
         """The table of what each token is, under the name by which transformers asks for it."""
@@ -49,7 +80,7 @@ class Written(nn.Module):
         """Write a folder in Hugging Face's layout, which `AutoModel` loads as its own."""
         self.config.save_pretrained(str(folder))
         weights = {name: weight.contiguous() for name, weight in self.body.state_dict().items()}
-        save_file(weights, Path(folder, SAFE_WEIGHTS_NAME), metadata={"format": "pt"})
+        save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
 
 
 def _made_as(config: Any) -> Any:

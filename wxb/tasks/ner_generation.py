@@ -23,8 +23,7 @@ from wxb.files import read_json
 from wxb.params.experiments import Experiment
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
-from wxb.tokenizers import frame, ids_of
-from wxb.tokenizers import load as load_tokenizer
+from wxb.tokenizers import SavedTokenizer, frame, ids_of
 from wxb.windows import Windows, characters, over
 
 if TYPE_CHECKING:
@@ -41,9 +40,8 @@ def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> 
     assert experiment.generation is not None
     if experiment.generation.special_tokens:
         markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, types)]
-        tokenizer.add_tokens(
-            [AddedToken(marker, special=True, normalized=False) for marker in markers],
-            special_tokens=True,
+        tokenizer.backend_tokenizer.add_special_tokens(
+            [AddedToken(marker, special=True, normalized=False) for marker in markers]
         )
     return tokenizer
 
@@ -134,7 +132,7 @@ def build(
     from wxb.models.generator import Generator, language_model
 
     settings = experiment.tuning
-    size = len(load_tokenizer(backbone))
+    size = len(SavedTokenizer(backbone))
     bare = language_model(backbone, tokens=len(tokenizer), four_bit=settings.four_bit)
     new = list(range(size, len(tokenizer)))
     return Generator(
@@ -200,7 +198,7 @@ class Predictor(Recognizer):
         from wxb.models.generator import Generator
 
         settings = read_json(folder / SETTINGS)
-        tokenizer = load_tokenizer(folder)
+        tokenizer = SavedTokenizer(folder)
         model = Generator.from_pretrained(
             folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
         )
@@ -248,8 +246,8 @@ class Predictor(Recognizer):
             chosen, ids.cpu().numpy(), chances.cpu().numpy(), strict=True
         ):
             length = int(np.argmax(answer == end)) + 1 if end in answer else len(answer)
-            written = self.tokenizer.decode(
-                answer[:length][answer[:length] != end], clean_up_tokenization_spaces=False
+            written = self.tokenizer.backend_tokenizer.decode(
+                answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False
             )
             mentions = [m for m in answers.parse(written) if m[0] in self.types]
             text = texts[windows.rows[window]]

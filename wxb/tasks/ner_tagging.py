@@ -21,8 +21,7 @@ from wxb.metrics import spans as scorer
 from wxb.params.experiments import Experiment, Head, WordFeatures
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
-from wxb.tokenizers import frame
-from wxb.tokenizers import load as load_tokenizer
+from wxb.tokenizers import SavedTokenizer, frame
 from wxb.windows import Windows, over
 
 if TYPE_CHECKING:
@@ -153,10 +152,9 @@ class Predictor(Recognizer):
             word_features=word_features,
             bidirectional=settings["bidirectional"],
             four_bit=settings["four_bit"],
-            written_out=settings["implementation"] == "wxb",
         )
         lengths = {name: settings[name] for name in ("max_length", "stride")}
-        predictor = cls(model, load_tokenizer(folder), types, **lengths)
+        predictor = cls(model, SavedTokenizer(folder), types, **lengths)
         predictor.threshold = settings["threshold"]
         predictor.word_features = word_features
         return predictor

@@ -1,0 +1,29 @@
+"""What starts fast stays fast: nothing heavy is imported where it is not used."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "transformers", "peft", "bitsandbytes", "sklearn", "dvc", "plotly")
+# What each imports of these; the modules of tasks as the stages import them, by name.
+USED = {
+    "wxb": set(),
+    "wxb.cli": set(),
+    "stages.download, stages.preprocess": set(),
+    "stages.tokenize": set(),
+    "stages.align, wxb.tasks.ner_tagging, wxb.tasks.ner_generation": set(),
+    "stages.compare": set(),
+    "wxb.trained, wxb.tasks.ner_tagging, wxb.models.tagger, wxb.masking.masker": {"torch"},
+}
+
+
+@pytest.mark.parametrize("modules", USED)
+def test_imports_only_what_it_uses(modules):
+    code = f"import sys, {modules}; print(*({set(HEAVY)!r} & sys.modules.keys()))"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert {*shown.stdout.split()} == USED[modules]
