@@ -5,6 +5,8 @@ STUDY ?= ner
 CORES ?= 2
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# What was installed is compiled when it is first imported, and must be kept: see .venv/run.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test lock clean
 .DEFAULT_GOAL := help
@@ -12,11 +14,11 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: .venv/ready ## run a study (STUDY=ner, or STUDY=all) and print its table
+run: .venv/run ## run a study (STUDY=ner, or STUDY=all) and print its table
 	snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
 
-test: .venv/ready ## format, lint, types, tests
+test: .venv/test ## format, lint, types, tests
 	ruff format --check
 	ruff check
 	snakefmt --check Snakefile
@@ -24,20 +26,32 @@ test: .venv/ready ## format, lint, types, tests
 	snakemake --lint
 	pytest
 
-.venv/ready: requirements.txt pyproject.toml
+# Compiling every module of every package takes as long as all the rest; --no-compile leaves it to
+# the first import, of what is imported at all.
+.venv/run: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wxb needs Python 3.11 or later; try: make PYTHON=python3.11")'
+	@echo 'Installing into .venv: this takes a minute or more, and brings torch'
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --requirement requirements.txt
-	.venv/bin/pip install --quiet --no-deps --editable .
+	.venv/bin/pip install --quiet --no-compile --requirement requirements.txt
+	.venv/bin/pip install --quiet --no-compile --no-deps --editable .
 	touch $@
 
-# The lock is what a fresh environment resolves to. Local version labels (+cpu) are left out, so
-# that the same lock serves machines with and without a GPU.
-lock: ## write requirements.txt anew from pyproject.toml
+.venv/test: .venv/run requirements-dev.txt
+	.venv/bin/pip install --quiet --no-compile --requirement requirements-dev.txt
+	touch $@
+
+# The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
+# other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same
+# lock serves machines with and without a GPU.
+FREEZE = .venv/bin/pip freeze --exclude-editable | sed 's/+cpu$$//'
+lock: ## write requirements*.txt anew from pyproject.toml
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet torch==2.13.0 --editable '.[dev]'
-	.venv/bin/pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.txt
+	.venv/bin/pip install --quiet torch==2.13.0 --editable .
+	$(FREEZE) > requirements.txt
+	.venv/bin/pip install --quiet --editable '.[dev]'
+	echo '--requirement requirements.txt' > requirements-dev.txt
+	$(FREEZE) | grep --invert-match --line-regexp --fixed-strings --file requirements.txt >> requirements-dev.txt
 
 clean: ## remove the environment and everything the pipeline made
 	rm -rf .venv .snakemake .wxb data models logs reports/cost reports/predictions reports/training reports/*.html
