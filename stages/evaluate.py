@@ -7,7 +7,7 @@ from wxb import tasks
 from wxb.corpora import clean
 from wxb.files import publish, write_json
 from wxb.metrics import ner
-from wxb.models.backbones import parameters
+from wxb.models.size import parameters
 from wxb.params import Params
 
 

@@ -12,6 +12,7 @@ from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.files import publish, write_json
 from wxb.models import backbones
+from wxb.models.size import parameters
 from wxb.params import Params
 from wxb.params.backbones import Backbone
 from wxb.tokenizers import load
@@ -100,8 +101,8 @@ def main(params: Params, name: str) -> None:
         tokenizer.save_pretrained(folder)
         write_curves(drawn, history)
         size = {
-            "parameters": backbones.parameters(backbones.body(folder)),
-            "trainable_parameters": backbones.parameters(model) if backbone.pretraining else 0,
+            "parameters": parameters(backbones.body(folder)),
+            "trainable_parameters": parameters(model) if backbone.pretraining else 0,
         }
         write_json(measured, {**figures, **size})
     shutil.rmtree(unfinished, ignore_errors=True)

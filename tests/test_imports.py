@@ -16,6 +16,7 @@ USED = {
     "stages.tokenize": set(),
     "stages.align, wxb.tasks.ner_tagging, wxb.tasks.ner_generation": set(),
     "stages.compare": set(),
+    "stages.evaluate, wxb.tasks.ner_tagging, wxb.models.tagger": {"torch"},
     "wxb.trained, wxb.tasks.ner_tagging, wxb.models.tagger, wxb.masking.masker": {"torch"},
 }
 

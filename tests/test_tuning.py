@@ -15,8 +15,9 @@ from transformers import set_seed
 from tests import tiny
 from wxb import tuning
 from wxb.features import IGNORED
-from wxb.models.backbones import body, parameters
+from wxb.models.backbones import body
 from wxb.models.generator import Generator, language_model
+from wxb.models.size import parameters
 from wxb.models.tagger import Tagger
 from wxb.params.experiments import Head, LowRank, Tuning
 

@@ -13,7 +13,7 @@ from wxb.corpora.records import Record
 from wxb.features import write_columns, write_encoded
 from wxb.files import write_json
 from wxb.metrics import ner
-from wxb.models.backbones import parameters
+from wxb.models.size import parameters
 from wxb.params.experiments import Experiment, Head
 from wxb.params.training import Training
 from wxb.spans import Span

@@ -7,7 +7,8 @@ import torch
 from transformers import AutoModel
 
 from tests import tiny
-from wxb.models.backbones import body, parameters
+from wxb.models.backbones import body
+from wxb.models.size import parameters
 from wxb.models.tagger import Tagger
 from wxb.models.written import Written
 from wxb.params.experiments import Head
