@@ -89,3 +89,17 @@ def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
     shutil.rmtree("reports/predictions")
     with pytest.raises(WxbError, match="run `dvc repro evaluate@ner-encoder` first"):
         card.card(params.load(), "ner-encoder")
+
+
+def test_a_card_runs_no_code_of_the_model(project, told, tmp_path, monkeypatch):
+    copy = shutil.copytree(project, tmp_path / "copy")
+    monkeypatch.chdir(copy)
+    path = copy / "models/ner-encoder/config.json"
+    settings = json.loads(path.read_text()) | {"auto_map": {"AutoModel": "code.Model"}}
+    path.write_text(json.dumps({**settings, "model_type": "unheard-of"}))
+    code = copy / "models/ner-encoder/code.py"
+    code.write_text(f"open({str(tmp_path / 'trace')!r}, 'w')")
+    card.share(params.load(), "ner-encoder", tmp_path / "shared")
+    with pytest.raises(WxbError, match=r"shared/config\.json: found `auto_map`"):
+        trained.load(tmp_path / "shared")
+    assert not (tmp_path / "trace").exists()

@@ -237,7 +237,7 @@ def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
 
 def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
     slow = SimpleNamespace(is_fast=False)
-    monkeypatch.setattr(tokenizers.AutoTokenizer, "from_pretrained", lambda *_, **__: slow)
+    monkeypatch.setattr(tokenizers.pretrained, "tokenizer", lambda _: slow)
     with pytest.raises(WxbError, match="without character offsets"):
         load(tmp_path)
 

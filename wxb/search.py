@@ -65,11 +65,11 @@ def search(
 def _search(
     folder: Path, query: str, texts: list[str], pooling: Pooling, top: int
 ) -> list[dict[str, Any]]:
-    from wxb import embeddings, trained, tuning
+    from wxb import embeddings, hub, trained, tuning
     from wxb.models.backbones import body
     from wxb.tokenizers import load as load_tokenizer
 
-    with trained.quiet():
+    with trained.quiet(), hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, body).eval(), load_tokenizer(folder)
     vectors = embeddings.embed(model, tokenizer, [query, *texts], pooling=pooling, label="search")
     return [

@@ -20,9 +20,9 @@ from tokenizers import (
     processors,
     trainers,
 )
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from wxb import hub
+from wxb import hub, pretrained
 from wxb.errors import WxbError
 from wxb.features import Encoded, joined
 from wxb.offsets import on_text
@@ -121,7 +121,7 @@ def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizer
     Raises WxbError when there is none, and for one without character offsets.
     """
     with hub.checkpoint(folder, revision) as found:
-        tokenizer = AutoTokenizer.from_pretrained(str(found), trust_remote_code=False)
+        tokenizer = pretrained.tokenizer(found)
     if not tokenizer.is_fast:
         raise WxbError(
             f"{folder}: found a tokenizer without character offsets ({type(tokenizer).__name__});"
