@@ -175,6 +175,10 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
             "how": "0.002 -> 0.003",
         }
     ]
+    # The page shows the setting, even where training with it gives the same.
+    assert look().stale.changes["report@ner"] == [
+        Change("experiments.ner-encoder.training.learning_rate", "0.002 -> 0.003")
+    ]
     # It would train again: without its scores, that is all there is to tell.
     (project / "reports/metrics/ner/ner-encoder.json").unlink()
     assert states()["ner-encoder"] == "not scored, stale"
