@@ -1,6 +1,8 @@
 """The model card tells what the reports tell, and its examples give what our own code gives."""
 
+import errno
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -79,6 +81,24 @@ def test_a_shared_folder_works_elsewhere(project, told, tmp_path, monkeypatch):
     here = trained.load("ner-encoder").predict(text)
     monkeypatch.chdir(tmp_path)
     assert trained.load(tmp_path / "shared").predict(text) == here != [[]]
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("at", ["copyfile", "copytree"])
+def test_a_full_disk_is_told_and_leaves_nothing(told, tmp_path, monkeypatch, at):
+    monkeypatch.setattr(shutil, at, full)
+    with pytest.raises(WxbError, match=r"shared: cannot copy .*No space left.*nothing is left"):
+        card.share(params.load(), "ner-encoder", tmp_path / "shared")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_is_told(told, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(WxbError, match="cannot copy the model there"):
+        card.share(params.load(), "ner-encoder", tmp_path / "file/shared")
 
 
 def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
