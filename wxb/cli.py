@@ -119,7 +119,10 @@ def table(study: Study = "all") -> None:
         else:
             path = _there(Path("reports/studies", f"{name}.md"), "report")
             console.print(Markdown(path.read_text(encoding="utf-8")))
-        print(f"\nReport: {Path('reports', f'{name}.html').resolve()}")
+        page = Path("reports", f"{name}.html")
+        verb = "lesson" if name in params.lessons else "report"
+        missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"
+        print(f"\nReport: {page.resolve() if page.exists() else missing}")
 
 
 @app.command()
