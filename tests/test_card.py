@@ -1,6 +1,8 @@
 """The model card tells what the reports tell, and its examples give what our own code gives."""
 
+import errno
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -81,6 +83,24 @@ def test_a_shared_folder_works_elsewhere(project, told, tmp_path, monkeypatch):
     assert trained.load(tmp_path / "shared").predict(text) == here != [[]]
 
 
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("at", ["copyfile", "copytree"])
+def test_a_full_disk_is_told_and_leaves_nothing(told, tmp_path, monkeypatch, at):
+    monkeypatch.setattr(shutil, at, full)
+    with pytest.raises(WxbError, match=r"shared: cannot copy .*No space left.*nothing is left"):
+        card.share(params.load(), "ner-encoder", tmp_path / "shared")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_is_told(told, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(WxbError, match="cannot copy the model there"):
+        card.share(params.load(), "ner-encoder", tmp_path / "file/shared")
+
+
 def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
         card.card(params.load(), "ner-encodr")
@@ -89,3 +109,17 @@ def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
     shutil.rmtree("reports/predictions")
     with pytest.raises(WxbError, match="run `dvc repro evaluate@ner-encoder` first"):
         card.card(params.load(), "ner-encoder")
+
+
+def test_a_card_runs_no_code_of_the_model(project, told, tmp_path, monkeypatch):
+    copy = shutil.copytree(project, tmp_path / "copy")
+    monkeypatch.chdir(copy)
+    path = copy / "models/ner-encoder/config.json"
+    settings = json.loads(path.read_text()) | {"auto_map": {"AutoModel": "code.Model"}}
+    path.write_text(json.dumps({**settings, "model_type": "unheard-of"}))
+    code = copy / "models/ner-encoder/code.py"
+    code.write_text(f"open({str(tmp_path / 'trace')!r}, 'w')")
+    card.share(params.load(), "ner-encoder", tmp_path / "shared")
+    with pytest.raises(WxbError, match=r"shared/config\.json: found `auto_map`"):
+        trained.load(tmp_path / "shared")
+    assert not (tmp_path / "trace").exists()

@@ -102,13 +102,14 @@ def test_table_and_index_show_a_study(project):
     told = wxb(project, "table")
     assert "0.912" in told.stdout
     assert "indeed" in told.stdout, "a long line was cut off"
-    assert str(project / "reports/ner.html") in told.stdout
+    assert "reports/ner.html is not there; `dvc repro report@ner` draws it" in told.stdout
     assert "no report" in wxb(project, "report").stderr
     difference = {"value": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001}
     pair = {"a": "ner-encoder", "b": "ner-decoder", "difference": difference}
     scores = {"ner-encoder": {"f1": {"value": 0.5}}, "ner-decoder": {"f1": {"value": 0.25}}}
     (studies / "ner.json").write_text(json.dumps({"systems": scores, "pairs": [pair]}))
     (project / "reports/ner.html").write_text("")
+    assert f"Report: {project / 'reports/ner.html'}" in wxb(project, "table", "ner").stdout
     assert wxb(project, "report").returncode == 0
     page = (project / "reports/index.html").read_text()
     assert 'href="ner.html"' in page

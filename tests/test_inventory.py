@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 from contextlib import chdir
 from pathlib import Path
@@ -110,10 +111,10 @@ def look(stale=None):
     return Project(load(), dag, stale or staleness(), running())
 
 
-def shown(name):
-    """What `wxb show` prints for a name, were nothing stale."""
+def shown(name, stale=None):
+    """What `wxb show` prints for a name; by default as if nothing were stale."""
     console = Console(file=io.StringIO(), width=80)
-    for section, facts in look(Staleness()).details(name).items():
+    for section, facts in look(stale or Staleness()).details(name).items():
         console.print(*listing.details(name, section, facts, ""), sep="\n")
     return console.file.getvalue()
 
@@ -174,6 +175,10 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
             "what": "experiments.ner-encoder.training.learning_rate",
             "how": "0.002 -> 0.003",
         }
+    ]
+    # The page shows the setting, even where training with it gives the same.
+    assert look().stale.changes["report@ner"] == [
+        Change("experiments.ner-encoder.training.learning_rate", "0.002 -> 0.003")
     ]
     # It would train again: without its scores, that is all there is to tell.
     (project / "reports/metrics/ner/ner-encoder.json").unlink()
@@ -266,6 +271,14 @@ def test_show_tells_all_of_an_experiment(project):
     ):
         assert tuple(row.split()) in rows, row
     assert "training.learning_rate: 0.002 -> 0.003" in " ".join(told.stdout.split())
+
+
+def test_how_long_training_might_have_been_is_told_as_it_was_then(project):
+    assert "epoch 2 of 4, stopped early (8 allowed)" in shown("ner-encoder")
+    unknown = Staleness(unknown="dvc is at work")
+    assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", unknown))
+    edit("params.yaml", "      epochs: 8", "      epochs: 9")
+    assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", staleness()))
 
 
 def test_show_marks_the_settings_that_params_leave_out(project):

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoTokenizer
 
 from wxb import tokenizers
 from wxb.errors import WxbError
@@ -267,7 +266,7 @@ def test_a_folder_without_a_tokenizer_is_named(content, tmp_path):
 
 def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
     slow = SimpleNamespace(is_fast=False)
-    monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda *_, **__: slow)
+    monkeypatch.setattr(tokenizers.pretrained, "tokenizer", lambda _: slow)
     with pytest.raises(WxbError, match="without character offsets"):
         load(tmp_path)
 

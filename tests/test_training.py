@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,6 +199,27 @@ def test_early_stopping_stops_and_the_best_weights_win(tmp_path):
     best, last = (load_file(tmp_path / f"checkpoint-{n}/model.safetensors") for n in (8, 16))
     assert all(torch.equal(best[name], value) for name, value in model.state_dict().items())
     assert not torch.equal(best["layer.weight"], last["layer.weight"])
+
+
+class Removing(Scripted):
+    """Removes all checkpoints at its last evaluation, as someone who tidies up meanwhile."""
+
+    def __init__(self, scores, folder):
+        super().__init__(scores)
+        self.folder = folder
+
+    def __call__(self, predictions, labels):
+        if self.at == len(self.scores) - 1:
+            shutil.rmtree(self.folder)
+        return super().__call__(predictions, labels)
+
+
+def test_without_the_best_checkpoint_the_last_weights_do_not_win(tmp_path):
+    figures = Removing([0.1, 0.5, 0.4], tmp_path / "x")
+    with pytest.raises(WxbError, match="weights of step 8, which had the best f1, are gone"):
+        fit_linear(tmp_path / "x", training(epochs=3), figures)
+    with pytest.raises(WxbError, match="no evaluation gave a number for f1"):
+        fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
 
 
 def test_killed_after_stopping_early_it_does_not_go_on(tmp_path):

@@ -73,14 +73,22 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
 def share(params: Params, name: str, folder: Path) -> None:
     """Copy a trained experiment to a new folder, with its card as README.md; errors as in `card`.
 
-    Raises WxbError too where the folder is there already.
+    Raises WxbError too where the folder is there already, or cannot be written.
     """
     if folder.exists():
         raise WxbError(f"{folder}: is there already; name a folder that is not")
     text = card(params, name, folder)
-    with publish(folder) as (draft,):
-        shutil.copytree(trained.find(name), draft)
-        (draft / "README.md").write_text(text, encoding="utf-8")
+    try:
+        with publish(folder) as (draft,):
+            shutil.copytree(trained.find(name), draft)
+            (draft / "README.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        # copytree goes on where one file fails, and tells all: (from, to, why).
+        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+        raise WxbError(
+            f"{folder}: cannot copy the model there ({why}); nothing is left of the attempt: name"
+            " a folder with room for it, where you may write"
+        ) from error
 
 
 def _metadata(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +13,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from wxb import doctor, exports, inventory, listing, profiles, readme, search, staleness
-from wxb.checkpoints import FOLDER as CHECKPOINTS
+from wxb import doctor, exports, inventory, leftovers, listing, profiles, readme, search, staleness
 from wxb.errors import WxbError, choices
 from wxb.files import read_json
 from wxb.masking import commands as masking
@@ -122,7 +119,10 @@ def table(study: Study = "all") -> None:
         else:
             path = _there(Path("reports/studies", f"{name}.md"), "report")
             console.print(Markdown(path.read_text(encoding="utf-8")))
-        print(f"\nReport: {Path('reports', f'{name}.html').resolve()}")
+        page = Path("reports", f"{name}.html")
+        verb = "lesson" if name in params.lessons else "report"
+        missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"
+        print(f"\nReport: {page.resolve() if page.exists() else missing}")
 
 
 @app.command()
@@ -192,14 +192,32 @@ app.command()(search.search)
 @app.command()
 def clean(
     dry_run: Annotated[bool, typer.Option(help="only say what would be removed")] = False,
+    unfinished: Annotated[
+        bool,
+        typer.Option(
+            "--unfinished",
+            help="also what stopped runs would go on from: the newest checkpoints of each stage"
+            " in params.yaml, and downloads that a corpus still lacks",
+        ),
+    ] = False,
 ) -> None:
-    """Remove what blocks no longer in params.yaml, killed runs and downloads left behind."""
-    found = list(_left_behind(load()))
-    for path in found:
-        print(path)
+    """Remove what blocks no longer in params.yaml and killed runs left behind.
+
+    What a stage that runs now works with is kept, and so is what params.yaml names.
+    """
+    every = list(leftovers.find(load(), staleness.running()))
+    going = [left for left in every if not left.running and (unfinished or not left.resumable)]
+    for left in going:
+        print(left.path)
         if not dry_run:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    print(f"{len(found)} {'to remove' if dry_run else 'removed'}")
+            leftovers.remove(left.path)
+    print(f"{len(going)} {'to remove' if dry_run else 'removed'}")
+    kept = [left for left in every if left not in going]
+    for left in kept:
+        why = f"{left.running} is running" if left.running else "a stopped run would go on from it"
+        print(f"kept: {left.path} ({why})")
+    if any(not left.running for left in kept):
+        print("`wxb clean --unfinished` removes what stopped runs would go on from, too")
 
 
 @app.command("readme")
@@ -235,37 +253,6 @@ def _there(path: Path, verb: str) -> Path:
     if not path.exists():
         raise WxbError(f"{path}: not there yet; run `dvc repro {verb}@{path.stem}` first")
     return path
-
-
-def _left_behind(params: Params) -> Iterator[Path]:
-    """What stages wrote for blocks that params.yaml no longer has, and what they keep for later."""
-    from wxb.corpora.web import FOLDER as DOWNLOADS
-
-    experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
-    known: dict[str, set[str]] = {
-        "data/raw": set(corpora),
-        "data/clean": set(corpora),
-        "data/tokenizers": set(backbones),
-        "data/features": set(experiments),
-        "data/targets": set(experiments),
-        "models": {*backbones, *experiments},
-        "reports/metrics/parity": set(params.parity),
-        "reports/metrics/pretrain": set(backbones),
-        "reports/training/pretrain": set(backbones),
-        "reports/studies": set(params.studies),
-        "reports/metrics/lessons": set(params.lessons),
-        **{
-            f"reports/{kind}/{study}": set(block.experiments)
-            for kind in ("metrics", "predictions", "training")
-            for study, block in params.studies.items()
-        },
-    }
-    for folder, names in known.items():
-        for path in sorted(Path(folder).glob("[!.]*")):
-            if path.stem not in names and path.name not in names:
-                yield path
-    yield from sorted(CHECKPOINTS.glob("*"))
-    yield from sorted(DOWNLOADS.glob("*"))
 
 
 def main() -> None:

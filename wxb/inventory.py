@@ -95,7 +95,7 @@ class Project(NamedTuple):
                 member: self._brief("experiments", member)
                 for member in getattr(block, "experiments", [])
             },
-            "best": _best(name, block),
+            "best": self._best(name, block),
             "profile": _read(Path("data/clean", corpus, "profile.json")),
             "alignment": _read(Path("data/targets", name, "alignment.json"))
             if isinstance(block, Experiment)
@@ -106,6 +106,18 @@ class Project(NamedTuple):
             "settings": flat(block.model_dump(mode="json")),
             "defaults": _defaults(block),
         }
+
+    def _best(self, name: str, block: Section) -> Facts:
+        """How training went; `allowed` are the epochs it was given, None where that is not known.
+
+        params.yaml may say by now how long the next training may be.
+        """
+        best = _best(name, block)
+        if not best or not isinstance(block, Experiment):
+            return best
+        changed = {change.what for change in self.stale.changes.get(f"train@{name}", ())}
+        known = not self.stale.unknown and f"experiments.{name}.training.epochs" not in changed
+        return {**best, "allowed": block.training.epochs if known else None}
 
     def _users(self, section: str, name: str) -> list[str]:
         """The blocks that are made from this one."""

@@ -84,7 +84,7 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     if found := facts.get("figures"):
         yield figures("Figures", found)
     if best := facts["best"]:
-        yield _grid("Training", [_training(best, facts["settings"])])
+        yield _grid("Training", [_training(best)])
     if facts["members"]:
         yield _members(facts["members"])
     if facts["cost"]:
@@ -241,13 +241,13 @@ def _where(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
     return [(stage, ", ".join(sorted(what))) for stage, what in told.items()]
 
 
-def _training(best: Facts, settings: Facts) -> tuple[str, str]:
+def _training(best: Facts) -> tuple[str, str]:
     told = f"{best['value']:.3f} at step {best['step']:,}"
     place = f"evaluation {best['evaluation']} of {best['evaluations']}"
-    epochs = settings.get("training.epochs")
-    if epochs is not None:  # one evaluation an epoch
+    if "allowed" in best:  # of an experiment, evaluated once an epoch
         place = f"epoch {best['evaluation']} of {best['evaluations']}"
-        place += f", stopped early ({epochs} allowed)" * (best["evaluations"] < epochs)
+        if best["evaluations"] < (best["allowed"] or 0):
+            place += f", stopped early ({best['allowed']} allowed)"
     return f"best {words(best['figure'])}", f"{told}, {place}"
 
 

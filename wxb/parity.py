@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig, GenerationMixin, PreTrainedModel
 
-from wxb import hub
+from wxb import hub, pretrained
 from wxb.errors import WxbError, nearest
 from wxb.features import IGNORED
 from wxb.models import bert, gpt2, llama, whisper
@@ -67,12 +67,10 @@ def load(block: Parity, name: str) -> PreTrainedModel:
     else:
         assert block.checkpoint
         with hub.checkpoint(block.checkpoint, block.revision, weights=True) as folder:
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            config = pretrained.config(folder)
             family = _family(config.model_type, name)
             cls = getattr(transformers, family.name(config.architectures or []))
-            model = cls.from_pretrained(
-                folder, config=config, dtype=torch.float32, use_safetensors=True
-            )
+            model = pretrained.model(cls, folder, config=config, dtype=torch.float32)
     model.eval()
     return model
 

@@ -65,11 +65,12 @@ def search(
 def _search(
     folder: Path, query: str, texts: list[str], pooling: Pooling, top: int
 ) -> list[dict[str, Any]]:
-    from wxb import embeddings, tuning
+    from wxb import embeddings, hub, tuning
     from wxb.models.backbones import body
     from wxb.tokenizers import load as load_tokenizer
 
-    model, tokenizer = tuning.load(folder, body).eval(), load_tokenizer(folder)
+    with hub.checkpoint(folder):
+        model, tokenizer = tuning.load(folder, body).eval(), load_tokenizer(folder)
     vectors = embeddings.embed(model, tokenizer, [query, *texts], pooling=pooling, label="search")
     return [
         {"cosine": round(hit.cosine, 6), "place": hit.place, "text": texts[hit.place]}

@@ -21,7 +21,7 @@ from tokenizers import (
     trainers,
 )
 
-from wxb import hub
+from wxb import hub, pretrained
 from wxb.errors import WxbError
 from wxb.features import Encoded, joined
 from wxb.files import read_json
@@ -128,10 +128,8 @@ def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizer
 
     Raises WxbError when there is none, and for one without character offsets.
     """
-    from transformers import AutoTokenizer
-
     with hub.checkpoint(folder, revision) as found:
-        tokenizer = AutoTokenizer.from_pretrained(str(found), trust_remote_code=False)
+        tokenizer = pretrained.tokenizer(found)
     if not tokenizer.is_fast:
         raise WxbError(
             f"{folder}: found a tokenizer without character offsets ({type(tokenizer).__name__});"

@@ -56,7 +56,8 @@ def fit(
     `targets` are the names of the columns that are not inputs; `summarize(logits, labels)` reduces
     a batch to what `figures(predictions, labels)` needs to score the validation records. With
     `best`, the name of a figure, training stops early and ends with the best checkpoint's weights.
-    Goes on from the last complete checkpoint in the folder `checkpoints`.
+    Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
+    best checkpoint is gone when training ends, or no figure was a number.
     """
     trainer = _Trainer(
         model=model,
@@ -79,7 +80,24 @@ def fit(
             # The Trainer forgets on resuming that it had stopped early, and would go on.
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
+    if best is not None:
+        _check_best(trainer.state, best)
     return [_figures_of(row) for row in trainer.state.log_history]
+
+
+def _check_best(state: TrainerState, best: str) -> None:
+    """Raise WxbError unless training ended with the best weights: else the Trainer only warns."""
+    if state.best_global_step is None:
+        raise WxbError(
+            f"no evaluation gave a number for {best}, so no weights are the best: try a lower"
+            " learning rate"
+        )
+    path = Path(state.best_model_checkpoint or "nowhere", SAFE_WEIGHTS_NAME)
+    if path.parent.name != f"checkpoint-{state.best_global_step}" or not path.exists():
+        raise WxbError(
+            f"the weights of step {state.best_global_step}, which had the best {best}, are gone:"
+            " its checkpoint was removed while training ran; run the stage again"
+        )
 
 
 def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor
 
+from wxb import pretrained
+from wxb.errors import WxbError
 from wxb.files import write_json
 from wxb.params.experiments import Tuning
+from wxb.pretrained import ADAPTER
 
 if TYPE_CHECKING:
     # Their imports take seconds, which few uses need.
     from peft import PeftModel
     from transformers import PreTrainedModel
-
-ADAPTER = "adapter_config.json"
 
 Body: TypeAlias = "PreTrainedModel | PeftModel"
 
@@ -83,9 +84,7 @@ def save(body: Body, folder: Path) -> None:
 
 def _learns_new_rows(body: PeftModel) -> bool:
     """Whether all rows that the base lacks in its own folder are among those that learn."""
-    from transformers import AutoConfig
-
-    base = AutoConfig.from_pretrained(str(body.get_base_model().name_or_path))
+    base = pretrained.config(str(body.get_base_model().name_or_path))
     lacking = set(range(base.vocab_size, body.config.vocab_size))
     adapter: Any = body.active_peft_config
     learnt = adapter.trainable_token_indices or []
@@ -94,15 +93,21 @@ def _learns_new_rows(body: PeftModel) -> bool:
 
 
 def load(folder: Path, load_body: Callable[[Path], PreTrainedModel]) -> Body:
-    """Load what `save` wrote; matrices go onto the body they name, which lies beside `folder`."""
+    """Load what `save` wrote; matrices go onto the body they name, which lies beside `folder`.
+
+    Raises WxbError where there is no such body, and as wxb.pretrained does.
+    """
     if not (folder / ADAPTER).exists():
         return load_body(folder)
-    from peft import PeftModel
-
     config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-    backbone = folder.parent / Path(config["base_model_name_or_path"]).name
-    # What learned stays marked as such, so that it can be counted.
-    return PeftModel.from_pretrained(load_body(backbone), folder, is_trainable=True)
+    name = Path(str(config["base_model_name_or_path"])).name
+    backbone = folder.parent / name
+    if not backbone.is_dir():
+        raise WxbError(
+            f"{folder}: belongs to a model {name!r}, expected in {backbone}; run"
+            f" `dvc repro pretrain@{name}`, or copy that model there"
+        )
+    return pretrained.adapter(load_body(backbone), folder)
 
 
 def noisy(embeddings: Tensor, attention_mask: Tensor, alpha: float) -> Tensor:

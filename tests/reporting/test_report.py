@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from stages import report
-from wxb.params import check, load
+from wxb.params import check, load, read_yaml
 from wxb.reporting import figures
 
+HOME = Path(__file__).resolve().parents[2]
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE = SEVEN[:3]
 SECTIONS = ["results", "noise", "types", "mistakes", "cost", "training", "published", "making"]
@@ -328,3 +329,27 @@ def test_every_experiment_has_its_examples(tree):
     assert page.sections["mistakes"].count("4 records") == 7
     marks = [a["class"] for tag, a in page.elements if tag == "mark"]
     assert {"missed", "wrong_boundary", "correct"} <= {*marks[6:]}
+
+
+class Watched:
+    """Params that remember which of their keys were read."""
+
+    def __init__(self, params):
+        self.params, self.read = params, set()
+
+    def __getattr__(self, key):
+        self.read.add(key)
+        return getattr(self.params, key)
+
+    def named(self, section, name):
+        self.read.add(f"{section}.{name}")
+        return self.params.named(section, name)
+
+
+def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
+    """Else the page goes on showing what params.yaml said before."""
+    params = Watched(tree(THREE).params)
+    report.main(params, "ner")
+    stage = read_yaml(HOME / "dvc.yaml")["stages"]["report"]["do"]
+    assert {"experiments", "backbones", "studies.ner"} <= params.read
+    assert params.read == {key.replace("${key}", "ner") for key in stage["params"]}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
+from wxb import hub, pretrained
 from wxb.errors import WxbError
 from wxb.lessons import Lesson, Part, Table
 from wxb.models import masks
@@ -92,8 +94,9 @@ def attended(folder: Path, sentence: str) -> tuple[list[str], Floats]:
         raise WxbError(
             f"{folder}: expected a whole model with config.json; an adapter has no attention"
         )
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    with hub.checkpoint(folder, weights=True):
+        tokenizer: Any = pretrained.tokenizer(folder)
+        model = pretrained.model(AutoModel, folder, attn_implementation="eager").eval()
     inputs = tokenizer(sentence, return_tensors="pt", return_token_type_ids=False)
     length, longest = inputs["input_ids"].shape[1], model.config.max_position_embeddings
     if length > longest:

@@ -22,7 +22,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from wxb import hub
+from wxb import hub, pretrained
 from wxb.models.wiring import wire
 from wxb.params.backbones import Architecture, Backbone
 
@@ -43,11 +43,9 @@ def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTraine
     model: PreTrainedModel
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            config = pretrained.config(folder)
             cls = CLASSES.get(backbone.objective) or _class_of(config)
-            model = cls.from_pretrained(
-                folder, config=config, use_safetensors=True, trust_remote_code=False
-            )
+            model = pretrained.model(cls, folder, config=config)
         return model
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
@@ -58,7 +56,8 @@ def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTraine
 
 def _class_of(config: Any) -> Any:
     """The class that a checkpoint was saved from: loading it as another would lose its heads."""
-    return getattr(transformers, (config.architectures or ["AutoModel"])[0], AutoModel)
+    found = getattr(transformers, (config.architectures or ["AutoModel"])[0], AutoModel)
+    return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else AutoModel
 
 
 def _config(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> Any:
@@ -92,7 +91,7 @@ def body(
     keeps the linear layers in 4 bits (NF4, their scales quantized too: Dettmers et al. 2023,
     section 3); `written_out` puts the weights into the architecture of this package.
     """
-    config = AutoConfig.from_pretrained(folder)
+    config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
     if config.model_type == "bert":
         # BERT's pooler serves NSP only; a tagger reads the tokens.
@@ -101,7 +100,7 @@ def body(
         options["quantization_config"] = _four_bits()
     cls = AutoModelForCausalLM if writes else AutoModel
     with _quiet():
-        model: PreTrainedModel = cls.from_pretrained(folder, **options)
+        model = pretrained.model(cls, folder, **options)
     if four_bit:
         _keep_scales(model)
     if bidirectional:

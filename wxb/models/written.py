@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from wxb import pretrained
 from wxb.models import bert, llama
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ class Written(nn.Module):
     def read(cls, folder: Path) -> Written | None:
         """The body that `save_pretrained`, ours or transformers', left in a folder, to predict.
 
-        None where the folder holds another architecture, or no whole body.
+        None where the folder holds another architecture, or no whole body. Raises WxbError where it
+        asks for code, as does all that loads one.
         """
+        pretrained.harmless(folder)
         if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
             return None
         config = SimpleNamespace(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
