@@ -160,7 +160,7 @@ def unmask(
     values = mappings.Mapping(mapping, key)
     stream = inputs.stream(source, output, Layout(format_, lines, field, column))
     with work.Sink() as sink:
-        work.process(stream, lambda texts: list(map(values.undone, texts)), _as_it_was, sink)
+        work.process(stream, lambda texts: list(map(values.undone, texts)), _restored, sink)
 
 
 def _replacements(
@@ -219,6 +219,11 @@ def _choose(
 def _as_it_was(part: Part, edits: list[Edit]) -> bytes:
     assert part.document is not None
     return part.document.written(edits)
+
+
+def _restored(part: Part, edits: list[Edit]) -> bytes:
+    assert part.document is not None
+    return part.document.written(edits, restored=True)
 
 
 def _as_json(part: Part, edits: list[Edit]) -> bytes:

@@ -19,7 +19,7 @@ from wxb.masking.edits import Edit, gaps
 PLACEHOLDER = re.compile(r"<([^<>\r\n]+)_([1-9][0-9]*)>")
 LITERAL = "LITERAL"
 
-_UNFIT = re.compile(r"[<>\r\n]")
+_UNFIT = re.compile(r"""[<>\r\n,;|\t"]""")  # CSV would have the rest of them in quotes only
 
 
 class Placeholders:
