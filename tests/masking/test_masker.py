@@ -32,6 +32,7 @@ def test_the_report_counts_and_tells_no_value():
     _, report = masked(TEXT, "Bob", operators={DEFAULT: Replace(), "EMAIL": Keep()}, allowed={"5"})
     assert report.told() == {
         "experiment": "test",
+        "skipped": 0,
         "documents": 2,
         "characters": len(TEXT) + 3,
         "masked": {"AGE": 1, "NAME": 4},
