@@ -26,7 +26,9 @@ _PATH: dict[str, Any] = {"parser": inputs.to_path, "metavar": "<path>"}
 
 Input = Annotated[
     str | None,
-    typer.Argument(metavar=f"[{inputs.ARGUMENT}]", help="default: -, standard input"),
+    typer.Argument(
+        metavar=f"[{inputs.ARGUMENT}]", callback=inputs.filled, help="default: -, standard input"
+    ),
 ]
 Output = Annotated[
     Path | None,

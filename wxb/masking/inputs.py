@@ -57,8 +57,6 @@ def _path(source: str | None) -> Path | None:
     if source in (None, "-"):
         return None
     assert source is not None
-    if not source:
-        misused(ARGUMENT, EMPTY)
     path = Path(source)
     try:
         if path.exists():
