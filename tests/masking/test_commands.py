@@ -171,9 +171,9 @@ def test_misuse_has_status_2(tmp_path, arguments, fault):
         ([*MASK, "--output", "."], "found a folder or device"),
         ([*MASK, "bad", "--output", "out"], "line 1: byte 0xff is not UTF-8"),
         ([*MASK, "--output", "file/out"], "cannot be written"),
-        ([*MASK, "--output", "/dev/full"], "found a folder or device"),
-        ([*MASK, "--report", "/dev/full"], "found a device or pipe"),
-        ([*MASK, "--mapping", "/dev/full"], "found a folder or device"),
+        ([*MASK, "--output", "pipe"], "found a folder or device"),
+        ([*MASK, "--report", "pipe"], "found a device or pipe"),
+        ([*MASK, "--mapping", "pipe"], "found a folder or device"),
         ([*MASK, "--report", "file/out"], "cannot be written"),
         ([*MASK, "--mapping", "file/out"], "cannot be written"),
         ([*MASK, "--mapping", "file"], "expected a mapping"),
@@ -184,6 +184,7 @@ def test_errors_have_status_1_and_no_traceback(tmp_path, arguments, fault):
     (tmp_path / "o.yaml").write_text("NMAE: {operator: redact}")
     (tmp_path / "bad").write_bytes(b"Ann \xff")
     (tmp_path / "file").write_text("Ann")
+    os.mkfifo(tmp_path / "pipe")
     told = wxb(tmp_path, *arguments, given=b"{Ann")
     assert told.returncode == 1
     assert fault in told.stderr.decode()
