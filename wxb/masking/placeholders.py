@@ -59,15 +59,10 @@ class Placeholders:
 
         To be called before this text's own values get placeholders.
         """
-        found = []
-        for start, end in gaps(text, edits):
-            for match in PLACEHOLDER.finditer(text, start, end):
-                if match.group() in self.values:
-                    new = self.of(LITERAL, match.group())
-                    found.append(Edit(*match.span(), new))
-                else:
-                    self.reserved.add(match.group())
-        return found
+        matches = [match for gap in gaps(text, edits) for match in PLACEHOLDER.finditer(text, *gap)]
+        known = [match for match in matches if match.group() in self.values]
+        self.reserved.update(m.group() for m in matches if m.group() not in self.values)
+        return [Edit(*match.span(), self.of(LITERAL, match.group())) for match in known]
 
     def undone(self, text: str) -> list[Edit]:
         """Edits that put values back in place of their placeholders."""
