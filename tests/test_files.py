@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.errors import WxbError
 from wxb.files import publish, read_json, read_jsonl, write_json, write_jsonl
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +103,56 @@ with publish("folder", "file.txt") as (folder, file):
         folder.mkdir()
         file.write_text("whole")
     assert names(tmp_path) == ["file.txt", "folder"]
+
+
+def test_renames_come_one_after_the_other(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("old")
+    replace = Path.replace
+
+    def fail_at_b(draft, final):
+        if final.name == "b":
+            raise OSError("killed")
+        return replace(draft, final)
+
+    monkeypatch.setattr(Path, "replace", fail_at_b)
+    with pytest.raises(OSError, match="killed"), publish(tmp_path / "a", tmp_path / "b") as drafts:
+        _ = [draft.write_text("new") for draft in drafts]
+    assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["new", "old"]
+
+
+def test_another_process_is_refused_and_changes_nothing(tmp_path):
+    code = (
+        "from wxb.files import publish\n"
+        "with publish('other', 'file.txt') as drafts:\n"
+        "    raise AssertionError"
+    )
+
+    def another():
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stderr
+
+    with publish(tmp_path / "file.txt") as (draft,):
+        draft.write_text("whole")
+        assert "file.txt: another process is writing there; wait" in another()
+        assert draft.read_text() == "whole"
+    assert (tmp_path / "file.txt").read_text() == "whole"
+    assert names(tmp_path) == ["file.txt"]
+    assert "AssertionError" in another()  # the lock is gone
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WxbError, match="pipe: found a device or pipe"), publish(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert names(tmp_path) == ["pipe"]
 
 
 values = st.recursive(

@@ -1,4 +1,6 @@
-"""What all recognisers share: batches that change nothing, and the choice of the threshold."""
+"""What all recognisers share: batches that change nothing, disjoint spans, and the threshold."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.metrics import spans as scorer
-from wxb.recognition import THRESHOLDS, Recognizer, ScoredSpan
+from wxb.recognition import THRESHOLDS, Recognizer, ScoredSpan, disjoint
 from wxb.spans import Span
 from wxb.tokenizers import train
 
@@ -69,6 +71,45 @@ def test_predict_keeps_the_candidates_that_reach_the_threshold(recognizer):
     assert recognizer.predict(TEXTS) == recognizer.candidates(TEXTS, label="test")
     recognizer.threshold = len("three") / 20
     assert [len(spans) for spans in recognizer.predict(TEXTS)] == [0, 0, 1, 0, 0, 1, 1] * 3
+
+
+scored_spans = st.builds(
+    lambda start, length, kind, score: ScoredSpan(Span(start, start + length, kind), score),
+    st.integers(0, 20),
+    st.integers(1, 8),
+    st.sampled_from("AB"),
+    st.sampled_from([0.2, 0.5, 0.9]),
+)
+
+
+def overlap(one, other):
+    return one.span.start < other.span.end and other.span.start < one.span.end
+
+
+@given(st.lists(scored_spans, max_size=12), st.randoms())
+def test_of_spans_that_overlap_the_surer_is_kept(found, chance):
+    kept = disjoint(found)
+    assert all(one.span.end <= other.span.start for one, other in pairwise(kept))
+    assert set(kept) <= set(found)
+    for one in set(found) - set(kept):
+        assert any(overlap(one, other) and other.score >= one.score for other in kept)
+    assert disjoint(chance.sample(found, len(found))) == kept
+    surer = [one for one in found if one.score > 0.2]
+    assert disjoint(surer) == [one for one in kept if one.score > 0.2]  # as a threshold has it
+
+
+def test_of_equally_sure_spans_the_first_and_then_the_longest_is_kept():
+    spans = [Span(1, 9, "A"), Span(0, 2, "A"), Span(0, 3, "B"), Span(0, 3, "A"), Span(3, 4, "A")]
+    kept = disjoint([ScoredSpan(span, 0.5) for span in spans])
+    assert [span for span, _ in kept] == [Span(0, 3, "A"), Span(3, 4, "A")]
+
+
+def test_spans_of_any_recognizer_are_disjoint(recognizer):
+    spans = [Span(4, 6, "A"), Span(0, 3, "A"), Span(1, 5, "A")]
+    scored = [ScoredSpan(s, score) for s, score in zip(spans, (0.5, 0.6, 0.7), strict=True)]
+    recognizer.glue = lambda *_: scored
+    assert recognizer.candidates(["one"], label="test") == recognizer.predict(["one"])
+    assert recognizer.predict(["one"]) == [[scored[2]]]
 
 
 scored_rows = st.lists(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,18 +73,21 @@ class Recognizer:
     def glue(
         self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
-        """The spans of a text, sorted, from what was said of its windows, in their order."""
+        """The spans of a text, from what was said of its windows, in their order.
+
+        Where some overlap, `candidates` keeps the surer.
+        """
         raise NotImplementedError
 
     def predict(self, texts: Sequence[str], *, label: str = "predict") -> list[list[ScoredSpan]]:
-        """The spans of each text whose score reaches the threshold, sorted."""
+        """The spans of each text whose score reaches the threshold, sorted and disjoint."""
         return [
             [scored for scored in spans if scored.score >= self.threshold]
             for spans in self.candidates(texts, label=label)
         ]
 
     def candidates(self, texts: Sequence[str], *, label: str) -> list[list[ScoredSpan]]:
-        """The spans of each text whatever their score."""
+        """The spans of each text whatever their score, sorted and disjoint."""
         encoded = encode(self.tokenizer, texts)
         windows = over(encoded, self.tokenizer, max_length=self.max_length, stride=self.stride)
         # Windows of about one length share a batch; the order decides nothing but speed.
@@ -102,7 +106,7 @@ class Recognizer:
                 heard.setdefault(row, {})[window] = one
                 if len(heard[row]) == windows_of[row]:
                     in_order = dict(sorted(heard.pop(row).items()))
-                    spans[row] = self.glue(encoded, windows, in_order, texts[row])
+                    spans[row] = disjoint(self.glue(encoded, windows, in_order, texts[row]))
         return spans
 
     def choose_threshold(
@@ -115,6 +119,17 @@ class Recognizer:
             for t in THRESHOLDS
         ]
         self.threshold = float(THRESHOLDS[int(np.argmax([f1 for _, _, f1 in scores]))])
+
+
+def disjoint(found: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+    """Of spans that overlap the surest, then the first, then the longest; sorted."""
+    kept: list[ScoredSpan] = []
+    for one in sorted(found, key=lambda o: (-o.score, o.span.start, -o.span.end, o.span.type)):
+        place = bisect(kept, one.span.start, key=lambda other: other.span.start)
+        beside = [other.span for other in kept[max(0, place - 1) : place + 1]]
+        if all(s.end <= one.span.start or one.span.end <= s.start for s in beside):
+            kept.insert(place, one)
+    return kept
 
 
 def _over(threshold: float, spans: Sequence[ScoredSpan]) -> list[Span]:

@@ -7,34 +7,11 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 import termios
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-c", "from tests.masking.rules import main; main()"]
-ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR": "1"}
-MASK = ("mask", "--experiment", "rules")
-
-
-def wxb(folder, *arguments, given=b"", **environment):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=folder,
-        env={**ENVIRONMENT, **environment},
-        input=given,
-        capture_output=True,
-        check=False,
-    )
-
-
-def done(folder, *arguments, **options):
-    """Standard output of a command that must succeed and say nothing else."""
-    told = wxb(folder, *arguments, **options)
-    assert (told.returncode, told.stderr) == (0, b"")
-    return told.stdout
+from tests.masking.running import COMMAND, ENVIRONMENT, MASK, done, started, wxb
 
 
 def test_a_text_a_file_and_standard_input(tmp_path):
@@ -166,6 +143,12 @@ def test_verify_tells_what_is_still_found(tmp_path):
         ([*MASK, b"\xff"], "the text is not UTF-8"),
         (["mask", "x"], "--experiment"),
         (["unmask", "x"], "--mapping"),
+        ([*MASK, "", "--output", "out"], "found an empty argument"),
+        ([*MASK, "in", "--output", ""], "'--output': found an empty argument"),
+        (["mask", "-e", "", "x"], "'-e': found an empty argument"),
+        ([*MASK, "--operators", "", "x"], "'--operators': found an empty argument"),
+        ([*MASK, "--mapping", "", "x"], "'--mapping': found an empty argument"),
+        (["unmask", "--mapping", "m", ""], "found an empty argument"),
     ],
 )
 def test_misuse_has_status_2(tmp_path, arguments, fault):
@@ -188,6 +171,9 @@ def test_misuse_has_status_2(tmp_path, arguments, fault):
         ([*MASK, "--output", "."], "found a folder or device"),
         ([*MASK, "bad", "--output", "out"], "line 1: byte 0xff is not UTF-8"),
         ([*MASK, "--output", "file/out"], "cannot be written"),
+        ([*MASK, "--output", "pipe"], "found a folder or device"),
+        ([*MASK, "--report", "pipe"], "found a device or pipe"),
+        ([*MASK, "--mapping", "pipe"], "found a folder or device"),
         ([*MASK, "--report", "file/out"], "cannot be written"),
         ([*MASK, "--mapping", "file/out"], "cannot be written"),
         ([*MASK, "--mapping", "file"], "expected a mapping"),
@@ -198,24 +184,13 @@ def test_errors_have_status_1_and_no_traceback(tmp_path, arguments, fault):
     (tmp_path / "o.yaml").write_text("NMAE: {operator: redact}")
     (tmp_path / "bad").write_bytes(b"Ann \xff")
     (tmp_path / "file").write_text("Ann")
+    os.mkfifo(tmp_path / "pipe")
     told = wxb(tmp_path, *arguments, given=b"{Ann")
     assert told.returncode == 1
     assert fault in told.stderr.decode()
     assert b"Traceback" not in told.stderr
     assert b"Ann" not in told.stderr
     assert not list(tmp_path.rglob("*.partial"))
-
-
-def started(folder, *arguments, **options):
-    return subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **options,
-    )
 
 
 def test_ctrl_c_ends_it_quietly_with_status_130(tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from wxb.errors import WxbError
 from wxb.masking.edits import Edit, applied
+from wxb.masking.placeholders import Placeholders
 from wxb.masking.sources import Layout, read
+from wxb.spans import Span
 
 FORMATS = ("text", "lines", "jsonl", "csv")
 scalars = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -172,6 +175,66 @@ def test_csv_quotes_a_cell_where_new_text_needs_it():
         )
     # A quote within a cell without quotes is a character; at its start it would open one.
     assert changed(b'text,b\nA"nn,c\n', "csv", first_gone(""))[1] == b'text,b\n"""nn",c\n'
+
+
+def spelled(text, quoted, delimiter):
+    """A cell as a file may have it, with quotes or, where they are not needed, without."""
+    if quoted or text.startswith('"') or any(mark in text for mark in f"{delimiter}\r\n"):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+quotable = st.text(st.sampled_from('aé"",\t\r\n <'), max_size=6) | st.sampled_from(["<A_1>", 'a"b'])
+kinds = st.sampled_from(["A", "B,;|\t", 'C"', "<D>\n"])
+
+
+@st.composite
+def tables(draw):
+    """The bytes of a CSV file, and for each of its texts spans that are found in it."""
+    delimiter = draw(st.sampled_from(",\t"))
+    rows, found = [f"text{delimiter}note"], {}
+    for text, quoted in draw(st.lists(st.tuples(quotable, st.booleans()), max_size=5)):
+        rows.append(spelled(text, quoted, delimiter) + delimiter)
+        edges = sorted(draw(st.sets(st.integers(0, len(text)), max_size=4)))
+        found[text] = [Span(*edge, draw(kinds)) for edge in pairwise(edges)]
+    return draw(st.sampled_from(["\n", "\r\n"])).join(rows).encode(), found
+
+
+@given(tables())
+def test_a_csv_file_that_was_masked_comes_back_byte_for_byte(table):
+    content, found = table
+    mapping = Placeholders()
+    for text, spans in found.items():
+        mapping.escaped(text, [Edit(span.start, span.end, "") for span in spans])
+
+    def numbered(text):
+        return [
+            Edit(start, end, mapping.of(kind, text[start:end])) for start, end, kind in found[text]
+        ]
+
+    _, masked = changed(content, "csv", numbered)
+    restored = [
+        one.written(mapping.undone(one.text), restored=True) for one in documents(masked, "csv")
+    ]
+    assert b"".join(restored) == content
+    # A placeholder needs no quotes: a cell has some after masking only if it had them before.
+    assert [one.before[-1:] == '"' for one in documents(masked, "csv") if one.text] == [
+        one.before[-1:] == '"' for one in documents(content, "csv") if one.text
+    ]
+
+
+def test_a_cell_without_quotes_is_restored_without_quotes():
+    masked, undone = documents(b"text\n<A_1>x\n", "csv"), Placeholders({"<A_1>": '5"'}).undone
+    restored = [one.written(undone(one.text), restored=True) for one in masked]
+    assert b"".join(restored) == b'text\n5"x\n'
+
+
+@pytest.mark.parametrize("value", ["a,b", '"a', "a\n"])
+def test_what_would_be_read_as_another_cell_is_restored_in_quotes(value):
+    undone = Placeholders({"<A_1>": value}).undone
+    found = documents(b"text,b\n<A_1>,c\n", "csv")
+    restored = b"".join(one.written(undone(one.text), restored=True) for one in found)
+    assert next(csv.DictReader(io.StringIO(restored.decode(), newline="")))["text"] == value
 
 
 @pytest.mark.parametrize(

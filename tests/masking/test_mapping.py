@@ -1,5 +1,6 @@
 """The mapping: its owner's alone, whole at any time, and silent about what it holds."""
 
+import errno
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
 from wxb.errors import WxbError
 from wxb.masking.mapping import Mapping, hold, read_key
@@ -118,6 +120,40 @@ def test_a_key_is_made_only_where_it_may_be(tmp_path):
     with pytest.raises(WxbError, match="expected a key") as error:
         read_key(tmp_path / "key", new=True)
     assert "12345" not in str(error.value)
+
+
+def test_a_new_key_is_on_disk_before_it_is_used(tmp_path, monkeypatch):
+    synced = []
+    sync = os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file))
+    )
+    read_key(tmp_path / "key", new=True)
+    assert {(tmp_path / "key").stat().st_ino, tmp_path.stat().st_ino} <= {*synced}
+
+
+def test_a_new_key_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    def fail(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(WxbError, match=r"key: cannot be written \(No space left"):
+        read_key(tmp_path / "key", new=True)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_key_that_another_process_makes_meanwhile_is_kept(tmp_path, monkeypatch):
+    theirs = Fernet.generate_key()
+    exists = iter([False])  # when it is looked for first
+
+    def look(path):
+        if next(exists, True):
+            return True
+        path.write_bytes(theirs)
+        return False
+
+    monkeypatch.setattr(Path, "exists", look)
+    assert read_key(tmp_path / "key", new=True) == theirs
 
 
 def test_two_processes_do_not_write_one_mapping(tmp_path):

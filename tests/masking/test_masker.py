@@ -2,11 +2,13 @@
 
 import pytest
 
-from tests.masking.rules import Rules
+from tests.masking.rules import Found, Rules
 from wxb.errors import WxbError
 from wxb.masking.edits import applied
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import DEFAULT, Keep, Mask, Number, Redact, Replace
+from wxb.masking.placeholders import Placeholders
+from wxb.spans import Span
 
 TEXT = "Ann (44) and Ann, bob@x.org, Zoé 5"
 
@@ -30,6 +32,7 @@ def test_the_report_counts_and_tells_no_value():
     _, report = masked(TEXT, "Bob", operators={DEFAULT: Replace(), "EMAIL": Keep()}, allowed={"5"})
     assert report.told() == {
         "experiment": "test",
+        "skipped": 0,
         "documents": 2,
         "characters": len(TEXT) + 3,
         "masked": {"AGE": 1, "NAME": 4},
@@ -59,6 +62,16 @@ def test_a_second_look_counts_what_is_found_now():
     assert texts == ["Zann Z"]
     assert report.left == {"NAME": 1}
     assert report.documents_left == 1
+
+
+@pytest.mark.parametrize("spans", [[(0, 3), (2, 4)], [(4, 6), (0, 3)], [(0, 6), (1, 2)]])
+def test_spans_that_overlap_are_refused(spans):
+    masker = Masker(Rules(), {DEFAULT: Number()}, Placeholders())
+    masker.recognizer.predict = lambda texts: [[Found(Span(*s, "NAME"), 1.0) for s in spans]]
+    [edits] = masker.edits(["abcdef"], Report("test"))
+    with pytest.raises(WxbError, match="spans that overlap or are not sorted") as error:
+        applied("abcdef", edits)
+    assert "abc" not in str(error.value)
 
 
 def test_a_failing_model_is_told_without_its_words():

@@ -127,6 +127,9 @@ def test_a_placeholder_that_a_text_holds_is_skipped():
     assert numbers.escaped("see <NAME_1>", []) == []
     assert numbers.of("NAME", "Ann") == "<NAME_2>"
     assert numbers.escaped("see <NAME_2>", []) == [Edit(4, 12, "<LITERAL_1>")]
+    # What looks like the placeholder to come stays, too.
+    assert numbers.escaped("<NAME_2> <LITERAL_2>", []) == [Edit(0, 8, "<LITERAL_1>")]
+    assert numbers.escaped("<LITERAL_1> <LITERAL_3>", []) == [Edit(0, 11, "<LITERAL_4>")]
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from tests.masking.rules import Rules
 from wxb.errors import WxbError
 from wxb.masking import work
 from wxb.masking.documents import Document
+from wxb.masking.folders import Source, sources
 from wxb.masking.mapping import Mapping
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read
 from wxb.masking.sources import Layout
-from wxb.masking.work import Part, Sink, Source
+from wxb.masking.work import Part, Sink
 
 
 def written(part, edits):
@@ -25,10 +26,14 @@ def run(folder, output, layout=None, mapping=None, sink=None):
     masker = Masker(Rules(), read("number" if mapping else "replace"), mapping)
     report = Report("test")
     with sink or Sink() as open_sink:
-        stream = work.parts(work.sources(folder, output), layout or Layout())
+        stream = work.parts(sources(folder, output).sources, layout or Layout())
         change = lambda texts: masker.edits(texts, report)  # noqa: E731
         work.process(stream, change, written, open_sink, mapping)
     return report
+
+
+def keep(texts):
+    return [[] for _ in texts]
 
 
 @pytest.fixture
@@ -73,34 +78,10 @@ def test_documents_of_many_files_share_batches(folder, tmp_path):
         (folder / f"{number:04}.txt").write_text(f"Ann {number}")
     masker = Masker(Rules(), read("replace"))
     with Sink() as sink:
-        stream = work.parts(work.sources(folder, tmp_path / "out"), Layout())
+        stream = work.parts(sources(folder, tmp_path / "out").sources, Layout())
         work.process(stream, lambda texts: masker.edits(texts, Report("")), written, sink)
     assert len(masker.recognizer.asked) < 12
     assert (tmp_path / "out/0999.txt").read_text() == "<NAME> <AGE>"
-
-
-@pytest.mark.parametrize("output", ["in", "in/out", ".", "link"])
-def test_nothing_is_written_over_the_input(folder, tmp_path, output):
-    (tmp_path / "link").symlink_to(folder)
-    with pytest.raises(WxbError, match="choose a place apart from it"):
-        work.sources(folder, tmp_path / output)
-
-
-def test_a_file_is_not_written_over_itself(folder, tmp_path):
-    (tmp_path / "link").symlink_to(folder / "a.txt")
-    (tmp_path / "hard").hardlink_to(folder / "a.txt")
-    for output in (folder / "a.txt", tmp_path / "link", tmp_path / "hard"):
-        with pytest.raises(WxbError, match="is the input itself"):
-            work.sources(folder / "a.txt", output)
-    with pytest.raises(WxbError, match="found a folder or device"):
-        work.sources(folder / "a.txt", tmp_path)
-
-
-def test_a_folder_without_files_is_an_error(tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in/.hidden").touch()
-    with pytest.raises(WxbError, match="holds no files"):
-        work.sources(tmp_path / "in", tmp_path / "out")
 
 
 def test_a_broken_file_stops_the_work_and_is_not_half_written(folder, tmp_path):
@@ -144,6 +125,60 @@ class Watching(Sink):
         assert content.decode().removesuffix("\n") in self.known
 
 
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_files_and_folders_keep_their_permissions(folder, tmp_path):
+    modes = {"a.txt": 0o600, "sub": 0o710, "sub/b.jsonl": 0o755, "sub/c.csv": 0o444, "": 0o700}
+    for name, wanted in modes.items():
+        (folder / name).chmod(wanted)
+    run(folder, tmp_path / "new/out")
+    assert {name: mode(tmp_path / "new/out" / name) for name in modes} == modes
+
+
+def test_a_file_that_is_replaced_opens_no_further(folder, tmp_path):
+    target = tmp_path / "out.txt"
+    for given, before, after in ((0o644, 0o600, 0o600), (0o600, 0o644, 0o600)):
+        target.touch()
+        target.chmod(before)
+        (folder / "a.txt").chmod(given)
+        run(folder / "a.txt", target)
+        assert mode(target) == after
+    with Sink() as sink:  # of standard input
+        source = Source(None, "standard input", target)
+        work.process([Part(source, Document("Ann")), Part(source, None)], keep, written, sink)
+    assert (target.read_text(), mode(target)) == ("Ann", 0o600)
+
+
+def test_nobody_else_may_read_a_draft_of_a_secret(folder, tmp_path):
+    (folder / "a.txt").chmod(0o600)
+    [source] = sources(folder / "a.txt", tmp_path / "out.txt").sources
+    with Sink() as sink:
+        sink.write(source, b"Ann")
+        assert mode(tmp_path / ".out.txt.partial") == 0o600
+
+
+def test_one_file_made_of_many_is_as_closed_as_all_of_them(folder, tmp_path):
+    for name, permissions in {"a.txt": 0o640, "sub/b.jsonl": 0o604}.items():
+        (folder / name).chmod(permissions)
+    found = sources(folder, tmp_path / "all.jsonl", one_output=True).sources
+    assert {source.mode for source in found} == {0o600}
+
+
+def test_one_process_at_a_time_writes_into_a_folder(folder, tmp_path):
+    found = sources(folder, tmp_path / "out").sources
+    with Sink() as first, Sink() as second:
+        first.write(found[0], b"first")
+        first.end(found[0])
+        with pytest.raises(WxbError, match="out: another process is writing there"):
+            second.write(found[1], b"second")
+        first.write(found[1], b"first")
+        first.end(found[1])
+    assert {*contents(tmp_path / "out").values()} == {b"first"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
 def test_a_document_is_written_only_after_its_mapping(tmp_path):
     path = tmp_path / "many.txt"
     path.write_text("".join(f"{number}\n" for number in range(20_000)))
@@ -178,6 +213,6 @@ def test_standard_output_gets_the_bytes(folder, monkeypatch):
 
 
 def test_one_output_ends_once(folder):
-    stream = work.parts(work.sources(folder, Path("x"), one_output=True), Layout())
+    stream = work.parts(sources(folder, Path("x"), one_output=True).sources, Layout())
     ends = [part for part in work.joined(stream) if part.document is None]
     assert len(ends) == 1

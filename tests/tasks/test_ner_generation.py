@@ -22,7 +22,7 @@ from wxb.files import read_json
 from wxb.models.generator import Generator, language_model
 from wxb.params.experiments import Experiment, Generation
 from wxb.params.training import Training
-from wxb.recognition import SETTINGS
+from wxb.recognition import SETTINGS, ScoredSpan
 from wxb.spans import Span
 from wxb.tasks import ner_generation
 from wxb.tasks.ner_generation import Predictor
@@ -426,6 +426,17 @@ def test_what_windows_name_glues_back_to_the_whole(backbone, special, tmp_path):
         oracle, tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
     )
     assert bare(predictor.predict([r.text for r in records])) == gold_of(records)
+
+
+def test_mentions_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
+    predictor = trained[True]
+    encoded, windows = read(backbone, [LONG])
+    stop = int(encoded.starts[windows.stops[0]])  # the second window decides from here on
+    before = [ScoredSpan(Span(stop - far, stop - far + 2, "AGE"), 0.5) for far in (9, 6, 3)]
+    wide = ScoredSpan(Span(stop - 8, stop + 9, "NAME"), 0.9)
+    told = {0: before, 1: [wide]}
+    monkeypatch.setattr(predictor, "read", lambda *given: [told.get(w, []) for w in given[2]])
+    assert predictor.candidates([LONG.text], label="test") == [[wide]]
 
 
 @each_vocabulary

@@ -6,12 +6,12 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wxb.errors import WxbError, choices
-from wxb.masking import inputs
+from wxb.masking import folders, inputs
 from wxb.masking.sources import Format, Layout
 
 if TYPE_CHECKING:
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     from wxb.masking.operators import Operators
     from wxb.masking.work import Part
 
+# Typer would take an empty argument for the folder here.
+_PATH: dict[str, Any] = {"parser": inputs.to_path, "metavar": "<path>"}
+
 Input = Annotated[
     str | None,
-    typer.Argument(metavar=f"[{inputs.ARGUMENT}]", help="default: -, standard input"),
+    typer.Argument(
+        metavar=f"[{inputs.ARGUMENT}]", callback=inputs.filled, help="default: -, standard input"
+    ),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(help="file to write, or folder for those of a FOLDER; default: standard output"),
+    typer.Option(
+        **_PATH, help="file to write, or folder for those of a FOLDER; default: standard output"
+    ),
 ]
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="default: what the suffix says, or text")
@@ -37,14 +44,25 @@ Field = Annotated[str, typer.Option(help="of JSONL: the key of the text")]
 Column = Annotated[str, typer.Option(help="of CSV: the name of the text's column")]
 KeyFile = Annotated[
     Path | None,
-    typer.Option(help="encrypts the mapping with this key; mask makes one if there is no file"),
+    typer.Option(
+        **_PATH, help="encrypts the mapping with this key; mask makes one if there is no file"
+    ),
+]
+SkipUnreadable = Annotated[
+    bool,
+    typer.Option("--skip-unreadable", help="of a FOLDER: pass over files that cannot be read"),
 ]
 
 
 def mask(
     experiment: Annotated[
         str,
-        typer.Option("--experiment", "-e", help="a trained experiment, or the path of its folder"),
+        typer.Option(
+            "--experiment",
+            "-e",
+            callback=inputs.filled,
+            help="a trained experiment, or the path of its folder",
+        ),
     ],
     source: Input = None,
     output: Output = None,
@@ -52,13 +70,14 @@ def mask(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
+            callback=inputs.filled,
             help="replace, redact, mask, hash, encrypt, number, fake, or a YAML file by type;"
             " default: replace, or number with --mapping",
         ),
     ] = None,
     mapping: Annotated[
         Path | None,
-        typer.Option(help="JSON file that keeps what placeholders stand for: a secret"),
+        typer.Option(**_PATH, help="JSON file that keeps what placeholders stand for: a secret"),
     ] = None,
     key_file: KeyFile = None,
     threshold: Annotated[
@@ -71,11 +90,12 @@ def mask(
     lines: Lines = False,
     field: Field = "text",
     column: Column = "text",
+    skip_unreadable: SkipUnreadable = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="write masked texts and spans with scores, as JSONL")
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(help="JSON file for counts by type; never has values")
+        Path | None, typer.Option(**_PATH, help="JSON file for counts by type; never has values")
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="look into the masked texts, too; exit 3 if not clean")
@@ -90,7 +110,7 @@ def mask(
 
     A FILE is one document, a line (--lines), the field of each JSON line (.jsonl) or the column of
     each row (.csv, .tsv); it must be UTF-8, and all around the spans keeps its bytes. Files of a
-    FOLDER keep their names; hidden ones are left out.
+    FOLDER keep their names and permissions; hidden ones are left out.
 
     \b
     A YAML for --operators has one for each type, and DEFAULT for the rest:
@@ -108,19 +128,28 @@ def mask(
     --json tells spans as {start, end, label, score, new}, in characters of the input. --verify
     counts spans with letters or digits that were not put there by an operator.
 
-    Exit status: 0 done, 1 error, 2 usage, 3 --verify found something, 130 interrupted.
+    Files of a FOLDER that are not UTF-8, or not of their format, are all named before anything is
+    masked, and nothing is; with --skip-unreadable they are named and skipped. A subfolder that
+    cannot be read is named and skipped in any case. --report counts what was skipped.
+
+    Exit status: 0 done (with --skip-unreadable even if something was skipped), 1 error or a
+    subfolder that cannot be read, 2 usage, 3 --verify found something, 130 interrupted.
     """
     from wxb.masking import work
     from wxb.masking.masker import Report
 
     chosen, kept = _replacements(operators, mapping, key_file, dry_run=dry_run)
     layout = Layout(format_, lines, field, column)
-    stream = inputs.stream(
-        source, None if dry_run else output, layout, one_output=as_json or dry_run
+    stream, skipped = inputs.stream(
+        source,
+        None if dry_run else output,
+        layout,
+        one_output=as_json or dry_run,
+        skip_unreadable=skip_unreadable,
     )
     masker = _masker(experiment, chosen, kept)
     _choose(masker, experiment, threshold, only, allow)
-    counts = Report(experiment)
+    counts = Report(experiment, skipped=len(skipped))
 
     def change(texts: Sequence[str]) -> list[list[Edit]]:
         done = masker.edits(texts, counts)
@@ -132,10 +161,14 @@ def mask(
         saved = None if dry_run else kept
         work.process(stream, change, _as_json if as_json else _as_it_was, sink, saved)
     _tell(counts, report, dry_run=dry_run)
+    if skipped and not skip_unreadable:
+        raise typer.Exit(1)
+    if counts.left:
+        raise typer.Exit(3)
 
 
 def unmask(
-    mapping: Annotated[Path, typer.Option(help="what `wxb mask --mapping` wrote")],
+    mapping: Annotated[Path, typer.Option(**_PATH, help="what `wxb mask --mapping` wrote")],
     source: Input = None,
     output: Output = None,
     key_file: KeyFile = None,
@@ -143,6 +176,7 @@ def unmask(
     lines: Lines = False,
     field: Field = "text",
     column: Column = "text",
+    skip_unreadable: SkipUnreadable = False,
 ) -> None:
     """Put the values of a mapping back in the place of their placeholders.
 
@@ -150,6 +184,9 @@ def unmask(
 
     Files are read and written as by mask; give the same --lines, --field and so on. Only the
     operator number can be undone: what replace, redact, mask, hash, fake and encrypt wrote stays.
+
+    Exit status: 0 done (with --skip-unreadable even if something was skipped), 1 error or a
+    subfolder that cannot be read, 2 usage, 130 interrupted.
     """
     from wxb.masking import mapping as mappings
     from wxb.masking import work
@@ -158,9 +195,12 @@ def unmask(
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
     key = mappings.read_key(key_file, new=False) if key_file else None
     values = mappings.Mapping(mapping, key)
-    stream = inputs.stream(source, output, Layout(format_, lines, field, column))
+    layout = Layout(format_, lines, field, column)
+    stream, skipped = inputs.stream(source, output, layout, skip_unreadable=skip_unreadable)
     with work.Sink() as sink:
-        work.process(stream, lambda texts: list(map(values.undone, texts)), _as_it_was, sink)
+        work.process(stream, lambda texts: list(map(values.undone, texts)), _restored, sink)
+    if skipped and not skip_unreadable:
+        raise typer.Exit(1)
 
 
 def _replacements(
@@ -179,6 +219,7 @@ def _replacements(
         inputs.misused(
             "--mapping", "is written by the operator number, and --operators has it nowhere"
         )
+    mapping = folders.file_to_write(mapping)
     if not dry_run:
         mappings.hold(mapping)
     fresh = not dry_run and not mapping.exists()
@@ -221,6 +262,11 @@ def _as_it_was(part: Part, edits: list[Edit]) -> bytes:
     return part.document.written(edits)
 
 
+def _restored(part: Part, edits: list[Edit]) -> bytes:
+    assert part.document is not None
+    return part.document.written(edits, restored=True)
+
+
 def _as_json(part: Part, edits: list[Edit]) -> bytes:
     """A line for a document: its source, the masked text, and spans in characters of the input."""
     from wxb.masking.edits import applied
@@ -243,6 +289,7 @@ def _as_json(part: Part, edits: list[Edit]) -> bytes:
 
 def _tell(counts: Report, report: Path | None, *, dry_run: bool) -> None:
     from wxb.files import publish, write_json
+    from wxb.masking import work
 
     told = counts.told()
     if report:
@@ -252,7 +299,9 @@ def _tell(counts: Report, report: Path | None, *, dry_run: bool) -> None:
         except OSError as error:
             raise WxbError(f"{report}: cannot be written ({error.strerror})") from None
     if dry_run:
-        print(json.dumps(told, ensure_ascii=False, indent=2))
+        with work.standard_output() as file:
+            file.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
+            file.flush()
     if counts.left:
         by_type = ", ".join(f"{type_} {count}" for type_, count in sorted(counts.left.items()))
         print(
@@ -260,4 +309,3 @@ def _tell(counts: Report, report: Path | None, *, dry_run: bool) -> None:
             f" {counts.documents} documents ({by_type}); a lower --threshold masks more",
             file=sys.stderr,
         )
-        raise typer.Exit(3)

@@ -13,7 +13,7 @@ class Document:
     """A text, and what stands before and after it in its file.
 
     `units` say how the file spells each code point, `spell` how it would spell others. `seal` gives
-    the spelled text its final form when it was changed.
+    the spelled text its final form when it was changed, or (its second argument) restored.
     """
 
     text: str
@@ -21,10 +21,14 @@ class Document:
     after: str = ""
     units: Sequence[str] | None = None  # None: as they are
     spell: Callable[[str], str] = str
-    seal: Callable[[str], str] = str
+    seal: Callable[[str, bool], str] = lambda spelled, restored: spelled
 
-    def written(self, edits: Sequence[Edit]) -> bytes:
-        """Its part of the file, in UTF-8, with the edits in the text."""
+    def written(self, edits: Sequence[Edit], *, restored: bool = False) -> bytes:
+        """Its part of the file, in UTF-8, with the edits in the text.
+
+        `restored` says that they bring back what stood there before.
+        """
         units = self.text if self.units is None else self.units
         spelled = applied(units, edits, self.spell)
-        return (self.before + (self.seal(spelled) if edits else spelled) + self.after).encode()
+        sealed = self.seal(spelled, restored) if edits else spelled
+        return (self.before + sealed + self.after).encode()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from wxb.errors import WxbError
+
 
 class Edit(NamedTuple):
     """`new` in place of the code points `start:end` of a text.
@@ -24,10 +26,17 @@ def applied(units: Sequence[str], edits: Iterable[Edit], spell: Callable[[str], 
     """The text with its edits; all else is joined from `units` as they are.
 
     `units` say how each code point of the text is spelled where it stands (the text itself, or
-    one JSON escape or character each), and `spell` spells what is new.
+    one JSON escape or character each), and `spell` spells what is new. Raises WxbError for edits
+    that overlap or are not sorted: they could not be undone.
     """
     parts, reached = [], 0
     for edit in edits:
+        if not reached <= edit.start <= edit.end:
+            raise WxbError(
+                f"the model gave spans that overlap or are not sorted: found one at {edit.start} to"
+                f" {edit.end}, expected it to begin at {reached} or later; `disjoint` of"
+                " wxb.recognition chooses among such spans"
+            )
         parts += [_joined(units[reached : edit.start]), spell(edit.new)]
         reached = edit.end
     return "".join([*parts, _joined(units[reached:])])

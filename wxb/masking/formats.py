@@ -114,7 +114,8 @@ def csv_rows(lines: Iterator[str], name: str, column: str) -> Iterator[Document]
     """The cells of the column that the first row names so; rows are those of RFC 4180.
 
     The delimiter is the one of DELIMITERS that divides the first row into most cells with this name
-    among them. A cell keeps its quotes; one without gets some where new text needs them.
+    among them. A cell keeps its quotes; one without gets some where new text needs them, and text
+    that is restored needs them only where the cell would be read as another.
     """
     first = next(lines, None)
     if first is None:
@@ -179,13 +180,15 @@ def _cell(row: str, start: int, end: int, quoted: bool, delimiter: str) -> Docum
     raw, text = row[start:end], _unquoted(row, start, end, quoted)
     before, after = row[:start], row[end:]
     if not quoted:
-        special = f'{delimiter}"\r\n'
 
-        def seal(cell: str) -> str:
-            # Marks that stood there without quotes did no harm; new ones would.
-            harmless = all(cell.count(mark) <= raw.count(mark) for mark in special)
-            harmless &= not cell.startswith('"')
-            return cell if harmless else '"' + cell.replace('"', '""') + '"'
+        def seal(cell: str, restored: bool) -> str:
+            # A quote within a cell is a character to us, but not to every reader: new ones would do
+            # harm. One that is restored stood there without quotes before.
+            fits = restored or cell.count('"') <= raw.count('"')
+            fits &= not cell.startswith('"') and not any(
+                mark in cell for mark in f"{delimiter}\r\n"
+            )
+            return cell if fits else '"' + cell.replace('"', '""') + '"'
 
         return Document(text, before, after, seal=seal)
     units = _PAIR.findall(raw) if '""' in raw else None

@@ -9,34 +9,47 @@ from typing import NoReturn
 
 import typer
 
-from wxb.masking import work
+from wxb.masking import folders, work
 from wxb.masking.documents import Document
 from wxb.masking.sources import SUFFIXES, Layout
 
 ARGUMENT = "TEXT | FILE | FOLDER | -"
+EMPTY = "found an empty argument (a shell variable that is not set?)"
 
 
 def stream(
-    source: str | None, output: Path | None, layout: Layout, *, one_output: bool = False
-) -> Iterator[work.Part]:
+    source: str | None,
+    output: Path | None,
+    layout: Layout,
+    *,
+    one_output: bool = False,
+    skip_unreadable: bool = False,
+) -> tuple[Iterator[work.Part], list[str]]:
     """The documents of the text, file or folder that is meant, or of standard input.
 
-    Raises typer's usage error before any is read.
+    With them a line for each file or subfolder of a folder that is skipped; it has been told on
+    standard error, too. Raises typer's usage error before any is read.
     """
     path = _path(source)
     if path is None:
-        target = work.file_to_write(output) if output else None
+        target = folders.file_to_write(output) if output else None
         if source in (None, "-"):
             if source is None and sys.stdin.isatty():
                 misused(ARGUMENT, "missing: what shall be read?")
-            return work.parts([work.Source(None, "standard input", target)], layout)
+            return work.parts([folders.Source(None, "standard input", target)], layout), []
         assert source is not None
-        text = work.Source(None, "the text", target)
-        return iter([work.Part(text, Document(source, after="\n"), 1), work.Part(text, None)])
+        text = folders.Source(None, "the text", target)
+        whole = work.Part(text, Document(source, after="\n"), 1)
+        return iter([whole, work.Part(text, None)]), []
     if path.is_dir() and output is None and not one_output:
         misused("--output", f"{path} is a folder; name one for what is made of it")
-    found = work.parts(work.sources(path, output, one_output=one_output), layout)
-    return work.joined(found) if one_output else found
+    found = folders.sources(path, output, one_output=one_output)
+    if path.is_dir():
+        found = folders.readable(found, layout, skip=skip_unreadable)
+        for line in found.unread:
+            print(f"wxb: skipped: {line}", file=sys.stderr)
+    parts = work.parts(found.sources, layout)
+    return work.joined(parts) if one_output else parts, found.unread
 
 
 def _path(source: str | None) -> Path | None:
@@ -60,6 +73,19 @@ def _path(source: str | None) -> Path | None:
     except UnicodeEncodeError:
         misused(ARGUMENT, "the text is not UTF-8")
     return None
+
+
+def filled(value: str | None) -> str | None:
+    """The value of an option, unchanged. Raises typer's usage error where it is empty."""
+    if value == "":
+        raise typer.BadParameter(EMPTY)
+    return value
+
+
+def to_path(value: str) -> Path:
+    """The path that an option names, which must not be empty: that would be the folder here."""
+    filled(value)
+    return Path(value)
 
 
 def misused(option: str, fault: str) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -11,11 +11,9 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from wxb.errors import WxbError
-from wxb.files import publish
+from wxb.files import create_private, publish
 from wxb.masking.placeholders import PLACEHOLDER, Placeholders
 from wxb.params.section import Section
-
-MODE = 0o600  # for its owner alone
 
 # Saving writes the whole file. It is put off while little is new, so that the time it takes in all
 # stays in proportion to the mapping.
@@ -65,8 +63,8 @@ class Mapping(Placeholders):
         text = json.dumps(content.model_dump(), ensure_ascii=False, indent=2) + "\n"
         data = text.encode()
         try:
-            with publish(self.path) as (draft,):
-                _write_private(draft, self._fernet.encrypt(data) if self._fernet else data)
+            with publish(self.path) as (draft,), create_private(draft) as file:
+                file.write(self._fernet.encrypt(data) if self._fernet else data)
         except OSError as error:
             raise WxbError(f"{self.path}: cannot be written ({error.strerror})") from None
         self._saved = self.size
@@ -95,11 +93,12 @@ def hold(path: Path) -> None:
 def read_key(path: Path, *, new: bool) -> bytes:
     """The key in a file (Fernet's: 32 bytes in URL-safe base64); `new` makes it if there is none.
 
-    Raises WxbError where there is no key.
+    A new one is on disk, for its owner alone, before it is returned. Raises WxbError where there is
+    no key, or a new one cannot be written.
     """
+    if new and not path.exists():
+        _make_key(path.resolve())
     try:
-        if new and not path.exists():
-            _write_private(path, Fernet.generate_key() + b"\n")
         key = path.read_bytes().strip()
         Fernet(key)
     except OSError as error:
@@ -110,6 +109,17 @@ def read_key(path: Path, *, new: bool) -> bytes:
             " URL-safe base64); found something else"
         ) from None
     return key
+
+
+def _make_key(path: Path) -> None:
+    try:
+        with suppress(FileExistsError), publish(path) as (draft,):
+            if path.exists():  # another process made it just now, and uses it
+                raise FileExistsError
+            with create_private(draft) as file:
+                file.write(Fernet.generate_key() + b"\n")
+    except OSError as error:
+        raise WxbError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _read(path: Path, fernet: Fernet | None) -> Content:
@@ -131,8 +141,3 @@ def _read(path: Path, fernet: Fernet | None) -> Content:
         f"{path}: expected a mapping that `wxb mask --mapping` wrote; found something else (if it"
         " is encrypted, give its --key-file)"
     )
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "wb") as file:
-        file.write(data)

@@ -23,6 +23,7 @@ class Report:
     """Counts of what was done, and nothing of what was read."""
 
     experiment: str
+    skipped: int = 0  # files and subfolders that cannot be read
     documents: int = 0
     characters: int = 0
     masked: Counter[str] = field(default_factory=Counter)  # spans, by type
@@ -35,6 +36,7 @@ class Report:
         """As JSON."""
         told: dict[str, object] = {
             "experiment": self.experiment,
+            "skipped": self.skipped,
             "documents": self.documents,
             "characters": self.characters,
             "masked": dict(sorted(self.masked.items())),

@@ -19,7 +19,7 @@ from wxb.masking.edits import Edit, gaps
 PLACEHOLDER = re.compile(r"<([^<>\r\n]+)_([1-9][0-9]*)>")
 LITERAL = "LITERAL"
 
-_UNFIT = re.compile(r"[<>\r\n]")
+_UNFIT = re.compile(r"""[<>\r\n,;|\t"]""")  # CSV would have the rest of them in quotes only
 
 
 class Placeholders:
@@ -59,15 +59,10 @@ class Placeholders:
 
         To be called before this text's own values get placeholders.
         """
-        found = []
-        for start, end in gaps(text, edits):
-            for match in PLACEHOLDER.finditer(text, start, end):
-                if match.group() in self.values:
-                    new = self.of(LITERAL, match.group())
-                    found.append(Edit(*match.span(), new))
-                else:
-                    self.reserved.add(match.group())
-        return found
+        matches = [match for gap in gaps(text, edits) for match in PLACEHOLDER.finditer(text, *gap)]
+        known = [match for match in matches if match.group() in self.values]
+        self.reserved.update(m.group() for m in matches if m.group() not in self.values)
+        return [Edit(*match.span(), self.of(LITERAL, match.group())) for match in known]
 
     def undone(self, text: str) -> list[Edit]:
         """Edits that put values back in place of their placeholders."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from tqdm import tqdm
 
 from wxb.errors import WxbError
-from wxb.files import publish
+from wxb.files import alone, create_private, publish
 from wxb.masking.documents import Document
 from wxb.masking.edits import Edit
+from wxb.masking.folders import Source, make_folders, permissions
 from wxb.masking.sources import Layout, read
 
 if TYPE_CHECKING:
@@ -23,14 +25,6 @@ if TYPE_CHECKING:
 DOCUMENTS, CHARACTERS = 256, 100_000
 # Bytes that wait for their mapping to be saved.
 HELD = 8_000_000
-
-
-class Source(NamedTuple):
-    """A file (None: standard input), its name in errors, and the file to write."""
-
-    path: Path | None
-    name: str
-    target: Path | None  # None: standard output
 
 
 class Part(NamedTuple):
@@ -43,43 +37,6 @@ class Part(NamedTuple):
 
 Change = Callable[[Sequence[str]], list[list[Edit]]]
 Emit = Callable[[Part, list[Edit]], bytes]
-
-
-def sources(given: Path, output: Path | None, *, one_output: bool = False) -> list[Source]:
-    """What a file or folder holds to read, and where each is to be written.
-
-    Files of a folder go to the same relative paths in `output`; hidden ones are left out. With
-    `one_output`, all go to `output` (None: standard output). Raises WxbError where something would
-    be written over what is read.
-    """
-    if not given.is_dir():
-        target = file_to_write(output) if output else None
-        if target and target.exists() and target.samefile(given):
-            raise WxbError(f"{output}: is the input itself; choose another --output")
-        return [Source(given, str(given), target)]
-    if output is None and not one_output:
-        raise WxbError(f"{given} is a folder; name one for what is made of it with --output")
-    if output:
-        inner, outer = given.resolve(), file_to_write(output) if one_output else output.resolve()
-        if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-            raise WxbError(f"{output}: is in {given}, or holds it; choose a place apart from it")
-    found = []
-    for path in sorted(given.rglob("*")):
-        relative = path.relative_to(given)
-        if path.is_file() and not any(part.startswith(".") for part in relative.parts):
-            target = output / relative if output and not one_output else output
-            found.append(Source(path, str(path), target))
-    if not found:
-        raise WxbError(f"{given}: holds no files, or hidden ones only")
-    return found
-
-
-def file_to_write(output: Path) -> Path:
-    """The file meant: of a link, what it points to. Raises WxbError where that is no plain file."""
-    target = output.resolve()
-    if target.exists() and not target.is_file():
-        raise WxbError(f"{output}: found a folder or device; expected a file to write or replace")
-    return target
 
 
 def parts(chosen: Sequence[Source], layout: Layout) -> Iterator[Part]:
@@ -168,27 +125,31 @@ def _settle(held: list[tuple[Source, bytes | None]], sink: Sink, mapping: Mappin
 class Sink:
     """Where results go: to standard output, or to files that appear whole when they end.
 
-    A context: what has not ended when it is left by an error is never seen.
+    A context: what has not ended when it is left by an error is never seen. Raises WxbError where
+    another process writes the same file or into the same folder.
     """
 
     def __init__(self) -> None:
+        self._folder = ExitStack()  # held until the last of its files has ended
+        self._held = False
         self._stack = ExitStack()
-        self._target: Path | None = None
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)  # type: ignore[arg-type]
+    def __exit__(self, *error: Any) -> None:
+        with self._folder, suppress(OSError):  # a full disk takes nothing of what is buffered
+            self._stack.__exit__(*error)
 
     def write(self, source: Source, content: bytes) -> None:
         """Write a part of a source's target."""
         if source.target is None:
-            sys.stdout.buffer.write(content)
+            with standard_output() as file:
+                file.write(content)
             return
         try:
-            self._open(source.target).write(content)
+            self._open(source, source.target).write(content)
         except OSError as error:
             raise _unwritable(source.target, error) from None
 
@@ -197,22 +158,52 @@ class Sink:
         if source.target is None:
             return
         try:
-            self._open(source.target)
+            self._open(source, source.target)
             self._stack.close()
         except OSError as error:
             raise _unwritable(source.target, error) from None
-        self._target = self._file = None
+        self._file = None
 
     def flush(self) -> None:
         """Let readers of standard output have what was written."""
-        sys.stdout.buffer.flush()
+        with standard_output() as file:
+            file.flush()
 
-    def _open(self, target: Path) -> BinaryIO:
-        if self._file is None or self._target != target:
+    def _open(self, source: Source, target: Path) -> BinaryIO:
+        if self._file is None:
+            if source.folder:
+                if not self._held:
+                    self._folder.enter_context(alone(source.folder.resolve()))
+                    self._held = True
+                make_folders(source)
             (draft,) = self._stack.enter_context(publish(target))
-            self._file = self._stack.enter_context(draft.open("wb"))
-            self._target = target
+            self._file = self._stack.enter_context(_created(draft, source.mode, target))
         return self._file
+
+
+def _created(draft: Path, mode: int | None, target: Path) -> BinaryIO:
+    """A new file with permissions, of which those remain that the file in its place has."""
+    if target.exists():
+        old = permissions(target)
+        mode = old if mode is None else old & mode
+    if mode is None:
+        return draft.open("wb")
+    file = create_private(draft)
+    os.fchmod(file.fileno(), mode)
+    return file
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """What bytes are written to. Raises WxbError where that cannot be done."""
+    try:
+        yield sys.stdout.buffer
+    except BrokenPipeError:
+        raise  # its reader left; typer ends quietly
+    except OSError as error:
+        # What is buffered would be tried again, and fail again, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise WxbError(f"standard output: cannot be written ({error.strerror})") from None
 
 
 class Nowhere(Sink):

@@ -260,17 +260,10 @@ class Predictor(Recognizer):
     def glue(
         self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
-        """Of each window the mentions whose middle it decides on; where two meet, the surer."""
+        """Of each window the mentions whose middle it decides on."""
         kept: list[ScoredSpan] = []
         for window, spans in said.items():
             row, begin, stop = (int(windows[at][window]) for at in (0, 3, 4))
             start, end = characters(encoded, row, begin, stop, text)
-            for scored in spans:
-                middle = (scored.span.start + scored.span.end) // 2
-                if not start <= middle < end:
-                    continue
-                if kept and scored.span.start < kept[-1].span.end:
-                    kept[-1] = max(kept[-1], scored, key=lambda one: one.score)
-                else:
-                    kept.append(scored)
+            kept += [one for one in spans if start <= (one.span.start + one.span.end) // 2 < end]
         return kept

@@ -1,0 +1,40 @@
+"""`wxb mask` and `wxb unmask` as processes, with rules in place of a model."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-c", "from tests.masking.rules import main; main()"]
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR": "1"}
+MASK = ("mask", "--experiment", "rules")
+
+
+def wxb(folder, *arguments, given=b"", **environment):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=folder,
+        env={**ENVIRONMENT, **environment},
+        input=given,
+        capture_output=True,
+        check=False,
+    )
+
+
+def done(folder, *arguments, **options):
+    """Standard output of a command that must succeed and say nothing else."""
+    told = wxb(folder, *arguments, **options)
+    assert (told.returncode, told.stderr) == (0, b"")
+    return told.stdout
+
+
+def started(folder, *arguments, **options):
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
