@@ -13,6 +13,7 @@ import datetime
 import logging
 import os
 import platform
+import re
 import resource
 import sys
 import time
@@ -127,14 +128,31 @@ def _diverted_to(log: Path) -> Iterator[TextIO]:
 
 def _cost(seconds: float) -> dict[str, object]:
     """What cannot be repeated: time, memory, date and machine, of this process."""
+    cpu = _cpu()
     cost = {
         "seconds": round(seconds, 2),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "device": f"{platform.machine()}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+        "device": f"{cpu}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+        "cpu": cpu,
     }
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        cost["device"] = torch.cuda.get_device_name()
-        cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
+    if torch is not None:
+        cost["capability"] = torch.backends.cpu.get_cpu_capability()  # such as AVX2 or AVX512
+        cost["torch"] = torch.__version__
+        if torch.cuda.is_available():
+            cost["device"] = torch.cuda.get_device_name()
+            cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
     return cost
+
+
+def _cpu() -> str:
+    """The model of this machine's CPU: bytes are promised on one kind only."""
+    models = re.search(r"^model name\s*: (.+)$", _cpuinfo(), re.MULTILINE)
+    return models[1] if models else platform.processor() or platform.machine()
+
+
+def _cpuinfo() -> str:
+    """What Linux tells of the CPU; nothing elsewhere."""
+    path = Path("/proc/cpuinfo")
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -15,7 +15,18 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from wxb import doctor, exports, inventory, listing, profiles, readme, search, staleness
+from wxb import (
+    doctor,
+    exports,
+    inventory,
+    listing,
+    profiles,
+    provenance,
+    readme,
+    revisions,
+    search,
+    staleness,
+)
 from wxb.checkpoints import FOLDER as CHECKPOINTS
 from wxb.errors import WxbError, choices
 from wxb.files import read_json
@@ -204,7 +215,11 @@ def clean(
 
 @app.command("readme")
 def refresh_readme() -> None:
-    """Write the generated parts of both READMEs anew: results and stages."""
+    """Write the generated parts of both READMEs anew: the committed or staged results, and stages.
+
+    Notes in reports/provenance.json on what machines those results were made, if here.
+    """
+    provenance.record(load(), revisions.index())
     for path in readme.READMES:
         readme.refresh(path)
 

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
+
+import stages
 
 ROOT = Path(__file__).parents[2]
 TOY = """
@@ -125,11 +128,17 @@ def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
 def test_the_cost_is_kept_apart(project):
     python(project, "toy.py", "good")
     cost = json.loads((project / "reports/cost/toy/good.json").read_text())
-    assert sorted(cost)[:2] == ["device", "finished"]
+    assert sorted(cost)[:3] == ["cpu", "device", "finished"]
     assert cost["seconds"] >= 0
     assert 10 < cost["peak_memory_mib"] < 10_000
     assert cost["finished"].endswith("+00:00")
-    assert "3 CPU thread(s)" in cost["device"]
+    assert cost["device"] == f"{cost['cpu']}, 3 CPU thread(s)"
+
+
+def test_the_cost_names_the_instruction_set_where_torch_computes():
+    cost = stages._cost(1.0)
+    assert cost["capability"] == torch.backends.cpu.get_cpu_capability()
+    assert cost["torch"] == torch.__version__
 
 
 @pytest.mark.parametrize(
