@@ -12,9 +12,10 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: .venv/ready ## run a study (STUDY=ner, or STUDY=all) and print its table
+run: .venv/ready ## run a study (STUDY=ner, or STUDY=all), print its table, and whether it was reproduced
 	snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
+	wxb compare --brief --study $(STUDY) || true
 
 test: .venv/ready ## format, lint, types, tests
 	ruff format --check

@@ -36,7 +36,7 @@ def test_each_tree_has_its_own_files(repository):
     a, b, c = "reports/a.json", "reports/b.json", "reports/c.json"
     deep = "reports/deep/ü.json"
     assert found == {
-        "the working tree": ([a, b, c, deep], b"changed"),
+        "here": ([a, b, c, deep], b"changed"),
         "git's index": ([a, b, deep], b"staged"),
         f"HEAD ({repository[:7]})": ([a, deep], b"committed"),
     }

@@ -32,6 +32,7 @@ from wxb.errors import WxbError, choices
 from wxb.files import read_json
 from wxb.masking import commands as masking
 from wxb.params import Params, load, read_yaml
+from wxb.reproduction import command as reproduction
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 console = Console()
@@ -195,6 +196,7 @@ def card_(
         print(card.card(load(), name))
 
 
+app.command()(reproduction.compare)
 app.command()(masking.mask)
 app.command()(masking.unmask)
 app.command()(search.search)

@@ -28,7 +28,7 @@ class Tree(Protocol):
 class WorkingTree(NamedTuple):
     """What lies in the working folder."""
 
-    name: str = "the working tree"
+    name: str = "here"
 
     def read(self, path: str) -> bytes | None:
         """See Tree."""
