@@ -6,11 +6,11 @@ CORES ?= 2
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run test lock clean
+.PHONY: help run test portable lock clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/ready ## run a study (STUDY=ner, or STUDY=all), print its table, and whether it was reproduced
 	snakemake --cores $(CORES) $(STUDY)
@@ -31,6 +31,11 @@ test: .venv/ready ## format, lint, types, tests
 	.venv/bin/pip install --quiet --requirement requirements.txt
 	.venv/bin/pip install --quiet --no-deps --editable .
 	touch $@
+
+portable: .venv/ready ## run the profile tiny in a clone of HEAD, and promise its bytes in reports/tiny.json
+	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
+	  wxb params tiny && snakemake --cores $(CORES) && \
+	  python -m wxb.reproduction.promise > made.json && mv made.json $(CURDIR)/reports/tiny.json
 
 # The lock is what a fresh environment resolves to. Local version labels (+cpu) are left out, so
 # that the same lock serves machines with and without a GPU.

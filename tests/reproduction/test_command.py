@@ -12,6 +12,7 @@ from tests.repository import commit, git, write
 from wxb.cli import app
 from wxb.errors import WxbError
 from wxb.params import load
+from wxb.reproduction import promise
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 80
@@ -118,6 +119,19 @@ def test_a_repository_without_commits_has_nothing_to_compare_with(project):
         0,
         "ner: nothing to compare, no results of it at HEAD (no commits yet)\n",
     )
+
+
+def test_a_promise_for_these_parameters_is_told(project):
+    write("models/a/model.safetensors", "weights")
+    promise.PROMISE.write_text(json.dumps(promise.promised()))
+    told = wxb("--brief", "--study", "ner")[1]
+    assert "portable: 9 of 9 files have the bytes that reports/tiny.json promises" in told
+    assert json.loads(wxb("--json")[1])["portable"] == {
+        "files": 9,
+        "missing": [],
+        "differing": [],
+    }
+    assert "portable" not in wxb("HEAD", "HEAD", "--brief")[1]
 
 
 def test_unknown_names_are_told_with_the_nearest(project):

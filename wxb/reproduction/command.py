@@ -11,7 +11,7 @@ from rich.console import Console
 from wxb import revisions
 from wxb.errors import WxbError, choices
 from wxb.params import Params, load
-from wxb.reproduction import comparison, wording
+from wxb.reproduction import comparison, promise, wording
 from wxb.reproduction.project import STAGES, Project
 
 ALL = "all"
@@ -34,7 +34,8 @@ def compare(
     """Tell whether the results here reproduce those of a commit: same bytes, within noise, or not.
 
     A score is within noise if it lies in the 95% interval that the commit has for it. The same
-    bytes are promised on one kind of CPU only.
+    bytes are promised on one kind of CPU only; with the parameters of `wxb params tiny`, on every
+    x86-64 CPU with AVX2, and it is told whether they were met.
 
     Example: wxb compare HEAD~1 --study ner
     """
@@ -52,10 +53,12 @@ def compare(
     compared = [comparison.compare(name, before, after, params) for name in names]
     told = [(r, before.name, after.name, _remedy(r.name, params)) for r in compared]
     beyond = any(result.beyond_noise for result in compared)
+    kept = None if other else promise.kept()
     if as_json:
         content = {"before": before.name, "after": after.name, "beyond_noise": beyond}
         listed = [wording.as_json(*each) for each in told]
-        print(json.dumps({**content, "results": listed}, ensure_ascii=False, indent=2))
+        content |= {"portable": kept and kept._asdict(), "results": listed}
+        print(json.dumps(content, ensure_ascii=False, indent=2))
     elif brief:
         print(*(wording.line(*each) for each in told), sep="\n")
     else:
@@ -64,6 +67,8 @@ def compare(
             for part in wording.parts(*each):
                 console.print(part)
             print()
+    if kept and not as_json:
+        print(kept.line)
     if exit_code and beyond:
         raise typer.Exit(1)
 

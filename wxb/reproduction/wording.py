@@ -174,7 +174,7 @@ def _table(result: Result, before: str, after: str) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column(f"{', '.join(metrics)} (95% interval)", no_wrap=True)
     for column in (before, after, "verdict"):
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(column), overflow="fold")
     for score in result.scores:
         style = STYLES.get(score.verdict, "")
         then, now = _interval(score.metric, score.before), _value(score.metric, score.after)
