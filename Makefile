@@ -8,15 +8,16 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see .venv/run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test lock clean
+.PHONY: help run test portable lock clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: .venv/run ## run a study (STUDY=ner, or STUDY=all) and print its table
+run: .venv/run ## run a study (STUDY=ner, or STUDY=all), print its table, and whether it was reproduced
 	snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
+	wxb compare --brief --study $(STUDY) || true
 
 test: .venv/test ## format, lint, types, tests
 	ruff format --check
@@ -39,6 +40,11 @@ test: .venv/test ## format, lint, types, tests
 .venv/test: .venv/run requirements-dev.txt
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-dev.txt
 	touch $@
+
+portable: .venv/run ## run the profile tiny in a clone of HEAD, and promise its bytes in reports/tiny.json
+	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
+	  wxb params tiny && snakemake --cores $(CORES) && \
+	  python -m wxb.reproduction.promise > made.json && mv made.json $(CURDIR)/reports/tiny.json
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
 # other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same

@@ -13,6 +13,7 @@ import datetime
 import logging
 import os
 import platform
+import re
 import resource
 import sys
 import time
@@ -30,27 +31,39 @@ from wxb.params import Params, load
 from wxb.progress import Progress
 
 LINES_SHOWN = 12
+# Each library picks its kernels by the CPU. These hold them to what every x86-64 CPU with AVX2
+# adds up in one order; of MKL's, AMD's CPUs know no other such branch than COMPATIBLE.
+PORTABLE = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_CBWR": "COMPATIBLE",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+}
 LOCKS = Path(".wxb/locks")
 
 # On import it tells every stage of a kernel that could be had besides.
 logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
-def _limit_threads() -> None:
-    """Obey `threads` of params.yaml in every library that keeps a pool of threads.
+def _prepare() -> None:
+    """Obey `threads` and `portable` of params.yaml in every library that computes.
 
     They read these variables when they are imported, which the stage modules do after this package.
     """
     try:
-        threads = load().threads
+        params = load()
     except WxbError:
         return  # `run` reports it
+    threads = params.threads
+    if params.portable:
+        os.environ.update(PORTABLE)
     for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
         os.environ[f"{pool}_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = str(threads > 1).lower()
 
 
-_limit_threads()
+_prepare()
 
 
 def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None:
@@ -63,7 +76,9 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
     with _alone(stage), _diverted_to(log) as console:
         started = time.monotonic()
         try:
-            main(load(), name)
+            params = load()
+            _check_kernels(params)
+            main(params, name)
             cost = _cost(time.monotonic() - started)
             with publish(Path("reports/cost", verb, f"{name}.json")) as (draft,):
                 write_json(draft, cost)
@@ -125,16 +140,45 @@ def _diverted_to(log: Path) -> Iterator[TextIO]:
         yield console
 
 
+def _check_kernels(params: Params) -> None:
+    """Raise WxbError where `portable` is set and torch, if it computes, cannot obey."""
+    torch = sys.modules.get("torch")
+    found = torch.backends.cpu.get_cpu_capability() if torch is not None else "AVX2"
+    if params.portable and found != "AVX2":
+        raise WxbError(
+            f"portable: found {_cpu()}, where torch computes with {found}; expected an x86-64 CPU"
+            " with AVX2, as the same bytes are promised on those alone: set `portable: false` in"
+            " params.yaml, and expect other last digits"
+        )
+
+
 def _cost(seconds: float) -> dict[str, object]:
     """What cannot be repeated: time, memory, date and machine, of this process."""
+    cpu = _cpu()
     cost = {
         "seconds": round(seconds, 2),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "device": f"{platform.machine()}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+        "device": f"{cpu}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+        "cpu": cpu,
     }
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        cost["device"] = torch.cuda.get_device_name()
-        cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
+    if torch is not None:
+        cost["capability"] = torch.backends.cpu.get_cpu_capability()  # such as AVX2 or AVX512
+        cost["torch"] = torch.__version__
+        if torch.cuda.is_available():
+            cost["device"] = torch.cuda.get_device_name()
+            cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
     return cost
+
+
+def _cpu() -> str:
+    """The model of this machine's CPU: bytes are promised on one kind only."""
+    models = re.search(r"^model name\s*: (.+)$", _cpuinfo(), re.MULTILINE)
+    return models[1] if models else platform.processor() or platform.machine()
+
+
+def _cpuinfo() -> str:
+    """What Linux tells of the CPU; nothing elsewhere."""
+    path = Path("/proc/cpuinfo")
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -83,7 +83,9 @@ def main(params: Params, name: str) -> None:
     set_seed(params.seed)
     model = backbones.initial(backbone, tokenizer)
     unfinished = checkpoints.folder(
-        f"pretrain@{name}", [backbone, params.seed, params.threads], [corpus, tokens]
+        f"pretrain@{name}",
+        [backbone, params.seed, params.threads, params.portable],
+        [corpus, tokens],
     )
     history, figures = pretrain(
         model,

@@ -28,7 +28,7 @@ def main(params: Params, name: str) -> None:
     model = task.build(backbone, types, experiment, tokenizer)
     unfinished = checkpoints.folder(
         f"train@{name}",
-        [experiment, params.seed, params.threads],
+        [experiment, params.seed, params.threads, params.portable],
         [backbone, features, targets],
     )
     records = {

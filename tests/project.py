@@ -1,6 +1,7 @@
 """A copy of this project at size tiny, for tests of what its commands do."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,8 @@ class Project:
         }
         self.run("git", "init", "-q")
         self.run(sys.executable, "-c", "from wxb.profiles import switch; switch('tiny')")
+        if platform.machine() != "x86_64":
+            self.edit(lambda params: params.update(portable=False))  # nothing else can be
 
     def run(self, *command, **environment):
         """Standard output and error of a command that must succeed."""

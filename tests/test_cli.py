@@ -43,7 +43,7 @@ def test_help_names_every_command(project):
     told = wxb(project, "--help")
     assert told.returncode == 0
     for command in (
-        *("params", "list", "show", "doctor"),
+        *("params", "list", "show", "doctor", "compare"),
         *("table", "report", "export", "clean", "readme"),
     ):
         assert command in told.stdout

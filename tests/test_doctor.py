@@ -209,7 +209,7 @@ def test_locks_of_dvc_are_told_by_who_holds_them(folder):
     assert finding.level == "note"
     assert str(dead.pid) in finding.found
 
-    with asleep("another") as other, asleep("dvc") as run:
+    with asleep("/dvc/snakemake/wxb/another") as other, asleep("dvc") as run:
         path = lock({"read": {"/a": [{"pid": other, "cmd": "dvc repro"}]}})
         (finding,) = project.locks()
         assert (finding.level, finding.mend) == ("problem", f"rm {path}")
@@ -244,6 +244,9 @@ def test_a_lock_that_snakemake_left_is_mended_by_what_is_told(folder):
     (locks / "0.output.lock").write_text("out\n")
     (finding,) = project.locks()
     assert finding.level == "problem"
+    with asleep("/snakemake/another"):
+        (other,) = project.locks()
+    assert other.level == "problem"
     with asleep("snakemake"):
         (other,) = project.locks()
     assert other.level == "note"

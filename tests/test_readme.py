@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from wxb import revisions
 from wxb.errors import WxbError
 from wxb.readme import READMES, refreshed
 
@@ -19,6 +20,10 @@ def _at_the_root(monkeypatch):
 
 @pytest.mark.parametrize("path", READMES, ids=str)
 def test_generated_parts_are_fresh(path):
+    try:
+        revisions.index()
+    except WxbError as error:
+        pytest.skip(f"there are no committed results to compare with: {error}")
     text = path.read_text(encoding="utf-8")
     assert text == refreshed(text), "run `wxb readme`"
     assert "| ner-encoder |" in text

@@ -13,11 +13,24 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from wxb import doctor, exports, inventory, leftovers, listing, profiles, readme, search, staleness
+from wxb import (
+    doctor,
+    exports,
+    inventory,
+    leftovers,
+    listing,
+    profiles,
+    provenance,
+    readme,
+    revisions,
+    search,
+    staleness,
+)
 from wxb.errors import WxbError, choices
 from wxb.files import read_json
 from wxb.masking import commands as masking
 from wxb.params import Params, load, read_yaml
+from wxb.reproduction import command as reproduction
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 console = Console()
@@ -184,6 +197,7 @@ def card_(
         print(card.card(load(), name))
 
 
+app.command()(reproduction.compare)
 app.command()(masking.mask)
 app.command()(masking.unmask)
 app.command()(search.search)
@@ -222,7 +236,11 @@ def clean(
 
 @app.command("readme")
 def refresh_readme() -> None:
-    """Write the generated parts of both READMEs anew: results and stages."""
+    """Write the generated parts of both READMEs anew: the committed or staged results, and stages.
+
+    Notes in reports/provenance.json on what machines those results were made, if here.
+    """
+    provenance.record(load(), revisions.index())
     for path in readme.READMES:
         readme.refresh(path)
 

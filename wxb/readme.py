@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from wxb import provenance, revisions
 from wxb.errors import WxbError
 from wxb.params import read_yaml
 
@@ -18,9 +21,10 @@ def refresh(path: Path) -> None:
 
 
 def refreshed(text: str) -> str:
-    """A README with its generated parts made from dvc.yaml and reports/studies.
+    """A README with its generated parts made from dvc.yaml and the studies in git's index.
 
-    Raises WxbError for a block of an unknown name.
+    What a run on another machine makes of the studies is no news for a README before it is staged.
+    Raises WxbError for a block of an unknown name, and for a study of unknown provenance.
     """
     return BLOCK.sub(lambda found: f"{found[1]}{_block(found['name'])}{found[4]}", text)
 
@@ -28,12 +32,22 @@ def refreshed(text: str) -> str:
 def _block(name: str) -> str:
     match name:
         case "results":
-            studies = sorted(Path("reports/studies").glob("*.md"))
-            return "\n".join(path.read_text(encoding="utf-8") for path in studies)
+            return "\n".join(_studies())
         case "stages":
             return stages_table()
         case _:
             raise WxbError(f"README: found a generated block {name!r}; expected results or stages")
+
+
+def _studies() -> Iterator[str]:
+    """The studies in git's index as Markdown, each with where and when it was made."""
+    from wxb.reporting.tables import markdown  # takes pandas, and a second
+
+    index = revisions.index()
+    for study in provenance.studies(index):
+        content = index.read(provenance.study_file(study)) or b""
+        made = provenance.sentence(provenance.demanded(study, index))
+        yield f"{markdown(json.loads(content))}\n{made}\n"
 
 
 def stages_table() -> str:

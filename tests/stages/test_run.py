@@ -4,10 +4,15 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+import torch
+
+import stages
+from wxb.errors import WxbError
+from wxb.params import load
 
 ROOT = Path(__file__).parents[2]
 TOY = """
@@ -125,11 +130,17 @@ def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
 def test_the_cost_is_kept_apart(project):
     python(project, "toy.py", "good")
     cost = json.loads((project / "reports/cost/toy/good.json").read_text())
-    assert sorted(cost)[:2] == ["device", "finished"]
+    assert sorted(cost)[:3] == ["cpu", "device", "finished"]
     assert cost["seconds"] >= 0
     assert 10 < cost["peak_memory_mib"] < 10_000
     assert cost["finished"].endswith("+00:00")
-    assert "3 CPU thread(s)" in cost["device"]
+    assert cost["device"] == f"{cost['cpu']}, 3 CPU thread(s)"
+
+
+def test_the_cost_names_the_instruction_set_where_torch_computes():
+    cost = stages._cost(1.0)
+    assert cost["capability"] == torch.backends.cpu.get_cpu_capability()
+    assert cost["torch"] == torch.__version__
 
 
 @pytest.mark.parametrize(
@@ -165,6 +176,41 @@ def test_threads_of_params_are_obeyed(project):
     assert python(project, "-c", code).stdout == str(["3"] * len(POOLS))
     code = "import stages, os; print(os.environ['TOKENIZERS_PARALLELISM'], end='')"
     assert python(project, "-c", code).stdout == "true"
+
+
+AVX2 = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+KERNELS = """
+import stages, numpy, torch
+from numpy._core._multiarray_umath import __cpu_features__
+a = torch.randn(9, 9)
+a @ a
+print(torch.backends.cpu.get_cpu_capability(), __cpu_features__["X86_V4"])
+torch.nn.functional.conv2d(torch.randn(8, 32, 8, 8), torch.randn(64, 32, 3, 3))
+"""
+
+
+@pytest.mark.skipif(not AVX2, reason="this CPU has no AVX2")
+def test_portable_holds_every_library_to_avx2(project, monkeypatch):
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("portable: false", "portable: true"))
+    for library in ("MKL", "ONEDNN"):
+        monkeypatch.setenv(f"{library}_VERBOSE", "1")
+    told = python(project, "-W", "ignore", "-c", KERNELS)
+    assert "AVX2 False\n" in told.stdout
+    if torch.backends.mkl.is_available():
+        assert "CNR:COMPATIBLE" in told.stdout
+    assert "isa:Intel AVX2\n" in told.stdout
+    assert "avx512" not in told.stdout
+
+
+def test_portable_is_refused_where_torch_cannot_obey(project, monkeypatch):
+    params = load(project / "params.yaml")
+    portable = params.model_copy(update={"portable": True})
+    for found, refused in {"AVX2": False, "DEFAULT": True, "AVX512": True}.items():
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda found=found: found)
+        stages._check_kernels(params)
+        with pytest.raises(WxbError, match="portable: false") if refused else nullcontext():
+            stages._check_kernels(portable)
 
 
 def test_parameters_are_checked_before_the_work(project):

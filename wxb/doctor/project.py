@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from itertools import chain
@@ -204,8 +204,9 @@ def _of_dvc() -> Iterator[Finding]:
         if not psutil.pid_exists(pid):
             found = f"{path}: left by process {pid} ({command}), which is dead; DVC removes it"
             yield Finding("locks", "note", found)
-        elif not re.search("dvc|snakemake|wxb", now := _command(pid)):
-            found = f"{path}: process {pid} ({command}) is dead, and its number belongs to: {now}"
+        elif not _runs(now := _arguments(pid), "dvc", "snakemake", "wxb"):
+            found = f"{path}: process {pid} ({command}) is dead, and its number belongs to:"
+            found = " ".join([found, *now])
             yield Finding("locks", "problem", found, f"rm {path}")
         else:
             yield Finding("locks", "note", f"process {pid} is at work here: {command}")
@@ -218,18 +219,23 @@ def _of_snakemake() -> Iterator[Finding]:
     here = str(Path.cwd())
     for process in psutil.process_iter(["pid", "cwd", "cmdline"]):
         told = process.info
-        if told["cwd"] == here and "snakemake" in " ".join(told["cmdline"] or []):
+        if told["cwd"] == here and _runs(told["cmdline"] or [], "snakemake"):
             yield Finding("locks", "note", f"process {told['pid']} is at work here: snakemake")
             return
     found = ".snakemake/locks: left by a run that was killed"
     yield Finding("locks", "problem", found, "snakemake --unlock")
 
 
-def _command(pid: int) -> str:
+def _arguments(pid: int) -> list[str]:
     try:
-        return " ".join(psutil.Process(pid).cmdline()) or psutil.Process(pid).name()
+        return psutil.Process(pid).cmdline() or [psutil.Process(pid).name()]
     except psutil.Error:
-        return "a process that cannot be seen"
+        return ["a process that cannot be seen"]
+
+
+def _runs(arguments: Sequence[str], *programs: str) -> bool:
+    """Whether a command is one of the programs; a folder's name (/wxb/.venv/bin/python) is none."""
+    return any(Path(argument).name in programs for argument in arguments)
 
 
 def _asked() -> dict[str, Requirement]:

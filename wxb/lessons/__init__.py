@@ -1,8 +1,8 @@
 """One module per lesson: a small study of one stage, and what its page shows.
 
 The stage imports `wxb.lessons.<lesson>` by the name in params.yaml and calls `run(params, name)`,
-which gives a `Lesson`. Of params a lesson reads its own block, `seed`, `threads` and `resamples`:
-the stage depends on these, and on the block's `path`.
+which gives a `Lesson`. Of params a lesson reads its own block, `seed`, `threads`, `portable` and
+`resamples`: the stage depends on these, and on the block's `path`.
 """
 
 from __future__ import annotations

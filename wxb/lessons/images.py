@@ -43,7 +43,9 @@ def run(params: Params, name: str) -> Lesson:
         dropout=settings.dropout,
     )
     unfinished = checkpoints.folder(
-        f"lesson@{name}", [settings, params.seed, params.threads], [Path(settings.path)]
+        f"lesson@{name}",
+        [settings, params.seed, params.threads, params.portable],
+        [Path(settings.path)],
     )
     mean, spread = statistics(train)
     history = fit(

@@ -35,6 +35,7 @@ class Params(Section):
 
     seed: Annotated[int, Field(ge=0)]
     threads: PositiveInt
+    portable: bool
     resamples: PositiveInt
     corpora: dict[Name, Corpus]
     backbones: dict[Name, Backbone]
