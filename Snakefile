@@ -8,11 +8,13 @@ import shlex
 import sys
 from pathlib import Path
 
-from wxb.engines import PlanError, lay_stamps, plan, targets
+from wxb.engines import PlanError, lay_stamps, plan, prepare, targets
 from wxb.params import ParamsError, load
 
 try:
     params = load()
+    if not workflow.output_settings.dryrun:
+        prepare()
     stages = plan()
 except (ParamsError, PlanError) as error:
     raise WorkflowError(str(error)) from None

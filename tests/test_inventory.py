@@ -195,15 +195,16 @@ def test_only_changes_make_stale_whatever_is_missing(project):
     assert states()["ner-encoder"] == "stale"
 
 
-def test_while_another_run_is_at_work_the_rest_is_told(project):
+def test_a_run_beside_it_changes_nothing_of_what_is_told(project):
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
     with Repo() as repo, repo.lock:
-        told = look()
-        assert "at work" in told.stale.unknown
-        assert told.overview()["experiments"]["ner-encoder"]["stale"] is None
+        told = states()
         listed = wxb("list")
+    assert told["ner-encoder"] == "stale"
+    assert told["ner-decoder"] == "up to date"
     assert listed.returncode == 0
     assert "0.444 (0.400–0.500)" in listed.stdout
-    assert "not known now" in listed.stdout
+    assert "not known now" not in listed.stdout
 
 
 def test_what_runs_is_told_while_it_runs(project):
