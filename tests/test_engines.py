@@ -298,6 +298,27 @@ def test_changes_rerun_what_dvc_would_rerun(built: Path, tmp_path: Path) -> None
     assert outs(built) == outs(twin)
 
 
+def test_a_check_of_parameters_reruns_nothing_after_it(built: Path) -> None:
+    check = """stages:
+  check:
+    cmd: mkdir -p data && echo valid > data/checked
+    deps: [params.yaml]
+    outs: [data/checked]
+"""
+    edit(built, "dvc.yaml", "stages:\n", check)
+    edit(built, "dvc.yaml", 'deps: [stages/lower.py, "raw', 'deps: [data/checked, "raw')
+    assert ran(snakemake(built)) == {"check", "download@a", "download@b"}
+
+    changed = {"check", "train@x", "compare@s", "report@s"}
+    edit(built, "params.yaml", "rate: 1,", "rate: 5,")
+    assert set(re.findall(r"--single-item (\S+)", snakemake(built, "-n"))) == changed
+    assert ran(snakemake(built)) == changed
+    assert "Data and pipelines are up to date." in dvc(built)
+
+    edit(built, "params.yaml", "studies:", "studies:  # a comment\n ")
+    assert ran(snakemake(built, "t")) == {"check"}
+
+
 def test_a_study_leaves_the_other_alone(pristine: Path, tmp_path: Path) -> None:
     project = tmp_path / "one study"
     shutil.copytree(pristine, project)

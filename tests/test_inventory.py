@@ -8,16 +8,19 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.commands import asleep, wxb
+from tests.project import BIN
 from tests.project import Project as Folder
 from wxb import listing
 from wxb.corpora import clean
 from wxb.corpora.records import Record, Reject
+from wxb.dag import steps
 from wxb.errors import WxbError
 from wxb.files import write_json
 from wxb.inventory import Project, headline
@@ -43,8 +46,9 @@ def make(folder):
     dag = read_yaml(folder / "dvc.yaml")["stages"]
     blocks = read_yaml(folder / "params.yaml")
     for verb, stage in dag.items():
-        for name, block in blocks[stage["foreach"].strip("${}")].items():
-            outs = [o for kind in ("outs", "metrics", "plots") for o in stage["do"].get(kind, [])]
+        what = stage.get("do", stage)
+        for name, block in blocks.get(stage.get("foreach", "").strip("${}"), {"": {}}).items():
+            outs = [o for kind in ("outs", "metrics", "plots") for o in what.get(kind, [])]
             for out in outs:
                 path = out if isinstance(out, str) else next(iter(out))
                 path = path.replace("${key}", name).replace("${item.study}", block.get("study", ""))
@@ -217,6 +221,20 @@ def test_what_runs_is_told_while_it_runs(project):
         assert running() == ["train@ner-encoder"]
         assert states()["ner-encoder"] == "running: train"
     assert running() == []
+
+
+def test_refused_parameters_cost_no_output(project, monkeypatch):
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rat: 2.0e-3")
+    before = sorted(project.glob("models/*/*"))
+    with Repo() as repo, pytest.raises(ReproductionError, match="check"):
+        repo.reproduce(["report@ner"])
+    assert sorted(project.glob("models/*/*")) == before != []
+
+
+def test_every_stage_waits_for_the_check_of_parameters(project):
+    assert [step.name for step in steps() if not step.upstream] == ["check"]
 
 
 def test_list_fits_a_pipe(project):

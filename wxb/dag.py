@@ -20,6 +20,8 @@ import psutil  # type: ignore[import-untyped]
 LOCKFILE = Path("dvc.lock")
 RWLOCK = Path(".dvc/tmp/rwlock")
 
+CHECK = "check"  # the stage before all others; its output never changes, and makes nothing stale
+
 # DVC writes both files in place. It takes dvc.lock a second, after each stage.
 ATTEMPTS = 8
 SECONDS_BETWEEN = 0.25

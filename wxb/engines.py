@@ -49,7 +49,7 @@ def plan() -> list[Stage]:
         raise PlanError(str(error)) from error
     stages: dict[str, Stage] = {}
     for step in steps:
-        due = step.due or any(stages[name].due for name in step.upstream)
+        due = step.due or any(stages[name].due for name in step.upstream if name != dag.CHECK)
         stages[step.name] = Stage(step.name, step.upstream, due)
     return list(stages.values())
 
@@ -114,9 +114,12 @@ def targets(stages: Iterable[Stage]) -> dict[str, Target]:
 
 
 def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
-    """Put a stamp into `folder` for each stage that is not due, older the further upstream."""
-    for place, stage in enumerate(stages):
-        if not stage.due:
+    """Put a stamp into `folder` for each stage that is not due, older the further upstream.
+
+    `check` always has one: if it lacked, Snakemake would take all after it for stale.
+    """
+    for place, stage in enumerate(stages, start=1):  # 0 is no date to Snakemake
+        if not stage.due or stage.name == dag.CHECK:
             stamp = folder / stage.name
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()

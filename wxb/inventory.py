@@ -114,7 +114,7 @@ class Project(NamedTuple):
         return [
             f"{verb}@{name}"
             for verb, stage in self.dag.items()
-            if stage["foreach"] == f"${{{section}}}"
+            if stage.get("foreach") == f"${{{section}}}"
         ]
 
     def _files(self, section: str, name: str, block: Section) -> list[tuple[str, int]]:

@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Staleness:
-    """For each stage of dvc.yaml what changed since it ran, and all stages upstream of it.
+    """For each stage of dvc.yaml what changed since it ran, and all upstream that make it stale.
 
     Nothing is known where `unknown` says why.
     """
@@ -57,7 +57,8 @@ def staleness() -> Staleness:
         return Staleness(unknown=str(error))
     upstream: dict[str, list[str]] = {}
     for step in steps:
-        every = {*step.upstream}.union(*(upstream[name] for name in step.upstream))
+        direct = {*step.upstream} - {dag.CHECK}
+        every = direct.union(*(upstream[name] for name in direct))
         upstream[step.name] = [name for name in upstream if name in every]
     return Staleness({step.name: list(_changes(step)) for step in steps}, upstream)
 
