@@ -8,11 +8,14 @@ import shlex
 import sys
 from pathlib import Path
 
-from wxb.engines import PlanError, lay_stamps, plan, targets
+from wxb.dag import CHECK
+from wxb.engines import PlanError, lay_stamps, plan, prepare, targets
 from wxb.params import ParamsError, load
 
 try:
     params = load()
+    if not workflow.output_settings.dryrun:
+        prepare()
     stages = plan()
 except (ParamsError, PlanError) as error:
     raise WorkflowError(str(error)) from None
@@ -64,7 +67,11 @@ for stage in stages:
         name:
             stage.name
         input:
-            [stamps / name for name in stage.upstream],
+            [
+                ancient(stamps / name) if name == CHECK else stamps / name
+                for name in stage.upstream
+            ],
+            ["params.yaml"] if stage.name == CHECK and stage.due else [],
         output:
             stamps / stage.name,
         log:

@@ -61,6 +61,23 @@ def test_help_swallows_nothing(command):
         assert bracketed in told
 
 
+def test_no_command_waits_for_what_another_needs(project):
+    heavy = ["dvc", "numpy", "pandas", "pyarrow", "torch", "transformers", "rich.markdown"]
+    code = f"import sys, wxb.cli; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "[]\n"
+
+
+def test_what_needs_no_dvc_asks_none(project, monkeypatch):
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("wxb.dag.steps", lambda: pytest.fail("DVC was asked"))
+    (project / "reports/studies").mkdir(parents=True)
+    (project / "reports/studies/ner.md").write_text("| f1 |\n|---|\n| 0.912 |\n")
+    assert "0.912" in CliRunner().invoke(app, ["table", "ner"]).output
+    slip = CliRunner().invoke(app, ["show", "ner-encodr"])
+    assert "did you mean 'ner-encoder'" in str(slip.exception)
+
+
 def test_params_are_checked(project):
     assert wxb(project, "params").stdout == "params.yaml is valid\n"
     path = project / "params.yaml"

@@ -21,7 +21,8 @@ from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.engines import PlanError, Stage, Target, lay_stamps, plan, targets
+from wxb import dag
+from wxb.engines import PlanError, Stage, Target, lay_stamps, plan, prepare, targets
 
 HOME = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -168,9 +169,9 @@ def edit(project: Path, name: str, old: str, new: str) -> None:
 
 
 def blocked() -> str:
-    """What keeps the working folder from being planned, if anything."""
+    """What keeps a run from the working folder, if anything."""
     try:
-        plan()
+        prepare()
     except PlanError as error:
         return str(error)
     return ""
@@ -198,7 +199,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "wxb/__init__.py": "",
         "wxb/params/__init__.py": STAND_IN,
     }
-    for name in ("Snakefile", "profiles/default/config.yaml", "wxb/engines.py"):
+    for name in ("Snakefile", "profiles/default/config.yaml", "wxb/dag.py", "wxb/engines.py"):
         files[name] = (HOME / name).read_text()
     for name, text in files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
@@ -252,6 +253,30 @@ def test_looking_changes_nothing_and_tells_the_truth(built: Path, tmp_path: Path
     assert listing(built) == before
 
 
+def test_looking_beside_a_run_does_it_no_harm(built: Path) -> None:
+    edit(built, "params.yaml", "rate: 1, seconds: 0", "rate: 2, seconds: 2")
+    edit(built, "params.yaml", "rate: 3, seconds: 0", "rate: 4, seconds: 2")
+    log = built / "dvc.txt"
+    with log.open("w") as said:
+        environment = os.environ | {"PATH": f"{BIN}:/usr/bin:/bin", "EXPECTED_PREFIX": sys.prefix}
+        dvc = subprocess.Popen(
+            [BIN / "dvc", "repro"], env=environment, stdout=said, stderr=subprocess.STDOUT
+        )
+    seen: set[str] = set()
+    planned = ""
+    while dvc.poll() is None:
+        assert {stage.name for stage in plan()} == STUDY_S | STUDY_T
+        seen |= {step.name for step in dag.steps() if step.running}
+        if seen and not planned:
+            assert "at work in this project (PID" in snakemake(built, check=False)
+            planned = snakemake(built, "-n")
+    assert dvc.returncode == 0, log.read_text()
+    assert "train@x" in planned
+    assert seen >= {"train@x", "train@z-1"}
+    assert ran(log.read_text()) == (STUDY_S | STUDY_T) - {"download@a", "download@b"}
+    assert not any(stage.due for stage in plan())
+
+
 def test_changes_rerun_what_dvc_would_rerun(built: Path, tmp_path: Path) -> None:
     twin = tmp_path / "twin"
     shutil.copytree(built, twin)
@@ -271,6 +296,27 @@ def test_changes_rerun_what_dvc_would_rerun(built: Path, tmp_path: Path) -> None
     output = both(expected={"download@a"})
     assert "Stage 'train@x' didn't change, skipping" in output
     assert outs(built) == outs(twin)
+
+
+def test_a_check_of_parameters_reruns_nothing_after_it(built: Path) -> None:
+    check = """stages:
+  check:
+    cmd: mkdir -p data && echo valid > data/checked
+    deps: [params.yaml]
+    outs: [data/checked]
+"""
+    edit(built, "dvc.yaml", "stages:\n", check)
+    edit(built, "dvc.yaml", 'deps: [stages/lower.py, "raw', 'deps: [data/checked, "raw')
+    assert ran(snakemake(built)) == {"check", "download@a", "download@b"}
+
+    changed = {"check", "train@x", "compare@s", "report@s"}
+    edit(built, "params.yaml", "rate: 1,", "rate: 5,")
+    assert set(re.findall(r"--single-item (\S+)", snakemake(built, "-n"))) == changed
+    assert ran(snakemake(built)) == changed
+    assert "Data and pipelines are up to date." in dvc(built)
+
+    edit(built, "params.yaml", "studies:", "studies:  # a comment\n ")
+    assert ran(snakemake(built, "t")) == {"check"}
 
 
 def test_a_study_leaves_the_other_alone(pristine: Path, tmp_path: Path) -> None:
@@ -299,6 +345,7 @@ def test_a_failure_names_its_stage_and_can_be_mended(built: Path) -> None:
 def test_what_cannot_be_planned_is_explained(built: Path) -> None:
     with Repo().lock:
         assert "another run of dvc or snakemake is at work" in blocked()
+        assert not any(stage.due for stage in plan())
 
     edit(built, "params.yaml", "rate: 1", "rat: 1")
     output = snakemake(built, "-n", check=False)

@@ -9,16 +9,19 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.commands import asleep, wxb
+from tests.project import BIN
 from tests.project import Project as Folder
 from wxb import listing
 from wxb.corpora import clean
 from wxb.corpora.records import Record, Reject
+from wxb.dag import steps
 from wxb.errors import WxbError
 from wxb.files import write_json
 from wxb.inventory import Project, headline
@@ -44,8 +47,9 @@ def make(folder):
     dag = read_yaml(folder / "dvc.yaml")["stages"]
     blocks = read_yaml(folder / "params.yaml")
     for verb, stage in dag.items():
-        for name, block in blocks[stage["foreach"].strip("${}")].items():
-            outs = [o for kind in ("outs", "metrics", "plots") for o in stage["do"].get(kind, [])]
+        what = stage.get("do", stage)
+        for name, block in blocks.get(stage.get("foreach", "").strip("${}"), {"": {}}).items():
+            outs = [o for kind in ("outs", "metrics", "plots") for o in what.get(kind, [])]
             for out in outs:
                 path = out if isinstance(out, str) else next(iter(out))
                 path = path.replace("${key}", name).replace("${item.study}", block.get("study", ""))
@@ -200,15 +204,16 @@ def test_only_changes_make_stale_whatever_is_missing(project):
     assert states()["ner-encoder"] == "stale"
 
 
-def test_while_another_run_is_at_work_the_rest_is_told(project):
+def test_a_run_beside_it_changes_nothing_of_what_is_told(project):
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
     with Repo() as repo, repo.lock:
-        told = look()
-        assert "at work" in told.stale.unknown
-        assert told.overview()["experiments"]["ner-encoder"]["stale"] is None
+        told = states()
         listed = wxb("list")
+    assert told["ner-encoder"] == "stale"
+    assert told["ner-decoder"] == "up to date"
     assert listed.returncode == 0
     assert "0.444 (0.400–0.500)" in listed.stdout
-    assert "not known now" in listed.stdout
+    assert "not known now" not in listed.stdout
 
 
 def test_what_runs_is_told_while_it_runs(project):
@@ -221,6 +226,20 @@ def test_what_runs_is_told_while_it_runs(project):
         assert running() == ["train@ner-encoder"]
         assert states()["ner-encoder"] == "running: train"
     assert running() == []
+
+
+def test_refused_parameters_cost_no_output(project, monkeypatch):
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rat: 2.0e-3")
+    before = sorted(project.glob("models/*/*"))
+    with Repo() as repo, pytest.raises(ReproductionError, match="check"):
+        repo.reproduce(["report@ner"])
+    assert sorted(project.glob("models/*/*")) == before != []
+
+
+def test_every_stage_waits_for_the_check_of_parameters(project):
+    assert [step.name for step in steps() if not step.upstream] == ["check"]
 
 
 def test_list_fits_a_pipe(project):

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
@@ -92,6 +91,7 @@ def show(
 
     Example: wxb show ner-encoder
     """
+    inventory.sections(load(), name)  # a slip is told before DVC is asked, which takes a second
     project = _project()
     found = project.details(name)
     if as_json:
@@ -124,6 +124,8 @@ def examine(as_json: AsJson = False) -> None:
 @app.command()
 def table(study: Study = "all") -> None:
     """Print the table of a study or lesson, and where its page is."""
+    from rich.markdown import Markdown
+
     params = load()
     for name in _pages(params, study):
         if name in params.lessons:

@@ -6,15 +6,11 @@ is kept between runs that could contradict DVC.
 """
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dvc.exceptions import DvcException
-from dvc.lock import LockError
-from dvc.repo import Repo, lock_repo
-from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+from wxb import dag
 
 # The stages that draw a page, and the table beside it.
 TABLES = {"report": "reports/studies/{name}.csv", "lesson": "reports/metrics/lessons/{name}.json"}
@@ -45,30 +41,45 @@ class Stage:
 def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
-    Raises PlanError if another run is at work in the project or DVC cannot read it.
+    Changes nothing, and disturbs no run. Raises PlanError if DVC cannot read the project.
     """
     try:
-        with Repo() as repo, lock_repo(repo):
+        steps = dag.steps()
+    except dag.UnreadableError as error:
+        raise PlanError(str(error)) from error
+    stages: dict[str, Stage] = {}
+    for step in steps:
+        due = step.due or any(stages[name].due for name in step.upstream if name != dag.CHECK)
+        stages[step.name] = Stage(step.name, step.upstream, due)
+    return list(stages.values())
+
+
+def prepare() -> None:
+    """Make sure that a run may begin, and mend what a killed one has left in DVC's run cache.
+
+    Raises PlanError if another run is at work in the project.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+
+    if pids := {*dag.written().values()}:
+        raise PlanError(_at_work(", ".join(f"PID {pid}" for pid in sorted(pids))))
+    try:
+        with Repo() as repo, repo.lock:  # for a moment; a DVC that wants it tries for 3 seconds
             for folder in empty_runs(Path(repo.stage_cache.cache_dir)):
                 folder.rmdir()
-            stale = repo.status()
-            graph = get_active_graph(repo.index.graph)
-            steps = plan_repro(graph, collect_stages(repo, ["dvc.yaml"]))
     except LockError as error:
-        who = ", ".join(sorted(set(re.findall(r"PID \d+", str(error))))) or "it keeps DVC's lock"
-        raise PlanError(
-            f"another run of dvc or snakemake is at work in this project ({who}); "
-            "wait until it has ended, or stop it, then try again"
-        ) from error
+        raise PlanError(_at_work("it keeps DVC's lock")) from error
     except DvcException as error:
         raise PlanError(f"DVC cannot read this project: {error}") from error
 
-    stages: dict[str, Stage] = {}
-    for step in steps:
-        upstream = tuple(sorted(before.addressing for before in graph.successors(step)))
-        due = step.addressing in stale or any(stages[name].due for name in upstream)
-        stages[step.addressing] = Stage(step.addressing, upstream, due)
-    return list(stages.values())
+
+def _at_work(who: str) -> str:
+    return (
+        f"another run of dvc or snakemake is at work in this project ({who}); "
+        "wait until it has ended, or stop it, then try again"
+    )
 
 
 def empty_runs(cache: Path) -> list[Path]:
@@ -103,9 +114,12 @@ def targets(stages: Iterable[Stage]) -> dict[str, Target]:
 
 
 def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
-    """Put a stamp into `folder` for each stage that is not due, older the further upstream."""
-    for place, stage in enumerate(stages):
-        if not stage.due:
+    """Put a stamp into `folder` for each stage that is not due, older the further upstream.
+
+    `check` always has one: if it lacked, Snakemake would take all after it for stale.
+    """
+    for place, stage in enumerate(stages, start=1):  # 0 is no date to Snakemake
+        if not stage.due or stage.name == dag.CHECK:
             stamp = folder / stage.name
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()

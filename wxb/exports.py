@@ -18,10 +18,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import regex
 
-from wxb.corpora import clean
 from wxb.errors import WxbError, choices
 from wxb.files import publish
-from wxb.metrics import ner
 from wxb.params import Params
 from wxb.spans import Span
 
@@ -62,6 +60,9 @@ def records(params: Params, name: str, split: Split) -> list[Exported]:
     Raises WxbError for a name that is neither or both, for another split of an experiment, and
     where the stage that makes them has not run.
     """
+    from wxb.corpora import clean  # with pyarrow: no other command should wait for it
+    from wxb.metrics import ner
+
     _check_name(params, name)
     if name in params.corpora:
         path = Path("data/clean", name, f"{split}.parquet")

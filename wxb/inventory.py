@@ -57,13 +57,9 @@ class Project(NamedTuple):
 
         Raises WxbError, with the nearest names, where there is none.
         """
-        known = {section: list(getattr(self.params, section)) for section in SECTIONS}
-        found = [section for section, names in known.items() if name in names]
-        if not found:
-            raise _unknown(name, known)
         return {
             section: {**self._brief(section, name), **self._rest(section, name)}
-            for section in found
+            for section in sections(self.params, name)
         }
 
     def _brief(self, section: str, name: str) -> Facts:
@@ -130,7 +126,7 @@ class Project(NamedTuple):
         return [
             f"{verb}@{name}"
             for verb, stage in self.dag.items()
-            if stage["foreach"] == f"${{{section}}}"
+            if stage.get("foreach") == f"${{{section}}}"
         ]
 
     def _files(self, section: str, name: str, block: Section) -> list[tuple[str, int]]:
@@ -144,6 +140,19 @@ class Project(NamedTuple):
         study = getattr(block, "study", "")
         named = [p.replace("${key}", name).replace("${item.study}", study) for p in paths]
         return [(path, _size(Path(path))) for path in named if Path(path).exists()]
+
+
+def sections(params: Params, name: str) -> list[str]:
+    """The sections with a block of this name; WxbError with the nearest names where none has."""
+    known = {section: list(getattr(params, section)) for section in SECTIONS}
+    found = [section for section, names in known.items() if name in names]
+    if not found:
+        every = dict.fromkeys(block for names in known.values() for block in names)
+        listed = "; ".join(f"{section}: {', '.join(names)}" for section, names in known.items())
+        raise WxbError(
+            f"params.yaml has no block {name!r}{nearest(name, every)} (there is: {listed})"
+        )
+    return found
 
 
 def headline(figures: Mapping[str, float]) -> str:
@@ -282,9 +291,3 @@ def _read(path: Path) -> Facts:
 def _size(path: Path) -> int:
     files = [path] if path.is_file() else path.rglob("*")
     return sum(file.stat().st_size for file in files if file.is_file())
-
-
-def _unknown(name: str, known: Mapping[str, Sequence[str]]) -> WxbError:
-    every = dict.fromkeys(block for names in known.values() for block in names)
-    listed = "; ".join(f"{section}: {', '.join(names)}" for section, names in known.items())
-    return WxbError(f"params.yaml has no block {name!r}{nearest(name, every)} (there is: {listed})")

@@ -54,14 +54,15 @@ def stages_table() -> str:
     """The stages of dvc.yaml in order, each with what it does and writes."""
     rows = ["| stage | for each of | what it does | writes |", "|---|---|---|---|"]
     for verb, stage in read_yaml(Path("dvc.yaml"))["stages"].items():
-        section = stage["foreach"].strip("${}")
+        section = stage.get("foreach", "–").strip("${}")
+        what = stage.get("do", stage)
         outs = [
             f"`{_path(out).replace('${key}', '*').replace('${item.study}', '<study>')}`"
             for kind in ("outs", "metrics", "plots")
-            for out in stage["do"].get(kind, [])
+            for out in what.get(kind, [])
         ]
         written = ", ".join(out for out in outs if "reports/cost" not in out)
-        rows.append(f"| `{verb}` | {section} | {stage['do']['desc']} | {written} |")
+        rows.append(f"| `{verb}` | {section} | {what['desc']} | {written} |")
     return "\n".join(rows) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
+from wxb import dag
 from wxb.profiles import flat
 
 LOCKS = Path(".wxb/locks")  # where a stage says which process runs it
@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Staleness:
-    """For each stage of dvc.yaml what changed since it ran, and all stages upstream of it.
+    """For each stage of dvc.yaml what changed since it ran, and all upstream that make it stale.
 
     Nothing is known where `unknown` says why.
     """
@@ -50,32 +50,17 @@ class Staleness:
 
 
 def staleness() -> Staleness:
-    """Ask DVC about the project in the working folder; it takes a second or two."""
-    from dvc.exceptions import DvcException
-    from dvc.lock import LockError
-    from dvc.repo import Repo, lock_repo
-    from dvc.repo.reproduce import get_active_graph, plan_repro
-
-    upstream: dict[str, list[str]] = {}
+    """Ask DVC about the project in the working folder; it takes a second, and disturbs no run."""
     try:
-        # `repo.status()` would drop the index that it made, and building one takes a second.
-        with Repo() as repo, lock_repo(repo):
-            graph = get_active_graph(repo.index.graph)
-            stages = plan_repro(graph)  # upstream first
-            changes = {stage.addressing: list(_changes(stage)) for stage in stages}
-    except LockError as error:
-        who = ", ".join(sorted(set(re.findall(r"PID \d+", str(error))))) or "it keeps DVC's lock"
-        return Staleness(
-            unknown=f"dvc or snakemake is at work in this project ({who}); if none is, run"
-            " `wxb doctor`"
-        )
-    except DvcException as error:
-        return Staleness(unknown=f"DVC cannot read this project: {' '.join(str(error).split())}")
-    for stage in stages:
-        before = {earlier.addressing for earlier in graph.successors(stage)}
-        every = before.union(*(upstream[name] for name in before))
-        upstream[stage.addressing] = [name for name in upstream if name in every]
-    return Staleness(changes, upstream)
+        steps = dag.steps()
+    except dag.UnreadableError as error:
+        return Staleness(unknown=str(error))
+    upstream: dict[str, list[str]] = {}
+    for step in steps:
+        direct = {*step.upstream} - {dag.CHECK}
+        every = direct.union(*(upstream[name] for name in direct))
+        upstream[step.name] = [name for name in upstream if name in every]
+    return Staleness({step.name: list(_changes(step)) for step in steps}, upstream)
 
 
 def running() -> list[str]:
@@ -83,25 +68,14 @@ def running() -> list[str]:
     return sorted(path.stem for path in LOCKS.glob("*.lock") if _is_run(path))
 
 
-def _changes(stage: Any) -> Iterator[Change]:
-    """DVC's account of a stage, with the values of parameters."""
-    entries = stage.status().get(stage.addressing, [])
-    for entry in entries:
-        if isinstance(entry, str):  # such as "changed checksum": of the command or the outputs
-            yield Change("dvc.yaml", "modified")
-            continue
-        for what, how in [pair for found in entry.values() for pair in found.items()]:
-            if isinstance(how, str):
-                yield Change(what, how)
-    if not entries:
-        return
-    for dependency in stage.params:
-        # DVC compares whole blocks, and names no key inside.
-        before = flat((dependency.hash_info and dependency.hash_info.value) or {})
-        after = flat(dependency.read_params())
-        for key in sorted(before.keys() | after.keys()):
-            if before.get(key) != after.get(key):
-                yield Change(key, f"{_said(before, key)} -> {_said(after, key)}")
+def _changes(step: dag.Step) -> Iterator[Change]:
+    """What DVC sees, with the keys and values of parameters: it compares whole blocks."""
+    for what, how in step.changes.items():
+        yield Change(what, how)
+    before, after = flat(step.before), flat(step.after)
+    for key in sorted(before.keys() | after.keys()):
+        if before.get(key) != after.get(key):
+            yield Change(key, f"{_said(before, key)} -> {_said(after, key)}")
 
 
 def _said(values: Mapping[str, Any], key: str) -> str:

@@ -15,7 +15,7 @@ def _tell() -> None:
     }
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     if main is not None and main.name.startswith("stages."):
-        stage = f"{main.name.removeprefix('stages.')}@{sys.argv[-1]}"
+        stage = "@".join([main.name.removeprefix("stages."), *sys.argv[1:]])
         files = sorted({*modules.values(), os.path.relpath(main.origin)})
         Path(os.environ["WXB_TRACE"], f"{stage}.json").write_text(json.dumps(files))
 
