@@ -31,8 +31,8 @@ from wxb.params import Params, load
 from wxb.progress import Progress
 
 LINES_SHOWN = 12
-# Each library picks its kernels by the CPU. These hold them to what every x86-64 CPU with AVX2
-# adds up in one order; of MKL's, AMD's CPUs know no other such branch than COMPATIBLE.
+# Each library picks its kernels by the CPU. These hold it to those of every x86-64 CPU with AVX2.
+# MKL has a branch for AVX2 too, but takes no notice of it on AMD's CPUs (MKL_VERBOSE=1 tells).
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",

@@ -237,4 +237,5 @@ def test_a_score_tells_its_other_metrics_without_its_interval():
     before, after = metrics(0.5, parameters=8, old=1), metrics(0.6, parameters=8, new=2)
     score = Score("one", Verdict.BEYOND, "f1", before, after)
     assert score.others == {"old": (1, None), "new": (None, 2)}
+    assert score._replace(verdict=Verdict.OTHER_RECORDS).others == {}
     assert Result("ner", [score], [], [], ([], []), {}, ([], [])).named(Verdict.BEYOND) == ["one"]

@@ -44,8 +44,11 @@ class Score(NamedTuple):
 
     @property
     def others(self) -> dict[str, tuple[float | None, float | None]]:
-        """The other metrics that differ, bounds of the interval aside: value before, and after."""
-        if self.before is None or self.after is None:
+        """The other metrics that differ, bounds of the interval aside: value before, and after.
+
+        None are told where there is nothing to compare.
+        """
+        if self.before is None or self.after is None or self.verdict is Verdict.OTHER_RECORDS:
             return {}
         told = {self.metric, f"{self.metric}_low", f"{self.metric}_high"} if self.metric else set()
         differing = _changed(self.before, self.after)
