@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from wxb.dag import CHECK
-from wxb.engines import PlanError, lay_stamps, plan, prepare, targets
+from wxb.engines import PlanError, Quiet, lay_stamps, plan, prepare, targets
 from wxb.params import ParamsError, load
 
 try:
@@ -23,8 +23,7 @@ except (ParamsError, PlanError) as error:
 # Outside the project and for this run only: planning changes nothing, a dry run neither.
 stamps = workflow.snakemake_tmp_dir / "stamps"
 lay_stamps(stages, stamps)
-# Fresh stamps have no history; no need to say so for each of them in `--report`.
-logger.addFilter(lambda record: "Missing metadata" not in record.getMessage())
+logger.addFilter(Quiet())
 
 # Answers take longest to learn and to write: begun last, they would leave a core idle.
 slow = {

@@ -2,8 +2,9 @@
 
 A stage module defines a pure function and hands a one-argument `main(name)` to `run`, which gives
 every stage the same manners: parameters are checked first, output goes to `logs/<verb>@<name>.log`,
-failures say what to do, and what the run cost is kept apart from what must be reproducible. As an
-engine that is killed may leave its stage running, a second process of the same stage waits.
+failures say what to do, and what the run cost is kept apart from what must be reproducible. Ctrl-C
+ends it in one line, without a traceback. As an engine that is killed may leave its stage running, a
+second process of the same stage waits.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import os
 import platform
 import re
 import resource
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from filelock import FileLock, Timeout
 
@@ -66,8 +68,38 @@ def _prepare() -> None:
 _prepare()
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a stage as Ctrl-C does."""
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise Terminated
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    """Ctrl-C while a stage imports what it needs: imports may swallow an exception, or tell it."""
+    module, *name = sys.orig_argv[2:]
+    stage = "@".join([module.removeprefix("stages."), *name])
+    os.write(2, f"{stage}: interrupted; the same command begins it again\n".encode())
+    os._exit(130)
+
+
+def _is_stage() -> bool:
+    return sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
+
+
+if _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _leave)
+
+
 def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None:
-    """The command line of a stage: `python -m stages.<verb> <name>`; exits with 1 on failure."""
+    """The command line of a stage: `python -m stages.<verb> <name>`.
+
+    Exits with 1 on failure, with 130 if it is interrupted, and with 143 on SIGTERM.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog=f"python -m stages.{verb}", description=doc)
     parser.add_argument("name", help="the block of params.yaml to run for")
     name = parser.parse_args().name
@@ -82,7 +114,13 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
             cost = _cost(time.monotonic() - started)
             with publish(Path("reports/cost", verb, f"{name}.json")) as (draft,):
                 write_json(draft, cost)
-        except (Exception, KeyboardInterrupt) as error:
+        except KeyboardInterrupt as error:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)  # once is enough
+            print("interrupted", flush=True)
+            print(f"{stage}: interrupted; {_next(stage)}", file=console)
+            sys.exit(143 if isinstance(error, Terminated) else 130)
+        except Exception as error:
             if not isinstance(error, WxbError):
                 traceback.print_exc()
             print(f"{type(error).__name__}: {error}", flush=True)
@@ -94,8 +132,17 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
                 sep="\n",
                 file=console,
             )
-            sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+            sys.exit(1)
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
+
+
+def _next(stage: str) -> str:
+    """What comes of running an interrupted stage again."""
+    from wxb import checkpoints
+
+    if checkpoints.kept(stage):
+        return "the same command goes on from its last checkpoint"
+    return "the same command begins it again"
 
 
 @contextmanager

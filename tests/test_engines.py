@@ -360,20 +360,27 @@ def test_what_cannot_be_planned_is_explained(built: Path) -> None:
 def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(built: Path) -> None:
     edit(built, "params.yaml", "rate: 1, seconds: 0", "rate: 9, seconds: 4")
 
+    said = built / "said.txt"
+
     def start() -> subprocess.Popen[bytes]:
         (built / "logs/train@x.log").unlink()
-        process = subprocess.Popen(
-            [BIN / "snakemake", "--cores", "2", "--quiet", "all"],
-            cwd=built,
-            start_new_session=True,
-            stderr=subprocess.DEVNULL,
-        )
+        with said.open("w") as file:
+            process = subprocess.Popen(
+                [BIN / "snakemake", "--cores", "2"],
+                cwd=built,
+                start_new_session=True,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
         wait_until((built / "logs/train@x.log").exists)
         return process
 
     interrupted = start()  # Ctrl-C reaches the whole group
     os.killpg(interrupted.pid, signal.SIGINT)
     assert interrupted.wait() != 0
+    assert "Terminating processes on user request" in said.read_text()
+    assert "RuleException" not in said.read_text()
+    assert "Error in rule" not in said.read_text()
     time.sleep(0.2)
     assert "train@x" in {stage.name for stage in plan() if stage.due}
 

@@ -36,6 +36,12 @@ def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Pat
     return FOLDER / f"{stage}-{digest[:16]}"
 
 
+def kept(stage: str) -> bool:
+    """Whether a checkpoint of the stage waits for it, whatever the settings it was made with."""
+    found = FOLDER.glob("*/checkpoint-*")
+    return any(path.parent.name.rpartition("-")[0] == stage for path in found)
+
+
 def last_complete(checkpoints: Path) -> Path | None:
     """The newest checkpoint from which training can go on, or None. Removes the ones after it.
 

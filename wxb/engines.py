@@ -5,6 +5,7 @@ of stamps, an empty file for every stage that has nothing to do, and forgets it 
 is kept between runs that could contradict DVC.
 """
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -124,3 +125,21 @@ def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()
             os.utime(stamp, (place, place))
+
+
+class Quiet(logging.Filter):
+    """Keeps to itself what Snakemake need not say.
+
+    That fresh stamps have no history, for each of them in `--report`; and that jobs fail, with
+    traces and commands, after the user has stopped them: each stage says so in its own words.
+    """
+
+    stopped = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message is to be shown."""
+        message = record.getMessage()
+        self.stopped = self.stopped or message.startswith("Terminating processes on user request")
+        if self.stopped and record.levelno >= logging.ERROR:
+            return False
+        return "Missing metadata" not in message

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,14 +78,15 @@ def project(tmp_path):
 
 
 @contextmanager
-def started(project, *arguments):
+def started(project, *arguments, **options):
     """A process, killed at the end at the latest."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         cwd=project,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{project}{os.pathsep}{ROOT}"},
         stderr=subprocess.PIPE,
         text=True,
+        **options,
     )
     try:
         yield process
@@ -148,7 +150,6 @@ def test_the_cost_names_the_instruction_set_where_torch_computes():
     [
         ("wrong", 1, "WxbError: found this; expected that; do so", False),
         ("broken", 1, "ZeroDivisionError: a defect", True),
-        ("stopped", 130, "KeyboardInterrupt", True),
     ],
 )
 def test_a_failure_is_told_and_leaves_only_the_log(project, name, code, message, trace):
@@ -161,6 +162,44 @@ def test_a_failure_is_told_and_leaves_only_the_log(project, name, code, message,
     assert ("Traceback" in log) == trace
     assert message in log
     assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
+
+
+def test_an_interruption_is_told_in_a_line(project):
+    stopped = python(project, "toy.py", "stopped")
+    assert stopped.returncode == 130
+    *_, last = stopped.stderr.splitlines()
+    assert last == "toy@stopped: interrupted; the same command begins it again"
+    log = (project / "logs/toy@stopped.log").read_text()
+    assert log.endswith("\ninterrupted\n")
+    assert "Traceback" not in log + stopped.stderr
+    assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
+
+    (project / ".wxb/checkpoints/toy@stopped-01ab/checkpoint-20").mkdir(parents=True)
+    told = python(project, "toy.py", "stopped").stderr
+    assert "interrupted; the same command goes on from its last checkpoint" in told
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_the_group_ends_a_stage_without_a_trace(project, number, code):
+    with started(project, "toy.py", "slow", start_new_session=True) as stage:
+        events(project, 1)
+        os.killpg(stage.pid, number)
+        assert stage.wait() == code
+        told = stage.stderr.read()
+    assert told == "toy@slow: interrupted; the same command begins it again\n"
+
+
+def test_a_stage_can_be_stopped_while_it_imports(project):
+    (project / "stages").mkdir()
+    shutil.copy(ROOT / "stages/__init__.py", project / "stages")
+    code = "import pathlib, time; pathlib.Path('events').write_text('begin'); time.sleep(60)"
+    (project / "stages/heavy.py").write_text(code)
+    with started(project, "-m", "stages.heavy", "one") as stage:
+        events(project, 1)
+        stage.send_signal(signal.SIGINT)
+        assert stage.wait() == 130
+        told = stage.stderr.read()
+    assert told == "heavy@one: interrupted; the same command begins it again\n"
 
 
 def test_only_the_last_lines_of_a_long_log_are_shown(project):
