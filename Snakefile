@@ -8,8 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from wxb.dag import CHECK
-from wxb.engines import PlanError, Quiet, lay_stamps, plan, prepare, targets
+from wxb.engines import REPRO, PlanError, Quiet, lay_stamps, plan, prepare, targets
 from wxb.params import ParamsError, load
 
 try:
@@ -66,11 +65,7 @@ for stage in stages:
         name:
             stage.name
         input:
-            [
-                ancient(stamps / name) if name == CHECK else stamps / name
-                for name in stage.upstream
-            ],
-            ["params.yaml"] if stage.name == CHECK and stage.due else [],
+            [stamps / name for name in stage.upstream],
         output:
             stamps / stage.name,
         log:
@@ -80,10 +75,8 @@ for stage in stages:
         resources:
             dvc=1,  # A hand-over that claims nothing is given all cores.
         params:
-            python=sys.executable,
-            stage=stage.name,
+            repro=[*REPRO, stage.name],
         message:
             f"dvc repro --single-item {stage.name}"
         shell:
-            "{params.python:q} -m dvc --wait-for-lock repro --single-item {params.stage:q}"
-            " && touch {output:q}"
+            "{params.repro:q} && touch {output:q}"

@@ -311,7 +311,8 @@ def test_a_check_of_parameters_reruns_nothing_after_it(built: Path) -> None:
 
     changed = {"check", "train@x", "compare@s", "report@s"}
     edit(built, "params.yaml", "rate: 1,", "rate: 5,")
-    assert set(re.findall(r"--single-item (\S+)", snakemake(built, "-n"))) == changed
+    planned = set(re.findall(r"--single-item (\S+)", snakemake(built, "-n")))
+    assert planned == changed - {"check"}  # which runs before the others are planned
     assert ran(snakemake(built)) == changed
     assert "Data and pipelines are up to date." in dvc(built)
 

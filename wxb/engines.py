@@ -7,7 +7,10 @@ is kept between runs that could contradict DVC.
 
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,10 @@ from wxb import dag
 
 # The stages that draw a page, and the table beside it.
 TABLES = {"report": "reports/studies/{name}.csv", "lesson": "reports/metrics/lessons/{name}.json"}
+
+
+# How a stage is handed over to DVC; its name follows.
+REPRO = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item"]
 
 
 class PlanError(Exception):
@@ -42,7 +49,8 @@ class Stage:
 def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
-    Changes nothing, and disturbs no run. Raises PlanError if DVC cannot read the project.
+    Without `check`, which has its turn before planning (see `prepare`). Changes nothing, and
+    disturbs no run. Raises PlanError if DVC cannot read the project.
     """
     try:
         steps = dag.steps()
@@ -50,30 +58,39 @@ def plan() -> list[Stage]:
         raise PlanError(str(error)) from error
     stages: dict[str, Stage] = {}
     for step in steps:
-        due = step.due or any(stages[name].due for name in step.upstream if name != dag.CHECK)
-        stages[step.name] = Stage(step.name, step.upstream, due)
+        if step.name != dag.CHECK:
+            upstream = tuple(name for name in step.upstream if name != dag.CHECK)
+            due = step.due or any(stages[name].due for name in upstream)
+            stages[step.name] = Stage(step.name, upstream, due)
     return list(stages.values())
 
 
 def prepare() -> None:
     """Make sure that a run may begin, and mend what a killed one has left in DVC's run cache.
 
-    Raises PlanError if another run is at work in the project.
+    Runs the stage `check` where it is due: as all others wait for it, Snakemake would plan them all
+    with it. Raises PlanError if another run is at work in the project.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
+    from dvc.stage.exceptions import StageNotFound
 
+    due = False
     if pids := {*dag.written().values()}:
         raise PlanError(_at_work(", ".join(f"PID {pid}" for pid in sorted(pids))))
     try:
         with Repo() as repo, repo.lock:  # for a moment; a DVC that wants it tries for 3 seconds
             for folder in empty_runs(Path(repo.stage_cache.cache_dir)):
                 folder.rmdir()
+            with suppress(StageNotFound):  # not every dvc.yaml has one
+                due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
     except LockError as error:
         raise PlanError(_at_work("it keeps DVC's lock")) from error
     except DvcException as error:
         raise PlanError(f"DVC cannot read this project: {error}") from error
+    if due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
+        raise PlanError(f"the stage {dag.CHECK} failed; what it says stands above")
 
 
 def _at_work(who: str) -> str:
@@ -115,12 +132,9 @@ def targets(stages: Iterable[Stage]) -> dict[str, Target]:
 
 
 def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
-    """Put a stamp into `folder` for each stage that is not due, older the further upstream.
-
-    `check` always has one: if it lacked, Snakemake would take all after it for stale.
-    """
+    """Put a stamp into `folder` for each stage that is not due, older the further upstream."""
     for place, stage in enumerate(stages, start=1):  # 0 is no date to Snakemake
-        if not stage.due or stage.name == dag.CHECK:
+        if not stage.due:
             stamp = folder / stage.name
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()
