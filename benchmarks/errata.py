@@ -231,9 +231,10 @@ def spans_of(generator: Any, text: str, answer: Answer, ids: NDArray[np.integer]
     if answer.score < generator.threshold:
         return []
     tokenizer = generator.tokenizer
-    silent = {tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
-    written = tokenizer.decode(
-        [int(i) for i in ids if int(i) not in silent], clean_up_tokenization_spaces=False
+    around = np.concatenate(frame(tokenizer)).tolist()
+    silent = {tokenizer.pad_token_id, tokenizer.eos_token_id, *around}
+    written = tokenizer.backend_tokenizer.decode(
+        [int(i) for i in ids if int(i) not in silent], skip_special_tokens=False
     )
     mentions = [m for m in answers.parse(written) if m[0] in generator.types]
     return answers.locate(text, mentions)
