@@ -85,6 +85,7 @@ def project(tmp_path_factory):
     """One for all pages: what the first makes, the next has."""
     made = Project(tmp_path_factory.mktemp("docs") / "project")
     made.environment |= NAMES
+    made.edit(lambda params: params.update(portable=False))  # which takes twice the time
     made.run("git", "add", "-A")
     made.run("git", "commit", "-qm", "begin")
     return made

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from ruamel.yaml import YAML
@@ -90,6 +91,9 @@ class Tiny(Project):
 
 
 def few(params):
+    params["portable"] = False  # which takes twice the time
+    params["experiments"]["ner-encoder"]["training"]["epochs"] = 2
+    params["lessons"]["images"]["training"]["epochs"] = 1
     params["studies"]["ner"]["experiments"] = EXPERIMENTS
     params["experiments"]["ner-encoder"]["implementation"] = "wxb"
     tuning = params["experiments"]["ner-generative-neftune"]["tuning"]
@@ -109,19 +113,33 @@ def traces(tmp_path_factory):
     return tmp_path_factory.mktemp("traces")
 
 
-@pytest.fixture(scope="module")
-def by_snakemake(tmp_path_factory, traces):
-    project = Tiny(tmp_path_factory.mktemp("snakemake") / "project")
-    path = f"{project.folder}{os.pathsep}{ROOT / 'tests' / 'trace'}"
-    assert project.snakemake(PYTHONPATH=path, WXB_TRACE=str(traces)) == STAGES
-    return project
+def at_once(*calls):
+    """What the calls return; each has a project of its own, and waits for processes."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
 @pytest.fixture(scope="module")
-def by_dvc(tmp_path_factory):
-    project = Tiny(tmp_path_factory.mktemp("dvc") / "project")
-    assert project.repro(PYTHONHASHSEED="1") == STAGES
-    return project
+def both(tmp_path_factory, traces):
+    """The project made by Snakemake, and by DVC alone."""
+    by_snakemake = Tiny(tmp_path_factory.mktemp("snakemake") / "project")
+    by_dvc = Tiny(tmp_path_factory.mktemp("dvc") / "project")
+    path = f"{by_snakemake.folder}{os.pathsep}{ROOT / 'tests' / 'trace'}"
+    assert at_once(
+        lambda: by_snakemake.snakemake(PYTHONPATH=path, WXB_TRACE=str(traces)),
+        lambda: by_dvc.repro(PYTHONHASHSEED="1"),
+    ) == [STAGES, STAGES]
+    return by_snakemake, by_dvc
+
+
+@pytest.fixture
+def by_snakemake(both):
+    return both[0]
+
+
+@pytest.fixture
+def by_dvc(both):
+    return both[1]
 
 
 class TestPipeline:
@@ -169,28 +187,29 @@ class TestPipeline:
         changed = {"train@ner-encoder", "evaluate@ner-encoder", "compare@ner", "report@ner"}
         changed |= {"lesson@attention"}  # which shows the trained model
         changed |= {"check"}
-        for project, engine in ((by_snakemake, "snakemake"), (by_dvc, "repro")):
+        for project in (by_snakemake, by_dvc):
             project.commit("before")
             project.edit(
                 lambda params: params["experiments"]["ner-encoder"]["training"].update(
                     learning_rate=2e-2
                 )
             )
-            assert getattr(project, engine)() == changed
-            assert "learning_rate" in project.run("dvc", "params", "diff")
+        assert at_once(by_snakemake.snakemake, by_dvc.repro) == [changed, changed]
+        assert "learning_rate" in by_dvc.run("dvc", "params", "diff")
         assert by_snakemake.hashes() == by_dvc.hashes()
 
     def test_a_change_reruns_what_reads_it_and_stops_where_bytes_are_the_same(
         self, by_snakemake, by_dvc
     ):
-        for project, engine in ((by_snakemake, "snakemake"), (by_dvc, "repro")):
+        for project in (by_snakemake, by_dvc):
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
             project.append("wxb/corpora/sources.py", "# a comment\n")
-            assert getattr(project, engine)() == {
-                "download@pii",  # gives the same records as before
-                "download@local",
-                "preprocess@local",
-            }
+        expected = {
+            "download@pii",  # gives the same records as before
+            "download@local",
+            "preprocess@local",
+        }
+        assert at_once(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
     def test_commands_of_the_readme(self, by_snakemake):
         commands = [

@@ -77,6 +77,7 @@ def pytest_generate_tests(metafunc):
 
 
 def lengthen(params):
+    params["portable"] = False  # which takes twice the time
     for experiment in params["experiments"].values():
         # Long enough to be hit at any point, and with a best checkpoint that is not the last.
         experiment["training"].update(epochs=10, early_stopping_patience=3)
