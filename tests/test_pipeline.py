@@ -92,7 +92,6 @@ class Tiny(Project):
 
 def few(params):
     params["portable"] = False  # which takes twice the time
-    params["experiments"]["ner-encoder"]["training"]["epochs"] = 2
     params["lessons"]["images"]["training"]["epochs"] = 1
     params["studies"]["ner"]["experiments"] = EXPERIMENTS
     params["experiments"]["ner-encoder"]["implementation"] = "wxb"
