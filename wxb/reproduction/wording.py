@@ -67,10 +67,11 @@ def line(result: Result, before: str, after: str, remedy: str = "") -> str:
         counts = [f"{what} {a:,} -> {b:,}" for what, (a, b) in result.records.items()]
         why = f"; {keys}" if changed else ""
         return f"{result.name}: not comparable with {before}: {', '.join(counts)}{why}"
+    some = any(score.verdict in INSIDE for score in result.scores)
     head = {
         Summary.SAME: f"same bytes as {before}",
         Summary.WITHIN: f"reproduced within noise of {before}",
-        Summary.BEYOND: f"not reproduced, beyond noise of {before}",
+        Summary.BEYOND: f"{'not all' if some else 'not'} reproduced, beyond noise of {before}",
         Summary.DIFFERS: f"differs from {before}",
     }[told]
     if changed and told is not Summary.SAME:
@@ -165,7 +166,11 @@ def _machines_word(result: Result) -> str:
         if None in kinds[0] | kinds[1] or not (first and second):
             return ""
         if kinds[0] != kinds[1]:
-            return f"; other {word}"
+            # Intervals are those of one training: they cover other test records, no other weights.
+            why = (
+                ", which trains other weights, as another seed does" if result.beyond_noise else ""
+            )
+            return f"; other {word}{why}"
     return "; same CPU"
 
 
