@@ -10,6 +10,15 @@ ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR"
 MASK = ("mask", "--experiment", "rules")
 
 
+def lay(folder, files):
+    """Write files, by their path in a folder, and give it back."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
 def wxb(folder, *arguments, given=b"", **environment):
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],

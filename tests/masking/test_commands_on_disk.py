@@ -1,7 +1,6 @@
 """What `wxb mask` and `wxb unmask` leave on disk, also where it is full or files cannot be read."""
 
 import json
-import os
 import re
 import resource
 import shutil
@@ -107,19 +106,10 @@ def test_unmask_restores_cells_without_quotes(tmp_path, status):
     assert (tmp_path / "b.csv").read_text() == 'id,text\n1,a 5" x 3"\n'
 
 
-def test_a_subfolder_that_cannot_be_read_is_told_and_the_rest_is_done(
-    tmp_path, status, monkeypatch, capsys
-):
+@pytest.mark.usefixtures("closed")
+def test_a_subfolder_that_cannot_be_read_is_told_and_the_rest_is_done(tmp_path, status, capsys):
     (tmp_path / "in/closed").mkdir(parents=True)
     (tmp_path / "in/a.txt").write_text("Ann")
-    scan = os.scandir
-
-    def scandir(path):
-        if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied", os.fspath(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
     to = ("--output", "out", "--report", "r.json")
     for options, wanted in (([], 1), (["--skip-unreadable"], 0)):
         assert status(*MASK, "in", *to, *options) == wanted

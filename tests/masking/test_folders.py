@@ -1,10 +1,10 @@
 """What of a folder is read, where it goes, and what is told of the rest before any is written."""
 
 import os
-from pathlib import Path
 
 import pytest
 
+from tests.masking.running import lay
 from wxb.errors import WxbError
 from wxb.masking.folders import readable, sources
 from wxb.masking.sources import Layout
@@ -12,7 +12,7 @@ from wxb.masking.sources import Layout
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, content in {
+    files = {
         "a.txt": b"Ann",
         "b.txt": b"one\nAnn \xff",
         "closed/c.txt": b"Ann",
@@ -20,24 +20,8 @@ def folder(tmp_path):
         "sub/e.csv": b"text\nAnn \xfe",
         "sub/.git/x": b"\xff",
         ".hidden": b"\xff",
-    }.items():
-        path = tmp_path / "in" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return tmp_path / "in"
-
-
-@pytest.fixture
-def closed(monkeypatch):
-    """Folders of this name cannot be listed: tests may run as root, whom no permission stops."""
-    scan = os.scandir
-
-    def scandir(path):
-        if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied", os.fspath(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    }
+    return lay(tmp_path / "in", files)
 
 
 @pytest.mark.parametrize("output", ["in", "in/out", ".", "link"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.masking.rules import Rules
+from tests.masking.running import lay
 from wxb.errors import WxbError
 from wxb.masking import work
 from wxb.masking.documents import Document
@@ -38,18 +39,15 @@ def keep(texts):
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, content in {
+    files = {
         "a.txt": b"Ann\r\n",
         "sub/b.jsonl": b'{"text": "Bob"}\n',
         "sub/c.csv": b"text\nEve 5\n",
         "sub/empty.txt": b"",
         ".hidden": b"Kim",
         ".git/x": b"Kim",
-    }.items():
-        path = tmp_path / "in" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return tmp_path / "in"
+    }
+    return lay(tmp_path / "in", files)
 
 
 def contents(folder):
