@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from stages import run
+from wxb.errors import WxbError
 from wxb.files import publish, read_json, write_json
 from wxb.metrics import ner
 from wxb.params import Params
@@ -10,26 +11,39 @@ from wxb.reporting import tables
 
 
 def main(params: Params, name: str) -> None:
-    """Compare the experiments of the study `name` of params.yaml."""
+    """Compare the experiments of the study `name` of params.yaml, on each of its test sets."""
     study = params.named("studies", name)
     metrics, predictions = Path("reports/metrics", name), Path("reports/predictions", name)
     strangers = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
     if strangers:
         print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(strangers)}")
+    judged = {member: ner.load(predictions / member) for member in study.experiments}
+    sets = list(judged[study.experiments[0]])
+    for member, found in judged.items():
+        if list(found) != sets or any(len(r) != len(study.seeds) for r in found.values()):
+            raise WxbError(
+                f"{member} and {study.experiments[0]} were scored on other test sets or seeds;"
+                " evaluate both again"
+            )
+    compared = {
+        test_set: ner.compare(
+            {member: found[test_set] for member, found in judged.items()},
+            resamples=params.resamples,
+            seed=params.seed,
+        )
+        for test_set in sets
+    }
     comparison = {
         "study": name,
         "title": study.title,
-        **ner.compare(
-            {member: ner.read(predictions / member) for member in study.experiments},
-            resamples=params.resamples,
-            seed=params.seed,
-        ),
+        "seeds": study.seeds,
+        **compared.pop(ner.TEST),
+        "further": compared,
         "left_out": strangers,
     }
     for member, system in comparison["systems"].items():
         figures = read_json(metrics / f"{member}.json")
-        system["parameters"] = figures["parameters"]
-        system["trainable_parameters"] = figures["trainable_parameters"]
+        system |= {key: figures[key] for key in tables.SIZES}
     outputs = [f"reports/studies/{name}.{suffix}" for suffix in ("json", "csv", "md")]
     with publish(*outputs) as (as_json, as_csv, as_markdown):
         write_json(as_json, comparison)

@@ -1,45 +1,63 @@
 """Find the entities in the test records with one trained experiment, and score them."""
 
 from pathlib import Path
+from statistics import fmean
 
 from stages import run
 from wxb import tasks
 from wxb.corpora import clean
-from wxb.files import publish, write_json
+from wxb.files import publish, read_json, write_json
 from wxb.metrics import ner
 from wxb.models.size import parameters
 from wxb.params import Params
+from wxb.recognition import SETTINGS
 
 
 def main(params: Params, name: str) -> None:
-    """Evaluate the experiment `name` of params.yaml."""
+    """Evaluate the experiment `name` of params.yaml: the model of each seed on each test set."""
     experiment = params.named("experiments", name)
-    task = tasks.module(experiment.task)
-    predictor = task.Predictor.load(Path("models", name))
-    records = clean.labelled(Path("data/clean", experiment.corpus, "test.parquet"))
-    found = predictor.predict([record.text for record in records], label=f"evaluate@{name}")
-    judged = [
-        ner.Judged(
-            id=record.id,
-            text=record.text,
-            gold=record.spans or (),
-            predicted=tuple(scored.span for scored in spans),
-            scores=tuple(scored.score for scored in spans),
-        )
-        for record, spans in zip(records, found, strict=True)
-    ]
-    metrics = {
-        **ner.metrics(judged, resamples=params.resamples, seed=params.seed),
+    study = params.studies[experiment.study]
+    model, corpus = Path("models", name), Path("data/clean", experiment.corpus)
+    sets = {
+        test_set: clean.labelled(corpus / f"{test_set}.parquet")
+        for test_set in clean.test_sets(corpus)
+    }
+    known = ner.mentions(clean.labelled(corpus / "train.parquet"))
+    judged: dict[str, dict[str, ner.Run]] = {test_set: {} for test_set in sets}
+    seqeval: dict[str, list[float]] = {test_set: [] for test_set in sets}
+    for place in map(study.folder, study.seeds):
+        predictor = tasks.module(experiment.task).Predictor.load(model / place)
+        for test_set, records in sets.items():
+            label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
+            texts = [record.text for record in records]
+            found = predictor.predict(texts, label=label)
+            judged[test_set][place] = [
+                ner.judge(record, spans, known)
+                for record, spans in zip(records, found, strict=True)
+            ]
+            gold = [record.spans or () for record in records]
+            predicted = [[scored.span for scored in spans] for spans in found]
+            score = predictor.token_f1(texts, gold, predicted)
+            seqeval[test_set] += [] if score is None else [score]
+    metrics = {}
+    for test_set, runs in judged.items():
+        figures = ner.metrics([*runs.values()], resamples=params.resamples, seed=params.seed)
+        if seqeval[test_set]:
+            figures["seqeval_f1"] = round(fmean(seqeval[test_set]), ner.DIGITS)
+        prefix = "" if test_set == ner.TEST else f"{test_set}_"
+        metrics |= {f"{prefix}{key}": value for key, value in figures.items()}
+    metrics |= {
+        **read_json(model / SETTINGS)["training"],
         "parameters": parameters(predictor.model),
         "trainable_parameters": parameters(predictor.model, trainable=True),
     }
-    study = experiment.study
-    with publish(f"reports/metrics/{study}/{name}.json", f"reports/predictions/{study}/{name}") as (
-        measured,
-        folder,
-    ):
+    outputs = (
+        Path("reports/metrics", experiment.study, f"{name}.json"),
+        Path("reports/predictions", experiment.study, name),
+    )
+    with publish(*outputs) as (measured, folder):
         write_json(measured, metrics)
-        ner.write(folder, judged)
+        ner.save(folder, judged)
 
 
 if __name__ == "__main__":

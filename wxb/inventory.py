@@ -155,9 +155,9 @@ def sections(params: Params, name: str) -> list[str]:
     return found
 
 
-def headline(figures: Mapping[str, float]) -> str:
-    """The name of the figure that comes with an interval; empty where none does."""
-    return next((key for key in figures if {f"{key}_low", f"{key}_high"} <= figures.keys()), "")
+def headlines(figures: Mapping[str, float]) -> list[str]:
+    """The names of the figures that come with an interval: one for each test set."""
+    return [key for key in figures if {f"{key}_low", f"{key}_high"} <= figures.keys()]
 
 
 def _described(name: str, block: Section) -> Facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -76,19 +77,26 @@ def _read(params: Params) -> Iterator[Path]:
 
 
 def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """Those of every stage; it would go on from the newest, if its settings are the same still."""
+    """Those of every stage; it would go on from the newest, if its settings are the same still.
+
+    A training has one for each seed.
+    """
     sections: dict[str, Collection[str]] = {
         "pretrain": params.backbones,
         "train": params.experiments,
         "lesson": params.lessons,
     }
-    met: set[str] = set()
+    wanted = {
+        f"train@{name}": len(params.studies[experiment.study].seeds)
+        for name, experiment in params.experiments.items()
+    }
+    met: Counter[str] = Counter()
     for path in sorted(CHECKPOINTS.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True):
         stage = path.name.rpartition("-")[0]
         verb, _, name = stage.partition("@")
         there = name in sections.get(verb, {})
-        yield Leftover(path, stage if stage in running else "", there and stage not in met)
-        met.add(stage)
+        yield Leftover(path, stage if stage in running else "", there and met[stage] < wanted.get(stage, 1))
+        met[stage] += 1
 
 
 def _downloads(params: Params, running: Sequence[str]) -> Iterator[Leftover]:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wxb.inventory import Facts, headline
+from wxb.inventory import Facts, headlines
 from wxb.reporting.wording import amount, duration, listed, words
 
 LACKS = {
@@ -130,26 +130,31 @@ def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterato
 
 def _members(members: Mapping[str, Facts]) -> Table:
     """The experiments of a study."""
-    figure = next(filter(None, (headline(facts["figures"]) for facts in members.values())), "")
+    told = dict.fromkeys(key for facts in members.values() for key in headlines(facts["figures"]))
     return _table(
-        ["experiment", f"{figure} (95% interval)" if figure else "figure", "state"],
+        ["experiment", *(f"{words(key)} (95%)" for key in told or ["figure"]), "state"],
         [
-            (member, _is(facts), _interval(facts["figures"], figure), state(facts))
+            (
+                member,
+                _is(facts),
+                *(_interval(facts["figures"], key) for key in told or [""]),
+                state(facts),
+            )
             for member, facts in members.items()
         ],
     )
 
 
-def _table(header: Sequence[str], rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """A row for each block: its name with what it is below, its figures, and its state."""
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A row for each block: its name, what it is (below the name), its figures, and its state."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in header:
         table.add_column(column, overflow="fold", no_wrap=column != header[0])
-    for name, what, figures, told in rows:
+    for name, what, *figures, told in rows:
         style = next((style for word, style in STYLES.items() if word in told), "")
         table.add_row(
             Group(Text(name), Padding(Text(what, style="dim"), (0, 0, 0, 2))),
-            Text(figures),
+            *map(Text, figures),
             Text(told, style=style),
         )
     return table
@@ -212,19 +217,19 @@ def _interval(figures: Mapping[str, float], key: str) -> str:
 
 
 def _headline(figures: Mapping[str, float]) -> str:
-    """The figure that comes with an interval, by its name."""
-    key = headline(figures)
-    return f"{words(key)} {_interval(figures, key)}" if key else "–"
+    """The figures that come with an interval, by their names."""
+    told = [f"{words(key)} {_interval(figures, key)}" for key in headlines(figures)]
+    return ", ".join(told) or "–"
 
 
 def _figures(figures: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    main = headline(figures)
+    main = headlines(figures)
     for key, value in figures.items():
-        if key == main:
-            yield key, f"{_interval(figures, key)}, 95% interval"
+        if key in main:
+            yield words(key), f"{_interval(figures, key)}, 95% interval"
         elif "parameters" in key:
             yield words(key), amount(value)
-        elif key not in (f"{main}_low", f"{main}_high"):
+        elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
             yield words(key), f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 

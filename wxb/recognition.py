@@ -46,8 +46,11 @@ class Recognizer:
         self.types, self.max_length, self.stride = list(types), max_length, stride
         self.threshold = 0.0
 
-    def save(self, folder: Path, experiment: Experiment) -> None:
-        """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout."""
+    def save(self, folder: Path, experiment: Experiment, *, updates: int, examples: int) -> None:
+        """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout.
+
+        `updates` of the weights were made in training, from so many `examples`, each pass counted.
+        """
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         settings = {
@@ -57,6 +60,7 @@ class Recognizer:
             "max_length": self.max_length,
             "stride": self.stride,
             "four_bit": experiment.tuning.four_bit,
+            "training": {"updates": updates, "examples": examples},
         }
         write_json(folder / SETTINGS, {**settings, **self.own_settings(experiment)})
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.metrics import bootstrap
-from wxb.metrics.bootstrap import Difference, Interval, intervals, paired
+from wxb.metrics.bootstrap import Difference, Interval, by_group, intervals, paired
 from wxb.metrics.spans import CORRECT, GOLD, PREDICTED, prf
 
 ROOT = Path(__file__).parents[2]
@@ -278,7 +278,7 @@ def test_block_size_does_not_change_the_result(monkeypatch, cells):
 def test_resampled_sums_draw_as_many_documents():
     # A column of ones counts the draws, whatever the blocks.
     table = np.ones((70, 3), dtype=np.int64)
-    sums = bootstrap._resampled_sums(table, 33, 0)
+    sums = bootstrap._resampled_sums(table, 33, np.random.default_rng(0))
     assert sums.shape == (33, 3)
     assert (sums == 70).all()
 
@@ -286,7 +286,7 @@ def test_resampled_sums_draw_as_many_documents():
 def test_every_document_is_drawn_equally_often():
     table = np.zeros((20, 20), dtype=np.int64)
     np.fill_diagonal(table, 1)
-    weights = bootstrap._resampled_sums(table, 5000, 0)
+    weights = bootstrap._resampled_sums(table, 5000, np.random.default_rng(0))
     # The mean of 5000 draws of variance 0.95 has a standard error of 0.014.
     assert weights.mean(axis=0) == pytest.approx(np.ones(20), abs=0.06)
     assert weights.var(axis=0) == pytest.approx(np.full(20, 0.95), abs=0.1)
@@ -303,6 +303,76 @@ def test_memory_is_bounded_for_many_documents():
     assert peak < 64 * 2**20
 
 
+# Groups
+
+
+@given(tables, st.data())
+def test_groups_hold_the_counts_of_their_documents(table, data):
+    groups = data.draw(st.lists(st.sampled_from("abc"), min_size=len(table), max_size=len(table)))
+    found = by_group(table, groups)
+    expected = [
+        table[[g == name for g in groups]].sum(axis=0).tolist() for name in dict.fromkeys(groups)
+    ]
+    assert found.tolist() == expected
+
+
+def test_documents_of_their_own_are_left_as_they_are():
+    table = simulate(np.random.default_rng(0), 20)
+    assert by_group(table, [str(row) for row in range(20)]).tolist() == table.tolist()
+
+
+def test_documents_that_are_alike_within_a_group_widen_the_interval():
+    once = simulate(np.random.default_rng(0), 40)
+    table, groups = np.repeat(once, 6, axis=0), [str(row // 6) for row in range(240)]
+    apart = intervals(table, resamples=400, seed=0)["f1"]
+    together = intervals(by_group(table, groups), resamples=400, seed=0)["f1"]
+    assert together.value == apart.value
+    assert width(together) > 2 * width(apart)
+
+
+def test_each_document_has_a_group():
+    with pytest.raises(ValueError, match="found 1 groups, expected 2, one a document"):
+        by_group(GOOD, ["a"])
+
+
+# Seeds
+
+
+def seeds(*tables):
+    return np.stack(tables, axis=1)
+
+
+def test_the_score_is_the_mean_over_seeds():
+    a, b = simulate_pair(np.random.default_rng(0), 40, (0.9, 0.6))
+    found = intervals(seeds(a, b), resamples=100, seed=0)["f1"]
+    assert found.value == pytest.approx((f1(a) + f1(b)) / 2)
+    difference = paired(seeds(a, b), b, resamples=100, seed=0)
+    assert difference.value == pytest.approx((f1(a) - f1(b)) / 2)
+
+
+def test_one_seed_is_no_seed():
+    a, b = simulate_pair(np.random.default_rng(0), 40)
+    options = {"resamples": 100, "seed": 0}
+    assert intervals(seeds(a), **options) == intervals(a, **options)
+    assert paired(seeds(a), seeds(b), **options) == paired(a, b, **options)
+
+
+def test_seeds_that_differ_widen_the_interval():
+    a, b = simulate_pair(np.random.default_rng(0), 200, (0.9, 0.5))
+    alike = intervals(seeds(a, a), resamples=400, seed=0)["f1"]
+    apart = intervals(seeds(a, b), resamples=400, seed=0)["f1"]
+    assert width(apart) > 2 * width(alike)
+
+
+def test_a_difference_smaller_than_that_of_seeds_is_within_noise():
+    rng = np.random.default_rng(0)
+    good, fair = simulate_pair(rng, 300, (0.9, 0.8))
+    sure = paired(seeds(good, good), seeds(fair, fair), resamples=400, seed=0)
+    mixed = paired(seeds(good, fair), seeds(fair, fair), resamples=400, seed=0)
+    assert sure.p_value < 0.01
+    assert mixed.p_value > 0.05
+
+
 # Errors
 
 GOOD = np.array([[1, 2, 3], [0, 1, 1]])
@@ -315,10 +385,11 @@ def both_functions(table, **options):
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        (GOOD[:0], {}, "found 0 documents, expected at least 1"),
-        (GOOD[0], {}, r"found counts of shape \(3,\), expected \(documents, 3\)"),
-        (GOOD[:, :2], {}, r"found counts of shape \(2, 2\), expected \(documents, 3\)"),
-        (GOOD[None], {}, r"found counts of shape \(1, 2, 3\), expected \(documents, 3\)"),
+        (GOOD[:0], {}, "found 0 groups, expected at least 1"),
+        (GOOD[0], {}, r"found counts of shape \(3,\), expected \(groups, 3\)"),
+        (GOOD[:, :2], {}, r"found counts of shape \(2, 2\), expected \(groups, 3\)"),
+        (GOOD[None, None], {}, r"found counts of shape \(1, 1, 2, 3\), expected \(groups, 3\)"),
+        (GOOD[:, None][:, :0], {}, r"found counts of shape \(2, 0, 3\), expected \(groups, 3\)"),
         (GOOD, {"resamples": 0}, "found 0 resamples, expected at least 1"),
         (GOOD, {"resamples": -5}, "found -5 resamples, expected at least 1"),
         (GOOD, {"level": 0.0}, "found level 0.0, expected a number between 0 and 1"),
@@ -332,7 +403,7 @@ def test_bad_arguments(table, options, message):
 
 
 def test_systems_must_share_documents():
-    with pytest.raises(ValueError, match=r"found b of shape \(1, 3\), expected \(2, 3\) as for a"):
+    with pytest.raises(ValueError, match="found b with 1 groups, expected 2 as for a"):
         paired(GOOD, GOOD[:1], resamples=10, seed=0)
 
 

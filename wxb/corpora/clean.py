@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
+from wxb.files import read_json
 from wxb.progress import tracked
 from wxb.spans import Span
 
@@ -29,6 +30,16 @@ SCHEMA = pa.schema(
         "spans": pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()})),
     }
 )
+
+
+def splits(folder: Path) -> list[str]:
+    """The names of the splits of a clean corpus: train, valid, test, and further test sets."""
+    return [*read_json(folder / "profile.json")["splits"]]
+
+
+def test_sets(folder: Path) -> list[str]:
+    """The splits of a clean corpus that are tested on, `test` first."""
+    return splits(folder)[SPLITS.index("test") :]
 
 
 def without_duplicates(

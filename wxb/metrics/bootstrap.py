@@ -1,13 +1,16 @@
-"""Percentile bootstrap over documents for span scores.
+"""Percentile bootstrap over groups of documents for span scores, and over seeds of training.
 
-Documents, not spans, are resampled with replacement: spans of one document are not independent.
-Every call with the same arguments gives the same numbers. With a handful of documents the
-intervals are too narrow and the p values too small, as for any percentile bootstrap.
+Groups, not spans, are resampled with replacement: spans of one document are not independent, nor
+are documents of one template, article or author. Where a system was trained with several seeds,
+its seeds are drawn anew too, so that intervals tell what another training may change.
+Every call with the same arguments gives the same numbers. With a handful of groups the intervals
+are too narrow and the p values too small, as for any percentile bootstrap; so it is with seeds.
 
 Sources: Efron & Tibshirani (1993), "An Introduction to the Bootstrap"; Berg-Kirkpatrick, Burkett
 & Klein (2012), "An Empirical Investigation of Statistical Significance in NLP".
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from wxb.metrics.spans import COLUMNS, prf
 
-# Resampling weights held at once, documents x resamples: 32 MiB of int64.
+# Resampling weights held at once, groups x resamples: 32 MiB of int64.
 _BLOCK_CELLS = 2**22
 
 
@@ -36,22 +39,38 @@ class Difference(NamedTuple):
     p_value: float
 
 
+def by_group(counts: NDArray[np.int64], groups: Sequence[str]) -> NDArray[np.int64]:
+    """Sum counts (documents, ...) over the documents of each group: (groups, ...), in their order.
+
+    Raises ValueError unless there is one group for each document.
+    """
+    if len(groups) != len(counts):
+        raise ValueError(f"found {len(groups)} groups, expected {len(counts)}, one a document")
+    places = {name: place for place, name in enumerate(dict.fromkeys(groups))}
+    sums = np.zeros((len(places), *counts.shape[1:]), dtype=np.int64)
+    np.add.at(sums, [places[name] for name in groups], counts)
+    return sums
+
+
 def intervals(
     counts: NDArray[np.int64], *, resamples: int, seed: int, level: float = 0.95
 ) -> dict[str, Interval]:
     """Give precision, recall and F1 percentile intervals (Efron & Tibshirani 1993, chapter 13).
 
-    `counts` has shape (documents, 3), as from `wxb.metrics.spans.counts`; `level` is the nominal
-    coverage. The keys are "precision", "recall" and "f1".
+    `counts` has shape (groups, 3), or (groups, seeds, 3) for a system that was trained with several
+    seeds, whose score is the mean over them; `level` is the nominal coverage. The keys are
+    "precision", "recall" and "f1".
 
     Raises:
-        ValueError: no documents, another shape, `resamples` below 1 or `level` outside (0, 1).
+        ValueError: no groups, another shape, `resamples` below 1 or `level` outside (0, 1).
     """
-    _check(counts, resamples, level)
+    counts = _checked(counts, resamples, level)
+    rng = np.random.default_rng(seed)
     observed = prf(counts.sum(axis=0))
-    resampled = prf(_resampled_sums(counts, resamples, seed))
+    resampled = prf(_resampled_sums(counts, resamples, rng))
+    seeds = _drawn_seeds(counts.shape[1], resamples, rng)
     return {
-        name: Interval(value, *_percentiles(values, level))
+        name: Interval(float(value.mean()), *_percentiles(_means(values, seeds), level))
         for name, value, values in zip(
             ("precision", "recall", "f1"), observed, resampled, strict=True
         )
@@ -61,62 +80,79 @@ def intervals(
 def paired(
     a: NDArray[np.int64], b: NDArray[np.int64], *, resamples: int, seed: int, level: float = 0.95
 ) -> Difference:
-    """Compare the F1 of systems `a` and `b` (a minus b) on the same resampled documents.
+    """Compare the F1 of systems `a` and `b` (a minus b) on the same resampled groups.
 
-    `a` and `b` have shape (documents, 3), as from `wxb.metrics.spans.counts`, and row i of both is
-    the same document. The p value is that of the paired bootstrap test (Berg-Kirkpatrick et al.
-    2012), two-sided: how often the resampled differences, shifted to centre on zero, are at least
-    as large as the observed one; its smallest value is 1 / (1 + resamples).
+    `a` and `b` have shape (groups, 3) or (groups, seeds, 3), as for `intervals`, and row i of both
+    is the same group; their seeds have nothing in common, and are drawn apart. The p value is that
+    of the paired bootstrap test (Berg-Kirkpatrick et al. 2012), two-sided: how often the resampled
+    differences, shifted to centre on zero, are at least as large as the observed one; its smallest
+    value is 1 / (1 + resamples).
 
     Raises:
-        ValueError: no documents, another shape, shapes that differ, `resamples` below 1 or
+        ValueError: no groups, another shape, numbers of groups that differ, `resamples` below 1 or
             `level` outside (0, 1).
     """
-    _check(a, resamples, level)
-    if b.shape != a.shape:
-        raise ValueError(f"found b of shape {b.shape}, expected {a.shape} as for a")
-    both = np.stack([a, b], axis=1)
-    value = _f1_difference(both.sum(axis=0))
-    differences = _f1_difference(_resampled_sums(both, resamples, seed))
-    extreme = int(np.sum(np.abs(differences - value) >= abs(value)))
-    return Difference(
-        float(value), *_percentiles(differences, level), (1 + extreme) / (1 + resamples)
+    a, b = _checked(a, resamples, level), _checked(b, resamples, level)
+    if len(b) != len(a):
+        raise ValueError(f"found b with {len(b)} groups, expected {len(a)} as for a")
+    rng = np.random.default_rng(seed)
+    both = np.concatenate([a, b], axis=1)
+    observed = prf(both.sum(axis=0))[2]
+    resampled = prf(_resampled_sums(both, resamples, rng))[2]
+    cut = a.shape[1]
+    value = float(observed[:cut].mean() - observed[cut:].mean())
+    differences = _means(resampled[:, :cut], _drawn_seeds(cut, resamples, rng)) - _means(
+        resampled[:, cut:], _drawn_seeds(b.shape[1], resamples, rng)
     )
+    # Means of several seeds differ by rounding where they should not.
+    extreme = int(np.sum(np.abs(differences - value) >= abs(value) - 1e-12))
+    return Difference(value, *_percentiles(differences, level), (1 + extreme) / (1 + resamples))
 
 
-def _check(counts: NDArray[np.int64], resamples: int, level: float) -> None:
-    if counts.ndim != 2 or counts.shape[1] != COLUMNS:
-        raise ValueError(f"found counts of shape {counts.shape}, expected (documents, {COLUMNS})")
+def _checked(counts: NDArray[np.int64], resamples: int, level: float) -> NDArray[np.int64]:
+    """The counts as (groups, seeds, 3)."""
+    if counts.ndim not in (2, 3) or counts.shape[-1] != COLUMNS or 0 in counts.shape[1:]:
+        raise ValueError(
+            f"found counts of shape {counts.shape}, expected (groups, {COLUMNS}) or"
+            f" (groups, seeds, {COLUMNS})"
+        )
     if len(counts) == 0:
-        raise ValueError("found 0 documents, expected at least 1")
+        raise ValueError("found 0 groups, expected at least 1")
     if resamples < 1:
         raise ValueError(f"found {resamples} resamples, expected at least 1")
     if not 0 < level < 1:
         raise ValueError(f"found level {level}, expected a number between 0 and 1")
+    return counts.reshape(len(counts), -1, COLUMNS)
 
 
-def _resampled_sums(counts: NDArray[np.int64], resamples: int, seed: int) -> NDArray[np.int64]:
-    """Sum the rows of `resamples` draws of as many documents; shape (resamples, ...)."""
-    # A multinomial weight is how often a resample holds a document. The generator fills row after
+def _resampled_sums(
+    counts: NDArray[np.int64], resamples: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Sum the rows of `resamples` draws of as many groups; shape (resamples, ...)."""
+    # A multinomial weight is how often a resample holds a group. The generator fills row after
     # row, so the block size bounds memory and leaves the stream of random numbers as it is.
-    documents = len(counts)
-    uniform = np.full(documents, 1 / documents)
-    block = max(1, _BLOCK_CELLS // documents)
-    rng = np.random.default_rng(seed)
-    columns = counts.reshape(documents, -1)
+    groups = len(counts)
+    uniform = np.full(groups, 1 / groups)
+    block = max(1, _BLOCK_CELLS // groups)
+    columns = counts.reshape(groups, -1)
     sums = [
-        rng.multinomial(documents, uniform, size=min(block, resamples - done)) @ columns
+        rng.multinomial(groups, uniform, size=min(block, resamples - done)) @ columns
         for done in range(0, resamples, block)
     ]
     return np.concatenate(sums).reshape(resamples, *counts.shape[1:])
 
 
+def _drawn_seeds(seeds: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """For each resample as many seeds as there are, drawn with replacement."""
+    return rng.integers(seeds, size=(resamples, seeds))
+
+
+def _means(scores: NDArray[np.float64], seeds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean score of each resample over the seeds drawn for it; both (resamples, seeds)."""
+    means: NDArray[np.float64] = np.take_along_axis(scores, seeds, axis=1).mean(axis=1)
+    return means
+
+
 def _percentiles(values: NDArray[np.float64], level: float) -> tuple[float, float]:
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def _f1_difference(sums: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give F1 of the first minus F1 of the second system; `sums` has shape (..., 2, 3)."""
-    _, _, f1 = prf(sums)
-    return np.asarray(f1[..., 0] - f1[..., 1])

@@ -10,6 +10,10 @@ from wxb.params.section import Fraction, Name, PositiveFloat, Section
 from wxb.params.training import Training
 
 
+SEED = "seed-"  # begins the folder of another seed than a study's first
+Seed = Annotated[int, Field(ge=0)]
+
+
 class Head(Section):
     """The tagging head: one projection shared by the BIO, start and end classifiers."""
 
@@ -106,4 +110,20 @@ class Study(Section):
     """Experiments scored on the same test records, in the order of the table."""
 
     title: str
+    seed: Seed | Annotated[list[Seed], Field(min_length=1)]  # a list: one training for each
     experiments: Annotated[list[Name], Field(min_length=1)]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that each experiment is trained with."""
+        return self.seed if isinstance(self.seed, list) else [self.seed]
+
+    def folder(self, seed: int) -> str:
+        """Where in the folder of an experiment lies what is of this seed: of the first, on top."""
+        return "" if seed == self.seeds[0] else f"{SEED}{seed}"
+
+    @model_validator(mode="after")
+    def _each_seed_once(self) -> Study:
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"found seeds {self.seeds}; expected each once")
+        return self

@@ -84,6 +84,13 @@ def seconds(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return {name: spent for name, spent in measured.items() if spent}
 
 
+def of_training(comparison: Mapping[str, Any], costs: Costs) -> dict[str, float]:
+    """Seconds of training by experiment, for one seed, as far as they were measured."""
+    found = {name: costs.get(f"train@{name}") for name in comparison["systems"]}
+    seeds = len(comparison["seeds"])
+    return {name: cost["seconds"] / seeds for name, cost in found.items() if cost}
+
+
 def wall(params: Params, name: str, costs: Costs) -> Wall | None:
     """The time of all stages of an experiment; None unless all of it was measured."""
     stages = [costs.get(stage) for stage in stages_of(params, name)]

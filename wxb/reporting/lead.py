@@ -5,7 +5,7 @@ Which experiment is best, whether that is beyond noise, what it costs, and where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wxb.metrics.spans import Outcome
@@ -15,6 +15,7 @@ from wxb.reporting.pairs import Pair
 from wxb.reporting.wording import amount, duration, listed
 
 ENOUGH = 30  # gold spans, for the F1 of one type to be told
+USABLE = 0.5  # F1, below which nobody would use a recogniser
 NAMED = 3  # systems named one by one in a sentence; more are counted
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 KINDS = {
@@ -27,9 +28,10 @@ KINDS = {
 
 
 class Lead(NamedTuple):
-    """The claim, and what bears it out; `failures` is empty where there is nothing to tell."""
+    """The claim, and what bears it out; what there is nothing to tell of is empty."""
 
     claim: str
+    further: str
     noise: str
     cost: str
     failures: str
@@ -42,6 +44,7 @@ def lead(comparison: Mapping[str, Any], costs: Costs) -> Lead:
     score = systems[best]["f1"]
     return Lead(
         claim=claim(comparison),
+        further=" ".join(_further(comparison)),
         noise=" ".join(
             [
                 f"The 95% interval of {best} is {score['low']:.3f} to {score['high']:.3f}.",
@@ -67,6 +70,24 @@ def claim(comparison: Mapping[str, Any]) -> str:
     many = others if len(level) == len(against) else f"{_number(len(level))} of {others}"
     who = listed(level) if len(level) <= NAMED else many
     return f"{best} is ahead with F1 {f1:.3f}, but {who} cannot be told apart from it."
+
+
+def _further(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """How the best do on the other test sets, which tell of what training had nothing of."""
+    for name, found in comparison["further"].items():
+        best, against = _best(found)
+        f1 = found["systems"][best]["f1"]["value"]
+        fall = comparison["systems"][best]["f1"]["value"] - f1
+        where = f"On {name}, test records of another kind,"
+        if f1 < USABLE:
+            who = f"the best of all, {best}, has" if against else f"{best} has"
+            yield f"{where} none can be relied on: {who} F1 {f1:.3f}."
+        else:
+            yield f"{where} {best}{' is best with' if against else ' has'} F1 {f1:.3f}."
+        yield (
+            f"That is {abs(fall):.3f} {'less' if fall > 0 else 'more'} than on the test records"
+            " that are like training."
+        )
 
 
 def _best(comparison: Mapping[str, Any]) -> tuple[str, list[Pair]]:

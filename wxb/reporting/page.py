@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from wxb.metrics.ner import Judged
 from wxb.params import Params
-from wxb.reporting import costs, figures, grids, pairs, published
+from wxb.reporting import costs, figures, grids, pairs, published, tables
 from wxb.reporting.costs import Costs
 from wxb.reporting.examples import examples
 from wxb.reporting.figures import Curve, Line
@@ -53,6 +53,11 @@ def assemble(study: Study) -> str:
         {key: figure for key, figure in drawn.items() if _any(figure)},
         comparison=comparison,
         systems=systems,
+        sets=tables.test_sets(comparison),
+        recalls=tables.recalls(comparison),
+        resampled=tables.resampled(comparison),
+        verdicts={name: pairs.verdicts(found) for name, found in comparison["further"].items()},
+        seconds=costs.of_training(comparison, study.costs),
         params=params,
         lead=lead(comparison, study.costs),
         wall={name: costs.wall(params, name, study.costs) for name in names},

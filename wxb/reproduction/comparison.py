@@ -6,11 +6,12 @@ records leaves open. Another kind of CPU, whose kernels add up in another order,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from wxb.inventory import headline
+from wxb.inventory import headlines
 from wxb.params import Params
 from wxb.profiles import Change
 from wxb.reproduction.project import Metrics, Project
@@ -122,7 +123,8 @@ def _score(
     comparable: bool,
 ) -> Score:
     """The verdict on one score; `weights` are hashes of its model, equal if it keeps none."""
-    metric = headline(before or after or {})
+    found = headlines(before or after or {})
+    metric = found[0] if found else ""
     if before is None or after is None:
         verdict = Verdict.NEW if before is None else Verdict.GONE
     elif not comparable:
@@ -132,7 +134,10 @@ def _score(
     elif before == after:
         verdict = Verdict.SAME if weights[0] == weights[1] else Verdict.OTHER_WEIGHTS
     elif metric in after:
-        inside = before[f"{metric}_low"] <= after[metric] <= before[f"{metric}_high"]
+        inside = all(
+            before[f"{key}_low"] <= after.get(key, math.nan) <= before[f"{key}_high"]
+            for key in found
+        )
         verdict = Verdict.WITHIN if inside else Verdict.BEYOND
     else:
         verdict = Verdict.DIFFERS

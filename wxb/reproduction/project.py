@@ -72,9 +72,8 @@ class Project:
         return {"test items": int(supports[0])} if supports else {}
 
     def seeds(self, name: str) -> list[int]:
-        """The seeds of a study."""
-        found = self.study(name).get("seed", [])
-        return list(found) if isinstance(found, Sequence) else [found]
+        """The seeds that a study was trained with."""
+        return list(self.study(name).get("seeds", []))
 
     def has_weights(self, result: str) -> bool:
         """Whether the metrics of a result are those of models that are kept."""
