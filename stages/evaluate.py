@@ -28,11 +28,12 @@ def main(params: Params, name: str) -> None:
         )
         for record, spans in zip(records, found, strict=True)
     ]
-    metrics = {
-        **ner.metrics(judged, resamples=params.resamples, seed=params.seed),
-        "parameters": parameters(predictor.model),
-        "trainable_parameters": parameters(predictor.model, trainable=True),
-    }
+    metrics = ner.metrics(judged, resamples=params.resamples, seed=params.seed)
+    columns = zip(*((record.text, record.gold, record.predicted) for record in judged), strict=True)
+    if (token_f1 := predictor.token_f1(*columns)) is not None:
+        metrics["seqeval_f1"] = round(token_f1, ner.DIGITS)
+    metrics["parameters"] = parameters(predictor.model)
+    metrics["trainable_parameters"] = parameters(predictor.model, trainable=True)
     study = experiment.study
     with publish(f"reports/metrics/{study}/{name}.json", f"reports/predictions/{study}/{name}") as (
         measured,
