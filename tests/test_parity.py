@@ -10,6 +10,7 @@ from torch.nn import functional as F  # noqa: N812
 from tests.project import ROOT
 from wxb import parity
 from wxb.errors import WxbError
+from wxb.features import IGNORED
 from wxb.models import bert, gpt2, masks
 from wxb.models.generation import extend
 from wxb.params import load
@@ -67,6 +68,34 @@ def test_a_fault_in_ours_is_found(fault, monkeypatch):
     patch(where, what, wrong)
     with pytest.raises(WxbError, match=r"not equal to transformers in .*difference"):
         parity.check(measured(BLOCKS[name]))
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_gradient_that_is_wrong_on_one_kind_of_batch_is_found(padded, monkeypatch):
+    attend = masks.attend
+
+    def steeper(query, key, value, mask=None, **settings):
+        found = attend(query, key, value, mask, **settings)
+        wrong = (mask is not None) == padded
+        return found.detach() + 1.01 * (found - found.detach()) if wrong else found
+
+    monkeypatch.setattr(masks, "attend", steeper)
+    with pytest.raises(WxbError, match="transformers in gradient_difference: found"):
+        parity.check(measured(BLOCKS["bert"]))
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_loss_that_is_wrong_on_one_kind_of_batch_is_found(padded, monkeypatch):
+    cross_entropy = bert._cross_entropy
+
+    def larger(logits, labels):
+        of_words = labels.ndim == 2  # the other loss, of the order, knows no padding
+        wrong = of_words and bool((labels == IGNORED).any()) == padded
+        return cross_entropy(logits, labels) * (1.01 if wrong else 1)
+
+    monkeypatch.setattr(bert, "_cross_entropy", larger)
+    with pytest.raises(WxbError, match="in loss_difference, gradient_difference: found"):
+        parity.check(measured(BLOCKS["bert"]))
 
 
 def test_a_cache_that_forgets_is_found(monkeypatch):

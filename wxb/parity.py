@@ -90,8 +90,9 @@ def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
     """How far ours is from theirs: relative differences, and whether both write the same.
 
     Differences are those of the largest entry, over the largest of theirs; a gradient's over that
-    of its parameter. Gradients are taken in float64: some are what is left of much larger terms,
-    and in float32 nothing but their rounding. Of digits, two are kept.
+    of its parameter. Each is the larger of two: for a batch without padding and for one with it.
+    Gradients are taken in float64: some are what is left of much larger terms, and in float32
+    nothing but their rounding. Of digits, two are kept.
     """
     config = theirs.config
     family = MODELS[config.model_type]
@@ -102,19 +103,11 @@ def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
         "missing_keys": len(missing),
         "unexpected_keys": len(unexpected),
     }
-    for padded, suffix in ((False, ""), (True, "_padded")):
+    for padded in (False, True):
         batch = family.batch(config, rng, padded)
         labels = family.heads[type(theirs).__name__](config, rng, batch)
-        with torch.no_grad():
-            outputs, losses = _run(ours, theirs, batch, labels, seed)
-        figures[f"logits_difference{suffix}"] = max(difference(*pair) for pair in outputs)
-    figures["loss_difference"] = difference(*losses)
-    ours_64, theirs_64 = deepcopy(ours).double(), deepcopy(theirs).double()
-    batch_64 = {k: v.double() if v.is_floating_point() else v for k, v in batch.items()}
-    _, losses = _run(ours_64, theirs_64, batch_64, labels, seed)
-    for loss in losses:
-        loss.backward()
-    figures["gradient_difference"] = gradient_difference(ours_64, theirs_64)
+        for name, found in _differences(ours, theirs, batch, labels, seed).items():
+            figures[name] = max(figures.get(name, 0.0), found)
     if hasattr(ours, "generate"):
         prompt = {name: batch[name] for name in family.prompt}
         for use_cache, suffix in ((False, ""), (True, "_cached")):
@@ -200,6 +193,23 @@ def _family(kind: str, name: str) -> Family:
 
 def _largest(tensor: Tensor) -> float:
     return float(tensor.detach().abs().max())
+
+
+def _differences(
+    ours: nn.Module, theirs: nn.Module, batch: Batch, labels: Batch, seed: int
+) -> dict[str, float]:
+    """How far ours is from theirs for one batch."""
+    with torch.no_grad():
+        outputs, losses = _run(ours, theirs, batch, labels, seed)
+    ours_64, theirs_64 = deepcopy(ours).double(), deepcopy(theirs).double()
+    batch_64 = {k: v.double() if v.is_floating_point() else v for k, v in batch.items()}
+    for loss in _run(ours_64, theirs_64, batch_64, labels, seed)[1]:
+        loss.backward()
+    return {
+        "logits_difference": max(difference(*pair) for pair in outputs),
+        "loss_difference": difference(*losses),
+        "gradient_difference": gradient_difference(ours_64, theirs_64),
+    }
 
 
 def _run(

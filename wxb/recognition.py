@@ -124,6 +124,15 @@ class Recognizer:
         ]
         self.threshold = float(THRESHOLDS[int(np.argmax([f1 for _, _, f1 in scores]))])
 
+    def token_f1(
+        self,
+        texts: Sequence[str],
+        gold: Sequence[Sequence[Span]],
+        predicted: Sequence[Sequence[Span]],
+    ) -> float | None:
+        """What seqeval gives spans on the tokens of a tagger; None where tokens are not tagged."""
+        return None
+
 
 def disjoint(found: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Of spans that overlap the surest, then the first, then the longest; sorted."""

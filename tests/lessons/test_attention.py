@@ -73,8 +73,20 @@ def test_the_last_layers_are_shown_head_by_head(folder):
     assert "Layer 2" in titles
     assert "Layer 1" not in titles
     assert [*found.parts[2].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
-    assert {name.split("_head")[0] for name in found.metrics} == {"layer_2"}
     assert "of layer 2" in found.answer
+
+
+def test_metrics_are_the_few_that_one_compares_and_the_table_has_the_rest(folder):
+    found = lesson(folder, layers=2)
+    habits = found.parts[-1].tables[""]
+    assert [row[0] for row in habits.rows] == [
+        f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3, 4)
+    ]
+    _, *columns = zip(*habits.rows, strict=True)
+    most = dict(zip(habits.header[1:], map(max, columns), strict=True))
+    assert [*found.metrics] == ["before_max", "itself_max", "after_max", "first_max"]
+    for key, value in found.metrics.items():
+        assert value == round(most[key.removesuffix("_max")], 6)
 
 
 @given(st.integers(1, 7), st.integers(0, 9))

@@ -323,4 +323,5 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     f1 = scorer.prf(scorer.counts(gold, bare(expected)).sum(axis=0))[2]
     assert metrics["f1"] == pytest.approx(f1, abs=1e-6)
+    assert metrics["seqeval_f1"] == round(predictor.token_f1(TEXTS, gold, bare(expected)), 6)
     assert metrics["parameters"] == sum(p.numel() for p in predictor.model.parameters())

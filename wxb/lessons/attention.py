@@ -25,6 +25,7 @@ SHOWN = 6  # tokens of the small figures of masks
 PADDED = 2  # of them, where there is padding
 # What a head may look at that has a name: the token before, itself, the one after, the first.
 PLACES = {"before": -1, "itself": 0, "after": 1}
+NAMED = (*PLACES, "first")
 
 
 def run(params: Params, name: str) -> Lesson:
@@ -40,9 +41,8 @@ def run(params: Params, name: str) -> Lesson:
     }
     return Lesson(
         metrics={
-            f"layer_{layer + 1}_head_{head + 1}_{place}": round(share, 6)
-            for (layer, head), shares in looks.items()
-            for place, share in shares.items()
+            f"{place}_max": round(max(shares[place] for shares in looks.values()), 6)
+            for place in NAMED
         },
         answer=_answer(looks),
         facts=[f"{len(tokens)} tokens", f"{layers} layers of {heads} heads", settings.path],
@@ -65,7 +65,8 @@ def run(params: Params, name: str) -> Lesson:
             Part(
                 "Habits",
                 [
-                    "The share of a head's attention that goes to each place, over all tokens.",
+                    "The share of a head's attention that goes to each place, over all tokens; the"
+                    " metrics hold the largest of each column but the last.",
                     "A backbone that is trained here from its first weights begins with heads that"
                     " look at neighbours (wxb/models/wiring.py): what training made of them shows"
                     " here, not that it would find such heads by itself.",
@@ -124,7 +125,7 @@ def habits(weights: Floats) -> dict[str, float]:
 
 def _answer(looks: dict[tuple[int, int], dict[str, float]]) -> str:
     (layer, head), place = max(
-        ((key, place) for key, shares in looks.items() for place in shares if place != "others"),
+        ((key, place) for key in looks for place in NAMED),
         key=lambda found: looks[found[0]][found[1]],
     )
     share = looks[layer, head][place]

@@ -54,9 +54,8 @@ def run(params: Params, name: str) -> Lesson:
     return Lesson(
         metrics={
             **{
-                f"{gate}_{model}".lower().replace(" ", "_"): value
-                for gate, by in accuracy.items()
-                for model, value in by.items()
+                f"xor_{model}".lower().replace(" ", "_"): value
+                for model, value in accuracy["XOR"].items()
             },
             **{f"xor_learnt_by_{width}": share for width, share in learnt.items()},
         },

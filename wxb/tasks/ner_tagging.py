@@ -21,7 +21,7 @@ from wxb.metrics import spans as scorer
 from wxb.params.experiments import Experiment, Head, WordFeatures
 from wxb.recognition import SETTINGS, Recognizer, ScoredSpan
 from wxb.spans import Span
-from wxb.tokenizers import SavedTokenizer, frame
+from wxb.tokenizers import SavedTokenizer, encode, frame
 from wxb.windows import Windows, over
 
 if TYPE_CHECKING:
@@ -235,3 +235,14 @@ class Predictor(Recognizer):
             )
             for first, last, kind in runs(counted.tolist())
         ]
+
+    def token_f1(
+        self,
+        texts: Sequence[str],
+        gold: Sequence[Sequence[Span]],
+        predicted: Sequence[Sequence[Span]],
+    ) -> float:
+        """Micro F1 of the spans (sorted and disjoint) on this tagger's tokens, strictly IOB2."""
+        from wxb.metrics import tokens
+
+        return tokens.seqeval_f1(encode(self.tokenizer, texts), gold, predicted)
