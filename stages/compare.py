@@ -5,7 +5,7 @@ from pathlib import Path
 from stages import run
 from wxb.errors import WxbError
 from wxb.files import publish, read_json, write_json
-from wxb.metrics import ner
+from wxb.metrics import TEST, ner
 from wxb.params import Params
 from wxb.reporting import tables
 
@@ -37,7 +37,7 @@ def main(params: Params, name: str) -> None:
         "study": name,
         "title": study.title,
         "seeds": study.seeds,
-        **compared.pop(ner.TEST),
+        **compared.pop(TEST),
         "further": compared,
         "left_out": strangers,
     }

@@ -7,7 +7,7 @@ from stages import run
 from wxb import tasks
 from wxb.corpora import clean
 from wxb.files import publish, read_json, write_json
-from wxb.metrics import ner
+from wxb.metrics import TEST, ner
 from wxb.models.size import parameters
 from wxb.params import Params
 from wxb.recognition import SETTINGS
@@ -39,12 +39,12 @@ def main(params: Params, name: str) -> None:
             predicted = [[scored.span for scored in spans] for spans in found]
             score = predictor.token_f1(texts, gold, predicted)
             seqeval[test_set] += [] if score is None else [score]
-    metrics = {}
+    metrics: dict[str, float] = {}
     for test_set, runs in judged.items():
         figures = ner.metrics([*runs.values()], resamples=params.resamples, seed=params.seed)
         if seqeval[test_set]:
             figures["seqeval_f1"] = round(fmean(seqeval[test_set]), ner.DIGITS)
-        prefix = "" if test_set == ner.TEST else f"{test_set}_"
+        prefix = "" if test_set == TEST else f"{test_set}_"
         metrics |= {f"{prefix}{key}": value for key, value in figures.items()}
     metrics |= {
         **read_json(model / SETTINGS)["training"],

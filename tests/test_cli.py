@@ -72,8 +72,8 @@ def test_what_needs_no_dvc_asks_none(project, monkeypatch):
     monkeypatch.chdir(project)
     monkeypatch.setattr("wxb.dag.steps", lambda: pytest.fail("DVC was asked"))
     (project / "reports/studies").mkdir(parents=True)
-    (project / "reports/studies/ner.md").write_text("| f1 |\n|---|\n| 0.912 |\n")
-    assert "0.912" in CliRunner().invoke(app, ["table", "ner"]).output
+    (project / "reports/studies/ner.json").write_text(json.dumps(study()))
+    assert "1.000" in CliRunner().invoke(app, ["table", "ner"]).output
     slip = CliRunner().invoke(app, ["show", "ner-encodr"])
     assert "did you mean 'ner-encoder'" in str(slip.exception)
 
@@ -109,29 +109,38 @@ def test_table_before_a_run_says_what_to_do(project):
     assert "did you mean 'ner'" in wxb(project, "table", "nre").stderr
 
 
+def study():
+    """A study of two experiments, as the stage `compare` writes it."""
+    gold = (Span(0, 3, "NAME"),)
+    right, wrong = ([Judged("0", "Zoë", gold, found, (1.0,) * len(found))] for found in (gold, ()))
+    compared = ner.compare({"ner-encoder": [right], "ner-decoder": [wrong]}, resamples=99, seed=1)
+    for system in compared["systems"].values():
+        system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
+    return {"study": "ner", "title": "Which?", "seeds": [1], "further": {}, **compared}
+
+
 def test_table_and_index_show_a_study(project):
     studies = project / "reports/studies"
     studies.mkdir(parents=True)
-    verdict = "- " + "encoder beats decoder " * 20 + "indeed"
-    (studies / "ner.md").write_text(
-        f"| experiment | F1 |\n|---|---|\n| ner-encoder | 0.912 |\n\n{verdict}\n"
-    )
+    (studies / "ner.json").write_text(json.dumps(study()))
     told = wxb(project, "table")
-    assert "0.912" in told.stdout
-    assert "indeed" in told.stdout, "a long line was cut off"
+    assert "1.000 (1.000–1.000)" in told.stdout
+    assert "examples a second" not in told.stdout
+    assert "bootstrap resamples of records (seed 1)" in told.stdout, "a long line was cut off"
     assert "reports/ner.html is not there; `dvc repro report@ner` draws it" in told.stdout
     assert "no report" in wxb(project, "report").stderr
-    difference = {"value": 0.25, "low": 0.2, "high": 0.3, "p_value": 0.001}
-    pair = {"a": "ner-encoder", "b": "ner-decoder", "difference": difference}
-    scores = {"ner-encoder": {"f1": {"value": 0.5}}, "ner-decoder": {"f1": {"value": 0.25}}}
-    (studies / "ner.json").write_text(json.dumps({"systems": scores, "pairs": [pair]}))
     (project / "reports/ner.html").write_text("")
-    assert f"Report: {project / 'reports/ner.html'}" in wxb(project, "table", "ner").stdout
+    cost = project / "reports/cost/train/ner-encoder.json"
+    cost.parent.mkdir(parents=True)
+    cost.write_text('{"seconds": 8.0}')
+    timed = wxb(project, "table", "ner").stdout
+    assert f"Report: {project / 'reports/ner.html'}" in timed
+    assert re.search(r"ner-encoder +1\.2 k +5 +40 +5 +8\.0 s", timed)
     assert wxb(project, "report").returncode == 0
     page = (project / "reports/index.html").read_text()
     assert 'href="ner.html"' in page
-    assert "ner-encoder is best, with F1 0.500." in page
-    assert "ner-encoder beats ner-decoder by 0.250" in page
+    assert "ner-encoder is best, with F1 1.000." in page
+    assert "ner-encoder beats ner-decoder by 1.000" in page
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from wxb.corpora.records import Record, Reject
 from wxb.dag import steps
 from wxb.errors import WxbError
 from wxb.files import write_json
-from wxb.inventory import Project, headline
+from wxb.inventory import Project, headlines
 from wxb.params import load, read_yaml
 from wxb.profiles import flat
 from wxb.spans import Span
@@ -350,10 +350,12 @@ def test_a_project_that_dvc_cannot_read_is_listed(project):
     assert "DVC cannot read this project" in told.stdout
 
 
-def test_headline_is_the_figure_with_an_interval():
-    assert headline(F1) == "f1"
-    assert headline({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == "bleu"
-    assert headline({"perplexity": 5.0}) == headline({}) == ""
+def test_headlines_are_the_figures_with_an_interval():
+    assert headlines(F1) == ["f1"]
+    assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]
+    assert headlines({"perplexity": 5.0}) == headlines({}) == []
+    further = {f"new_{key}": value for key, value in F1.items()}
+    assert headlines({**F1, **further}) == ["f1", "new_f1"]
 
 
 KEYS = st.text("abc", min_size=1, max_size=2)

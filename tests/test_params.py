@@ -227,7 +227,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
         (
             "studies.other",
-            {"title": "x", "experiments": ["ner-encoder"]},
+            {"title": "x", "seed": 1, "experiments": ["ner-encoder"]},
             "studies.other.experiments: 'ner-encoder' says study 'ner', not 'other'",
         ),
     ],

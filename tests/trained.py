@@ -77,7 +77,7 @@ def project(folder):
     )
     predictor = ner_tagging.Predictor.of(model, tokenizer, ["NAME"], EXPERIMENT, Path("unread"))
     (folder / "models/ner-encoder").mkdir(parents=True)
-    predictor.save(folder / "models/ner-encoder", EXPERIMENT)
+    predictor.save(folder / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
     judged = [
         ner.Judged(r.id, r.text, r.spans, tuple(s.span for s in row), tuple(s.score for s in row))
         for r, row in zip(records, predictor.predict(texts), strict=True)
@@ -86,7 +86,7 @@ def project(folder):
     write_json(
         folder / "reports/metrics/ner/ner-encoder.json",
         {
-            **ner.metrics(judged, resamples=50, seed=1),
+            **ner.metrics([judged], resamples=50, seed=1),
             "parameters": parameters(model),
             "trainable_parameters": parameters(model, trainable=True),
         },

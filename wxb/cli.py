@@ -126,14 +126,16 @@ def table(study: Study = "all") -> None:
     """Print the table of a study or lesson, and where its page is."""
     from rich.markdown import Markdown
 
+    from wxb.reporting import costs, tables
+
     params = load()
     for name in _pages(params, study):
         if name in params.lessons:
             figures = read_json(_there(Path("reports/metrics/lessons", f"{name}.json"), "lesson"))
             console.print(listing.figures(params.lessons[name].title, figures))
         else:
-            path = _there(Path("reports/studies", f"{name}.md"), "report")
-            console.print(Markdown(path.read_text(encoding="utf-8")))
+            comparison = read_json(_there(Path("reports/studies", f"{name}.json"), "report"))
+            console.print(Markdown(tables.markdown(comparison, costs.read_training(comparison))))
         page = Path("reports", f"{name}.html")
         verb = "lesson" if name in params.lessons else "report"
         missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"

@@ -95,7 +95,9 @@ def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
         stage = path.name.rpartition("-")[0]
         verb, _, name = stage.partition("@")
         there = name in sections.get(verb, {})
-        yield Leftover(path, stage if stage in running else "", there and met[stage] < wanted.get(stage, 1))
+        yield Leftover(
+            path, stage if stage in running else "", there and met[stage] < wanted.get(stage, 1)
+        )
         met[stage] += 1
 
 

@@ -15,13 +15,14 @@ from typing import Any
 from wxb.errors import WxbError
 from wxb.files import read_json, write_json
 from wxb.params import Params
-from wxb.reporting.costs import stages_of
+from wxb.reporting.costs import read_training, stages_of
 from wxb.revisions import Index, Tree, WorkingTree
 
 PROVENANCE = "reports/provenance.json"
 MACHINE = ("device", "cpu", "capability", "torch")  # keys of reports/cost, where it has them
 
-Provenance = Mapping[str, Any]  # sha256 of the study's JSON, finished, machines
+# sha256 of the study's JSON, finished, machines, seconds of training by experiment
+Provenance = Mapping[str, Any]
 
 
 def study_file(study: str) -> str:
@@ -69,7 +70,8 @@ def record(params: Params, index: Index) -> None:
     for study in studies(index):
         content, made = index.read(study_file(study)) or b"", measured(params, study)
         if made and not of(study, index, here) and content == here.read(study_file(study)):
-            noted[study] = {"sha256": _sha256(content), **made}
+            seconds = read_training(json.loads(content))
+            noted[study] = {"sha256": _sha256(content), **made, "seconds": seconds}
         else:
             noted[study] = demanded(study, index)
     write_json(Path(PROVENANCE), noted)

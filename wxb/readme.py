@@ -10,6 +10,7 @@ from pathlib import Path
 from wxb import provenance, revisions
 from wxb.errors import WxbError
 from wxb.params import read_yaml
+from wxb.reporting.tables import markdown
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -41,13 +42,12 @@ def _block(name: str) -> str:
 
 def _studies() -> Iterator[str]:
     """The studies in git's index as Markdown, each with where and when it was made."""
-    from wxb.reporting.tables import markdown  # takes pandas, and a second
-
     index = revisions.index()
     for study in provenance.studies(index):
         content = index.read(provenance.study_file(study)) or b""
-        made = provenance.sentence(provenance.demanded(study, index))
-        yield f"{markdown(json.loads(content))}\n{made}\n"
+        made = provenance.demanded(study, index)
+        tables = markdown(json.loads(content), made["seconds"])
+        yield f"{tables}\n{provenance.sentence(made)}\n"
 
 
 def stages_table() -> str:

@@ -4,11 +4,13 @@ import csv
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.metrics import ner, spans
@@ -29,12 +31,15 @@ def span_tuples(draw, longest=20):
 def records(draw):
     predicted = draw(span_tuples())
     score = st.integers(0, 10_000).map(lambda n: n / 10_000)
+    gold = draw(span_tuples())
     return Judged(
         id=draw(st.text(st.characters(codec="utf-8"), max_size=4)),
         text=draw(st.text(st.characters(codec="utf-8"), max_size=8)),
-        gold=draw(span_tuples()),
+        gold=gold,
         predicted=predicted,
         scores=tuple(draw(score) for _ in predicted),
+        group=draw(st.sampled_from(["", "a", "b"])),
+        seen=tuple(draw(st.booleans()) for _ in gold),
     )
 
 
@@ -80,32 +85,32 @@ def test_tables_beside_the_predictions_are_the_scorers(judged):
 @settings(deadline=None, max_examples=40)
 @given(systems)
 def test_metrics_are_flat_and_the_scorers(judged):
-    found = ner.metrics(judged, **OPTIONS)
+    found = ner.metrics([judged], **OPTIONS)
     table = spans.counts(*columns(judged)).sum(axis=0)
     scores = [found[name] for name in ("precision", "recall", "f1")]
     assert scores == pytest.approx(spans.prf(table), abs=1e-6)
     assert (found["support"], found["predicted"]) == (table[spans.GOLD], table[spans.PREDICTED])
     assert found["f1_low"] <= found["f1_high"]
     assert all(type(value) in (int, float) for value in found.values())
-    assert sorted(found) == sorted(
-        ["precision", "recall", "f1", "f1_low", "f1_high", "support", "predicted"]
-    )
-    assert ner.metrics(judged, **OPTIONS) == found
+    usual = {"precision", "recall", "f1", "f1_low", "f1_high", "support", "predicted"}
+    assert found.keys() - {"recall_seen", "recall_unseen", "support_seen"} == usual
+    assert ner.metrics([judged], **OPTIONS) == found
 
 
 @settings(deadline=None, max_examples=20)
 @given(systems)
 def test_comparison_repeats_the_metrics_of_each_system(judged):
     silent = [record._replace(predicted=(), scores=()) for record in judged]
-    found = ner.compare({"a": judged, "b": silent, "c": judged}, **OPTIONS)
+    found = ner.compare({"a": [judged], "b": [silent], "c": [judged]}, **OPTIONS)
     for name, records in (("a", judged), ("b", silent), ("c", judged)):
-        metrics, told = ner.metrics(records, **OPTIONS), found["systems"][name]
+        metrics, told = ner.metrics([records], **OPTIONS), found["systems"][name]
         for score in ("precision", "recall", "f1"):
             assert told[score]["value"] == metrics[score]
         assert (told["f1"]["low"], told["f1"]["high"]) == (metrics["f1_low"], metrics["f1_high"])
         assert told["predicted"] == metrics["predicted"]
         assert told["correct"] == spans.counts(*columns(records))[:, spans.CORRECT].sum()
         assert told["errors"] == spans.breakdown(*columns(records))
+        assert told["f1_by_run"] == [metrics["f1"]]
         tables = spans.by_type(*columns(records))
         assert list(told["by_type"]) == list(tables)
         for row, table in zip(told["by_type"].values(), tables.values(), strict=True):
@@ -138,10 +143,71 @@ RECORD = Judged("1", "Ann is 9", (Span(0, 3, "NAME"),), (Span(7, 8, "AGE"),), (0
 )
 def test_systems_judged_on_different_records_are_not_compared(other):
     with pytest.raises(WxbError, match="different records"):
-        ner.compare({"a": [RECORD], "b": other}, **OPTIONS)
+        ner.compare({"a": [[RECORD]], "b": [other]}, **OPTIONS)
 
 
 def test_different_predictions_on_the_same_records_are_compared():
     other = RECORD._replace(predicted=RECORD.gold, scores=(0.9,))
-    found = ner.compare({"a": [RECORD], "b": [other]}, **OPTIONS)
+    found = ner.compare({"a": [[RECORD]], "b": [[other]]}, **OPTIONS)
     assert found["pairs"][0]["difference"]["value"] == -1
+
+
+# Mentions, groups and runs
+
+ANN, BONN, NINE = (Span(0, 3, "NAME"), Span(7, 11, "CITY"), Span(12, 13, "AGE"))
+TEXT = "Ann in Bonn 9"
+
+
+def test_recall_is_told_by_whether_training_has_the_mention():
+    train = [Record("0", "Ann 9", (Span(0, 3, "NAME"), Span(4, 5, "ROOM")), None, "g")]
+    known = ner.mentions(train)
+    assert known == {("Ann", "NAME"), ("9", "ROOM")}
+    record = Record("1", TEXT, (ANN, BONN, NINE), None, "g")
+    judged = ner.judge(record, [(ANN, 0.9), (NINE, 0.8)], known)
+    assert judged == Judged(
+        "1", TEXT, (ANN, BONN, NINE), (ANN, NINE), (0.9, 0.8), "g", (True, False, False)
+    )
+    found = ner.metrics([[judged]], **OPTIONS)
+    assert (found["recall_seen"], found["recall_unseen"], found["support_seen"]) == (1.0, 0.5, 1)
+    told = ner.compare({"a": [[judged]]}, **OPTIONS)["systems"]["a"]
+    assert (told["recall_seen"], told["recall_unseen"]) == (1.0, 0.5)
+
+
+def test_a_text_that_is_its_own_group_is_not_told_twice():
+    assert ner.judge(Record("1", TEXT, (), None, TEXT), [], set()).group == ""
+
+
+def record_of(number, right, group):
+    return Judged(str(number), TEXT, (ANN,), (ANN,) if right else (), (1.0,) * right, group)
+
+
+def test_records_of_one_group_are_resampled_together():
+    alone = [record_of(n, n % 20 < 10, "") for n in range(200)]
+    together = [record_of(n, n % 20 < 10, str(n % 20)) for n in range(200)]
+    wide, narrow = (ner.metrics([run], resamples=300, seed=1) for run in (together, alone))
+    assert wide["f1"] == narrow["f1"]
+    assert wide["f1_high"] - wide["f1_low"] > 2 * (narrow["f1_high"] - narrow["f1_low"])
+    assert [ner.compare({"a": [r]}, **OPTIONS)["groups"] for r in (together, alone)] == [20, 200]
+
+
+def test_several_seeds_give_a_mean_and_a_deviation():
+    runs = [[record_of(n, n < right, "") for n in range(10)] for right in (10, 5)]
+    found = ner.metrics(runs, **OPTIONS)
+    scores = [1.0, 10 / 15]
+    assert found["f1"] == pytest.approx(sum(scores) / 2, abs=1e-6)
+    assert found["f1_sd"] == pytest.approx(stdev(scores), abs=1e-6)
+    assert (found["support"], found["predicted"]) == (10, 8)
+    told = ner.compare({"a": runs}, **OPTIONS)["systems"]["a"]
+    assert told["f1_by_run"] == pytest.approx(scores, abs=1e-6)
+    assert told["errors"]["missed"] == 0  # of the first run
+
+
+def test_runs_of_every_test_set_are_kept_and_read_again(tmp_path):
+    runs = {
+        test_set: {
+            place: [record_of(n, 1, "")] for n, place in enumerate(["", "seed-2", "seed-10"], first)
+        }
+        for first, test_set in ((0, "test"), (3, "new"))
+    }
+    ner.save(tmp_path / "out", runs)
+    assert ner.load(tmp_path / "out") == {name: [*kept.values()] for name, kept in runs.items()}

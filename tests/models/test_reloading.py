@@ -109,7 +109,7 @@ def folder(tmp_path_factory):
     expected = {}
     for name in CASES:
         predictor = trained(folder, name)
-        predictor.save(folder / name, experiment(name))
+        predictor.save(folder / name, experiment(name), updates=3, examples=20)
         model = predictor.model
         with torch.inference_mode():
             logits = (

@@ -1,6 +1,6 @@
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -32,16 +32,20 @@ class Tree:
     """A project's reports about one study, as the stages leave them."""
 
     def __init__(
-        self, members: list[str], records: Records = RECORDS, title: str = "Which is better?"
+        self,
+        members: list[str],
+        records: Records = RECORDS,
+        title: str = "Which is better?",
+        further: Sequence[str] = (),
     ) -> None:
         content = read_yaml(HOME / "params.yaml")
         block = content["experiments"]["ner-encoder"]
         backbones = dict.fromkeys(members, "decoder") | {members[0]: "encoder"}
         content["experiments"] = {m: {**block, "backbone": backbones[m]} for m in members}
-        content["studies"] = {"ner": {"title": title, "experiments": members}}
+        content["studies"] = {"ner": {"title": title, "seed": 1, "experiments": members}}
         content["resamples"] = 50
         self.params: Params = check(content)
-        self.members = members
+        self.members, self.further = members, further
         for skill, member in enumerate(members):
             self._evaluated(member, skill, records)
             curve("ner", member, "loss", [(10, 2.5), (20, 1.25)])
@@ -64,10 +68,18 @@ class Tree:
             gold = tuple(Span(*span) for span in spans)
             # One silent answer, so that precision, recall and F1 are three numbers.
             found = () if key == "fr-4" else spoilt(gold, skill)
-            judged.append(ner.Judged(key, text, gold, found, (1.0,) * len(found)))
-        ner.write(Path("reports/predictions/ner", member), judged)
-        figures = ner.metrics(judged, resamples=50, seed=1)
-        sizes = {"parameters": 2_345_678, "trainable_parameters": 1_234_567}
+            seen = tuple(span.type == "SURNAME" for span in gold)
+            scores = (1.0,) * len(found)
+            judged.append(ner.Judged(key, text, gold, found, scores, key[:1], seen))
+        sets = {"test": {"": judged}, **{name: {"": judged[:3]} for name in self.further}}
+        ner.save(Path("reports/predictions/ner", member), sets)
+        figures = ner.metrics([judged], resamples=50, seed=1)
+        sizes = {
+            "parameters": 2_345_678,
+            "trainable_parameters": 1_234_567,
+            "updates": 1_500,
+            "examples": 12_000,
+        }
         write_json(Path("reports/metrics/ner", f"{member}.json"), {**figures, **sizes})
 
     @property
@@ -111,14 +123,24 @@ def comparison(f1: dict[str, float], *, noise: float = 0.01, resamples: int = 99
     systems = {
         name: {
             "f1": {"value": value, "low": value - noise, "high": value + noise},
+            "f1_by_run": [value],
             "errors": dict.fromkeys(kinds, 0),
             "by_type": {},
             "parameters": 2_000_000,
             "trainable_parameters": 1_000_000,
+            "updates": 100,
+            "examples": 800,
         }
         for name, value in f1.items()
     }
-    return {"study": "ner", "resamples": resamples, "systems": systems, "pairs": pairs}
+    return {
+        "study": "ner",
+        "seeds": [1],
+        "resamples": resamples,
+        "systems": systems,
+        "pairs": pairs,
+        "further": {},
+    }
 
 
 @pytest.fixture

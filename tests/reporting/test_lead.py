@@ -127,3 +127,22 @@ def test_too_few_resamples_are_told_at_once(compared):
     told = lead(compared(SEVEN, resamples=100), {})
     assert "cannot be told apart" in told.claim
     assert "100 resamples are too few" in told.noise
+
+
+def test_a_set_that_none_can_do_is_told_first(compared):
+    found = compared({"a": 0.9, "b": 0.8})
+    found["further"] = {"situations": compared({"a": 0.4, "b": 0.42})}
+    assert lead(found, {}).further == (
+        "On situations, test records of another kind, none can be relied on: the best of all, b,"
+        " has F1 0.420. That is 0.380 less than on the test records that are like training."
+    )
+
+
+def test_a_set_that_the_best_can_do_is_told_with_the_fall(compared):
+    found = compared({"a": 0.9})
+    found["further"] = {"tweets": compared({"a": 0.75})}
+    assert lead(found, {}).further == (
+        "On tweets, test records of another kind, a has F1 0.750. That is 0.150 less than on the"
+        " test records that are like training."
+    )
+    assert lead(compared({"a": 0.9}), {}).further == ""

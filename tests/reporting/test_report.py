@@ -124,7 +124,9 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
             score = system[metric]
             assert f"{score['value']:.3f}" in cells
             assert f"{score['low']:.3f}–{score['high']:.3f}" in cells
-        assert f"{system['correct']} correct" in cells
+        assert f"{system['predicted']} found, {made.comparison['spans']} gold" in cells
+        assert "12,000 examples" in cells
+        assert "1 min 40 s of training" in cells
         assert "2.35 M" in cells
         assert "1.23 M trained" in cells
         assert "1 h 01 min" in cells  # 3600 + 100 + 5 s
@@ -353,3 +355,14 @@ def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
     stage = read_yaml(HOME / "dvc.yaml")["stages"]["report"]["do"]
     assert {"experiments", "backbones", "studies.ner"} <= params.read
     assert params.read == {key.replace("${key}", "ner") for key in stage["params"]}
+
+
+def test_further_test_sets_stand_beside_the_first(tree):
+    made = tree(THREE, further=["new"])
+    page = written(made)
+    text = page.text
+    assert "On new, test records of another kind," in text
+    assert "F1 on new" in text
+    assert "On new" in text.split("Beyond noise?")[1]
+    for name, system in made.comparison["further"]["new"]["systems"].items():
+        assert f"{system['f1']['value']:.3f}" in page.cells(name)

@@ -9,11 +9,40 @@ def test_markdown_of_two_has_one_bullet_and_says_nothing_of_corrections(tree):
     told = markdown(tree(SEVEN[:2]).comparison)
     assert told.count("\n- ") == 1
     assert "Holm" not in told
-    assert "4 test records, 7 spans;" in told
-    (row,) = [line for line in told.splitlines() if line.startswith("| ner-a ")]
-    assert row == (
-        "| ner-a | 0.462 (0.286–0.500) | 0.500 | 0.429 | 6 of 7 | 2.35 M (1.23 M trained) |"
-    )
+    assert "test: 4 records, 7 spans.\n" in told
+    assert "50 bootstrap resamples of records (seed 1).\n" in told
+    assert [line for line in told.splitlines() if line.startswith("| ner-a ")] == [
+        "| ner-a | 0.462 (0.286–0.500) | 0.500 | 0.429 | 3 | 6 | 7 |",
+        "| ner-a | 0.667 | 0.250 |",
+        "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |",
+    ]
+
+
+def test_seconds_are_told_where_they_are_known(tree):
+    told = markdown(tree(SEVEN[:2]).comparison, {"ner-a": 240.0})
+    assert "| experiment | parameters | updates | examples | examples a second | training |" in told
+    assert "| 1,500 | 12,000 | 50 | 4 min 00 s |\n" in told
+    assert "| ner-encoder | 2.35 M (1.23 M trained) | 1,500 | 12,000 | – | – |\n" in told
+
+
+def test_further_test_sets_stand_beside_the_first(tree):
+    told = markdown(tree(SEVEN[:2], further=["new"]).comparison)
+    assert "| experiment | F1 (95% interval) | new: F1 (95% interval) | precision |" in told
+    assert "| new: mentions of training | new: other mentions |" in told
+    assert "\ntest: 4 records, 7 spans.\nnew: 3 records, 6 spans.\n" in told
+
+
+def test_groups_and_seeds_are_told(compared):
+    content = compared({"a": 0.5}) | {"title": "T", "spans": 9, "documents": 9, "seed": 1}
+    content |= {"groups": 3, "seeds": [4, 5]}
+    system = content["systems"]["a"]
+    system |= {"precision": system["f1"], "recall": system["f1"], "correct": 5, "predicted": 8}
+    system["f1_by_run"] = [0.4, 0.6]
+    told = markdown(content)
+    assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in told
+    assert "F1, mean ± deviation of 2 seeds (95% interval)" in told
+    assert "test: 9 records in 3 groups, 9 spans." in told
+    assert "resamples of groups and of seeds 4 and 5 (seed 1)" in told
 
 
 def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
@@ -22,15 +51,17 @@ def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
     assert 6 <= told.count("\n- ") <= 11
     assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in told
     assert "50 resamples are too few to tell 21 pairs apart" in told
-    assert [line.split()[1] for line in told.splitlines() if line.startswith("| ner")] == SEVEN
+    rows = [line.split()[1] for line in told.splitlines() if line.startswith("| ner")]
+    assert rows == 3 * SEVEN
 
 
 def test_a_model_that_is_trained_whole_is_told_so_once(compared):
     content = compared({"a": 0.5}) | {"title": "T", "spans": 9, "documents": 3, "seed": 1}
+    content["groups"] = 3
     system = content["systems"]["a"]
     for score in ("precision", "recall"):
         system[score] = system["f1"]
-    system |= {"trainable_parameters": system["parameters"], "predicted": 8}
+    system |= {"trainable_parameters": system["parameters"], "predicted": 8, "correct": 5}
     assert "| 2.00 M |" in markdown(content)
 
 

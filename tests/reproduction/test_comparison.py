@@ -206,7 +206,7 @@ def test_what_is_missing_is_told_with_what_makes_it():
 
 def test_seeds_are_read_as_one_or_several():
     several = project()
-    several.tree.contents["reports/studies/ner.json"]["seed"] = [1, 2, 3]
+    several.tree.contents["reports/studies/ner.json"]["seeds"] = [1, 2, 3]
     assert compare("ner", project(), several).seeds == ([1], [1, 2, 3])
 
 

@@ -349,7 +349,8 @@ def trained(backbone, tmp_path_factory):
             model, tokenizer, TYPES, experiment(special), folder / "targets.arrow"
         )
         predictor.threshold = 0.5
-        predictor.save(backbone.parent / f"special-{special}", experiment(special))
+        kept = backbone.parent / f"special-{special}"
+        predictor.save(kept, experiment(special), updates=3, examples=20)
         predictors[special] = predictor
     return predictors
 
@@ -473,6 +474,7 @@ def test_settings_are_saved(trained, backbone):
             "max_length": MAX_LENGTH,
             "stride": STRIDE,
             "four_bit": False,
+            "training": {"updates": 3, "examples": 20},
             "longest": predictor.longest,
             "batch_size": 4,
         }

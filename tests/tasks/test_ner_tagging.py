@@ -15,7 +15,7 @@ from wxb.batches import collate
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.features import IGNORED, write_columns, write_encoded
-from wxb.files import read_json
+from wxb.files import read_json, write_json
 from wxb.metrics import ner
 from wxb.metrics import spans as scorer
 from wxb.models.tagger import Tagger
@@ -282,7 +282,7 @@ def test_company_does_not_change_what_is_found(kind, monkeypatch):
 def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
     predictor = predictor_of(kind)
     predictor.threshold = 0.6
-    predictor.save(tmp_path, experiment_of(kind))
+    predictor.save(tmp_path, experiment_of(kind), updates=3, examples=20)
     loaded = Predictor.load(tmp_path)
     assert loaded.predict(TEXTS) == predictor.predict(TEXTS)
     assert read_json(tmp_path / SETTINGS) == {
@@ -292,6 +292,7 @@ def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
         "max_length": 24,
         "stride": 8,
         "four_bit": False,
+        "training": {"updates": 3, "examples": 20},
         "head": {"projection": 16, "dropout": 0.1},
         "bidirectional": False,
         "implementation": "transformers",
@@ -307,11 +308,16 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     predictor = predictor_of("wordpiece")
     predictor.threshold = 0.5
-    predictor.save(tmp_path / "models/ner-encoder", EXPERIMENT)
+    predictor.save(tmp_path / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
     expected = predictor.predict(TEXTS)
     gold = [tuple(row[:1]) for row in bare(predictor.candidates(TEXTS, label="test"))]
-    (tmp_path / "data/clean/pii").mkdir(parents=True)
-    clean.write(tmp_path / "data/clean/pii/test.parquet", records_of(TEXTS, gold))
+    corpus = tmp_path / "data/clean/pii"
+    corpus.mkdir(parents=True)
+    splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
+    splits["new"] = splits["new"][:1]
+    for name, records in splits.items():
+        clean.write(corpus / f"{name}.parquet", records)
+    write_json(corpus / "profile.json", {"splits": {key: {} for key in splits}})
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 
@@ -324,4 +330,7 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     f1 = scorer.prf(scorer.counts(gold, bare(expected)).sum(axis=0))[2]
     assert metrics["f1"] == pytest.approx(f1, abs=1e-6)
     assert metrics["seqeval_f1"] == round(predictor.token_f1(TEXTS, gold, bare(expected)), 6)
+    assert metrics["recall_seen"] == metrics["recall"]  # training has the same texts
+    assert (metrics["updates"], metrics["examples"]) == (3, 20)
+    assert metrics["new_support"] == len(gold[0])
     assert metrics["parameters"] == sum(p.numel() for p in predictor.model.parameters())

@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_jsonl, write_json, write_jsonl
+from wxb.metrics import LEVEL, TEST
 from wxb.metrics.bootstrap import by_group, intervals, paired
 from wxb.metrics.spans import CORRECT, GOLD, PREDICTED, breakdown, by_type, counts, prf
 from wxb.params.experiments import SEED
 from wxb.spans import Span
 
 DIGITS = 6  # of a published score
-LEVEL = 0.95
 
 PREDICTIONS, BY_TYPE, ERRORS = "predictions.jsonl", "by_type.csv", "errors.json"
-TEST = "test"  # the test set that every corpus has
 
 
 class Judged(NamedTuple):
@@ -186,9 +185,7 @@ def read(folder: Path) -> list[Judged]:
     ]
 
 
-def compare(
-    systems: Mapping[str, Sequence[Run]], *, resamples: int, seed: int
-) -> dict[str, Any]:
+def compare(systems: Mapping[str, Sequence[Run]], *, resamples: int, seed: int) -> dict[str, Any]:
     """Scores with intervals, errors and scores by type of each system; every pair tested.
 
     A system has a run for each seed that it was trained with. Raises WxbError when not all runs

@@ -9,7 +9,6 @@ from pydantic import Field, PositiveInt, model_validator
 from wxb.params.section import Fraction, Name, PositiveFloat, Section
 from wxb.params.training import Training
 
-
 SEED = "seed-"  # begins the folder of another seed than a study's first
 Seed = Annotated[int, Field(ge=0)]
 

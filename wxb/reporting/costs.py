@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from wxb.files import read_json
 from wxb.params import Params
 
 Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@ner-encoder
@@ -89,6 +91,16 @@ def of_training(comparison: Mapping[str, Any], costs: Costs) -> dict[str, float]
     found = {name: costs.get(f"train@{name}") for name in comparison["systems"]}
     seeds = len(comparison["seeds"])
     return {name: cost["seconds"] / seeds for name, cost in found.items() if cost}
+
+
+def read_training(comparison: Mapping[str, Any]) -> dict[str, float]:
+    """What `of_training` gives of the costs that were measured here."""
+    paths = {
+        f"train@{name}": Path("reports/cost/train", f"{name}.json")
+        for name in comparison["systems"]
+    }
+    costs = {stage: read_json(path) for stage, path in paths.items() if path.is_file()}
+    return of_training(comparison, costs)
 
 
 def wall(params: Params, name: str, costs: Costs) -> Wall | None:

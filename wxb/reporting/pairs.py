@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from wxb.metrics.ner import LEVEL
+from wxb.metrics import LEVEL
 
 ALPHA = round(1 - LEVEL, 6)  # the risk of calling any difference of a study real by chance
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from wxb.metrics.ner import TEST
+from wxb.metrics import TEST
 from wxb.reporting.pairs import too_few, verdicts
 from wxb.reporting.wording import amount, duration, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCORES = ("precision", "recall", "f1")
 RECALLS = {"recall_seen": "mentions of training", "recall_unseen": "other mentions"}
@@ -25,6 +26,8 @@ def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
     """One row an experiment and test set, in their order, numbers as they are (scores 0 to 1)."""
+    import pandas as pd  # takes a second, which the other tables need not wait for
+
     return pd.DataFrame(
         [
             {
@@ -145,9 +148,7 @@ def _recalls(comparison: Mapping[str, Any]) -> Iterator[str]:
         yield ""
 
 
-def _terms(
-    comparison: Mapping[str, Any], seconds: Mapping[str, float] | None
-) -> list[list[str]]:
+def _terms(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None) -> list[list[str]]:
     timed = ["examples a second", "training"] if seconds else []
     return [
         ["experiment", "parameters", "updates", "examples", *timed],
