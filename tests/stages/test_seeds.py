@@ -1,0 +1,117 @@
+"""A study with several seeds: each trains as it would alone, and the scores are told together."""
+
+from pathlib import Path
+
+import pytest
+
+from stages import align, compare, evaluate, pretrain, tokenize, tokenizer, train
+from tests.trained import ROOT, SENTENCES
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.files import read_json, sha256, write_json
+from wxb.metrics import ner
+from wxb.params import check, read_yaml
+from wxb.spans import Span
+
+SETTINGS = {
+    "max_length": 24,
+    "stride": 8,
+    "head": {"projection": 16, "dropout": 0.0},
+    "training": {"epochs": 2, "batch_size": 4, "learning_rate": 3e-3},
+}
+BACKBONE = {
+    "corpus": "pii",
+    "objective": "none",
+    "tokenizer": {"kind": "wordpiece", "vocabulary": 400},
+    "architecture": {
+        "model_type": "bert",
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 32,
+    },
+}
+
+
+def params_of(seed):
+    content = read_yaml(ROOT / "params.yaml")
+    experiment = {**content["experiments"]["ner-encoder"], **SETTINGS}
+    content |= {
+        "resamples": 20,
+        "backbones": {"encoder": BACKBONE},
+        "experiments": {"ner-encoder": experiment},
+        "studies": {"ner": {"title": "?", "seed": seed, "experiments": ["ner-encoder"]}},
+    }
+    return check(content)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder where all was made with the seeds 3 and 5, but nothing was scored."""
+    folder = tmp_path_factory.mktemp("project")
+    records = [
+        Record(text, text, (Span(text.index(name), text.index(name) + 7, "NAME"),), None, "")
+        for text, name in SENTENCES
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        corpus = Path("data/clean/pii")
+        corpus.mkdir(parents=True)
+        splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
+        for name, members in splits.items():
+            clean.write(corpus / f"{name}.parquet", members)
+        write_json(corpus / "profile.json", clean.profile(splits, []))
+        params = params_of([3, 5])
+        for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
+            stage.main(params, name)
+        for stage in (tokenize, align, train):
+            stage.main(params, "ner-encoder")
+    return folder
+
+
+def weights(folder):
+    return {path.name: sha256(path) for path in folder.glob("*.safetensors")}
+
+
+def test_each_seed_trains_as_it_would_alone(project, monkeypatch):
+    monkeypatch.chdir(project)
+    models, curves = Path("models/ner-encoder"), Path("reports/training/ner/ner-encoder")
+    first, second = weights(models), weights(models / "seed-5")
+    losses = [(folder / "loss.csv").read_bytes() for folder in (curves, curves / "seed-5")]
+    assert first != second
+    assert losses[0] != losses[1]
+    assert not list(Path(".wxb/checkpoints").iterdir())
+    for seed, alone in ((5, second), (3, first)):
+        train.main(params_of(seed), "ner-encoder")
+        assert weights(models) == alone
+        assert not (models / "seed-5").exists()
+    train.main(params_of([3, 5]), "ner-encoder")
+    assert (weights(models), weights(models / "seed-5")) == (first, second)
+
+
+def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
+    monkeypatch.chdir(project)
+    params = params_of([3, 5])
+    evaluate.main(params, "ner-encoder")
+    compare.main(params, "ner")
+    runs = ner.load(Path("reports/predictions/ner/ner-encoder"))
+    assert {name: [len(run) for run in found] for name, found in runs.items()} == {
+        "test": [len(SENTENCES)] * 2,
+        "new": [5] * 2,
+    }
+    metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
+    study = read_json(Path("reports/studies/ner.json"))
+    system = study["systems"]["ner-encoder"]
+    assert study["seeds"] == [3, 5]
+    assert len(system["f1_by_run"]) == 2
+    assert metrics["f1"] == system["f1"]["value"]
+    assert metrics["new_f1"] == study["further"]["new"]["systems"]["ner-encoder"]["f1"]["value"]
+    assert {"f1_sd", "new_f1_sd", "recall_seen", "seqeval_f1", "new_seqeval_f1"} <= metrics.keys()
+    assert (system["updates"], system["examples"]) == (8, 32)
+    assert "mean ± deviation of 2 seeds" in Path("reports/studies/ner.md").read_text()
+
+
+def test_a_seed_is_given_once():
+    with pytest.raises(Exception, match=r"studies\.ner.*found seeds \[1, 1\]; expected each once"):
+        params_of([1, 1])
