@@ -26,7 +26,7 @@ def main(params: Params, name: str) -> None:
     accounts = {}
     with publish(f"data/targets/{name}") as (out,):
         out.mkdir()
-        for split in clean.SPLITS:
+        for split in clean.splits(corpus):
             encoded = read_encoded(Path("data/features", name, f"{split}.arrow"))
             parts, fates, reached = [], [], 0
             for records in clean.lots(corpus / f"{split}.parquet", f"align@{name}: {split}"):

@@ -1,11 +1,12 @@
-"""Clean one corpus and divide it into train, valid and test; nothing is lost silently."""
+"""Clean one corpus and divide it into train, valid and test sets; nothing is lost silently."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from stages import run
 from wxb.corpora import clean, reading
 from wxb.corpora.augment import augmented
+from wxb.corpora.division import divided
+from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
@@ -15,7 +16,7 @@ from wxb.progress import tracked
 
 
 def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path) -> None:
-    """Write `{train,valid,test}.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
+    """Write each `<split>.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
 
     Every record of the raw files in `folder` ends in one of them. Raises WxbError for files that
     cannot be read or hold no usable record.
@@ -37,36 +38,19 @@ def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path
             f" {reason}: {detail}; compare `{'conll' if corpus.conll else 'fields'}` of the corpus"
             " with the file"
         )
-    splits, lost = _divided(good, corpus, seed)
+    splits, lost = divided(good, corpus.split, limit=corpus.max_records, seed=seed)
     rejects += lost
-    profile = clean.profile(splits, rejects)
+    about = profile(splits, rejects)
     if corpus.augment:
         texts = {record.text for record in good}
         copies = augmented(splits["train"], corpus.augment, known=texts, seed=seed)
         splits["train"] += copies
-        profile["augmented"] = len(copies)
+        about["augmented"] = len(copies)
     out.mkdir()
     for name, members in splits.items():
         clean.write(out / f"{name}.parquet", members)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
-    write_json(out / "profile.json", profile)
-
-
-def _divided(
-    records: Sequence[Record], corpus: Corpus, seed: int
-) -> tuple[dict[str, list[Record]], list[Reject]]:
-    """The splits, and what had to go: duplicates, and what is over `max_records`.
-
-    That limits all records, but of given splits the training records alone.
-    """
-    if corpus.split.files:
-        return clean.given(records, corpus.max_records)
-    assert corpus.split.test is not None
-    assert corpus.split.valid is not None
-    good, duplicates = clean.without_duplicates(records)
-    good, surplus = clean.limited(good, corpus.max_records)
-    splits = clean.split(good, test=corpus.split.test, valid=corpus.split.valid, seed=seed)
-    return splits, [*duplicates, *surplus]
+    write_json(out / "profile.json", about)
 
 
 def main(params: Params, name: str) -> None:

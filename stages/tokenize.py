@@ -13,13 +13,12 @@ from wxb.tokenizers import SavedTokenizer, encode
 def main(params: Params, name: str) -> None:
     """Tokenize for the experiment `name` of params.yaml."""
     experiment = params.named("experiments", name)
+    corpus = Path("data/clean", experiment.corpus)
     tokenizer = SavedTokenizer(Path("data/tokenizers", experiment.backbone))
     with publish(f"data/features/{name}") as (out,):
         out.mkdir()
-        for split in clean.SPLITS:
-            texts = clean.texts(
-                Path("data/clean", experiment.corpus, f"{split}.parquet"), labelled=True
-            )
+        for split in clean.splits(corpus):
+            texts = clean.texts(corpus / f"{split}.parquet", labelled=True)
             encoded = encode(tokenizer, texts, label=f"tokenize@{name}: {split}")
             write_encoded(out / f"{split}.arrow", encoded)
 

@@ -20,6 +20,7 @@ from tests.project import BIN
 from tests.project import Project as Folder
 from wxb import listing
 from wxb.corpora import clean
+from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.dag import steps
 from wxb.errors import WxbError
@@ -76,10 +77,13 @@ def write(path, verb):
         (path / "file").write_bytes(bytes(2048))
         if verb == "preprocess":
             spans = (Span(0, 3, "NAME"), Span(4, 5, "AGE"))
-            records = [Record("a", "Ann 7", spans, "en", "")]
             rejects = [Reject("b", "empty text", "", "b")]
-            splits = {"train": records, "valid": records, "test": records}
-            write_json(path / "profile.json", clean.profile(splits, rejects))
+            texts = {"train": "is here", "valid": "is", "test": "is there", "tweets": "was not in"}
+            splits = {
+                name: [Record(name, f"Ann 7 {text}", spans, "en", "")]
+                for name, text in texts.items()
+            }
+            write_json(path / "profile.json", profile(splits, rejects))
         if verb == "align":
             fates = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
             write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, fates))
@@ -310,8 +314,11 @@ def test_show_marks_the_settings_that_params_leave_out(project):
 
 def test_show_takes_corpora_backbones_and_studies(project):
     corpus, backbone, study = map(shown, ("pii", "encoder", "ner"))
-    assert "4 raw records, 2 types" in corpus
+    assert "5 raw records, 2 types" in corpus
     assert "empty text  1" in corpus
+    assert re.search(r"\ntweets +1 +0 +2 ", corpus)
+    assert "test:    100.0% within one word of training, 100.0% within two" in corpus
+    assert "tweets:  0.0% within one word of training, 0.0% within two" in corpus
     assert "used by encoder, decoder, ner-encoder" in corpus
     assert "best valid loss  5.250 at step 20, evaluation 2 of 2" in backbone
     assert "pretraining.steps" in backbone

@@ -60,6 +60,7 @@ def shown(key):
 
 # Nothing refers to such a block by its name.
 FREE = {f"{section}.{name}" for section in ("lessons", "parity") for name in CONTENT[section]}
+FREE.add("corpora.pii.split.further.situations")
 # transformers knows these names, and the stage asks it.
 FREE |= {key for key in EVERY if key.startswith("parity.") and ".architecture." in key}
 KEYS = {key: required for key, required in EVERY.items() if shown(key) and key not in FREE}
@@ -69,7 +70,7 @@ TOGETHER = ("tokenizer", "architecture", "pretraining", "head", "generation", "t
 
 def together(key):
     block, name = found(CONTENT, key)
-    needed = name in TOGETHER or (name == "lora" and block["four_bit"])
+    needed = name in TOGETHER or ".further." in key or (name == "lora" and block["four_bit"])
     return needed and block[name] is not None
 
 
@@ -133,7 +134,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
             " labelled, unlabelled, languages)",
         ),
         ("corpora.pii.split.test", 1.0, "corpora.pii.split.test: found 1.0"),
-        ("corpora.pii.split.valid", 0.9, "corpora.pii.split: test + valid must stay below 1"),
+        ("corpora.pii.split.valid", 0.75, "split: test + valid + situations must stay below 1"),
         ("corpora.pii.split.valid", None, "give either `files`, or both `test` and `valid`"),
         (
             "corpora.pii.split",
@@ -149,6 +150,34 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
             "corpora.pii.split",
             {"files": {"train": ["a"], "valid": [], "test": ["c"]}},
             "corpora.pii.split.files.valid: found []",
+        ),
+        (
+            "corpora.pii.split",
+            {
+                "files": {"train": ["a"], "valid": ["b"], "test": ["c"]},
+                "further": {"scenes": {"by": "scene", "share": 0.1}},
+            },
+            "corpora.pii.split: `files` divide the records: give 'scenes' `files`, too",
+        ),
+        (
+            "corpora.pii.split.further",
+            {"situations": {"by": "scene", "share": 0.1, "files": ["d"]}},
+            "further.situations: give either both `by` and `share`, or `files`",
+        ),
+        ("corpora.pii.split.further.situations", {}, "give either both `by` and `share`, or"),
+        ("corpora.pii.split.further.situations.share", None, "give either both `by` and `share`"),
+        ("corpora.pii.split.further.situations.by", None, "give either both `by` and `share`"),
+        ("corpora.pii.split.further", {"a/b": {"files": ["d"]}}, "a name is made of ASCII"),
+        (
+            "corpora.pii.split.further",
+            {"Valid": {"files": ["d"]}},
+            "corpora.pii.split: a further test set cannot be called 'valid': that is taken",
+        ),
+        ("corpora.pii.split.further", {"rejects": {"files": ["d"]}}, "be called 'rejects'"),
+        (
+            "corpora.pii.split.further",
+            {"new": {"files": ["d"]}, "New": {"files": ["e"]}},
+            "cannot be called 'new': that is taken",
         ),
         ("corpora.pii.conll", {"token": 0, "tag": 0}, "token and tag are both in column 0"),
         ("corpora.pii.conll", {"join": "_"}, "corpora.pii.conll.join: found '_'"),

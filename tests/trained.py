@@ -8,7 +8,7 @@ from transformers import set_seed
 
 from tests import tiny
 from wxb.batches import collate
-from wxb.corpora import clean
+from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
 from wxb.features import write_columns, write_encoded
 from wxb.files import write_json
@@ -49,7 +49,7 @@ def project(folder):
     ]
     (folder / "data/clean/pii").mkdir(parents=True)
     splits = {"train": records[:16], "valid": records[16:], "test": records}
-    write_json(folder / "data/clean/pii/profile.json", clean.profile(splits, []))
+    write_json(folder / "data/clean/pii/profile.json", profile(splits, []))
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     encoded = encode(tokenizer, texts)

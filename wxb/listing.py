@@ -91,6 +91,8 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         yield _costs(facts["cost"])
     if facts["profile"]:
         yield _profile(facts["profile"])
+        if nearness := facts["profile"].get("nearness"):
+            yield _grid("Labelled test records, by wording", _nearness(nearness))
         yield from _rejects(facts["profile"])
     if facts["alignment"]:
         yield _splits("Gold spans on tokens", facts["alignment"])
@@ -285,6 +287,13 @@ def _profile(profile: Facts) -> RenderableType:
             for name, split in profile["splits"].items()
         },
     )
+
+
+def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, str]]:
+    """How many texts of each test set say nearly what one of training says."""
+    for name, shares in nearness.items():
+        one, two = shares["within_one_word"], shares["within_two_words"]
+        yield f"{name}:", f"{one:.1%} within one word of training, {two:.1%} within two"
 
 
 def _rejects(profile: Facts) -> Iterator[RenderableType]:

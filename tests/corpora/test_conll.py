@@ -86,6 +86,27 @@ def test_documents_have_their_sentences_on_lines(tmp_path):
     assert [first.id, second.id] == ["train.txt:line 3", "train.txt:line 8"]
 
 
+def test_sentences_of_a_marked_document_are_a_group(tmp_path):
+    head = "-DOCSTART- -X- O O\n\n"
+    content = f"before\tO\n\n{head}Ann\tB-PER\n\nBonn\tO\n\n{head}{head}Ulm\tO\n"
+    records = read(tmp_path, content, name="test.txt")
+    assert [(r.text, r.group) for r in records] == [
+        ("before", "test.txt:0"),
+        ("Ann", "test.txt:1"),
+        ("Bonn", "test.txt:1"),
+        ("Ulm", "test.txt:3"),
+    ]
+    whole = read(tmp_path, content, name="test.txt", unit="document")
+    assert [r.group for r in whole] == [r.text for r in whole] == ["before", "Ann\nBonn", "Ulm"]
+
+
+def test_each_file_tells_whether_it_marks_documents(tmp_path):
+    read(tmp_path, "-DOCSTART-\n\nAnn\tO\n\nBonn\n", name="a")
+    first, bad, second = read(tmp_path, "Ulm\tO\n\n-DOCSTART-\n", name="b")
+    assert (first.group, second.group) == ("a:1", "Ulm")
+    assert isinstance(bad, Reject)
+
+
 @pytest.mark.parametrize(
     ("line", "reason", "detail"),
     [

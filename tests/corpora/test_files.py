@@ -2,7 +2,7 @@ import pytest
 
 from wxb.corpora.files import by_split, data_files
 from wxb.errors import WxbError
-from wxb.params.corpora import Corpus, SplitFiles
+from wxb.params.corpora import Corpus, Split
 
 
 def corpus(**changes):
@@ -47,9 +47,9 @@ def test_a_folder_without_records_is_an_error_that_tells_what_is_there(
         data_files(tmp_path, corpus(**changes))
 
 
-def divided(folder, **patterns):
+def divided(folder, further=None, **patterns):
     default = {"train": ["train/*"], "valid": ["valid*"], "test": ["test*"]}
-    given = SplitFiles.model_validate(default | patterns)
+    given = Split.model_validate({"files": default | patterns, "further": further})
     return by_split(data_files(folder, corpus()), folder, given)
 
 
@@ -78,6 +78,27 @@ def test_a_file_in_no_split_or_two_is_named_in_one_line(tmp_path, patterns, mess
     assert message in str(raised.value)
     assert str(raised.value).startswith(f"{tmp_path}: ")
     assert str(raised.value).endswith(
-        "expected every file in one split: change `split.files` of the corpus"
+        "expected every file in one split: change the patterns in `split` of the corpus"
     )
     assert "\n" not in str(raised.value)
+
+
+def test_further_test_sets_have_files_beside_given_splits(tmp_path):
+    touch(tmp_path, "train/a.csv", "valid.csv", "test.csv", "tweets.csv")
+    splits = divided(tmp_path, further={"tweets": {"files": ["tw*"]}})
+    assert list(splits) == ["train", "valid", "test", "tweets"]
+    assert names(splits["tweets"], tmp_path) == ["tweets.csv"]
+
+
+def test_files_of_no_further_test_set_are_left_to_divide(tmp_path):
+    touch(tmp_path, "a.csv", "tweets.csv", "z.csv")
+    further = {"tweets": {"files": ["tw*"]}, "situations": {"by": "scene", "share": 0.1}}
+    split = Split.model_validate({"test": 0.2, "valid": 0.1, "further": further})
+    splits = by_split(data_files(tmp_path, corpus()), tmp_path, split)
+    assert {name: names(files, tmp_path) for name, files in splits.items()} == {
+        "tweets": ["tweets.csv"],
+        None: ["a.csv", "z.csv"],
+    }
+    only = Split.model_validate({"test": 0.2, "valid": 0.1, "further": {"all": {"files": ["*"]}}})
+    with pytest.raises(WxbError, match="no file is left to divide; expected"):
+        by_split(data_files(tmp_path, corpus()), tmp_path, only)

@@ -89,7 +89,7 @@ def test_every_type_is_in_at_least_five_scenes(language):
 @each_language
 def test_every_sentence_has_a_slot_and_only_types_are_labelled(language):
     for paraphrases in chain(*load_scenes(language).values()):
-        assert len(paraphrases) >= 3
+        assert len(paraphrases) == 3
         for paraphrase in paraphrases:
             assert slots(paraphrase)
             for slot in slots(paraphrase):
@@ -147,21 +147,62 @@ def test_scene_is_named(language):
     for record in records(language, labelled=50, unlabelled=50):
         prefix, scene, version = record["template"].split("/")
         assert prefix == record["language"] == language
+        assert scene == record["scene"]
         assert scene in scenes
         assert f"{scene}/{version}" in load_templates(language)
+
+
+def wordings(template):
+    return {spelled(wording) for sentence in template for wording in sentence}
 
 
 @each_language
 def test_no_wording_stands_in_two_templates(language):
     """Else a held-out template would show sentences that training has seen."""
-    wordings = [
-        spelled(wording)
-        for sentences in load_templates(language).values()
-        for own in sentences
-        for wording in own
-    ]
-    repeated = [wording for wording, count in Counter(wordings).items() if count > 1]
-    assert not repeated
+    counts = Counter(chain(*map(wordings, load_templates(language).values())))
+    assert [wording for wording, count in counts.items() if count > 1] == []
+
+
+def paraphrased(paraphrase):
+    return {spelled(tuple(chain(*picked))) for picked in product(*paraphrase)}
+
+
+@each_language
+def test_templates_deal_whole_paraphrases(language):
+    """Else a wording that is held out would have siblings in training, one word away."""
+    templates = {name: wordings(template) for name, template in load_templates(language).items()}
+    for paraphrase in chain(*chain(*load_scenes(language).values())):
+        said = paraphrased(paraphrase)
+        shared = sorted(len(own & said) for own in templates.values() if own & said)
+        # What another paraphrase can say, too, may belong to that; the rest is together.
+        assert sum(shared[:-1]) <= 2
+        assert sum(shared) == len(said)
+
+
+@each_language
+def test_templates_have_all_sentences_of_a_scene_and_mix_styles(language):
+    templates = load_templates(language)
+    assert len(templates) == 3 * len(load_scenes(language))
+    for scene, sentences in load_scenes(language).items():
+        for version in "123":
+            template = templates[f"{scene}/{version}"]
+            assert len(template) == 6
+            assert min(map(len, template)) >= 3
+            styles = [
+                [wordings([own]) <= paraphrased(paraphrase) for paraphrase in paraphrases].index(
+                    True
+                )
+                for own, paraphrases in zip(template, sentences, strict=True)
+            ]
+            assert sorted(styles) == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_scene_is_called_the_same_in_every_language():
+    """So that one that is held out is new in all of them."""
+    names = {language: {*load_scenes(language)} for language in LANGUAGES}
+    assert names["en"] == names["de"] == names["zh"]
+    assert names["es"] == names["fr"]
+    assert len(names["en"] & names["es"]) == 27
 
 
 @each_language

@@ -139,6 +139,7 @@ def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
     assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
 
 
+SHARES = {"test": 0.2, "valid": 0.1}
 SPLIT_FILES = {"files": {name: [f"{name}*"] for name in ("train", "valid", "test")}}
 
 
@@ -156,6 +157,18 @@ def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
         ("train", "train.jsonl:line 2"),
     ]
     assert [item.mended for item in items] == [()] * 2 + [("repeated id",)] * 4
+
+
+def test_test_sets_of_files_are_read_first_and_ids_may_start_again(tmp_path):
+    for name in ("a", "tweets", "posts"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(raw(f"Ann of {name}", id="1")))
+    further = {"tweets": {"files": ["tweets*"]}, "posts": {"files": ["posts*"]}}
+    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further})))
+    assert [(item.split, item.id) for item in items] == [
+        ("tweets", "1"),
+        ("posts", "posts.jsonl:line 1"),
+        (None, "a.jsonl:line 1"),
+    ]
 
 
 def test_an_id_that_is_a_place_cannot_be_taken_twice(tmp_path):
@@ -238,9 +251,22 @@ def test_null_spans_mean_unlabelled_and_an_empty_list_means_none(tmp_path):
 
 
 def test_the_group_is_the_field_to_split_by(tmp_path):
-    split = {"by": "template", "test": 0.2, "valid": 0.1}
+    split = {"by": "template", **SHARES}
     assert read_one(tmp_path, raw(template=7), split=split).group == "7"
     assert read_one(tmp_path, raw(), split=split).reason == "missing field"
+
+
+def test_the_values_are_those_of_the_fields_that_test_sets_are_held_out_by(tmp_path):
+    further = {
+        "situations": {"by": "scene", "share": 0.1},
+        "voices": {"by": "author", "share": 0.1},
+    }
+    split = {**SHARES, "further": further}
+    assert read_one(tmp_path, raw(author="Eve", scene=7), split=split).values == ("7", "Eve")
+    assert "expected 'author'" in read_one(tmp_path, raw(scene=7), split=split).detail
+    assert (
+        read_one(tmp_path, raw(scene="\ud800", author=""), split=split).reason == "lone surrogate"
+    )
 
 
 @pytest.mark.parametrize("name", ["records.json", "records.jsonl", "records.csv"])

@@ -1,6 +1,7 @@
 import json
 import shutil
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.preprocess import main, preprocess
+from tests.corpora.made import lettered
 from wxb.corpora import clean
+from wxb.corpora.near import wording
 from wxb.errors import WxbError
 from wxb.files import read_json, read_jsonl
 from wxb.params import check, read_yaml
@@ -23,9 +26,10 @@ def corpus(**changes):
 
 
 def raw(number, text=None, **changes):
-    text = f"Ann has number {number}" if text is None else text
+    text = f"Ann has number {lettered(number)}" if text is None else text
     spans = [{"start": 0, "end": 3, "type": "NAME"}]
-    return {"id": f"id {number}", "input": text, "spans": spans, "language": "en", **changes}
+    record = {"id": f"id {number}", "input": text, "spans": spans, "language": "en"}
+    return {**record, "scene": f"of {number}", **changes}
 
 
 def run(folder, contents, **changes):
@@ -42,7 +46,7 @@ def clean_folder(folder, settings):
 
 
 def kept(out):
-    return {name: clean.read(out / f"{name}.parquet") for name in clean.SPLITS}
+    return {name: clean.read(out / f"{name}.parquet") for name in clean.splits(out)}
 
 
 def rejected(out):
@@ -61,6 +65,9 @@ ODD = st.sampled_from(
         {"input": "Ann\0"},
         {"input": "Ann \ud800"},
         {"input": "Ann again"},
+        {"input": "Ann has NUMBER  b"},
+        {"scene": "one"},
+        {"scene": "two"},
         {"input": "Ann" * 20_000},
         {"id": "good 1"},
         {"id": "\ud800"},
@@ -82,14 +89,22 @@ ODD = st.sampled_from(
     odd=st.lists(ODD, max_size=30),
     languages=st.sampled_from([None, ["en"]]),
     limit=st.sampled_from([None, 25, 40]),
+    further=st.sampled_from([None, {"situations": {"by": "scene", "share": 0.2}}]),
 )
 def test_every_raw_record_ends_in_a_split_or_in_the_rejects(
-    tmp_path_factory, odd, languages, limit
+    tmp_path_factory, odd, languages, limit, further
 ):
     contents = GOOD + [raw(i) | changes for i, changes in enumerate(odd)]
-    out = run(tmp_path_factory.mktemp("run"), contents, languages=languages, max_records=limit)
+    out = run(
+        tmp_path_factory.mktemp("run"),
+        contents,
+        languages=languages,
+        max_records=limit,
+        split={"test": 0.2, "valid": 0.2, "further": further},
+    )
     counts = read_json(out / "profile.json")
     splits, rejects = kept(out), rejected(out)
+    assert list(splits) == ["train", "valid", "test", *(further or [])]
     assert counts["records"] == {
         "raw": len(contents),
         "rejected": len(rejects),
@@ -99,6 +114,8 @@ def test_every_raw_record_ends_in_a_split_or_in_the_rejects(
     assert counts["rejects"] == reasons(out)
     everything = [r for members in splits.values() for r in members]
     assert len({r.text for r in everything}) == len({r.id for r in everything}) == len(everything)
+    for left, right in combinations(splits.values(), 2):
+        assert {*map(wording, left)} & {*map(wording, right)} <= {""}
     known = [r.id for r in everything] + [r["id"] for r in rejects if r["id"] is not None]
     assert Counter(c["id"] for c in contents if c["id"]) - Counter(known) == Counter()
 
@@ -221,6 +238,59 @@ def test_every_raw_record_of_given_splits_ends_in_its_split_or_in_the_rejects(
     assert len(splits["test"]) == usable
 
 
+@settings(max_examples=20, deadline=None)
+@given(order=st.permutations(range(40)), cut=st.integers(1, 39))
+def test_splits_do_not_depend_on_the_order_of_files_and_records(tmp_path_factory, order, cut):
+    contents = [raw(i, scene=f"scene {i % 20}") for i in range(20)]
+    contents += [raw(i, f"Bob had number {lettered(i % 5)}, {i}") for i in range(20, 40)]
+    split = {"test": 0.2, "valid": 0.1, "further": {"situations": {"by": "scene", "share": 0.1}}}
+    found = []
+    for places in (range(40), order):
+        folder = tmp_path_factory.mktemp("run")
+        (folder / "raw").mkdir()
+        for name, members in (("a", places[:cut]), ("b", places[cut:])):
+            lines = "\n".join(json.dumps(contents[place]) for place in members)
+            (folder / f"raw/{name}.jsonl").write_text(lines, encoding="utf-8")
+        splits = kept(clean_folder(folder, corpus(split=split)))
+        found.append({name: {r.id for r in members} for name, members in splits.items()})
+    assert found[0] == found[1]
+    assert all(found[0].values())
+
+
+def test_a_further_set_of_files_stands_beside_splits_that_are_divided(tmp_path):
+    (tmp_path / "raw").mkdir()
+    tweets = [raw(1, "Eve is  HERE"), raw(2, "Bob was there")]
+    for name, contents in (("a", [*GOOD, raw(3, "Joe is here")]), ("tweets", tweets)):
+        lines = "\n".join(map(json.dumps, contents))
+        (tmp_path / f"raw/{name}.jsonl").write_text(lines, encoding="utf-8")
+    further = {"tweets": {"files": ["tweets.*"]}}
+    out = clean_folder(tmp_path, corpus(split={"test": 0.2, "valid": 0.2, "further": further}))
+    counts = read_json(out / "profile.json")
+    assert counts["records"] == {
+        "raw": 33,
+        "rejected": 1,
+        "train": 18,
+        "valid": 6,
+        "test": 6,
+        "tweets": 2,
+    }
+    assert counts["rejects"] == {"near duplicate": 1}
+    assert rejected(out)[0]["detail"] == "same wording as id 1"
+    assert [r.text for r in kept(out)["tweets"]] == [r["input"] for r in tweets]
+    assert list(counts["nearness"]) == ["test", "tweets"]
+
+
+def test_copies_of_training_records_are_not_counted_as_near(tmp_path):
+    contents = [raw(i, f"{name} met {lettered(i)}") for i, name in enumerate(["Ann", "Bob"] * 30)]
+    profiles = []
+    for name, augment in (("plain", None), ("copied", {"copies": 3, "share": 1.0})):
+        (tmp_path / name).mkdir()
+        out = run(tmp_path / name, contents, augment=augment)
+        profiles.append(read_json(out / "profile.json"))
+    assert profiles[1].pop("augmented") > 0
+    assert profiles[0] == profiles[1]
+
+
 def test_files_and_given_splits_must_fit(tmp_path):
     (tmp_path / "raw").mkdir()
     for name in ("train.txt", "test.txt", "README.md"):
@@ -303,9 +373,9 @@ def given_files(train, valid, test):
         (
             "ner/conll2003",
             {"conll": {}, "split": given_files("train.txt", "valid.txt", "test.txt")},
-            19_000,
-            33_593,
-            {"duplicate text": 1744},
+            18_408,
+            32_415,
+            {"duplicate text": 1731, "near duplicate": 605},
             {},
         ),
         (

@@ -276,8 +276,10 @@ def test_download_then_preprocess_a_corpus_of_ones_own(project):
     params = (project / "params.yaml").read_text(encoding="utf-8")
     generate = params[params.index("    generate:") : params.index("    hub:")]
     params = params.replace(generate, "").replace("path: wxb/corpora/pii ", "path: mine.jsonl ")
+    further = params[params.index("      further:") : params.index("    augment:")]
+    params = params.replace(further, "")
     (project / "params.yaml").write_text(params, encoding="utf-8")
-    lines = [{"input": f"text {i}", "spans": [], "template": i} for i in range(40)]
+    lines = [{"input": f"text {chr(945 + i)}", "spans": [], "template": i} for i in range(40)]
     mine = project / "mine.jsonl"
     mine.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
 

@@ -46,31 +46,38 @@ class Sentence(NamedTuple):
 def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
     """The sentences or documents of a file, with spans as mappings of the default field names.
 
-    Raises WxbError for a file that is empty or not UTF-8.
+    Sentences tell the number of their document where the file marks any. Raises WxbError for a file
+    that is empty or not UTF-8.
     """
-    units = [(unit[0][0][0], _parsed(unit, conll)) for unit in _units(decode(file), conll.unit)]
+    units = [
+        (document, unit[0][0][0], _parsed(unit, conll))
+        for document, unit in _units(decode(file), conll.unit)
+    ]
+    in_documents = conll.unit == "sentence" and any(document for document, _, _ in units)
     # IOB1 has B- only to part two neighbours of one type; any other scheme begins each chunk so.
     # In a file without such beginnings no chunk lacks one.
     announced = any(
         tag.prefix in BEGINNING and tag.type != previous.type
-        for _, sentences in units
+        for _, _, sentences in units
         if not isinstance(sentences, RecordError)
         for sentence in sentences
         for previous, tag in _pairs(sentence.tags)
     )
-    for line, sentences in units:
+    for document, line, sentences in units:
         place = f"line {line}"
         if isinstance(sentences, RecordError):
             yield Raw(place, sentences)
         else:
             mended = tuple(_unannounced(sentences)) if announced else ()
-            yield Raw(place, _content(sentences, conll.join), mended)
+            content = _content(sentences, conll.join)
+            yield Raw(place, content, mended, document if in_documents else None)
 
 
-def _units(text: str, unit: str) -> Iterator[list[Lines]]:
-    """The sentences of each record."""
+def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
+    """The sentences of each record, and how many documents were marked before they ended."""
     sentences: list[Lines] = []
     lines: Lines = []
+    document = 0
     # Only line feeds end a line: tokens may hold other separators of Unicode.
     for number, line in enumerate([*text.split("\n"), ""], start=1):
         line = line.rstrip("\r\t ")
@@ -82,10 +89,11 @@ def _units(text: str, unit: str) -> Iterator[list[Lines]]:
             sentences.append(lines)
             lines = []
         if sentences and (opens or unit == "sentence"):
-            yield sentences
+            yield document, sentences
             sentences = []
+        document += opens
     if sentences:
-        yield sentences
+        yield document, sentences
 
 
 def _parsed(unit: list[Lines], conll: Conll) -> list[Sentence] | RecordError:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from wxb.errors import WxbError
-from wxb.params.corpora import Corpus, SplitFiles
+from wxb.params.corpora import Corpus, Split
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 
@@ -31,31 +31,35 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     return files
 
 
-def by_split(files: Sequence[Path], folder: Path, given: SplitFiles) -> dict[str, list[Path]]:
+def by_split(files: Sequence[Path], folder: Path, split: Split) -> dict[str | None, list[Path]]:
     """Divide files by the patterns that their paths inside `folder` match, the order kept.
 
-    Raises WxbError for patterns that match no file, and files that do not match patterns of
-    exactly one split.
+    Where patterns make further test sets only, None has the files that match none of them. Raises
+    WxbError for a split without files, and files that do not match patterns of exactly one.
     """
-    patterns: dict[str, list[str]] = given.model_dump()
     paths = {file: file.relative_to(folder).as_posix() for file in files}
-    splits = {
-        name: [file for file in files if any(fnmatchcase(paths[file], p) for p in patterns[name])]
-        for name in patterns
+    splits: dict[str | None, list[Path]] = {
+        name: [file for file in files if any(fnmatchcase(paths[file], p) for p in patterns)]
+        for name, patterns in split.patterns.items()
     }
     faults = [
-        f"no file matches {', '.join(patterns[name])} ({name})"
-        for name, members in splits.items()
-        if not members
+        f"no file matches {', '.join(split.patterns[name])} ({name})"
+        for name in split.patterns
+        if not splits[name]
     ]
+    if not split.files:
+        matched = {file for members in splits.values() for file in members}
+        splits[None] = [file for file in files if file not in matched]
+        if not splits[None]:
+            faults.append("no file is left to divide")
     for file, path in paths.items():
-        names = [name for name, members in splits.items() if file in members]
+        names = [str(name) for name, members in splits.items() if file in members]
         if len(names) != 1:
             faults.append(f"{path} is in {' and '.join(names) or 'no split'}")
     if faults:
         raise WxbError(
             f"{folder}: {'; '.join(faults)}; expected every file in one split:"
-            " change `split.files` of the corpus"
+            " change the patterns in `split` of the corpus"
         )
     return splits
 

@@ -24,11 +24,15 @@ LONGEST_LITERAL = 200_000
 
 
 class Raw(NamedTuple):
-    """A record as it stands in a file: its place there, and what it holds or why it is unusable."""
+    """A record as it stands in a file: its place there, and what it holds or why it is unusable.
+
+    `document` is the number of its document, of a file that marks documents of several records.
+    """
 
     place: str
     content: Any
     mended: tuple[str, ...] = ()
+    document: int | None = None
 
 
 def raw_records(file: Path, fields: Fields) -> Iterator[Raw]:

@@ -25,21 +25,17 @@ from wxb.spans import Span
 def read(folder: Path, corpus: Corpus) -> Iterator[Record | Reject]:
     """The records of a raw folder, checked one by one, in the order of paths.
 
-    Of given splits the test split comes first, the training split last. Raises WxbError for a file
-    that is empty, not UTF-8 or not of its format, and where files and splits do not fit.
+    Of splits that files make the test sets come first, the training split last. Raises WxbError for
+    a file that is empty, not UTF-8 or not of its format, and where files and splits do not fit.
     """
-    files = data_files(folder, corpus)
-    splits: dict[str | None, list[Path]] = {None: files}
-    if given := corpus.split.files:
-        # The test records first: of several with one id the first keeps it.
-        splits = dict(reversed(by_split(files, folder, given).items()))
+    splits = by_split(data_files(folder, corpus), folder, corpus.split)
     seen: set[str] = set()
-    for split, members in splits.items():
-        for file in members:
+    # The test records first: of several with one id the first keeps it.
+    for split in [*corpus.split.tests, "valid", "train", None]:
+        for file in splits.get(split, []):
+            path = file.relative_to(folder).as_posix()
             for raw in _raw_records(file, corpus):
-                # File names alone may repeat in the folders of a corpus, and origins serve as ids.
-                origin = f"{file.relative_to(folder).as_posix()}:{raw.place}"
-                item = _checked(raw, corpus, origin, split, seen)
+                item = _checked(raw, corpus, path, split, seen)
                 if isinstance(item, Record):
                     seen.add(item.id)
                 yield item
@@ -52,18 +48,22 @@ def _raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
 
 
 def _checked(
-    raw: Raw, corpus: Corpus, origin: str, split: str | None, seen: set[str]
+    raw: Raw, corpus: Corpus, path: str, split: str | None, seen: set[str]
 ) -> Record | Reject:
     content = raw.content
+    # File names alone may repeat in the folders of a corpus, and origins serve as ids.
+    origin = f"{path}:{raw.place}"
     try:
         if isinstance(content, RecordError):
             raise content
         record = _record(content, corpus, origin)
         record = replace(record, split=split, mended=raw.mended + record.mended)
+        if raw.document is not None:
+            record = replace(record, group=f"{path}:{raw.document}")
         if record.id not in seen:
             return record
         # Numbers often start again in each file of a published corpus; its test records must stay.
-        if split is None or origin in seen:
+        if not corpus.split.patterns or origin in seen:
             raise RecordError("duplicate id", f"{record.id!r} stood earlier")
         return replace(record, id=origin, mended=(*record.mended, "repeated id"))
     except RecordError as why:
@@ -95,6 +95,7 @@ def _record(raw: Any, corpus: Corpus, origin: str) -> Record:
         spans=spans,
         language=None if language is None else str(language),
         group=group,
+        values=tuple(str(_required(raw, field)) for field, _ in corpus.split.held_out.values()),
         mended=mended,
     )
     _check_encodable(record)
@@ -104,7 +105,8 @@ def _record(raw: Any, corpus: Corpus, origin: str) -> Record:
 def _check_encodable(record: Record) -> None:
     types = [span.type for span in record.spans or ()]
     try:
-        "\n".join([record.id, record.text, record.language or "", record.group, *types]).encode()
+        parts = [record.id, record.text, record.language or "", record.group, *record.values]
+        "\n".join([*parts, *types]).encode()
     except UnicodeEncodeError as error:
         found = error.object[error.start]
         raise RecordError("lone surrogate", f"{found!a} cannot be written as UTF-8") from None

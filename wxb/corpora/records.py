@@ -12,8 +12,10 @@ from wxb.spans import Span
 class Record:
     """A text and its gold spans, sorted and disjoint; `spans` is None where nobody labelled it.
 
-    The last two fields matter until the corpus is divided, and are not kept on disk: the split that
-    the record was published in, and one entry for each thing in it that the reader put right.
+    Records of one `group` stay together where records are divided or resampled. The last three
+    fields matter until the corpus is divided, and are not kept on disk: the split that the record
+    was published in, its values of the fields by which further test sets are held out, and one
+    entry for each thing in it that the reader put right.
     """
 
     id: str
@@ -22,6 +24,7 @@ class Record:
     language: str | None
     group: str
     split: str | None = None
+    values: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
 
 

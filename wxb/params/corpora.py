@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, HttpUrl, PositiveInt, model_validator
 
-from wxb.params.section import Section
+from wxb.params.section import Name, Section
 
 
 class Generate(Section):
@@ -82,7 +82,13 @@ class Conll(Section):
         return self
 
 
+# The splits that every corpus has, and what stands beside their files or counts.
+TAKEN = ("train", "valid", "test", "profile", "rejects", "raw", "rejected")
+
 Patterns = Annotated[list[str], Field(min_length=1)]
+
+
+Share = Annotated[float, Field(gt=0, lt=1)]  # of all records
 
 
 class SplitFiles(Section):
@@ -93,23 +99,74 @@ class SplitFiles(Section):
     test: Patterns
 
 
+class Further(Section):
+    """A test set beside `test`: whole values of a field, up to a share of the records, or files."""
+
+    by: str | None = None
+    share: Share | None = None
+    files: Patterns | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Further:
+        if (self.by is None) != (self.share is None) or (self.by is None) == (self.files is None):
+            raise ValueError("give either both `by` and `share`, or `files`")
+        return self
+
+
 class Split(Section):
-    """How records are divided: as their files say, or by document or the values of a field."""
+    """How records are divided: as their files say, or by document or the values of a field.
+
+    `further` names test sets beside `test`.
+    """
 
     files: SplitFiles | None = None
     by: str | None = None
-    test: Annotated[float, Field(gt=0, lt=1)] | None = None
-    valid: Annotated[float, Field(gt=0, lt=1)] | None = None
+    test: Share | None = None
+    valid: Share | None = None
+    further: dict[Name, Further] | None = None
+
+    @property
+    def tests(self) -> list[str]:
+        """The test sets by name, `test` first."""
+        return ["test", *(self.further or {})]
+
+    @property
+    def patterns(self) -> dict[str, list[str]]:
+        """The patterns of the splits that files make."""
+        files: dict[str, list[str]] = self.files.model_dump() if self.files else {}
+        further = (self.further or {}).items()
+        return files | {name: apart.files for name, apart in further if apart.files}
+
+    @property
+    def held_out(self) -> dict[str, tuple[str, float]]:
+        """Field and share of the further test sets that are held out by the values of a field."""
+        return {
+            name: (apart.by, apart.share)
+            for name, apart in (self.further or {}).items()
+            if apart.by is not None and apart.share is not None
+        }
 
     @model_validator(mode="after")
     def _one_way(self) -> Split:
         if self.files:
             if (self.by, self.test, self.valid) != (None, None, None):
                 raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")
+            if self.held_out:
+                name = next(iter(self.held_out))
+                raise ValueError(f"`files` divide the records: give {name!r} `files`, too")
         elif self.test is None or self.valid is None:
             raise ValueError("give either `files`, or both `test` and `valid`")
-        elif self.test + self.valid >= 1:
-            raise ValueError("test + valid must stay below 1: the rest is for training")
+        elif sum([self.test, self.valid, *(share for _, share in self.held_out.values())]) >= 1:
+            shares = " + ".join(["test", "valid", *self.held_out])
+            raise ValueError(f"{shares} must stay below 1: the rest is for training")
+        return self
+
+    @model_validator(mode="after")
+    def _names_of_their_own(self) -> Split:
+        # Some file systems do not tell capitals apart.
+        names = Counter(name.casefold() for name in [*TAKEN, *(self.further or {})])
+        if taken := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"a further test set cannot be called {taken[0]!r}: that is taken")
         return self
 
 
@@ -139,10 +196,11 @@ class Corpus(Section):
 
     @model_validator(mode="after")
     def _columns_have_no_names(self) -> Corpus:
-        if self.conll and (self.fields != Fields() or self.split.by or self.languages):
+        by_fields = self.split.by or self.split.held_out
+        if self.conll and (self.fields != Fields() or by_fields or self.languages):
             raise ValueError(
                 "column files (`conll`) hold tokens and tags alone: leave `fields`, `languages`"
-                " and `split.by` out"
+                " and each `by` of `split` out"
             )
         return self
 

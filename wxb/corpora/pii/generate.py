@@ -23,10 +23,11 @@ def generate(
 ) -> Iterator[dict[str, Any]]:
     """Yield `labelled` records, then `unlabelled` documents, the languages taking turns.
 
-    A record has `id`, `input` (text), `language`, `template` (`<language>/<scene>/<version>`) and
-    `spans`: sorted, disjoint `{"start", "end", "type"}` with half-open code point offsets. A
-    labelled record is 1-2 sentences, a few of them without any span; an unlabelled one is 1-6
-    sentences with `spans` None. Each language depends on the seed alone, not on the others.
+    A record has `id`, `input` (text), `language`, `scene` (called the same in all languages),
+    `template` (`<language>/<scene>/<version>`) and `spans`: sorted, disjoint `{"start", "end",
+    "type"}` with half-open code point offsets. A labelled record is 1-2 sentences, a few of them
+    without any span; an unlabelled one is 1-6 sentences with `spans` None. Each language depends on
+    the seed alone, not on the others.
 
     Raises ValueError for negative counts and for missing, repeated or unknown languages.
     """
@@ -48,13 +49,14 @@ def _records(
             turn, which = divmod(i, len(languages))
             language, rng = languages[which], rngs[which]
             make = _labelled if kind == "l" else _unlabelled
-            scene, text, spans = make(language, rng)
+            template, text, spans = make(language, rng)
             yield {
                 "id": f"{language}-{kind}-{turn + 1:06}",
                 "input": text,
                 "spans": spans,
                 "language": language,
-                "template": f"{language}/{scene}",
+                "scene": template.partition("/")[0],
+                "template": f"{language}/{template}",
             }
 
 

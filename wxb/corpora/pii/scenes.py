@@ -4,9 +4,9 @@ A scene is a list of sentences about one situation, each given by one or more pa
 `{SLOT}` is a labelled value of type `SLOT`, `{slot}` an unlabelled look-alike, a final digit
 (`{DATE2}`) asks for another value of the same kind, `[a|b|]` picks one alternative.
 
-A template is one version of a scene: each wording of its sentences (with every alternative picked)
-belongs to one version only. Held-out templates therefore show situations that were seen, in words
-that were not.
+A template is one version of a scene: one paraphrase of each sentence, with all its wordings (every
+alternative picked). Held-out templates therefore show situations that were seen, in words that were
+not, and no wording of theirs has a sibling in training.
 """
 
 import re
@@ -38,7 +38,7 @@ Wording = tuple[Piece, ...]
 Paraphrase = tuple[tuple[Wording, ...], ...]  # segments, each with its alternatives
 Template = list[list[Wording]]  # for each sentence, the wordings that it may take
 
-VERSIONS = 4  # templates made of one scene
+VERSIONS = 3  # templates made of one scene: as many as a sentence has paraphrases
 
 
 def parse(text: str) -> Paraphrase:
@@ -100,31 +100,29 @@ def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
 def load_templates(language: str) -> dict[str, Template]:
     """The templates of `language`, named `<scene>/<version>`; they share no wording.
 
-    The wordings of a sentence go to the versions in turn, and a sentence without one is left out.
-    Errors as in `load_scenes`.
+    The paraphrases of a sentence go to the versions in turn, another one first at each place, so
+    that versions mix styles. What two paraphrases can say belongs to the first. Errors as in
+    `load_scenes`.
     """
     templates: dict[str, Template] = {}
     taken: set[str] = set()
     for scene, sentences in load_scenes(language).items():
         versions: list[Template] = [[] for _ in range(VERSIONS)]
         for place, paraphrases in enumerate(sentences):
-            wordings = {spelled(w): w for w in _wordings(paraphrases) if spelled(w) not in taken}
-            taken |= wordings.keys()
-            for version in range(VERSIONS):
-                own = list(wordings.values())[(version + place) % VERSIONS :: VERSIONS]
-                if own:
-                    versions[version].append(own)
+            for number, paraphrase in enumerate(paraphrases):
+                said = {spelled(w): w for w in _wordings(paraphrase) if spelled(w) not in taken}
+                taken |= said.keys()
+                if said:
+                    versions[(number - place) % VERSIONS].append(list(said.values()))
         templates |= {f"{scene}/{number}": own for number, own in enumerate(versions, start=1)}
     return templates
 
 
 def spelled(wording: Wording) -> str:
-    """A wording with its slots by name: equal for wordings that read the same."""
-    return "".join(
-        piece if isinstance(piece, str) else f"{{{piece.kind}{piece.number}}}" for piece in wording
-    )
+    """A wording with its slots by kind: equal for wordings that read the same."""
+    return "".join(piece if isinstance(piece, str) else f"{{{piece.kind}}}" for piece in wording)
 
 
-def _wordings(paraphrases: list[Paraphrase]) -> list[Wording]:
-    """What the paraphrases can say, every alternative picked."""
-    return [tuple(chain(*picked)) for paraphrase in paraphrases for picked in product(*paraphrase)]
+def _wordings(paraphrase: Paraphrase) -> list[Wording]:
+    """What a paraphrase can say, every alternative picked."""
+    return [tuple(chain(*picked)) for picked in product(*paraphrase)]

@@ -1,0 +1,329 @@
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.corpora.made import lettered, record
+from wxb.corpora import division
+from wxb.corpora.division import without_duplicates
+from wxb.corpora.near import wording
+from wxb.corpora.records import Reject
+from wxb.errors import WxbError
+from wxb.params.corpora import Split
+from wxb.spans import Span
+
+FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
+
+
+def divided(records, limit=None, seed=1, **changes):
+    settings = {"test": 0.2, "valid": 0.1, **changes}
+    return division.divided(records, Split.model_validate(settings), limit=limit, seed=seed)
+
+
+def split(records, **settings):
+    """The splits of records of which none has to go."""
+    splits, rejects = divided(records, **settings)
+    assert rejects == []
+    return splits
+
+
+def given_splits(records, limit=None, **further):
+    changes = {"test": None, "valid": None, "files": FILES}
+    sets = {name: {"files": ["d"]} for name in further}
+    return divided([*records, *published(**further)], limit, **changes, further=sets)
+
+
+def ids(splits):
+    return {name: sorted(r.id for r in members) for name, members in splits.items()}
+
+
+def told(rejects):
+    return [(reject.id, reject.reason, reject.detail) for reject in rejects]
+
+
+def test_the_first_copy_of_a_text_is_kept():
+    kept, rejects = without_duplicates([record(1, "a"), record(2, "b"), record(3, "a")])
+    assert [r.id for r in kept] == ["1", "2"]
+    assert rejects == [Reject("3", "duplicate text", "same text as 1", "3")]
+
+
+def test_a_labelled_copy_wins_over_an_unlabelled_one():
+    copies = [record(1, "a", None), record(2, "a"), record(3, "a", None), record(4, "a")]
+    kept, rejects = without_duplicates(copies)
+    assert [r.id for r in kept] == ["2"]
+    assert [r.id for r in rejects] == ["1", "3", "4"]
+    assert "same text as 2" in rejects[0].detail
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.booleans())))
+def test_every_record_is_kept_once_or_rejected(items):
+    records = [
+        record(i, text, () if labelled else None) for i, (text, labelled) in enumerate(items)
+    ]
+    kept, rejects = without_duplicates(records)
+    assert sorted(r.id for r in [*kept, *rejects]) == sorted(r.id for r in records)
+    assert len({r.text for r in kept}) == len(kept)
+    labelled_texts = {text for text, labelled in items if labelled}
+    assert {r.text for r in kept if r.spans is not None} == labelled_texts
+
+
+def test_a_text_that_is_held_out_is_not_kept_even_labelled():
+    kept, rejects = without_duplicates(
+        [record(1, "a"), record(2, "b"), record(3, "a")], [record(4, "a", None)]
+    )
+    assert [r.id for r in kept] == ["2"]
+    assert told(rejects) == [
+        ("1", "duplicate text", "same text as 4"),
+        ("3", "duplicate text", "same text as 4"),
+    ]
+
+
+def test_a_wording_that_is_held_out_is_not_kept():
+    held = [
+        record("first", "Ann is 7 .", (Span(0, 3, "NAME"),)),
+        record("later", "Eva is 8 .", (Span(0, 3, "NAME"),)),
+    ]
+    same = record("same", "Joe  IS 42 .", (Span(0, 3, "NAME"),))
+    others = [
+        record("other type", "Bonn is 7 .", (Span(0, 4, "CITY"),)),
+        record("unlabelled", "Kim is 7 .", None),
+        record("twice", "Ann and Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
+        record("thrice", "Eve and Joe", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
+    ]
+    kept, rejects = without_duplicates([same, *others], held)
+    assert kept == others
+    assert told(rejects) == [("same", "near duplicate", "same wording as first")]
+
+
+def test_a_labelled_copy_of_an_unlabelled_text_may_be_a_near_duplicate():
+    """Neither of the two is left: the labelled one took the place of the other."""
+    held = [record("held", "Ann here", (Span(0, 3, "NAME"),))]
+    copies = [record(1, "Bob here", None), record(2, "Bob here", (Span(0, 3, "NAME"),))]
+    kept, rejects = without_duplicates(copies, held)
+    assert kept == []
+    assert [(r.id, r.reason) for r in rejects] == [("1", "duplicate text"), ("2", "near duplicate")]
+
+
+def published(**splits):
+    """Records whose texts are letters, of given splits; ids tell split and place."""
+    return [
+        record(f"{name}{number}", text, split=name)
+        for name, texts in splits.items()
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_given_splits_are_kept_apart_and_the_test_split_whole():
+    splits, rejects = given_splits(published(train="abcbdE", valid="deea", test="aafF"))
+    assert {name: "".join(r.text for r in members) for name, members in splits.items()} == {
+        "train": "bc",
+        "valid": "de",
+        "test": "aafF",
+    }
+    assert told(rejects) == [
+        ("valid2", "duplicate text", "same text as valid1"),
+        ("valid3", "duplicate text", "same text as test1"),
+        ("train0", "duplicate text", "same text as test1"),
+        ("train3", "duplicate text", "same text as train1"),
+        ("train4", "duplicate text", "same text as valid0"),
+        ("train5", "near duplicate", "same wording as valid1"),
+    ]
+
+
+def test_validation_loses_what_nearly_repeats_the_test_split():
+    splits, rejects = given_splits(published(train="xA", valid="yB", test="ab"))
+    assert ids(splits) == {"train": ["train0"], "valid": ["valid0"], "test": ["test0", "test1"]}
+    assert told(rejects) == [
+        ("valid1", "near duplicate", "same wording as test1"),
+        ("train1", "near duplicate", "same wording as test0"),
+    ]
+
+
+def test_further_given_test_sets_stay_whole_and_training_loses_what_repeats_them():
+    records = published(train="abcxD", valid="yab", test="ab")
+    splits, rejects = given_splits(records, tweets="acd", posts="ee")
+    assert list(splits) == ["train", "valid", "test", "tweets", "posts"]
+    assert {name: "".join(r.text for r in members) for name, members in splits.items()} == {
+        "train": "x",
+        "valid": "y",
+        "test": "ab",
+        "tweets": "acd",
+        "posts": "ee",
+    }
+    assert ("train2", "duplicate text", "same text as tweets1") in told(rejects)
+    assert ("train4", "near duplicate", "same wording as tweets2") in told(rejects)
+
+
+def test_a_limit_on_given_splits_is_for_training_records_that_pass():
+    splits, rejects = given_splits(published(train="abcd", valid="ef", test="agg"), limit=2)
+    assert {name: len(members) for name, members in splits.items()} == {
+        "train": 2,
+        "valid": 2,
+        "test": 3,
+    }
+    assert [(r.id, r.reason) for r in rejects] == [
+        ("train0", "duplicate text"),
+        ("train3", "over max_records"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("splits", "name"),
+    [
+        ({"train": "a", "test": "b"}, "valid"),
+        ({"train": "a", "valid": "b", "test": "ab"}, "train"),
+        ({"train": "A", "valid": "b", "test": "a"}, "train"),
+    ],
+)
+def test_a_given_split_without_labelled_records_is_an_error(splits, name):
+    with pytest.raises(WxbError, match=rf"the {name} split has no labelled record: its files"):
+        given_splits(published(**splits))
+
+
+letters = st.lists(st.sampled_from("abcdABCD"), max_size=12)
+
+
+@given(train=letters, valid=letters, test=letters, tweets=letters, limit=st.none() | st.just(2))
+def test_every_record_of_given_splits_is_kept_or_rejected(train, valid, test, tweets, limit):
+    records = published(train=["x", *train], valid=["y", *valid], test=["z", *test])
+    splits, rejects = given_splits(records, limit, tweets=["w", *tweets])
+    everything = [r for members in splits.values() for r in members]
+    records += published(tweets=["w", *tweets])
+    assert sorted(r.id for r in [*everything, *rejects]) == sorted(r.id for r in records)
+    assert all(r.split == name for name, members in splits.items() for r in members)
+    texts = {name: [r.text for r in members] for name, members in splits.items()}
+    assert (texts["test"], texts["tweets"]) == (["z", *test], ["w", *tweets])
+    tested = {text.lower() for text in [*texts["test"], *texts["tweets"]]}
+    expected = [text for text in dict.fromkeys(["y", *valid]) if text.lower() not in tested]
+    assert texts["valid"] == expected
+    held = tested | {text.lower() for text in expected}
+    passing = [text for text in dict.fromkeys(["x", *train]) if text.lower() not in held]
+    assert texts["train"] == passing[:limit]
+
+
+@settings(deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=40, max_size=80),
+    seed=st.integers(0, 2**32),
+    shuffle=st.randoms(use_true_random=False),
+)
+def test_groups_stay_whole_shares_are_met_and_order_does_not_matter(sizes, seed, shuffle):
+    records = [
+        record(f"{group}-{i}", group=f"g{group}")
+        for group, size in enumerate(sizes)
+        for i in range(size)
+    ]
+    splits = split(records, seed=seed)
+    assert sum(map(len, splits.values())) == len(records)
+    groups = {name: {r.group for r in members} for name, members in splits.items()}
+    assert sum(map(len, groups.values())) == len(sizes)
+    for name, share in (("test", 0.2), ("valid", 0.1)):
+        assert abs(len(splits[name]) - share * len(records)) <= max(sizes) / 2
+    shuffled = list(records)
+    shuffle.shuffle(shuffled)
+    assert ids(split(shuffled, seed=seed)) == ids(splits)
+
+
+@st.composite
+def mixed(draw):
+    """Records that share groups, wordings and scenes with some others, or with none."""
+    records = [record(f"alone {i}", values=(f"alone {i}",)) for i in range(60)]
+    for i in range(draw(st.integers(0, 40))):
+        group, said, scene = (draw(st.integers(0, 8)) for _ in range(3))
+        text = f"{lettered(i)} is {lettered(said)}"
+        spans = draw(st.sampled_from([None, (Span(0, len(lettered(i)), "NAME"),)]))
+        values = (f"scene {scene}",)
+        records.append(record(i, text, spans, group=f"group {group}", values=values))
+    return records
+
+
+@settings(deadline=None, max_examples=50)
+@given(mixed(), st.integers(0, 2**32), st.randoms(use_true_random=False))
+def test_no_wording_group_or_held_out_value_straddles_splits(records, seed, shuffle):
+    further = {"situations": {"by": "scene", "share": 0.2}}
+    splits = split(records, seed=seed, further=further)
+    assert sorted(r.id for members in splits.values() for r in members) == sorted(
+        r.id for r in records
+    )
+    for left, right in combinations(splits, 2):
+        assert not {r.group for r in splits[left]} & {r.group for r in splits[right]}
+        shared = {*map(wording, splits[left])} & {*map(wording, splits[right])}
+        assert shared <= {""}
+    scenes = {r.values for r in splits["situations"]}
+    assert not scenes & {r.values for name in ("train", "valid", "test") for r in splits[name]}
+    shuffled = list(records)
+    shuffle.shuffle(shuffled)
+    assert ids(split(shuffled, seed=seed, further=further)) == ids(splits)
+
+
+def test_whole_values_are_held_out_up_to_their_share_before_all_else():
+    records = [record(i, values=(f"scene {i % 25}",), group=f"group {i % 50}") for i in range(500)]
+    further = {"situations": {"by": "scene", "share": 0.12}}
+    splits = split(records, further=further)
+    assert {name: len(members) for name, members in splits.items()} == {
+        "train": 290,
+        "valid": 50,
+        "test": 100,
+        "situations": 60,
+    }
+    assert len({r.values for r in splits["situations"]}) == 3
+    again = split(records, further=further, test=0.5)
+    assert again["situations"] == splits["situations"]
+
+
+def test_groups_that_share_a_wording_are_kept_together_in_turn():
+    """The second has a wording of the first, the third one of the second."""
+    links = [
+        record("a", "one here", group="first"),
+        record("b", "ONE here", group="second"),
+        record("c", "two here", group="second"),
+        record("d", "two  here", group="third"),
+    ]
+    assert wording(links[0]) == wording(links[1]) != wording(links[2]) == wording(links[3])
+    for seed in range(20):
+        splits = split([*links, *(record(i) for i in range(40))], seed=seed)
+        assert [{*"abcd"} & {*members} for members in ids(splits).values()].count(set()) == 2
+
+
+def test_records_lose_what_repeats_a_further_set_of_files_before_they_are_divided():
+    rest = [record(i) for i in range(40)]
+    tweets = [record("t1", "TEXT b", split="tweets"), record("t2", "new", split="tweets")]
+    splits, rejects = divided([*tweets, *rest], further={"tweets": {"files": ["t"]}})
+    assert told(rejects) == [("1", "near duplicate", "same wording as t1")]
+    assert splits["tweets"] == tweets
+    assert sum(map(len, splits.values())) == 41
+
+
+def test_the_seed_decides_the_split():
+    records = [record(i) for i in range(200)]
+    assert ids(split(records, seed=1)) == ids(split(records, seed=1))
+    assert ids(split(records, seed=1)) != ids(split(records, seed=2))
+
+
+def test_the_split_is_a_known_one():
+    """The same in every process and version: a changed hash would spoil published results."""
+    records = [record(i, group=f"text {i}") for i in range(20)]
+    assert ids(split(records))["test"] == ["1", "12", "4", "8"]
+
+
+@pytest.mark.parametrize(
+    ("records", "name"),
+    [
+        ([], "train"),
+        ([record(i, group="one") for i in range(50)], "valid|test"),
+        ([record(i, f"Number {i}") for i in range(50)], "valid|test"),
+        ([record(i) for i in range(2)], "valid|test"),
+        ([record(i, spans=None) for i in range(50)], "train"),
+    ],
+)
+def test_a_split_without_labelled_records_is_an_error(records, name):
+    with pytest.raises(WxbError, match=rf"the ({name}) split has no labelled record: .*`split`"):
+        split(records)
+
+
+def test_a_test_set_without_a_value_that_fits_is_an_error():
+    records = [record(i, values=("one",)) for i in range(50)]
+    with pytest.raises(WxbError, match="the situations split has no labelled record"):
+        split(records, further={"situations": {"by": "scene", "share": 0.1}})

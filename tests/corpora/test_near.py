@@ -1,0 +1,112 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.corpora.made import record
+from wxb.corpora.near import CHUNK, FAR, distances, units, wording
+from wxb.spans import Span
+
+
+def marked(text, *mentions):
+    """A labelled record whose mentions are names, but for those in capitals."""
+    spans = [
+        Span(text.index(m), text.index(m) + len(m), "ID" if m.isupper() else "NAME")
+        for m in mentions
+    ]
+    return record("1", text, tuple(spans))
+
+
+@pytest.mark.parametrize(
+    ("labelled", "expected"),
+    [
+        (marked("Ann met  Bob at 10:30\n in Ulm", "Ann", "Bob"), "{NAME} met {NAME} at 0:0 in ulm"),
+        (marked("ANN is here", "ANN"), "{ID} is here"),
+        (marked(" STRASSE 7 "), "strasse 0"),
+        (marked("Straße 12"), "strasse 0"),
+        (marked("李明在第１２层", "李明"), "{NAME}在第0层"),
+        (marked("AnnBob!x", "Ann", "Bob"), "{NAME}{NAME}!x"),
+        # Nothing but mentions, digits and signs.
+        (marked("Ann 3 - Bob 1 .", "Ann", "Bob"), ""),
+        (marked("1996-08-22"), ""),
+        (record("1", "Nobody labelled this", None), ""),
+    ],
+)
+def test_a_wording_leaves_out_who_how_many_and_how_written(labelled, expected):
+    assert wording(labelled) == expected
+
+
+words = st.lists(st.sampled_from(["to", "Go", "Ann", "7", "明", "!", "ﬁ"]), max_size=6)
+
+
+@given(words, st.text(min_size=1), st.integers(0, 10**6))
+def test_other_mentions_digits_case_and_spaces_make_no_other_wording(parts, mention, number):
+    def written(name, digits, space, change):
+        begin = change(space.join([digits if part == "7" else part for part in parts]) + space)
+        text = f"{begin}{name}{space}end"
+        return record("1", text, (Span(len(begin), len(begin) + len(name), "NAME"),))
+
+    plain = written("Eve", "7", " ", str)
+    assert wording(plain) == wording(written(mention, str(number), " \n\t", str.upper)) != ""
+
+
+def test_units_are_named_by_the_least_of_what_is_joined():
+    records = [
+        record(1, "one here", group="b"),
+        record(2, "ONE here", group="a"),
+        record(3, "other", group="c"),
+        record(4, "other", None, group="d"),
+        record(5, "1 - 2", group="e"),
+        record(6, "2 - 1", group="f"),
+        record(7, "third", group=""),
+    ]
+    assert units(records, lambda r: r.group) == ["a", "a", "c", "d", "e", "f", ""]
+    by_parity = ["1", "0", "1", "0", "1", "0", "1"]
+    parity = dict(zip(records, by_parity, strict=True))
+    assert units(records[1:6:2] + records[4:5], lambda r: parity[r]) == ["0", "0", "0", "1"]
+
+
+def edits(left, right):
+    """Levenshtein's distance between two lists, by its definition."""
+    if not left or not right:
+        return len(left) + len(right)
+    other = edits(left[1:], right[1:]) + (left[0] != right[0])
+    return min(other, edits(left[1:], right) + 1, edits(left, right[1:]) + 1)
+
+
+some = st.lists(st.lists(st.sampled_from(["a", "bc", "{X}", "字", "7"]), max_size=5), max_size=4)
+
+
+@given(some, some)
+def test_the_distance_is_the_edits_to_the_nearest(texts, others):
+    expected = [min([FAR, *(edits(a, b) for b in others)]) for a in texts]
+    found = distances(map(" ".join, texts), map(" ".join, others))
+    assert found.tolist() == expected
+    assert found.dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "words"),
+    [
+        ("{NAME} is 0-0", "{AGE} is 0-0", 1),
+        ("naïve cafe\u0301", "naïve cafe\u0301", 0),
+        ("cafe\u0301", "bar", 1),
+        ("在第0层", "在第0楼", 1),
+        ("在第0层", "0", 3),
+        ("e-mail", "mail", 2),
+        ("a_b", "ab", 3),
+    ],
+)
+def test_a_word_is_a_run_of_letters_or_one_sign(text, other, words):
+    assert distances([text], [other]).tolist() == [words]
+
+
+def test_many_texts_are_compared_in_chunks():
+    texts = [" ".join(pair) for pair in product("abcdefghijklmnopqrst", repeat=2)]
+    assert len(texts) > CHUNK
+    found = distances(texts, ["a b c", "t t"])
+    assert found[texts.index("t t")] == 0
+    assert found[texts.index("a b")] == found[texts.index("c t")] == 1
+    assert found[texts.index("k l")] == 2

@@ -1,0 +1,76 @@
+from tests.corpora.made import record
+from wxb.corpora.profile import profile
+from wxb.corpora.records import Reject
+from wxb.spans import Span
+
+
+def test_the_profile_accounts_for_every_record():
+    splits = {
+        "train": [
+            record(
+                1,
+                "Ann met Bob",
+                (Span(0, 3, "NAME"), Span(8, 11, "NAME")),
+                mended=("span found by value", "span found by value", "repeated id"),
+            ),
+            record(2, "x" * 99, None, language=None),
+        ],
+        "valid": [record(3, "nobody")],
+        "test": [record(4, "Bonn", (Span(0, 4, "CITY"),), language="de")],
+    }
+    rejects = [Reject("f:line 9", "blank text", "", None), Reject("7", "too long", "", "7")]
+    counts = profile(splits, rejects)
+    assert counts["records"] == {"raw": 6, "rejected": 2, "train": 2, "valid": 1, "test": 1}
+    assert counts["rejects"] == {"blank text": 1, "too long": 1}
+    assert counts["mended"] == {"repeated id": 1, "span found by value": 2}
+    assert counts["types"] == ["NAME"]
+    assert counts["splits"]["train"] == {
+        "labelled": 1,
+        "unlabelled": 1,
+        "without_spans": 0,
+        "near_duplicates": 0,
+        "groups": 2,
+        "groups_sharing_wordings": 0,
+        "characters": {"median": 11, "p95": 99, "longest": 99},
+        "languages": {"en": 1, "unknown": 1},
+        "spans": {"NAME": 2},
+    }
+    assert counts["splits"]["valid"]["without_spans"] == 1
+
+
+def test_near_duplicates_of_a_split_are_counted():
+    train = [
+        record(1, "Ann is here", (Span(0, 3, "NAME"),), group="a"),
+        record(2, "Bob is here", (Span(0, 3, "NAME"),), group="b"),
+        record(3, "Eve IS here", (Span(0, 3, "NAME"),), group="b"),
+        record(4, "so it is", group="c"),
+        record(5, "So it is", group="c"),
+        record(6, "Joe is here", None, group="d"),
+        record(7, "1 : 2", group="e"),
+        record(8, "3 : 4", group="f"),
+    ]
+    found = profile({"train": train}, [])["splits"]["train"]
+    assert found["near_duplicates"] == 3
+    assert (found["groups"], found["groups_sharing_wordings"]) == (6, 2)
+
+
+def test_nearness_of_test_sets_is_that_of_wordings_to_training():
+    splits = {
+        "train": [
+            record(1, "we met Ann in the old town", (Span(7, 10, "NAME"),)),
+            record(2, "nobody labelled this at all", None),
+        ],
+        "valid": [record(3, "entirely new words stand here")],
+        "test": [
+            record(4, "we met Bob in the new town", (Span(7, 10, "NAME"),)),
+            record(5, "We saw Bob in the new town", (Span(7, 10, "NAME"),)),
+            record(6, "you saw Bob in the new town", (Span(8, 11, "NAME"),)),
+            record(7, "nobody labelled this at all", None),
+            record(8, "3 : 1"),
+        ],
+        "scores": [record(9, "2 : 2")],
+    }
+    assert profile(splits, [])["nearness"] == {
+        "test": {"records": 3, "within_one_word": 0.3333, "within_two_words": 0.6667},
+        "scores": {"records": 0, "within_one_word": 0.0, "within_two_words": 0.0},
+    }

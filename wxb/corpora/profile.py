@@ -1,0 +1,79 @@
+"""What a clean corpus is, in counts: they account for every raw record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.corpora.near import distances, wording
+from wxb.corpora.records import Record, Reject
+
+
+def profile(splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject]) -> dict[str, Any]:
+    """Counts of records, rejects and spans by split, and how near test sets are to training."""
+    everything = [record for members in splits.values() for record in members]
+    wordings = {name: [*map(wording, members)] for name, members in splits.items()}
+    return {
+        "records": {
+            "raw": len(everything) + len(rejects),
+            "rejected": len(rejects),
+            **{name: len(members) for name, members in splits.items()},
+        },
+        "rejects": _counted(reject.reason for reject in rejects),
+        "mended": _counted(what for record in everything for what in record.mended),
+        "types": sorted({span.type for record in splits["train"] for span in record.spans or ()}),
+        "nearness": {
+            name: _nearness(wordings[name], wordings["train"])
+            for name in splits
+            if name not in ("train", "valid")
+        },
+        "splits": {name: _describe(splits[name], wordings[name]) for name in splits},
+    }
+
+
+def _nearness(test: Iterable[str], train: Iterable[str]) -> dict[str, float]:
+    """How many test records have a wording, and which share of them is how near to training."""
+    words = distances(filter(None, test), filter(None, train))
+    return {
+        "records": len(words),
+        "within_one_word": _share(words <= 1),
+        "within_two_words": _share(words <= 2),
+    }
+
+
+def _share(which: NDArray[np.bool_]) -> float:
+    return round(float(which.mean()), 4) if len(which) else 0.0
+
+
+def _describe(records: Sequence[Record], wordings: Sequence[str]) -> dict[str, Any]:
+    labelled = [record for record in records if record.spans is not None]
+    lengths = np.array([len(record.text) for record in records])
+    groups: dict[str, list[str]] = {}
+    for record, own in zip(records, wordings, strict=True):
+        if own:
+            groups.setdefault(own, []).append(record.group)
+    return {
+        "labelled": len(labelled),
+        "unlabelled": len(records) - len(labelled),
+        "without_spans": sum(not record.spans for record in labelled),
+        "near_duplicates": sum(len(members) - 1 for members in groups.values()),
+        "groups": len({record.group for record in records}),
+        "groups_sharing_wordings": len(
+            {*chain(*(members for members in groups.values() if len({*members}) > 1))}
+        ),
+        "characters": {
+            name: int(np.quantile(lengths, share, method="nearest"))
+            for name, share in (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
+        },
+        "languages": _counted(record.language or "unknown" for record in records),
+        "spans": _counted(span.type for record in labelled for span in record.spans or ()),
+    }
+
+
+def _counted(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
