@@ -1,7 +1,8 @@
 """How fast the LSTM that trains is, beside the text book's cell by cell, on the same weights.
 
-The text book is `wxb.models.lstm.LSTM`; what trains is `read_both_ways`, torch's own. Both run by
-turns, and the ratio of each turn is taken: the median is printed. A step is forward and backward.
+The text book is `wxb.models.lstm.LSTM`; what trains is `read_both_ways`, torch's own on whole rows,
+and beside them stands torch's own on packed rows. They run by turns, and the ratios of each turn
+are taken: the medians are printed. A step is forward and backward.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from wxb.models.lstm import LSTM, read_both_ways
 
@@ -37,7 +39,7 @@ def main(
     device: str = "cpu",
     seed: int = 2,
 ) -> None:
-    """Time both on random vectors: rows all of one length, and rows of a quarter to all of it."""
+    """Time all on random vectors: rows all of one length, and rows of a quarter to all of it."""
     torch.set_num_threads(threads or torch.get_num_threads())
     torch.manual_seed(seed)
     book = LSTM(width, hidden, bidirectional=True).to(device)
@@ -50,21 +52,42 @@ def main(
         "none": torch.ones(rows, length, dtype=torch.bool, device=device),
         f"{1 - lengths.sum() / (rows * length):.0%}": (torch.arange(length) < lengths).to(device),
     }
-    table = Table("padding", "work", "cell by cell, ms", "what trains, ms", "times as fast")
+    sides: dict[str, Read] = {
+        "cell by cell": book,
+        "what trains": partial(read_both_ways, fast),
+        "packed": partial(_packed, fast),
+    }
+    ratio_of = [f"{name}, times as fast" for name in sides][1:]
+    table = Table("padding", "work", *(f"{name}, ms" for name in sides), *ratio_of)
     for padding, mask in masks.items():
         for name, work in {"forward": _forward, "step": _step}.items():
-            sides: list[Read] = [book, partial(read_both_ways, fast)]
-            for side in sides:
+            for side in sides.values():
                 work(side, inputs, mask)  # the first call is slower
-            pairs = [[_seconds(work, side, inputs, mask) for side in sides] for _ in range(turns)]
-            medians = [f"{1000 * statistics.median(side):.0f}" for side in zip(*pairs, strict=True)]
-            ratio = statistics.median(slow / quick for slow, quick in pairs)
-            table.add_row(padding, name, *medians, f"{ratio:.2f}")
+            seconds = [
+                [_seconds(work, side, inputs, mask) for side in sides.values()]
+                for _ in range(turns)
+            ]
+            ratios = [[book / other for other in others] for book, *others in seconds]
+            table.add_row(padding, name, *_medians(seconds, 1000, 0), *_medians(ratios, 1, 2))
     console.print(
         f"{rows} x {length} x {width}, hidden {hidden}, both directions, {device},"
         f" {torch.get_num_threads()} thread(s)"
     )
     console.print(table)
+
+
+def _packed(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """What torch would have: rows of tokens alone; outputs and last states as `read_both_ways`."""
+    lengths = mask.sum(dim=1).cpu()
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    outputs, (ends, _) = layers(packed)
+    whole = pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0]
+    return whole, torch.cat([ends[-2], ends[-1]], dim=-1)
+
+
+def _medians(turns: list[list[float]], factor: float, digits: int) -> list[str]:
+    """The median of each column, times a factor."""
+    return [f"{factor * statistics.median(side):.{digits}f}" for side in zip(*turns, strict=True)]
 
 
 def _forward(read: Read, inputs: Tensor, mask: Tensor) -> float:

@@ -1,8 +1,6 @@
 """The published forms do what docs/errata.md says of them, and nothing else differs."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from transformers import AutoModelForCausalLM, set_seed
 
 from stages import align, download, preprocess, pretrain, tokenize, tokenizer, train
 from tests import tiny
+from tests.benchmarks.script import script
 from wxb import answers
 from wxb.align import OUTSIDE
 from wxb.batches import collate
@@ -33,20 +32,11 @@ from wxb.tasks import ner_generation
 from wxb.tokenizers import train as train_tokenizer
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "benchmarks/errata.py"
 EXPERIMENTS = ["ner-encoder", "ner-decoder", "ner-generative"]
 TYPES = ["AGE", "NAME"]
 
 
-def _script():
-    spec = importlib.util.spec_from_file_location("errata", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["errata"] = module  # typer looks there for the annotations
-    spec.loader.exec_module(module)
-    return module
-
-
-errata = _script()
+errata = script("errata")
 
 
 def recognizer(texts, kind="wordpiece"):

@@ -1,7 +1,4 @@
-"""LLaMA written out, beside transformers', and the forms that the weights do not fit."""
-
-import math
-from dataclasses import replace
+"""LLaMA written out beside transformers'."""
 
 import pytest
 import torch
@@ -279,79 +276,6 @@ def test_ids_and_embeddings_exclude_each_other(inputs):
     ours, *_ = twin(made())
     with pytest.raises(ValueError, match="either input_ids or inputs_embeds"):
         ours(**inputs)
-
-
-# What was published otherwise (docs/errata.md).
-
-
-def published_rotation(vectors, cos, sin):
-    """Neighbours for pairs (Su et al. 2021), which these checkpoints are not laid out for."""
-    first, second = vectors[..., 0::2], vectors[..., 1::2]
-    return torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1).flatten(-2)
-
-
-def test_pairs_are_the_halves_of_a_head_not_neighbours(monkeypatch):
-    theirs = made()
-    ours, *_ = twin(theirs)
-    with torch.no_grad():
-        expected = theirs(ids()).logits
-        assert difference(ours(ids()).logits, expected) <= TOLERANCE
-        monkeypatch.setattr(llama, "rotate", published_rotation)
-        published = ours(ids()).logits
-    assert difference(published, expected) > 0.1
-    # The first token is turned by nothing.
-    assert difference(published[:, 0], expected[:, 0]) <= TOLERANCE
-
-
-def test_either_layout_is_right_for_weights_in_the_same(monkeypatch):
-    ours, *_ = twin(made())
-    with torch.no_grad():
-        expected = ours(ids()).logits
-        for layer in ours.model.layers:
-            for projection in (layer.self_attn.q_proj, layer.self_attn.k_proj):
-                halves = projection.weight.unflatten(0, (-1, 2, layer.self_attn.size // 2))
-                projection.weight.copy_(halves.transpose(1, 2).flatten(0, 2))
-        assert difference(ours(ids()).logits, expected) > 0.1
-        monkeypatch.setattr(llama, "rotate", published_rotation)
-        assert difference(ours(ids()).logits, expected) <= TOLERANCE
-
-
-def test_the_exponent_of_a_frequency_is_2i_over_d_not_its_inverse():
-    size, theta = 128, PLAIN["rope_theta"]
-    found = frequencies(Config.from_hf(config(head_dim=size)))
-    pair = torch.arange(1, size // 2)  # i = 0 divides by zero
-    published = theta ** (-size / (2 * pair))
-    torch.testing.assert_close(found[1:], theta ** (-2 * pair / size))
-    assert found[0] == 1
-    # The published frequencies grow with i and hardly turn at all.
-    assert (found.diff() < 0).all()
-    assert (published.diff() >= 0).all()
-    assert math.isclose(found[1], 0.866, abs_tol=1e-3)
-    assert published[-1] < 1e-4
-
-
-def test_what_turns_the_positions_is_the_settings_not_the_generation():
-    # LLaMA 2 and 3 share the code: a checkpoint of either names its theta and scaling.
-    second, third = made(), made(rope_parameters={**PLAIN, "rope_theta": 500_000.0})
-    third.load_state_dict(second.state_dict())
-    with torch.no_grad():
-        logits = [twin(theirs)[0](ids()).logits for theirs in (second, third)]
-        assert difference(logits[1], third(ids()).logits) <= TOLERANCE
-    assert difference(*logits) > 1e-3
-
-
-def test_a_head_of_its_own_is_not_the_embedding():
-    theirs = made(tie_word_embeddings=False)
-    tied = replace(Config.from_hf(theirs.config), tie_word_embeddings=True)
-    published = llama.LlamaForCausalLM(tied).eval()
-    # Both names are there, so the weights load without a word, and the last loaded wins.
-    published.load_state_dict(theirs.state_dict(), strict=True)
-    ours, *_ = twin(theirs)
-    with torch.no_grad():
-        expected = theirs(ids()).logits
-        assert difference(ours(ids()).logits, expected) <= TOLERANCE
-        assert difference(published(ids()).logits, expected) > 0.1
-    assert published.model.embed_tokens.weight.equal(theirs.lm_head.weight)
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -72,20 +72,6 @@ def test_every_row_loses_its_frame_and_nothing_else(texts):
     assert found == texts
 
 
-def test_cutting_the_outer_columns_leaves_the_separator_in_shorter_rows():
-    # As published: the columns of the ids and of the mask are cut alike.
-    texts = [[5, 6, 7, 8], [9, 10]]
-    ids, mask = batch([[CLS, *text, SEP] for text in texts])
-    published_ids, published_mask = ids[:, 1:-1], mask[:, 1:-1]
-    assert published_ids[1][published_mask[1].bool()].tolist() == [9, 10, SEP]
-    model = classifier()
-    expected = model(*batch(texts))["logits"]
-    published = model(published_ids, published_mask)["logits"]
-    torch.testing.assert_close(published[0], expected[0])
-    assert (published[1] - expected[1]).abs().max() > 0.01
-    torch.testing.assert_close(model(*without_frame(ids, mask))["logits"], expected)
-
-
 def test_turning_rows_within_their_length_keeps_the_backward_direction_off_the_padding():
     torch.manual_seed(1)
     layers = torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True).double()

@@ -53,8 +53,9 @@ def read_both_ways(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tenso
 
     `inputs` are (B, T, C), `mask` (B, T) is True where there is a token. Each direction reads whole
     rows, the backward one rows that are turned round within their length: padding then comes last
-    for both. Torch would have them packed, and on a CPU goes back through packed rows more slowly
-    than the text book. Raises ValueError where padding is not on the right.
+    for both. Torch would have them packed, and on a CPU goes back through packed rows hardly faster
+    than the text book (benchmarks/recurrent.py). Raises ValueError where padding is not on the
+    right.
     """
     if (mask[:, 1:] & ~mask[:, :-1]).any():
         raise ValueError("tokens follow padding: pad on the right, or use the cell-by-cell form")

@@ -1,0 +1,16 @@
+"""A benchmark as a module: it is a script, and in no package."""
+
+import importlib.util
+import sys
+
+from tests.project import ROOT
+
+
+def script(name):
+    """The module of benchmarks/<name>.py."""
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # typer looks there for the annotations
+        spec.loader.exec_module(module)
+    return sys.modules[name]

@@ -1,0 +1,31 @@
+"""Both sides begin with the same seed, and only one of them with weights of ours."""
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForPreTraining, set_seed
+
+from tests.benchmarks.script import script
+from tests.project import ROOT
+from wxb.models import backbones
+from wxb.params import load
+from wxb.tokenizers import train
+
+wiring = script("wiring")
+PARAMS = load(ROOT / "params.yaml")
+CLASSES = {"encoder": AutoModelForPreTraining, "decoder": AutoModelForCausalLM}
+
+
+def weights(model):
+    return torch.cat([parameter.flatten() for parameter in model.parameters()])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_other_side_has_the_weights_of_transformers(name):
+    backbone = PARAMS.backbones[name]
+    tokenizer = train(backbone.tokenizer.kind, 400, ["Ann met Bob"] * 9)
+    set_seed(1)
+    plain = wiring.plain(backbone, tokenizer)
+    set_seed(1)
+    assert weights(plain).equal(weights(CLASSES[name].from_config(plain.config)))
+    set_seed(1)
+    assert not weights(plain).equal(weights(backbones.initial(backbone, tokenizer)))
