@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -73,7 +73,7 @@ def main(
     ] = None,
     language: Annotated[
         str | None,
-        typer.Option(help="of spaCy's tokenizer; default: the corpus's, or xx for several"),
+        typer.Option(help="of one pipeline for all records; default: one for each language"),
     ] = None,
     flat: Annotated[
         bool, typer.Option(help="train on train and valid together, keep the last epoch")
@@ -82,53 +82,81 @@ def main(
         bool, typer.Option(help="train without the copies that `augment` of the corpus made")
     ] = False,
 ) -> None:
-    """Train spaCy on a corpus, and print its test scores beside those of a study."""
+    """Train spaCy on a corpus, and print its scores beside those of a study on each test set."""
     params = load()
     params.named("corpora", corpus)
     params.named("studies", study)
-    splits = {name: _labelled(corpus, name) for name in clean.SPLITS}
-    everything = [record for members in splits.values() for record in members]
-    language = language or language_of(everything)
+    folder = Path("data/clean", corpus)
+    splits = {name: _labelled(corpus, name) for name in ("train", "valid", *_tests(folder))}
     # What is missing or does not belong here is told before the long part.
-    ours, without = predictions(params, study, corpus, splits["test"])
-    nlp = pipeline(language)
-    train, valid = splits["train"], splits["valid"]
+    ours, without = predictions(
+        params, study, corpus, {name: splits[name] for name in clean.test_sets(folder)}
+    )
+    known = ner.mentions(splits["train"])
     if plain:
-        copies = read_json(Path("data/clean", corpus, "profile.json")).get("augmented", 0)
-        train = train[: len(train) - copies]  # they stand last
+        copies = read_json(folder / "profile.json").get("augmented", 0)
+        splits["train"] = splits["train"][: len(splits["train"]) - copies]  # they stand last
     if flat:
-        train, valid = [*train, *valid], []
-    fit = train_ner(
-        nlp, train, valid, epochs=epochs, seed=params.seed if seed is None else seed, label="spaCy"
-    )
-    comparison = ner.compare(
-        {**ours, PEER: judge(fit.nlp, splits["test"])},
-        resamples=params.resamples,
-        seed=params.seed,
-    )
-    Console(width=WIDTH, highlight=False).print(table(comparison, fit, params, study))
-    trained_on = {"train": train, "valid": valid, "test": splits["test"]}
+        splits["train"] += splits.pop("valid")
+    everything = [record for members in splits.values() for record in members]
+    languages = [language] if language else languages_of(everything)
+    fits = {}
+    for one in languages:
+        members = {name: of_language(splits.get(name, []), one, languages) for name in splits}
+        fits[one] = train_ner(
+            pipeline(one),
+            members["train"],
+            members.get("valid", []),
+            epochs=epochs,
+            seed=params.seed if seed is None else seed,
+            label=f"spaCy {one}",
+        )
+    console = Console(width=WIDTH, highlight=False)
+    for test_set in clean.test_sets(folder):
+        found = {
+            record.id: record
+            for one, fit in fits.items()
+            for record in judge(fit.nlp, of_language(splits[test_set], one, languages), known)
+        }
+        comparison = ner.compare(
+            {
+                **{name: runs[test_set] for name, runs in ours.items()},
+                PEER: [[found[record.id] for record in splits[test_set]]],
+            },
+            resamples=params.resamples,
+            seed=params.seed,
+        )
+        console.print(table(comparison, [*fits.values()], params, study, title=test_set))
+        print(
+            f"- {test_set}: {comparison['documents']:,} records in {comparison['groups']:,} groups,"
+            f" {comparison['spans']:,} spans; strict span F1; intervals from"
+            f" {comparison['resamples']:,} bootstrap resamples of groups (seed"
+            f" {comparison['seed']}), differences on the same resamples.\n"
+        )
     for note in [
-        _told_of_training(fit, language, epochs),
+        *(_told_of_training(fit, one, epochs) for one, fit in fits.items()),
         *(
-            _told_of_misaligned(nlp, name, members)
-            for name, members in trained_on.items()
-            if members
+            _told_of_misaligned({one: fit.nlp for one, fit in fits.items()}, name, members)
+            for name, members in splits.items()
         ),
-        f"{comparison['documents']:,} test records, {comparison['spans']:,} spans; strict span F1;"
-        f" intervals from {comparison['resamples']:,} bootstrap resamples of records"
-        f" (seed {comparison['seed']}), differences on the same resamples.",
         *_told_of_seconds(params, ours),
         *(f"{name} is left out: {reason}." for name, reason in without.items()),
     ]:
         print(f"- {note}")
 
 
-def language_of(records: Iterable[Record]) -> str:
-    """The one language of some records, or MANY: of several, or of one that nobody noted."""
-    languages = {record.language for record in records}
-    only = languages.pop() if len(languages) == 1 else None
-    return only or MANY
+def languages_of(records: Iterable[Record]) -> list[str]:
+    """The languages of some records, for each of which a pipeline is trained.
+
+    One for all, MANY, where some record's is not noted.
+    """
+    languages = sorted({record.language or "" for record in records})
+    return [MANY] if "" in languages else languages
+
+
+def of_language(records: Sequence[Record], language: str, all_: Sequence[str]) -> list[Record]:
+    """The records that the pipeline of a language is for: all of them where there is but one."""
+    return [record for record in records if len(all_) == 1 or record.language == language]
 
 
 def pipeline(language: str) -> Language:
@@ -204,29 +232,29 @@ def misaligned(nlp: Language, record: Record) -> list[Span]:
     return [span for span in record.spans or () if doc.char_span(span.start, span.end) is None]
 
 
-def judge(nlp: Language, records: Sequence[Record]) -> list[ner.Judged]:
-    """Records with their gold spans, all of them, and those that the pipeline finds."""
+def judge(
+    nlp: Language, records: Sequence[Record], known: Set[tuple[str, str]] = frozenset()
+) -> list[ner.Judged]:
+    """Records with all their gold spans, and those that the pipeline finds; see `ner.judge`."""
     return [
-        ner.Judged(
-            id=record.id,
-            text=record.text,
-            gold=record.spans or (),
-            predicted=found,
-            scores=(1.0,) * len(found),  # spaCy says no more than that it found them
-        )
+        # spaCy says no more than that it found them.
+        ner.judge(record, [(span, 1.0) for span in found], known)
         for record, found in zip(records, _found(nlp, records), strict=True)
     ]
 
 
 def predictions(
-    params: Params, study: str, corpus: str, test: Sequence[Record]
-) -> tuple[dict[str, list[ner.Judged]], dict[str, str]]:
-    """What the experiments of a study found on the test records; why others are left out, by name.
+    params: Params, study: str, corpus: str, tests: Mapping[str, Sequence[Record]]
+) -> tuple[dict[str, dict[str, list[ner.Run]]], dict[str, str]]:
+    """What the experiments of a study found in each test set; why others are left out, by name.
 
-    Raises WxbError for predictions on other records than `test`: they are older than the split.
+    Raises WxbError for predictions on other records: they are older than the splits.
     """
-    expected = [(record.id, record.text, record.spans or ()) for record in test]
-    ours: dict[str, list[ner.Judged]] = {}
+    expected = {
+        name: [(record.id, record.text, record.spans or ()) for record in records]
+        for name, records in tests.items()
+    }
+    ours: dict[str, dict[str, list[ner.Run]]] = {}
     without: dict[str, str] = {}
     for name in params.studies[study].experiments:
         folder = Path("reports/predictions", study, name)
@@ -235,21 +263,28 @@ def predictions(
         elif not folder.exists():
             without[name] = f"it has no predictions yet; run `dvc repro evaluate@{name}`"
         else:
-            ours[name] = ner.read(folder)
-            if [(record.id, record.text, record.gold) for record in ours[name]] != expected:
+            ours[name] = ner.load(folder)
+            judged = {
+                test_set: [(record.id, record.text, record.gold) for record in runs[0]]
+                for test_set, runs in ours[name].items()
+            }
+            if judged != expected:
                 raise WxbError(
-                    f"{folder}: found other records than data/clean/{corpus}/test.parquet has;"
+                    f"{folder}: found other records than the test sets of data/clean/{corpus} have;"
                     f" expected the same; run `dvc repro evaluate@{name}`"
                 )
     return ours, without
 
 
-def table(comparison: Mapping[str, Any], fit: Fit, params: Params, study: str) -> Table:
+def table(
+    comparison: Mapping[str, Any], fits: Sequence[Fit], params: Params, study: str, *, title: str
+) -> Table:
     """One row a system, spaCy first; differences and ratios are to spaCy."""
+    spent = sum(fit.seconds for fit in fits)
     differences = {
         pair["a"]: pair["difference"] for pair in comparison["pairs"] if pair["b"] == PEER
     }
-    shown = Table(box=box.MARKDOWN)
+    shown = Table(box=box.MARKDOWN, title=title)
     shown.add_column("system", no_wrap=True)
     for header in (
         "F1 (95% interval)",
@@ -264,7 +299,8 @@ def table(comparison: Mapping[str, Any], fit: Fit, params: Params, study: str) -
         f1 = systems[name]["f1"]
         row = [name, f"{f1['value']:.3f} ({f1['low']:.3f}–{f1['high']:.3f})"]
         if name == PEER:
-            row += ["", _millions(parameters(fit.nlp)), f"{fit.seconds:.1f} s", "1.00"]
+            learnt = sum(parameters(fit.nlp) for fit in fits)
+            row += ["", _millions(learnt), f"{spent:.1f} s", "1.00"]
         else:
             difference = differences[name]
             figures = read_json(Path("reports/metrics", study, f"{name}.json"))
@@ -274,7 +310,7 @@ def table(comparison: Mapping[str, Any], fit: Fit, params: Params, study: str) -
                 f" ({difference['low']:+.3f} to {difference['high']:+.3f})",
                 _millions(figures["parameters"]),
                 f"{seconds:.1f} s",
-                f"{seconds / fit.seconds:.2f}",
+                f"{seconds / spent:.2f}",
             ]
         shown.add_row(*row)
     return shown
@@ -295,6 +331,11 @@ def _labelled(corpus: str, split: str) -> list[Record]:
     if not path.exists():
         raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{corpus}` first")
     return clean.labelled(path)
+
+
+def _tests(folder: Path) -> list[str]:
+    """The test sets of a clean corpus; none where it is not made yet, which is told elsewhere."""
+    return clean.test_sets(folder) if folder.is_dir() else []
 
 
 def _found(nlp: Language, records: Sequence[Record]) -> list[tuple[Span, ...]]:
@@ -321,11 +362,14 @@ def _told_of_training(fit: Fit, language: str, epochs: int) -> str:
     return f"{about}; epoch {fit.epoch} of {epochs} is best on valid (F1 {fit.valid_f1:.3f})."
 
 
-def _told_of_misaligned(nlp: Language, split: str, records: Sequence[Record]) -> str:
+def _told_of_misaligned(
+    pipelines: Mapping[str, Language], split: str, records: Sequence[Record]
+) -> str:
     """How many gold spans of a split spaCy cannot express, by language, and what that means."""
     lost: Counter[str] = Counter()
-    for record in records:
-        lost[record.language or "unknown"] += len(misaligned(nlp, record))
+    for one, nlp in pipelines.items():
+        for record in of_language(records, one, [*pipelines]):
+            lost[record.language or "unknown"] += len(misaligned(nlp, record))
     total = sum(len(record.spans or ()) for record in records)
     detail = ", ".join(f"{language} {count:,}" for language, count in sorted(lost.items()) if count)
     shown = f" ({detail})" if len(lost) > 1 and detail else ""

@@ -1,6 +1,5 @@
 """spaCy beside ours: trained as told, judged on every gold span, compared on the same records."""
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.benchmarks.script import script
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
@@ -26,11 +26,7 @@ OPTIONS = {"epochs": 8, "seed": 1, "label": "spaCy@test"}
 @pytest.fixture(scope="module")
 def benchmark():
     pytest.importorskip("spacy", reason="spaCy is not installed: pip install -e '.[benchmarks]'")
-    spec = importlib.util.spec_from_file_location("spacy_ner", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["spacy_ner"] = module  # typer looks there for the annotations
-    spec.loader.exec_module(module)
-    return module
+    return script("spacy_ner")
 
 
 def record(number, text, *mentions, language="en"):
@@ -53,6 +49,9 @@ HELD_OUT = [
     record(name, f"Yesterday {name} said she was 64.", f"{name}/NAME", "64/AGE")
     for name in NAMES[6:]
 ]
+
+
+TESTS = {"test": HELD_OUT, "new": HELD_OUT[:1]}
 
 
 def weights(nlp):
@@ -86,11 +85,11 @@ def test_spans_inside_tokens_are_counted_and_missed_but_do_not_stop_training(ben
     fine = record(2, "Yesterday Ann left.", "Ann/NAME")
     assert benchmark.misaligned(nlp, chinese) == [Span(2, 4, "NAME"), Span(6, 8, "AGE")]
     assert benchmark.misaligned(nlp, fine) == []
-    told = benchmark._told_of_misaligned(nlp, "test", [chinese, fine])
+    told = benchmark._told_of_misaligned({"xx": nlp}, "test", [chinese, fine])
     assert told.startswith("2 of 3 test spans (zh 2)")
     assert "F1 can reach 0.500 at most" in told  # precision 1, recall 1/3
     fit = benchmark.train_ner(nlp, [*TRAIN, chinese], [], **OPTIONS)
-    figures = ner.metrics(benchmark.judge(fit.nlp, [chinese, *HELD_OUT]), resamples=1, seed=1)
+    figures = ner.metrics([benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1)
     assert figures["support"] == 6
     assert figures["recall"] == pytest.approx(4 / 6, abs=1e-6)
 
@@ -103,11 +102,18 @@ def test_tokens_of_a_misaligned_span_have_no_target(benchmark):
 
 @pytest.mark.parametrize(
     ("languages", "expected"),
-    [(["en", "en"], "en"), (["en", "de"], "xx"), ([None], "xx"), (["en", None], "xx")],
+    [
+        (["en", "en"], ["en"]),
+        (["en", "de"], ["de", "en"]),
+        ([None], ["xx"]),
+        (["en", None], ["xx"]),
+    ],
 )
-def test_language_is_that_of_the_records(benchmark, languages, expected):
+def test_each_language_of_the_records_has_a_pipeline(benchmark, languages, expected):
     records = [record(i, "Hello.", language=language) for i, language in enumerate(languages)]
-    assert benchmark.language_of(records) == expected
+    assert benchmark.languages_of(records) == expected
+    found = [benchmark.of_language(records, one, expected) for one in expected]
+    assert sorted(r.id for members in found for r in members) == [r.id for r in records]
 
 
 def test_a_language_that_spacy_lacks_is_an_error(benchmark):
@@ -130,10 +136,13 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
     Path("data/clean/pii").mkdir(parents=True)
-    for name, members in (("train", TRAIN), ("valid", HELD_OUT[:1]), ("test", HELD_OUT)):
+    splits = {"train": TRAIN, "valid": HELD_OUT[:1], "test": HELD_OUT, "new": HELD_OUT[:1]}
+    for name, members in splits.items():
         unlabelled = Record(f"bare {name}", f"bare {name}", None, "en", name)
         clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled])
-    ner.write(Path("reports/predictions/ner/ner-encoder"), judged(HELD_OUT, right=1))
+    write_json(Path("data/clean/pii/profile.json"), {"splits": {name: {} for name in splits}})
+    runs = {name: {"": judged(members, right=1)} for name, members in TESTS.items()}
+    ner.save(Path("reports/predictions/ner/ner-encoder"), runs)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), {"parameters": 1_234_567})
     for cost in ("train/ner-encoder", "pretrain/encoder"):
         content = {"seconds": 7.0, "device": "abacus"}
@@ -156,10 +165,13 @@ def test_one_table_shows_spacy_and_ours(benchmark, project):
     assert done.returncode == 0, done.stderr
     rows = {
         cells[0]: cells[1:]
-        for line in done.stdout.splitlines()
+        for line in done.stdout.split("- test:")[0].splitlines()
         if line.startswith("|")
         for cells in [[cell.strip() for cell in line.strip().strip("|").split("|")]]
     }
+    other = done.stdout.partition("- test:")[2].partition("- new:")[0]  # the table of the other set
+    assert f"| {benchmark.PEER} " in other
+    assert "+0.000 (+0.000 to +0.000)" in other
     spacy, encoder = rows[benchmark.PEER], rows["ner-encoder"]
     assert spacy[0] == "1.000 (1.000–1.000)"
     # Half of the spans and no false one: precision 1, recall 1/2.
@@ -173,7 +185,7 @@ def test_one_table_shows_spacy_and_ours(benchmark, project):
     assert "ner-decoder is left out: it has no predictions yet; run `dvc repro" in done.stdout
     assert "abacus" in done.stdout
     assert "encoder 7 s" in done.stdout
-    assert "spaCy: 100%" in done.stderr
+    assert "spaCy en: 100%" in done.stderr
 
 
 def test_flat_training_uses_both_splits(benchmark, project, capsys):
@@ -189,13 +201,13 @@ def test_predictions_of_another_corpus_or_an_older_split(benchmark, project):
     content = read_yaml(ROOT / "params.yaml")
     content["corpora"]["mine"] = content["corpora"]["pii"]
     params = check(content)
-    ours, without = benchmark.predictions(params, "ner", "mine", HELD_OUT)
+    ours, without = benchmark.predictions(params, "ner", "mine", TESTS)
     assert ours == {}
     assert without["ner-encoder"] == "its corpus is pii, not mine"
     older = [*HELD_OUT[:1], record("other", "Yesterday Eve left.", "Eve/NAME")]
     for test in (older, HELD_OUT[:1], HELD_OUT[::-1]):
         with pytest.raises(WxbError, match=r"ner-encoder: found other records.*evaluate@ner-enc"):
-            benchmark.predictions(params, "ner", "pii", test)
+            benchmark.predictions(params, "ner", "pii", TESTS | {"test": test})
 
 
 @pytest.mark.parametrize(
