@@ -236,6 +236,11 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (there is: gates, images"),
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
         (
+            "backbones.ner-encoder",
+            CONTENT["backbones"]["encoder"],
+            "experiments.ner-encoder: a backbone has this name, and both write models/ner-encoder",
+        ),
+        (
             "studies.other",
             {"title": "x", "experiments": ["ner-encoder"]},
             "studies.other.experiments: 'ner-encoder' says study 'ner', not 'other'",

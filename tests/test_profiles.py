@@ -201,7 +201,7 @@ def test_blocks_are_told_by_name(params):
         return done.stdout.splitlines()
 
     (added,) = told("weibo")
-    assert added.startswith("added: corpora.weibo, backbones.weibo-encoder, ")
+    assert added.startswith("added: corpora.weibo, backbones.weibo-bert, ")
     assert told("weibo") == ["params.yaml is weibo already"]
     edit(params, changed)
     kept = "kept: the blocks of weibo, as experiments.weibo-encoder.training.epochs is not of"
