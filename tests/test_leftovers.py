@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.commands import asleep
+from tests.repository import git
 from wxb import leftovers
 from wxb.cli import app
 from wxb.params import load, read_yaml
@@ -105,6 +106,23 @@ def test_what_params_name_is_left_wherever_it_lies():
     )
     make("models/mine", "models/b/c", "models/other", "data/raw/mine.jsonl")
     assert clean() == "models/other\n1 removed\n"
+
+
+def test_what_git_has_is_left():
+    """The committed results of a study that only a profile brings are no leftovers."""
+    committed = [
+        "reports/studies/weibo.json",
+        "reports/metrics/pretrain/weibo-encoder.json",
+        "reports/metrics/ner/old.json",
+    ]
+    for path in map(Path, [*committed, "reports/studies/mine.json"]):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    make("models/weibo-encoder")
+    git("init", "-q")
+    git("add", *committed)
+    assert clean() == "models/weibo-encoder\nreports/studies/mine.json\n2 removed\n"
+    assert all(Path(path).exists() for path in committed)
 
 
 def test_a_link_is_removed_and_not_where_it_leads(tmp_path):

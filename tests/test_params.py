@@ -208,6 +208,16 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("backbones.encoder.checkpoint", "x", "give either `tokenizer` and `architecture`"),
         ("backbones.encoder.tokenizer", None, "give either `tokenizer` and `architecture`"),
         ("backbones.encoder.revision", "abc", "`revision` pins a `checkpoint`"),
+        (
+            "backbones.encoder",
+            {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "abc"},
+            "backbones.encoder: `revision` pins a checkpoint of the hub; 'minilm' comes with",
+        ),
+        (
+            "parity.bert",
+            {"checkpoint": "minilm", "revision": "abc"},
+            "parity.bert: `revision` pins a checkpoint of the hub; 'minilm' comes with",
+        ),
         ("backbones.encoder.tokenizer.kind", "word-piece", "did you mean 'wordpiece'"),
         ("backbones.encoder.tokenizer.vocabulary", 299, "found 299"),
         ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),
@@ -254,6 +264,11 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
         ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (there is: gates, images"),
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
+        (
+            "backbones.ner-encoder",
+            CONTENT["backbones"]["encoder"],
+            "experiments.ner-encoder: a backbone has this name, and both write models/ner-encoder",
+        ),
         (
             "studies.other",
             {"title": "x", "seed": 1, "experiments": ["ner-encoder"]},

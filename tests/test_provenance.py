@@ -9,11 +9,14 @@ from tests.reporting.conftest import Tree
 from tests.repository import commit, git, write
 from wxb import provenance, revisions
 from wxb.errors import WxbError
+from wxb.params import Params
 from wxb.provenance import PROVENANCE
 from wxb.readme import refreshed
+from wxb.reporting.lead import claim
 
 STUDY = "reports/studies/ner.json"
 BLOCK = "<!-- generated: results -->\n<!-- end -->\n"
+PUBLIC = "<!-- generated: public -->\n<!-- end -->\n"
 
 
 def ran(path="reports/cost", **told):
@@ -96,3 +99,42 @@ def test_a_study_that_is_gone_is_forgotten(params):
     provenance.record(params, revisions.index())
     assert json.loads(Path(PROVENANCE).read_text()) == {}
     assert refreshed(BLOCK) == BLOCK
+
+
+@pytest.fixture
+def public(params):
+    """The same study, which a profile brings; params.yaml has it no longer."""
+    write("params/demo.yaml", "studies: {}")
+    write("params/ner.yaml", "studies: {ner: {title: x, experiments: [ner-encoder, ner-decoder]}}")
+    write("data/clean/pii/profile.json", {"splits": {"train": {"labelled": 1234}}})
+    git("add", "params")
+    provenance.record(params, revisions.index())
+    return Params.model_construct(**{**dict(params), "studies": {}, "experiments": {}})
+
+
+def test_what_is_noted_of_a_study_that_params_lack_stays(public):
+    noted = Path(PROVENANCE).read_bytes()
+    provenance.record(public, revisions.index())
+    assert Path(PROVENANCE).read_bytes() == noted
+    assert json.loads(noted)["ner"]["trained_on"] == 1234
+
+
+def test_a_study_that_params_lack_and_nothing_is_noted_of_is_refused(public):
+    other_results()
+    git("add", STUDY)
+    with pytest.raises(WxbError, match="wxb params PROFILE"):
+        provenance.record(public, revisions.index())
+
+
+def test_studies_of_profiles_stand_in_a_table_of_their_own(public):
+    assert refreshed(BLOCK) == BLOCK
+    told = refreshed(PUBLIC)
+    assert told.splitlines()[1] == "| F1 (95% interval) | ner |"
+    assert "| encoder | 0." in told
+    assert "| training records | 1,234 |" in told
+    assert f"- ner: {claim(json.loads(Path(STUDY).read_text()))}\n" in told
+    assert "(AVX2, torch 2.13.0), finished on 2030-01-02 (ner). Another kind" in told
+
+
+def test_without_studies_of_profiles_their_block_is_empty(params):
+    assert refreshed(PUBLIC) == PUBLIC

@@ -45,21 +45,31 @@ def describe() -> None:
 
 @app.command()
 def params(
-    profile: Annotated[str | None, typer.Argument(help="tiny, demo or full")] = None,
+    profile: Annotated[
+        str | None, typer.Argument(help="a file of params/, such as demo or conll2003")
+    ] = None,
 ) -> None:
-    """Set the sizes in params.yaml from params/PROFILE.yaml; without PROFILE, check the file."""
+    """Set what params/PROFILE.yaml states in params.yaml; without PROFILE, check the file.
+
+    A profile may set sizes, and add blocks of its own; those of another are taken away again.
+    """
     if profile is None:
         load()
         print("params.yaml is valid")
         return
-    changes = profiles.switch(profile)
-    if not changes:
-        print(f"params.yaml has the sizes of {profile} already")
-        return
-    table = Table("key", "before", "after", title=f"params.yaml is now {profile}")
-    for change in changes:
-        table.add_row(change.key, Text(str(change.before)), Text(str(change.after)))
-    console.print(table)
+    switched = profiles.switch(profile)
+    if switched.changes:
+        table = Table("key", "before", "after", title=f"params.yaml is now {profile}")
+        for change in switched.changes:
+            table.add_row(change.key, Text(str(change.before)), Text(str(change.after)))
+        console.print(table)
+    for what in ("added", "removed"):
+        if blocks := getattr(switched, what):
+            print(f"{what}: {', '.join(blocks)}")
+    for other, why in switched.kept.items():
+        print(f"kept: the blocks of {other}, as {why} is not of params/{other}.yaml")
+    if not switched.size:
+        print(f"params.yaml is {profile} already")
 
 
 @app.command("list")

@@ -1,4 +1,7 @@
-"""What is in a project's folders and no block of params.yaml is for, and what stopped runs left."""
+"""What is in a project's folders and no block of params.yaml is for, and what stopped runs left.
+
+What git has is no leftover: results are committed of studies that only a profile brings.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from wxb import revisions
 from wxb.checkpoints import FOLDER as CHECKPOINTS
+from wxb.errors import WxbError
 from wxb.params import Params
 
 
@@ -59,7 +64,7 @@ def _unnamed(params: Params) -> Iterator[Path]:
             for study, block in params.studies.items()
         },
     }
-    used = {path.resolve() for path in _read(params)}
+    used = {path.resolve() for path in (*_read(params), *_tracked())}
     for folder, names in known.items():
         for path in sorted(Path(folder).glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
@@ -74,6 +79,17 @@ def _read(params: Params) -> Iterator[Path]:
         for key in ("path", "checkpoint"):
             if named := getattr(block, key, None):
                 yield from (Path(named), *Path(named).parents)
+
+
+def _tracked() -> Iterator[Path]:
+    """The files that git's index has, and the folders that they lie in."""
+    try:
+        index = revisions.index()
+    except WxbError:  # no repository, or an empty one
+        return
+    for folder in ("data", "models", "reports"):
+        for file in map(Path, index.files(folder)):
+            yield from (file, *file.parents)
 
 
 def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:

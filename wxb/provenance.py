@@ -21,7 +21,8 @@ from wxb.revisions import Index, Tree, WorkingTree
 PROVENANCE = "reports/provenance.json"
 MACHINE = ("device", "cpu", "capability", "torch")  # keys of reports/cost, where it has them
 
-# sha256 of the study's JSON, finished, machines, seconds of training by experiment
+# sha256 of the study's JSON, finished, machines, seconds of training by experiment, and how many
+# training records it has.
 Provenance = Mapping[str, Any]
 
 
@@ -53,7 +54,8 @@ def demanded(study: str, tree: Tree) -> Provenance:
         raise WxbError(
             f"{PROVENANCE} does not tell where {study_file(study)} of {tree.name} was made;"
             " expected its sha256 there, or the same file in the working tree, with reports/cost"
-            f" of its stages. Make it and stage what was made: `dvc repro report@{study}`,"
+            f" of its stages. Make it and stage what was made: `dvc repro report@{study}`"
+            " (`wxb params PROFILE` brings those that params.yaml lacks),"
             " `git add dvc.lock reports`, then `wxb readme`"
         )
     return found
@@ -87,18 +89,16 @@ def measured(params: Params, study: str) -> dict[str, Any]:
     costs = [read_json(path) for path in paths]
     machines = [{key: cost[key] for key in MACHINE if key in cost} for cost in costs]
     return {
+        **_trained_on(params.experiments[params.studies[study].experiments[0]].corpus),
         "finished": max(cost["finished"] for cost in costs),
         "machines": [made for place, made in enumerate(machines) if made not in machines[:place]],
     }
 
 
-def sentence(made: Provenance) -> str:
-    """Where and when, for the README."""
+def told(made: Provenance) -> str:
+    """Where and when, in words."""
     machines = " and ".join(machine(each) for each in made["machines"])
-    return (
-        f"Made on {machines}, finished on {made['finished'][:10]}. Another kind of CPU gives other"
-        " last digits; `wxb compare` tells whether they are within noise."
-    )
+    return f"Made on {machines}, finished on {made['finished'][:10]}"
 
 
 def machine(found: Mapping[str, str]) -> str:
@@ -114,6 +114,13 @@ def _costs(params: Params, study: str) -> Iterable[Path]:
         for stage in stages_of(params, name):
             verb, _, block = stage.partition("@")
             yield Path("reports/cost", verb, f"{block}.json")
+
+
+def _trained_on(corpus: str) -> dict[str, int]:
+    """How many labelled records a corpus has for training, if it is here."""
+    profile = Path("data/clean", corpus, "profile.json")
+    there = profile.is_file()
+    return {"trained_on": read_json(profile)["splits"]["train"]["labelled"]} if there else {}
 
 
 def _sha256(content: bytes) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from wxb import provenance, revisions
+from wxb import profiles, provenance, revisions
 from wxb.errors import WxbError
 from wxb.params import read_yaml
-from wxb.reporting.tables import markdown
+from wxb.reporting.lead import claim
+from wxb.reporting.tables import markdown, side_by_side
+from wxb.reporting.wording import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -33,21 +36,60 @@ def refreshed(text: str) -> str:
 def _block(name: str) -> str:
     match name:
         case "results":
-            return "\n".join(_studies())
+            return "\n".join(_results())
+        case "public":
+            return "\n".join(_public())
         case "stages":
             return stages_table()
         case _:
-            raise WxbError(f"README: found a generated block {name!r}; expected results or stages")
+            raise WxbError(
+                f"README: found a generated block {name!r}; expected results, public or stages"
+            )
 
 
-def _studies() -> Iterator[str]:
-    """The studies in git's index as Markdown, each with where and when it was made."""
+NOISE = (
+    "Another kind of CPU gives other last digits; `wxb compare` tells whether they are within"
+    " noise."
+)
+
+
+def _results() -> Iterator[str]:
+    """The studies in git's index but those of profiles, each with where and when it was made."""
     index = revisions.index()
+    public = _of_profiles(index)
     for study in provenance.studies(index):
-        content = index.read(provenance.study_file(study)) or b""
-        made = provenance.demanded(study, index)
-        tables = markdown(json.loads(content), made["seconds"])
-        yield f"{tables}\n{provenance.sentence(made)}\n"
+        if study not in public:
+            made = provenance.demanded(study, index)
+            tables = markdown(_read(study, index), made["seconds"])
+            yield f"{tables}\n{provenance.told(made)}. {NOISE}\n"
+
+
+def _public() -> Iterator[str]:
+    """The studies that profiles add as far as git's index has them: one table, what each says."""
+    index = revisions.index()
+    public = _of_profiles(index)
+    there = [study for study in provenance.studies(index) if study in public]
+    if not there:
+        return
+    studies = {study: _read(study, index) for study in there}
+    made = {study: provenance.demanded(study, index) for study in there}
+    yield side_by_side(studies, {study: made[study].get("trained_on") for study in there})
+    yield "".join(f"- {study}: {claim(studies[study])}\n" for study in there)
+    where = {study: provenance.told(made[study]) for study in there}
+    for told in dict.fromkeys(where.values()):
+        names = listed([study for study in there if where[study] == told])
+        yield f"{told} ({names}). {NOISE}\n"
+
+
+def _of_profiles(tree: revisions.Tree) -> set[str]:
+    """The studies that the profiles of a tree add."""
+    own = profiles.additions(profiles.of(tree)).values()
+    return {study for blocks in own for study in blocks.get("studies", {})}
+
+
+def _read(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads(tree.read(provenance.study_file(study)) or b"{}")
+    return content
 
 
 def stages_table() -> str:

@@ -181,6 +181,37 @@ def test_a_file_arrives_under_its_name_and_is_asked_for_once(site, monkeypatch):
     assert set(kept()) == {f"{sha256(BODY)}.part"}
 
 
+def test_a_file_of_the_mirror_is_found_by_name_and_hash_and_the_network_is_not_asked(
+    site, monkeypatch
+):
+    for name, content in (("a/a.csv", b"other"), ("b/c/a.csv", BODY), ("b.csv", BODY)):
+        path = Path("mirror", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
+    assert fetch(site) == BODY
+    assert site.asked == []
+    assert kept() == {}
+
+
+@pytest.mark.parametrize("there", [{}, {"a.csv": b"other"}, {"b.csv": BODY}])
+def test_what_the_mirror_lacks_comes_from_the_network(site, monkeypatch, there):
+    Path("mirror/a.csv.d/a.csv").mkdir(parents=True)  # a folder of this name is no file
+    for name, content in there.items():
+        Path("mirror", name).write_bytes(content)
+    monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
+    assert fetch(site) == BODY
+    assert site.asked == [None]
+
+
+def test_an_unpinned_file_never_comes_from_the_mirror(site, monkeypatch):
+    Path("mirror").mkdir()
+    Path("mirror/a.csv").write_bytes(BODY)
+    monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
+    with pytest.raises(WxbError, match="expected it to be pinned"):
+        fetch(site, sha256=None)
+
+
 def test_an_empty_file_arrives(site):
     site.body = b""
     assert fetch(site, content=b"") == b""

@@ -1,6 +1,6 @@
 """The table of a study for people and for spreadsheets."""
 
-from wxb.reporting.tables import markdown, study_table
+from wxb.reporting.tables import markdown, side_by_side, study_table
 
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
@@ -76,3 +76,20 @@ def test_study_table_has_a_row_an_experiment(tree):
         assert (row["support"], row["predicted"]) == (7, system["predicted"])
         assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
         assert row["wrong_boundary"] == system["errors"]["wrong_boundary"]
+
+
+def test_studies_of_the_same_experiments_stand_side_by_side(compared):
+    made = {
+        "one": compared({"one-encoder": 0.5, "one-decoder": 0.25}) | {"documents": 3453},
+        "two": compared({"two-encoder": 0.75, "two-pretrained": 0.875}) | {"documents": 270},
+    }
+    told = side_by_side(made, {"one": 3000, "two": None})
+    assert told.splitlines() == [
+        "| F1 (95% interval) | one | two |",
+        "| --- | ---: | ---: |",
+        "| encoder | 0.500 (0.490–0.510) | 0.750 (0.740–0.760) |",
+        "| decoder | 0.250 (0.240–0.260) |  |",
+        "| pretrained |  | 0.875 (0.865–0.885) |",
+        "| test records | 3,453 | 270 |",
+        "| training records | 3,000 |  |",
+    ]

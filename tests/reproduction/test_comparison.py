@@ -152,7 +152,7 @@ def test_other_parameters_make_it_no_reproduction():
         ("ner", {"corpora.pii.path", "backbones.encoder.corpus", "experiments.two.epochs"}),
         ("images", {"lessons.images.path"}),
         ("attention", {"lessons.attention.path", "experiments.one.epochs", "corpora.pii.path"}),
-        ("pretrain", {"backbones.decoder.corpus", "corpora.other.path"}),
+        ("pretrain", {"backbones.encoder.corpus", "corpora.pii.path"}),
         ("parity", {"parity.bert.hidden"}),
     ],
 )
@@ -163,6 +163,26 @@ def test_a_result_is_made_from_its_own_blocks(name, keys):
     assert keys | {"seed"} <= found
     foreign = {"ner": "lessons", "attention": "corpora.other", "pretrain": "experiments"}
     assert not any(key.startswith(foreign.get(name, "experiments")) for key in found)
+
+
+def test_blocks_that_only_a_profile_brings_are_those_of_a_reproduction():
+    """A commit has the results of public sets, and params.yaml as that of the demo."""
+    demo = {**PARAMS, "experiments": {}, "studies": {}}
+    profiles = {
+        "params/demo.yaml": {"corpora": {"pii": {"path": "a"}}},
+        "params/public.yaml": {key: PARAMS[key] for key in ("experiments", "studies")},
+    }
+    before, after = project(params=demo, **profiles), project(params=PARAMS, **profiles)
+    assert compare("ner", before, after).params == []
+    assert "experiments.one.epochs" in before.params("ner")
+    assert before.params("ner") == after.params("ner")
+    without = project(params=demo)
+    assert "experiments.one.epochs" not in without.params("ner")
+
+
+def test_pretraining_is_that_of_the_backbones_with_results():
+    one = {"reports/metrics/pretrain/encoder.json": {"loss": 5.0}}
+    assert "backbones.decoder.corpus" not in project(**one).params("pretrain")
 
 
 def test_what_has_no_interval_only_differs():

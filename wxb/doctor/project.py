@@ -85,7 +85,7 @@ def parameters(fault: str) -> Iterator[Finding]:
         differ = {}
         for name in profiles.names():
             shutil.copy(PARAMS, copy)
-            differ[name] = len(profiles.switch(name, copy))
+            differ[name] = profiles.switch(name, copy).size
     if not differ:
         yield Finding("params.yaml", "ok", "valid")
         return

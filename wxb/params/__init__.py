@@ -146,6 +146,8 @@ def _dangling(params: Params) -> Iterable[str]:
         yield from _too_long(name, experiment, params.backbones.get(experiment.backbone))
     for name, study in params.studies.items():
         yield from _faults_of_study(name, study, params.experiments)
+    for name in sorted(params.experiments.keys() & params.backbones.keys()):
+        yield f"experiments.{name}: a backbone has this name, and both write models/{name}"
     for name in params.lessons.keys() & params.studies.keys():
         yield f"lessons.{name}: a study has this name, and both write reports/{name}.html"
 

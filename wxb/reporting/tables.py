@@ -171,6 +171,39 @@ def _speed(system: Mapping[str, Any], seconds: float | None) -> list[str]:
     return [f"{system['examples'] / seconds:,.0f}", duration(seconds)]
 
 
+def side_by_side(
+    comparisons: Mapping[str, Mapping[str, Any]], trained_on: Mapping[str, int | None]
+) -> str:
+    """F1 with its interval of several studies whose experiments are called alike, in Markdown.
+
+    `trained_on` is the number of training records of each, None where it is not known.
+    """
+    scores = {
+        study: {
+            name.removeprefix(f"{study}-"): f1(system)
+            for name, system in comparison["systems"].items()
+        }
+        for study, comparison in comparisons.items()
+    }
+    counts = {
+        "test records": {study: each["documents"] for study, each in comparisons.items()},
+        "training records": trained_on,
+    }
+    rows = [
+        ["F1 (95% interval)", *comparisons],
+        ["---", *["---:"] * len(comparisons)],
+        *(
+            [name, *(scores[study].get(name, "") for study in comparisons)]
+            for name in dict.fromkeys(name for column in scores.values() for name in column)
+        ),
+        *(
+            [what, *("" if found[s] is None else f"{found[s]:,}" for s in comparisons)]
+            for what, found in counts.items()
+        ),
+    ]
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
 def _parameters(system: Mapping[str, Any]) -> str:
     """All of a system's parameters; in brackets those that were trained, where not all were."""
     every, trained = system["parameters"], system["trainable_parameters"]

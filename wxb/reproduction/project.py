@@ -10,9 +10,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from wxb import provenance
+from wxb import profiles, provenance
 from wxb.params import Params
-from wxb.profiles import flat
 from wxb.revisions import Tree, WorkingTree
 
 METRICS = "reports/metrics"
@@ -89,7 +88,9 @@ class Project:
         """The values of params.yaml that a result is made from, by dotted key."""
         general = {k: v for k, v in self._params.items() if not isinstance(v, Mapping)}
         blocks = {place: self._block(*place) for place in self._blocks(result)}
-        return flat({**general, **{".".join(place): b for place, b in blocks.items() if b}})
+        return profiles.flat(
+            {**general, **{".".join(place): b for place, b in blocks.items() if b}}
+        )
 
     def machines(self, result: str, params: Params | None) -> list[dict[str, str]]:
         """The machines that made a study, as far as known; `params` are those of a working tree."""
@@ -106,7 +107,7 @@ class Project:
                 if source.parent.name == "models":  # a model that a stage trained
                     yield from self._origins(source.name)
             case "pretrain":
-                for name in self._params.get("backbones", {}):
+                for name in self.metrics(result):
                     yield from self._origins(name)
             case "parity":
                 yield from (("parity", name) for name in self._params.get("parity", {}))
@@ -126,12 +127,17 @@ class Project:
         yield "corpora", str(self._block("backbones", backbone).get("corpus"))
 
     def _block(self, section: str, name: str) -> Mapping[str, Any]:
-        block: Mapping[str, Any] = self._params.get(section, {}).get(name) or {}
-        return block
+        """A block of params.yaml, or else that which a profile would add."""
+        blocks = (there.get(section, {}).get(name) for there in (self._params, *self._additions))
+        return next(filter(None, blocks), {})
 
     @cached_property
     def _params(self) -> dict[str, Any]:
         return self._yaml("params.yaml")
+
+    @cached_property
+    def _additions(self) -> list[profiles.Blocks]:
+        return list(profiles.additions(profiles.of(self.tree)).values())
 
     @cached_property
     def _lock(self) -> dict[str, Any]:
