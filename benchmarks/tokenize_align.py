@@ -34,6 +34,7 @@ from wxb.corpora import clean
 from wxb.corpora.pii import generate
 from wxb.corpora.records import Record
 from wxb.features import Encoded
+from wxb.files import write_json
 from wxb.params import load
 from wxb.spans import Span
 from wxb.tokenizers import encode, train
@@ -184,7 +185,7 @@ def _project(folder: Path, kind: str, tokenizer: Any, made: Sequence[Record]) ->
     for split in clean.SPLITS:
         clean.write(corpus / f"{split}.parquet", made[:10])
     types = sorted({span.type for record in made for span in record.spans or ()})
-    (corpus / "profile.json").write_text(f'{{"types": {types}}}'.replace("'", '"'))
+    write_json(corpus / "profile.json", {"types": types, "splits": dict.fromkeys(clean.SPLITS)})
 
 
 def _repeat(path: Path, size: int) -> None:

@@ -55,7 +55,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         generated=corpus.generate is not None,
         augmented=corpus.augment is not None,
         languages=languages,
-        **about["splits"],
+        **{split: about["splits"][split] for split in ("train", "valid", "test")},
         scores=figures,
         missed=round(100 * (1 - figures["recall"])),
         by_type=_rows(table),

@@ -23,6 +23,7 @@ from transformers import (
     LlamaForCausalLM,
 )
 
+from tests.corpora.made import lettered
 from wxb.corpora import clean
 from wxb.files import read_json
 from wxb.params import read_yaml
@@ -140,12 +141,12 @@ def content_of(folder):
 def record(number, language, split):
     """A record with the fields of open-pii-masking-500k; its texts hold what BMP lacks."""
     name, town = f"Zoë{number}", "Bonn 😀" if number % 3 else "Ulm"
-    text = f"👋 {name} lives in {town}."
+    text = f"👋 {name} lives in {town}, {lettered(number)}."
     spans = [("GIVENNAME", 2, 2 + len(name), name)]
     spans += [("CITY", text.index(town), text.index(town) + len(town), town)]
     return {
         "source_text": text,
-        "masked_text": "👋 [GIVENNAME_1] lives in [CITY_1].",
+        "masked_text": f"👋 [GIVENNAME_1] lives in [CITY_1], {lettered(number)}.",
         "privacy_mask": [
             {"label": label, "start": start, "end": end, "value": value, "label_index": 1}
             for label, start, end, value in spans
