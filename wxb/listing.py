@@ -58,7 +58,7 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
     )
     yield Text()
     yield _table(
-        ["corpus", "train, valid, test records", "state"],
+        ["corpus", "records by split", "state"],
         [
             (name, _is(facts), _records(facts["records"]), state(facts))
             for name, facts in there["corpora"].items()
@@ -209,7 +209,9 @@ def _learnt(figures: Mapping[str, float]) -> str:
 
 
 def _records(records: Mapping[str, int]) -> str:
-    return ", ".join(f"{records[s]:,}" for s in ("train", "valid", "test")) if records else "–"
+    """Those of each split, as profile.json counts them: what it read and rejected aside."""
+    told = [f"{name} {n:,}" for name, n in records.items() if name not in ("raw", "rejected")]
+    return ", ".join(told) or "–"
 
 
 def _interval(figures: Mapping[str, float], key: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from stages import align, compare, evaluate, pretrain, tokenize, tokenizer, train
 from tests.trained import ROOT, SENTENCES
 from wxb.corpora import clean
+from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
 from wxb.files import read_json, sha256, write_json
 from wxb.metrics import ner
@@ -61,7 +62,7 @@ def project(tmp_path_factory):
         splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
         for name, members in splits.items():
             clean.write(corpus / f"{name}.parquet", members)
-        write_json(corpus / "profile.json", clean.profile(splits, []))
+        write_json(corpus / "profile.json", profile(splits, []))
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
             stage.main(params, name)
