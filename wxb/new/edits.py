@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from wxb.errors import WxbError, choices
 from wxb.files import publish
@@ -26,9 +26,31 @@ def read(path: Path = PARAMS) -> str:
 
 def write(text: str, path: Path = PARAMS) -> None:
     """Replace params.yaml. Raises ParamsError, the file left alone, where `text` is not valid."""
-    check(YAML(typ="safe").load(text), path)
+    check_text(text, path)
     with publish(path) as (draft,):
         draft.write_bytes(text.encode("utf-8"))
+
+
+def check_text(text: str, path: Path = PARAMS) -> None:
+    """Raise ParamsError where a text is not valid as params.yaml."""
+    check(YAML(typ="safe").load(text), path)
+
+
+def check_new(text: str, section: str, name: str, how: str = "choose another name") -> None:
+    """Raise WxbError where a section has a block of this name; `how` says what to do."""
+    if name in _children(_find(text, section)):
+        kind = {"corpora": "corpus", "studies": "study"}.get(section, section.rstrip("s"))
+        raise WxbError(
+            f"params.yaml has the {kind} {name!r} already, and nothing is overwritten: {how}"
+        )
+
+
+def scalar(value: Any) -> str:
+    """A value in one line, quoted where YAML asks for it; lists in brackets."""
+    yaml, stream = YAML(typ="safe", pure=True), io.StringIO()
+    yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, 2**20, True
+    yaml.dump([value], stream)
+    return stream.getvalue().strip()[1:-1]
 
 
 def rendered(content: Mapping[str, Any], why: Mapping[str, str]) -> str:
@@ -42,21 +64,13 @@ def _lines(content: Mapping[str, Any], why: Mapping[str, str], above: str) -> li
         place = f"{above}{key}"
         deeper = isinstance(value, Mapping) and len(value) > 0
         line = "  " * above.count(".") + f"{key}:"
-        line += "" if deeper or value is None else f" {_scalar(value)}"
+        line += "" if deeper or value is None else f" {scalar(value)}"
         if place in why:
             line = f"{line.ljust(COMMENTS - 3)} # {why[place]}"
         lines.append(line)
         if deeper:
             lines += _lines(value, why, f"{place}.")
     return lines
-
-
-def _scalar(value: Any) -> str:
-    """A value in one line, quoted where YAML asks for it; lists in brackets."""
-    yaml, stream = YAML(typ="safe", pure=True), io.StringIO()
-    yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, 2**20, True
-    yaml.dump([value], stream)
-    return stream.getvalue().strip()[1:-1]
 
 
 def block(text: str, section: str, name: str) -> str:
@@ -72,9 +86,10 @@ def block(text: str, section: str, name: str) -> str:
     return textwrap.dedent(text[begin : _end_of_line(text, _last(key, value))])
 
 
-def names(text: str, section: str) -> list[str]:
-    """The names of a section's blocks."""
-    return [*_children(_find(text, section))]
+def names(text: str) -> list[str]:
+    """The blocks of all sections, as `corpora.pii`."""
+    sections = _children(_compose(text)).items()
+    return [f"{section}.{name}" for section, (_, node) in sections for name in _children(node)]
 
 
 def with_block(text: str, section: str, block: str) -> str:
@@ -86,13 +101,8 @@ def with_block(text: str, section: str, block: str) -> str:
     (name,) = _children(_compose(block))
     key, node = _children(root)[section]
     blocks = _children(node)
-    if name in blocks:
-        kind = {"corpora": "corpus", "studies": "study"}.get(section, section.rstrip("s"))
-        raise WxbError(
-            f"params.yaml has the {kind} {name!r} already, and nothing is overwritten: choose"
-            " another name"
-        )
-    if blocks and node.flow_style:
+    check_new(text, section, name)
+    if blocks and _in_braces(node):
         raise WxbError(f"params.yaml: `{section}` is in braces; expected one block below the other")
     if blocks:
         indent = next(iter(blocks.values()))[0].start_mark.column
@@ -123,6 +133,12 @@ def with_value(text: str, place: tuple[str, ...], value: str) -> str:
     return text[: node.start_mark.index] + value + text[node.end_mark.index :]
 
 
+def renamed(block: str, name: str) -> str:
+    """A block under another name."""
+    ((key, _),) = _children(_compose(block)).values()
+    return block[: key.start_mark.index] + name + block[key.end_mark.index :]
+
+
 def _compose(text: str) -> Node:
     node: Node = YAML().compose(text)
     return node
@@ -142,11 +158,15 @@ def _children(node: Node) -> dict[str, tuple[Node, Node]]:
     return {str(key.value): (key, value) for key, value in node.value}
 
 
+def _in_braces(node: Node) -> bool:
+    return isinstance(node, CollectionNode) and bool(node.flow_style)
+
+
 def _last(key: Node, node: Node) -> int:
     """Where the content of a node ends; marks of block mappings and of nothing reach further."""
     if isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index:
         return int(key.end_mark.index)
-    if isinstance(node, ScalarNode) or node.flow_style or not node.value:
+    if isinstance(node, ScalarNode) or _in_braces(node) or not node.value:
         return int(node.end_mark.index)
     if isinstance(node, MappingNode):
         return _last(*node.value[-1])
