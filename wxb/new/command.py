@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from wxb.new.trial import Trial
 
 app = typer.Typer(no_args_is_help=True)
-console = Console()
-
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 
 
@@ -59,10 +57,11 @@ def corpus(
     found = looking.find_out(path, name)
     changed = edits.with_block(text, "corpora", found.block)
     if dry_run:
-        print(found.block, end="")
+        edits.check_text(changed)
     else:
         edits.write(changed)
-    told = Console(stderr=True) if dry_run else console
+    print(found.block)
+    told = Console(stderr=dry_run)  # what is written alone on standard output
     for note in found.notes:
         told.print(Text(note))
     told.print(_seen(found.trial))
@@ -101,8 +100,10 @@ def experiment(
         params.named("backbones", backbone)
     why = None
     if not like and not backbone:
-        choice = studies.choice(params, chosen)
-        like, why = None if choice.pretrained else studies.DEFAULT, choice.why
+        english, why = studies.english(params, chosen)
+        like = None if english and studies.installed() else studies.DEFAULT
+        why += f": a copy of {like}" if like else ": the pretrained encoder"
+        why += _to_install(english)
     changed = studies.experiment(text, name, study, chosen, like=like, backbone=backbone)
     _finish(text, changed, why, study, dry_run=dry_run)
 
@@ -126,10 +127,21 @@ def study(
     from wxb.new import edits, studies
 
     text, params = edits.read(), load()
-    choice = studies.choice(params, corpus)
+    english, why = studies.english(params, corpus)
+    pretrained = english and studies.installed()
+    why += f": {'with' if pretrained else 'without'} an encoder pretrained on English"
+    why += _to_install(english)
     title = title or f"Which model finds the spans of {corpus} best?"
-    changed = studies.study(text, name, corpus, title, pretrained=choice.pretrained)
-    _finish(text, changed, choice.why, name, dry_run=dry_run)
+    changed = studies.study(text, name, corpus, title, pretrained=pretrained)
+    _finish(text, changed, why, name, dry_run=dry_run)
+
+
+def _to_install(english: bool) -> str:
+    """What to say where a pretrained encoder would suit a corpus, but is not there."""
+    from wxb.new import studies
+
+    needed = english and not studies.installed()
+    return f"; {studies.INSTALL} brings one pretrained on English" if needed else ""
 
 
 def _finish(text: str, changed: str, why: str | None, study: str, *, dry_run: bool) -> None:
@@ -176,6 +188,6 @@ def _seen(trial: Trial) -> Table:
     if trial.unlabelled:
         table.add_row("unlabelled", f"{trial.unlabelled:,}, for pretraining only")
     if trial.repeated:
-        table.add_row("repeated", f"{trial.repeated:,} texts; those of published test splits stay")
+        table.add_row("repeated", f"{trial.repeated:,} texts: a published test split keeps its own")
     table.add_row("groups", f"{len(trial.groups):,}, each in one split")
     return table

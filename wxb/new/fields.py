@@ -72,10 +72,10 @@ def guess(files: Sequence[Path]) -> Guess:
         why["fields.value"] += f"; {fits.told()}"
         if fits.half_open < fits.spans:
             content["repair"] = "by-value"
-            why["repair"] = (
-                f"guessed: {fits.spans - fits.half_open:,} of {fits.spans:,} offsets are wrong"
-            )
-            notes.append(f"offsets: {fits.told()}; `repair: by-value` finds the others")
+            why["repair"] = "guessed: finds a span whose offsets are wrong by its value"
+        notes.append(
+            f"offsets and {found.value!r}: {fits.told()}; {fits.in_text:,} values stand in the text"
+        )
     content["split"] = {"by": by, "test": 0.2, "valid": 0.1}
     why["split.by"] = f"guessed: {_shown(rows, by)}" if by else "guessed: none repeats; by document"
     why["split.test"] = "share of records, of all"

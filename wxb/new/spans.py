@@ -41,11 +41,10 @@ class Fits(NamedTuple):
 
     def told(self) -> str:
         """In words."""
+        if self.half_open == self.spans:
+            return f"all {self.spans:,} offsets fit it"
         told = f"{self.half_open:,} of {self.spans:,} offsets fit it"
-        if self.half_open < self.spans:
-            told += f", {self.inclusive:,} with `end` included"
-            told += f"; {self.in_text:,} values stand in the text"
-        return told
+        return told + (f", {self.inclusive:,} if `end` is included" if self.inclusive else "")
 
 
 class Found(NamedTuple):
@@ -69,7 +68,7 @@ class Found(NamedTuple):
 
     def why(self) -> dict[str, str]:
         """The reason for each key, by name."""
-        included = self.fits and self.fits.inclusive > self.fits.half_open
+        included = self.fits and 2 * self.fits.inclusive > self.fits.spans
         none = "spans have none that stands in the text"
         return {
             "text": "the spans fit it best",

