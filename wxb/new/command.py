@@ -188,6 +188,8 @@ def _seen(trial: Trial) -> Table:
     if trial.unlabelled:
         table.add_row("unlabelled", f"{trial.unlabelled:,}, for pretraining only")
     if trial.repeated:
-        table.add_row("repeated", f"{trial.repeated:,} texts: a published test split keeps its own")
+        table.add_row(
+            "repeated", f"{trial.repeated:,} by their text; published test splits keep theirs"
+        )
     table.add_row("groups", f"{len(trial.groups):,}, each in one split")
     return table

@@ -47,7 +47,7 @@ def check_new(text: str, section: str, name: str, how: str = "choose another nam
 
 def scalar(value: Any) -> str:
     """A value in one line, quoted where YAML asks for it; lists in brackets."""
-    yaml, stream = YAML(typ="safe", pure=True), io.StringIO()
+    yaml, stream = YAML(typ="safe"), io.StringIO()
     yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, 2**20, True
     yaml.dump([value], stream)
     return stream.getvalue().strip()[1:-1]
@@ -140,7 +140,7 @@ def renamed(block: str, name: str) -> str:
 
 
 def _compose(text: str) -> Node:
-    node: Node = YAML().compose(text)
+    node: Node = YAML(typ="safe").compose(text)
     return node
 
 
