@@ -53,6 +53,8 @@ def test_from_a_file_to_a_study(params):
     backbones = [found.backbones[block.backbone] for block in blocks]
     assert [backbone.checkpoint for backbone in backbones] == ["minilm", None, None]
     assert {backbone.corpus for backbone in backbones} == {"post"}
+    # On few records the first validation figures are 0: training must not stop at them.
+    assert all(b.training.early_stopping_patience >= b.training.epochs for b in blocks)
     # Both write models/<name>.
     assert not found.experiments.keys() & found.backbones.keys()
     rest = iter(params.read_text().splitlines())

@@ -346,6 +346,14 @@ def test_what_is_not_there():
         guessed("empty")
 
 
+def test_too_few_groups_to_divide_are_told():
+    few = corpus.find_out(write("post.json", records(5)), None)
+    assert "few groups: 5" in few.notes[-1]
+    assert not any(
+        "few groups" in n for n in corpus.find_out(write("post.json", records()), None).notes
+    )
+
+
 def test_names_and_paths():
     write("my post.v2.json", records())
     found = corpus.find_out(Path.cwd() / "my post.v2.json", None)

@@ -41,6 +41,11 @@ def find_out(path: Path, name: str | None) -> Found:
             f" ({example}); guessed was:\\n{edits.rendered({name: content}, {})}"
             "Change the file, or write the block yourself: docs/adding-a-corpus.md"
         )
+    if not corpus.split.files and len(seen.groups) < fields.FEWEST_GROUPS:
+        guess.notes.append(
+            f"few groups: {len(seen.groups)}, of which some are to test and some to validate; bring"
+            f" more records, at least {fields.FEWEST_GROUPS} groups"
+        )
     why = {f"{name}.{key}": reason for key, reason in guess.why.items()}
     why[name] = "found by `wxb new corpus`: check what is guessed"
     return Found(name, edits.rendered({name: content}, why), guess.notes, seen)
