@@ -44,7 +44,7 @@ def test_help_names_every_command(project):
     assert told.returncode == 0
     for command in (
         *("params", "list", "show", "doctor", "compare"),
-        *("table", "report", "export", "clean", "readme"),
+        *("table", "report", "export", "clean", "readme", "new"),
     ):
         assert command in told.stdout
 

@@ -12,6 +12,7 @@ HEAVY = ("torch", "transformers", "peft", "bitsandbytes", "sklearn", "dvc", "plo
 USED = {
     "wxb": set(),
     "wxb.cli": set(),
+    "wxb.new.corpus, wxb.new.studies": set(),
     "stages.download, stages.preprocess": set(),
     "stages.tokenize": set(),
     "stages.align, wxb.tasks.ner_tagging, wxb.tasks.ner_generation": set(),

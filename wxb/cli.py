@@ -28,6 +28,7 @@ from wxb import (
 from wxb.errors import WxbError, choices
 from wxb.files import read_json
 from wxb.masking import commands as masking
+from wxb.new import command as new
 from wxb.params import Params, load, read_yaml
 from wxb.reproduction import command as reproduction
 
@@ -211,6 +212,7 @@ def card_(
         print(card.card(load(), name))
 
 
+app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
 app.command()(masking.mask)
 app.command()(masking.unmask)

@@ -106,8 +106,7 @@ def _parsed(unit: list[Lines], conll: Conll) -> list[Sentence] | RecordError:
 def _sentence(lines: Lines, conll: Conll) -> Sentence:
     tokens, tags = [], []
     for number, line in lines:
-        # Not `split()`: a token may be a space of another kind, or hold one.
-        columns = line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
+        columns = cells(line)
         width = len(columns)
         reach = max(place if place >= 0 else ~place for place in (conll.token, conll.tag))
         if reach >= width or conll.token % width == conll.tag % width:
@@ -120,6 +119,12 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
         tokens.append(token[:1] if conll.characters else token)
         tags.append(_tag(columns[conll.tag].strip(), number))
     return Sentence(tokens, tags)
+
+
+def cells(line: str) -> list[str]:
+    """The columns of a line, which tabs divide, or spaces where it has no tab."""
+    # Not `split()`: a token may be a space of another kind, or hold one.
+    return line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
 
 
 def _tag(name: str, number: int) -> Tag:
