@@ -150,6 +150,8 @@ def evaluated(project):
     records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
     (project / "data/clean/pii").mkdir(parents=True)
     clean.write(project / "data/clean/pii/test.parquet", records)
+    splits = {"train": {}, "valid": {}, "test": {}}
+    (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
     judged = [Judged("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
     ner.write(project / "reports/predictions/ner/ner-encoder", judged)
     return project

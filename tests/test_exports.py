@@ -21,6 +21,7 @@ from wxb.corpora import clean, reading
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.exports import Exported
+from wxb.files import write_json
 from wxb.metrics import ner
 from wxb.metrics.ner import Judged
 from wxb.metrics.spans import counts, prf
@@ -289,13 +290,17 @@ def test_what_columns_cannot_express_is_an_error(spans, fault):
         assert len(json.loads(line)["spans"]) == len(spans)
 
 
+SPLITS = ("train", "valid", "test", "new")
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """The parameters of a working folder with one clean corpus and one evaluated experiment."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "data/clean/pii"
     folder.mkdir(parents=True)
-    for split in clean.SPLITS:
+    write_json(folder / "profile.json", {"splits": {name: {} for name in SPLITS}})
+    for split in SPLITS:
         text = f"{split} record"
         labelled = Record("7", text, (Span(0, len(split), "SPLIT"),), "en", text)
         clean.write(folder / f"{split}.parquet", [labelled, Record("8", "raw", None, "en", "raw")])
@@ -305,11 +310,13 @@ def project(tmp_path, monkeypatch):
 
 
 def test_a_corpus_gives_the_labelled_records_of_a_split(project):
-    for split in clean.SPLITS:
+    for split in SPLITS:
         span = Span(0, len(split), "SPLIT")
         assert exports.records(project, "pii", split) == [
             Exported("7", f"{split} record", "en", (span,))
         ]
+    with pytest.raises(WxbError, match="has no split 'tset'; did you mean 'test'"):
+        exports.records(project, "pii", "tset")
 
 
 def test_an_experiment_gives_gold_and_predicted_spans(project):
@@ -322,8 +329,8 @@ def test_an_experiment_gives_gold_and_predicted_spans(project):
 
 
 def test_what_is_not_there_is_told_with_the_command_that_makes_it(project):
-    Path("data/clean/pii/valid.parquet").unlink()
-    with pytest.raises(WxbError, match=r"valid\.parquet: .*`dvc repro preprocess@pii`"):
+    Path("data/clean/pii/profile.json").unlink()
+    with pytest.raises(WxbError, match=r"profile\.json: .*`dvc repro preprocess@pii`"):
         exports.records(project, "pii", "valid")
     with pytest.raises(WxbError, match="`dvc repro evaluate@ner-decoder`"):
         exports.records(project, "ner-decoder", "test")

@@ -167,7 +167,7 @@ def export(
         str,
         typer.Argument(help="a corpus (its gold spans) or an experiment (its predictions on test)"),
     ],
-    split: Annotated[exports.Split, typer.Option(help="of a corpus")] = "test",
+    split: Annotated[str, typer.Option(help="of a corpus: train, valid, test or another")] = "test",
     format_: Annotated[
         exports.Format | None,
         typer.Option("--format", help="default: what the suffix of --output says, or jsonl"),

@@ -23,7 +23,6 @@ from wxb.files import publish
 from wxb.params import Params
 from wxb.spans import Span
 
-Split = Literal["train", "valid", "test"]
 Format = Literal["conll", "jsonl", "spacy"]
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}"
@@ -54,7 +53,7 @@ class Exported(NamedTuple):
         return [self.gold] if self.predicted is None else [self.gold, self.predicted]
 
 
-def records(params: Params, name: str, split: Split) -> list[Exported]:
+def records(params: Params, name: str, split: str) -> list[Exported]:
     """The labelled records of a corpus's split, or the test records that an experiment judged.
 
     Raises WxbError for a name that is neither or both, for another split of an experiment, and
@@ -65,7 +64,11 @@ def records(params: Params, name: str, split: Split) -> list[Exported]:
 
     _check_name(params, name)
     if name in params.corpora:
-        path = Path("data/clean", name, f"{split}.parquet")
+        folder = Path("data/clean", name)
+        _check_made(folder / "profile.json", f"preprocess@{name}")
+        if split not in (splits := clean.splits(folder)):
+            raise WxbError(f"corpus {name} has no split {split!r}{choices(split, splits)}")
+        path = folder / f"{split}.parquet"
         _check_made(path, f"preprocess@{name}")
         return [Exported(r.id, r.text, r.language, r.spans or ()) for r in clean.labelled(path)]
     if split != "test":

@@ -11,8 +11,6 @@ from typing import Any
 from wxb import profiles, provenance, revisions
 from wxb.errors import WxbError
 from wxb.params import read_yaml
-from wxb.reporting.lead import claim
-from wxb.reporting.tables import markdown, side_by_side
 from wxb.reporting.wording import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
@@ -55,6 +53,8 @@ NOISE = (
 
 def _results() -> Iterator[str]:
     """The studies in git's index but those of profiles, each with where and when it was made."""
+    from wxb.reporting.tables import markdown  # takes numpy
+
     index = revisions.index()
     public = _of_profiles(index)
     for study in provenance.studies(index):
@@ -66,6 +66,9 @@ def _results() -> Iterator[str]:
 
 def _public() -> Iterator[str]:
     """The studies that profiles add as far as git's index has them: one table, what each says."""
+    from wxb.reporting.lead import claim  # take numpy
+    from wxb.reporting.tables import side_by_side
+
     index = revisions.index()
     public = _of_profiles(index)
     there = [study for study in provenance.studies(index) if study in public]
