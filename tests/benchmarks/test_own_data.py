@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ruamel.yaml import YAML
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import write_json, write_jsonl
+from wxb.params import check, read_yaml
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks/own_data.py"
@@ -111,3 +113,35 @@ def test_a_finished_cell_is_kept_and_made_again_only_where_more_is_asked(
     assert first.endswith(capsys.readouterr().out)
     with pytest.raises(pytest.fail.Exception, match="trained again"):
         benchmark.main(**options | {"tests": 4})
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"), [("README.md", "pretrained"), ("docs/adding-a-corpus.md", "scratch")]
+)
+def test_what_the_pages_hand_out_is_what_was_compared(benchmark, page, kind):
+    blocks = re.findall(r"^```yaml\n(backbones:.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+    handed = YAML(typ="safe").load(blocks[0])
+    (backbone,) = handed["backbones"].values()
+    (experiment,) = handed["experiments"].values()
+    recipe = YAML(typ="safe").load(SCRIPT.with_suffix(".yaml"))[kind]
+    recipe["experiment"]["training"]["epochs"] = experiment["training"]["epochs"]
+    corpus = {"corpus": backbone["corpus"]}
+    assert backbone == recipe["backbone"] | corpus
+    names = {key: experiment[key] for key in ("study", "backbone")}
+    assert experiment == recipe["experiment"] | corpus | names
+    augment = handed.get("corpora", {}).get(backbone["corpus"], {}).get("augment")
+    assert augment == recipe["augment"]
+    lengths = recipe["epochs"]
+    assert lengths["least"] <= experiment["training"]["epochs"] <= lengths["most"]
+
+
+def test_the_block_of_readme_is_valid_beside_its_corpus():
+    content = read_yaml(ROOT / "params.yaml")
+    section = (ROOT / "README.md").read_text().split("\n## Your own data\n")[1].split("\n## ")[0]
+    blocks = re.findall(r"^```yaml\n(.*?)^```", section, re.M | re.S)
+    for block in blocks:
+        for key, members in YAML(typ="safe").load(block).items():
+            content[key] |= members
+    check(content)
+    assert {"mine", "news"} <= content["corpora"].keys()
+    assert "mine" in content["studies"]
