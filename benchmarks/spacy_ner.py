@@ -398,14 +398,14 @@ def _told_of_seconds(params: Params, ours: Iterable[str]) -> Iterable[str]:
     )
 
 
-def run() -> None:
-    """Run the command line; a WxbError is told without a traceback, exit code 1."""
+def run(app: typer.Typer, name: str) -> None:
+    """Run a command line; a WxbError is told without a traceback, exit code 1."""
     try:
         app()
     except WxbError as error:
-        print(f"spacy_ner: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         sys.exit(1)
 
 
 if __name__ == "__main__":
-    run()
+    run(app, "spacy_ner")
