@@ -96,7 +96,7 @@ SETS = {
             "split": {"files": {"train": ["*train*"], "valid": ["*dev*"], "test": ["*test*"]}},
         },
         "en",
-        (300, 1000, 3000),
+        (1000, 3000),
     ),
     "weibo": Data(
         {
@@ -105,7 +105,7 @@ SETS = {
             "split": {"files": {"train": ["*train"], "valid": ["*dev"], "test": ["*test"]}},
         },
         "zh",
-        (300, None),
+        (None,),
     ),
     "msra": Data(
         {
@@ -114,7 +114,7 @@ SETS = {
             "split": {"by": None, "test": 0.25, "valid": 0.1},
         },
         "zh",
-        (300, 1000, None),
+        (1000,),
     ),
 }
 SYSTEMS = {"en": ("spacy", "pretrained"), "zh": ("spacy", "scratch")}
@@ -328,7 +328,8 @@ def project(
         names = {"study": NAME, "corpus": NAME, "backbone": NAME}
         content["backbones"] = {NAME: {"corpus": NAME, **recipe["backbone"]}}
         content["experiments"] = {NAME: {**names, **recipe["experiment"]}}
-        content["studies"] = {NAME: {"title": "Your own data", "experiments": [NAME]}}
+        study = {"title": "Your own data", "seed": options["seed"], "experiments": [NAME]}
+        content["studies"] = {NAME: study}
     return check(content)
 
 

@@ -172,7 +172,7 @@ def test_setting_the_profile_again_undoes_changes_to_its_blocks(params):
     before = load()
     edit(params, changed)
     (undone,) = switch("weibo").changes
-    assert undone == ("experiments.weibo-encoder.training.epochs", 1, 8)
+    assert undone == ("experiments.weibo-encoder.training.epochs", 1, 6)
     assert load() == before
 
 
@@ -181,7 +181,7 @@ def test_two_profiles_may_add_blocks_of_one_name(params):
     Path("params/weibo-short.yaml").write_text(text.replace("epochs: 8", "epochs: 1"))
     for profile in ("weibo", "weibo-short", "weibo", "weibo-short"):
         switch(profile)
-        assert load().experiments["weibo-encoder"].training.epochs in (1, 8)
+        assert load().experiments["weibo-encoder"].training.epochs in (1, 6)
     done = switch("demo")
     assert (done.kept, {*load().studies}) == ({}, {"ner"})
 
