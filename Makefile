@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see .venv/run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test portable lock clean
+.PHONY: help run test portable seeds lock clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -51,6 +51,11 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and promise its 
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  wxb params tiny && snakemake --cores $(CORES) && \
 	  python -m wxb.reproduction.promise > made.json && mv made.json $(CURDIR)/reports/tiny.json
+
+seeds: .venv/run ## run the demo with three seeds in a clone of HEAD, and keep its study in reports/seeds.json
+	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
+	  wxb params seeds && snakemake --cores $(CORES) ner && \
+	  python -m wxb.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
 # other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same

@@ -13,7 +13,7 @@ from wxb.profiles import BASE, additions, dump, names, of, switch
 from wxb.revisions import WorkingTree
 
 ROOT = Path(__file__).parents[1]
-SIZES = ["full", "tiny"]
+SIZES = ["full", "seeds", "tiny"]
 PUBLIC = ["conll2003", "presidio", "weibo"]
 
 
@@ -83,7 +83,7 @@ def test_a_removed_block_stays_removed(params):
 
 
 def test_unknown_profile_names_those_there_are(params):
-    with pytest.raises(ParamsError, match="conll2003, demo, full, presidio, tiny, weibo"):
+    with pytest.raises(ParamsError, match="conll2003, demo, full, presidio, seeds, tiny, weibo"):
         switch("huge")
 
 
@@ -178,7 +178,7 @@ def test_setting_the_profile_again_undoes_changes_to_its_blocks(params):
 
 def test_two_profiles_may_add_blocks_of_one_name(params):
     text = Path("params/weibo.yaml").read_text()
-    Path("params/weibo-short.yaml").write_text(text.replace("epochs: 8", "epochs: 1"))
+    Path("params/weibo-short.yaml").write_text(text.replace("epochs: 6", "epochs: 1"))
     for profile in ("weibo", "weibo-short", "weibo", "weibo-short"):
         switch(profile)
         assert load().experiments["weibo-encoder"].training.epochs in (1, 6)

@@ -12,6 +12,7 @@ from wxb import profiles, provenance, revisions
 from wxb.errors import WxbError
 from wxb.params import read_yaml
 from wxb.reporting.wording import listed
+from wxb.seeds import SEEDS
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -37,11 +38,14 @@ def _block(name: str) -> str:
             return "\n".join(_results())
         case "public":
             return "\n".join(_public())
+        case "seeds":
+            return "\n".join(_seeds())
         case "stages":
             return stages_table()
         case _:
             raise WxbError(
-                f"README: found a generated block {name!r}; expected results, public or stages"
+                f"README: found a generated block {name!r}; expected results, seeds, public or"
+                " stages"
             )
 
 
@@ -62,6 +66,18 @@ def _results() -> Iterator[str]:
             made = provenance.demanded(study, index)
             tables = markdown(_read(study, index), made["seconds"])
             yield f"{tables}\n{provenance.told(made)}. {NOISE}\n"
+
+
+def _seeds() -> Iterator[str]:
+    """The demo's study with several seeds, as git's index has it; nothing where it has none."""
+    from wxb.reporting.pairs import verdicts  # takes numpy
+    from wxb.reporting.tables import over_seeds
+
+    study = json.loads(revisions.index().read(SEEDS) or b"{}")
+    if study:
+        yield over_seeds(study)
+        yield "".join(f"- {sentence}\n" for sentence in verdicts(study))
+        yield f"{provenance.told(study['made'])}.\n"
 
 
 def _public() -> Iterator[str]:

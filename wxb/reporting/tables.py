@@ -204,6 +204,28 @@ def side_by_side(
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
 
+def over_seeds(comparison: Mapping[str, Any]) -> str:
+    """F1 with each seed, and their mean and deviation on each test set, in Markdown."""
+    further = comparison["further"]
+    rows = [
+        [
+            "experiment",
+            *(f"seed {seed}" for seed in comparison["seeds"]),
+            *(f"{name}: mean ± deviation (95% interval)" for name in test_sets(comparison)),
+        ],
+        *(
+            [
+                name,
+                *(f"{score:.3f}" for score in system["f1_by_run"]),
+                f1(system),
+                *(f1(found["systems"][name]) for found in further.values()),
+            ]
+            for name, system in comparison["systems"].items()
+        ),
+    ]
+    return "".join(f"{line}\n" for line in _table(rows))
+
+
 def _parameters(system: Mapping[str, Any]) -> str:
     """All of a system's parameters; in brackets those that were trained, where not all were."""
     every, trained = system["parameters"], system["trainable_parameters"]

@@ -1,0 +1,57 @@
+"""The study of several seeds that is kept, and what README shows of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wxb import readme, revisions, seeds
+from wxb.errors import WxbError
+from wxb.reporting.tables import over_seeds
+
+class Index:
+    """An index that has the study of a tree, with two seeds."""
+
+    name = "the index"
+
+    def __init__(self, study):
+        self.study = study
+
+    def read(self, path):
+        return json.dumps(self.study).encode() if path == seeds.SEEDS and self.study else None
+
+
+@pytest.fixture
+def study(tree):
+    found = tree(["ner-encoder", "ner-a"], further=["new"]).comparison
+    found["seeds"] = [4, 5]
+    for system in (*found["systems"].values(), *found["further"]["new"]["systems"].values()):
+        system["f1_by_run"] = [0.25, 0.75]
+    return found
+
+
+def test_every_seed_and_their_mean_are_told(study):
+    header, _, encoder, _ = over_seeds(study).splitlines()
+    assert header.startswith(
+        "| experiment | seed 4 | seed 5 | test: mean ± deviation (95% interval)"
+    )
+    assert "| new: mean ± deviation (95% interval) |" in header
+    score = study["systems"]["ner-encoder"]["f1"]["value"]
+    assert encoder.startswith(f"| ner-encoder | 0.250 | 0.750 | {score:.3f} ± 0.354 (")
+
+
+def test_readme_shows_what_the_index_has(study, monkeypatch):
+    made = {"finished": "2030-01-02T03:04:05+00:00", "machines": [{"device": "Abacus"}]}
+    monkeypatch.setattr(revisions, "index", lambda: Index({**study, "made": made}))
+    block = readme.refreshed("<!-- generated: seeds -->\n<!-- end -->\n")
+    assert over_seeds(study) in block
+    assert "Made on Abacus, finished on 2030-01-02." in block
+    monkeypatch.setattr(revisions, "index", lambda: Index(None))
+    assert readme.refreshed(block) == "<!-- generated: seeds -->\n<!-- end -->\n"
+
+
+def test_one_seed_is_not_kept(tree):
+    made = tree(["ner-encoder", "ner-a"])
+    Path("params.yaml").write_text(json.dumps(made.params.model_dump(mode="json")))
+    with pytest.raises(WxbError, match=r"several seeds; run `wxb params seeds`"):
+        seeds.found()
