@@ -41,7 +41,8 @@ from wxb.metrics.spans import counts
 from wxb.params import Params, check, read_yaml
 
 RECIPES = Path(__file__).with_suffix(".yaml")
-NAME = "mine"  # of the one corpus, backbone, experiment and study of a project
+NAME = "mine"  # of the one corpus, experiment and study of a project
+BACKBONE = "backbone"  # of its one backbone
 OPTIONS = {"seed": 1, "threads": 1, "portable": False, "resamples": 1000}
 
 
@@ -297,7 +298,7 @@ def by_ours(
             download, preprocess, tokenizer, pretrain, tokenize, align, train, evaluate
         ):  # fmt: skip
             started = time.monotonic()
-            stage.main(params, NAME)
+            stage.main(params, BACKBONE if stage in (tokenizer, pretrain) else NAME)
             seconds[stage] = time.monotonic() - started
         figures = read_json(Path("reports/metrics", NAME, f"{NAME}.json"))
         curve = Path("reports/training", NAME, NAME, "valid_f1.csv").read_text().splitlines()[1:]
@@ -325,8 +326,8 @@ def project(
         "parity": {},
     }
     if recipe:
-        names = {"study": NAME, "corpus": NAME, "backbone": NAME}
-        content["backbones"] = {NAME: {"corpus": NAME, **recipe["backbone"]}}
+        names = {"study": NAME, "corpus": NAME, "backbone": BACKBONE}
+        content["backbones"] = {BACKBONE: {"corpus": NAME, **recipe["backbone"]}}
         content["experiments"] = {NAME: {**names, **recipe["experiment"]}}
         study = {"title": "Your own data", "seed": options["seed"], "experiments": [NAME]}
         content["studies"] = {NAME: study}

@@ -172,16 +172,16 @@ def test_setting_the_profile_again_undoes_changes_to_its_blocks(params):
     before = load()
     edit(params, changed)
     (undone,) = switch("weibo").changes
-    assert undone == ("experiments.weibo-encoder.training.epochs", 1, 6)
+    assert undone == ("experiments.weibo-encoder.training.epochs", 1, 4)
     assert load() == before
 
 
 def test_two_profiles_may_add_blocks_of_one_name(params):
     text = Path("params/weibo.yaml").read_text()
-    Path("params/weibo-short.yaml").write_text(text.replace("epochs: 6", "epochs: 1"))
+    Path("params/weibo-short.yaml").write_text(text.replace("epochs: 4, batch_size: 8", "epochs: 1, batch_size: 8"))
     for profile in ("weibo", "weibo-short", "weibo", "weibo-short"):
         switch(profile)
-        assert load().experiments["weibo-encoder"].training.epochs in (1, 6)
+        assert load().experiments["weibo-encoder"].training.epochs in (1, 4)
     done = switch("demo")
     assert (done.kept, {*load().studies}) == ({}, {"ner"})
 

@@ -9,6 +9,7 @@ from wxb import readme, revisions, seeds
 from wxb.errors import WxbError
 from wxb.reporting.tables import over_seeds
 
+
 class Index:
     """An index that has the study of a tree, with two seeds."""
 
