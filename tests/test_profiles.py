@@ -178,7 +178,9 @@ def test_setting_the_profile_again_undoes_changes_to_its_blocks(params):
 
 def test_two_profiles_may_add_blocks_of_one_name(params):
     text = Path("params/weibo.yaml").read_text()
-    Path("params/weibo-short.yaml").write_text(text.replace("epochs: 4, batch_size: 8", "epochs: 1, batch_size: 8"))
+    Path("params/weibo-short.yaml").write_text(
+        text.replace("epochs: 4, batch_size: 8", "epochs: 1, batch_size: 8")
+    )
     for profile in ("weibo", "weibo-short", "weibo", "weibo-short"):
         switch(profile)
         assert load().experiments["weibo-encoder"].training.epochs in (1, 4)

@@ -145,3 +145,22 @@ def test_the_block_of_readme_is_valid_beside_its_corpus():
     check(content)
     assert {"mine", "news"} <= content["corpora"].keys()
     assert "mine" in content["studies"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("pretrained", "s-pretrained"), ("scratch", "s-decoder")]
+)
+def test_wxb_new_writes_the_recipes_that_were_compared(kind, name):
+    recipe = read_yaml(ROOT / "benchmarks/own_data.yaml")[kind]
+    text = (ROOT / "wxb/new/study.yaml").read_text(encoding="utf-8")
+    written = YAML(typ="safe").load(text.replace("$study", "s").replace("$corpus", "c"))
+    experiment = dict(written["experiments"][name])
+    backbone = written["backbones"][experiment["backbone"]]
+    for found in (experiment["training"], compared := dict(recipe["experiment"]["training"])):
+        found.pop("early_stopping_patience")
+    assert experiment["training"].pop("epochs") in range(recipe["epochs"]["least"], 16)
+    compared.pop("epochs")
+    assert experiment["training"] == compared
+    assert {**recipe["backbone"], "corpus": "c"} == backbone
+    for key in ("head", "word_features", "max_length", "stride"):
+        assert experiment[key] == recipe["experiment"][key]
