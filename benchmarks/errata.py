@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.features import IGNORED
 from wxb.files import read_json
-from wxb.metrics.bootstrap import paired
+from wxb.metrics.bootstrap import by_group, paired
 from wxb.metrics.spans import counts, prf
 from wxb.params import Params, load
 from wxb.recognition import Recognizer, ScoredSpan
@@ -165,7 +165,6 @@ class Answer(NamedTuple):
 
 def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Iterator[Pair]:
     """The defects of prompts and of reading answers, on what a trained generator writes."""
-    records = fitting(generator, records)
     texts, gold = [r.text for r in records], [r.spans or () for r in records]
     read = partial(spans_of, generator)
     asked = ask(generator, texts, label=f"{name}: prompt of training")
@@ -254,8 +253,11 @@ def sliced_by_tokens(asked: Sequence[Answer], size: int) -> list[NDArray[np.inte
 
 
 def separator_pair(records: Sequence[Record]) -> Pair:
-    """What a model that writes every answer right would score; no model is needed."""
-    told = [with_separator(record) for record in records if record.spans]
+    """What a model that writes every answer right would score; no model is needed.
+
+    Each record has a span at least.
+    """
+    told = [with_separator(record) for record in records]
     gold = [spans for _, spans in told]
     escaped, plain = [], []
     for text, spans in told:
@@ -440,10 +442,13 @@ def main(
         task = params.experiments[name].task
         first.setdefault(task, name)
         predictor = tasks.module(task).Predictor.load(Path("models", name))
-        measure = tagger_pairs if task == "ner_tagging" else generator_pairs
-        pairs += measure(name, predictor, test)
-    pairs.append(separator_pair(test))
-    pairs += training_pairs(params, test, first, train_records, seeds)
+        measure, held = tagger_pairs, test
+        if task == "ner_generation":
+            measure, held = generator_pairs, fitting(predictor, test)
+        pairs += grouped(measure(name, predictor, held), held)
+    marked = [record for record in test if record.spans]
+    pairs += grouped([separator_pair(marked)], marked)
+    pairs += grouped(training_pairs(params, test, first, train_records, seeds), test)
     console.print(table(pairs, resamples=params.resamples, seed=params.seed))
     for number, pair in enumerate(pairs, start=1):
         if pair.note:
@@ -451,9 +456,18 @@ def main(
     spans = sum(len(record.spans or ()) for record in test)
     console.print(
         f"{len(test)} test records, {spans} gold spans; strict span F1; 95% intervals of"
-        f" {params.resamples} paired resamples of records, seed {params.seed}",
+        f" {params.resamples} paired resamples of groups of records, seed {params.seed}",
         highlight=False,
     )
+
+
+def grouped(pairs: Iterable[Pair], records: Sequence[Record]) -> Iterator[Pair]:
+    """Pairs whose counts are those of groups of records, which are resampled whole."""
+    groups = [record.group for record in records]
+    for pair in pairs:
+        yield pair._replace(
+            right=by_group(pair.right, groups), published=by_group(pair.published, groups)
+        )
 
 
 def table(pairs: Sequence[Pair], *, resamples: int, seed: int) -> Table:
