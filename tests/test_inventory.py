@@ -258,7 +258,7 @@ def test_list_fits_a_pipe(project):
         assert f"  {block.task} on {block.backbone}" in told.stdout
     assert "stale" in lines["ner-encoder"]
     assert "up to date" in lines["ner-decoder"]
-    assert "1, 1, 1" in lines["pii"]
+    assert "train 1, valid 1, test 1" in lines["pii"]
     assert "perplexity 148.9" in lines["decoder"]
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from ruamel.yaml import YAML
 
+from tests.corpora.made import lettered
 from tests.project import ROOT, Project
 from wxb.params import load
 
@@ -41,7 +42,11 @@ STAGES_OF = {
 } | {"check": ["check"]}
 STAGES = {stage for stages in STAGES_OF.values() for stage in stages}
 LOCAL = [
-    {"input": f"Call Ann{i} now.", "spans": [{"start": 5, "end": 8, "type": "NAME"}], "author": i}
+    {
+        "input": f"Call Ann {lettered(i)}.",
+        "spans": [{"start": 5, "end": 8, "type": "NAME"}],
+        "author": i,
+    }
     for i in range(20)
 ]
 

@@ -186,6 +186,10 @@ def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(adapte
     loaded = tuning.load(adapter, backbones.body)
     assert isinstance(loaded, PeftModel)
     assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
+    other_seed = adapter.parent / "experiment" / "seed-2"
+    shutil.copytree(adapter, other_seed)
+    loaded = tuning.load(other_seed, backbones.body)
+    assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
     edit(adapter / "adapter_config.json", base_model_name_or_path="some/other")
     with pytest.raises(
         WxbError, match=r"adapter: belongs to a model 'other', expected in .*/other"

@@ -13,7 +13,7 @@ from torch import Tensor
 from wxb import pretrained
 from wxb.errors import WxbError
 from wxb.files import write_json
-from wxb.params.experiments import Tuning
+from wxb.params.experiments import SEED, Tuning
 from wxb.pretrained import ADAPTER
 
 if TYPE_CHECKING:
@@ -95,13 +95,15 @@ def _learns_new_rows(body: PeftModel) -> bool:
 def load(folder: Path, load_body: Callable[[Path], PreTrainedModel]) -> Body:
     """Load what `save` wrote; matrices go onto the body they name, which lies beside `folder`.
 
+    Those of another seed, which lie in the folder of the first, go onto the body beside that.
     Raises WxbError where there is no such body, and as wxb.pretrained does.
     """
     if not (folder / ADAPTER).exists():
         return load_body(folder)
     config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     name = Path(str(config["base_model_name_or_path"])).name
-    backbone = folder.parent / name
+    model = folder.parent if folder.name.startswith(SEED) else folder
+    backbone = model.parent / name
     if not backbone.is_dir():
         raise WxbError(
             f"{folder}: belongs to a model {name!r}, expected in {backbone}; run"
