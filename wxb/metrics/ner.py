@@ -12,12 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain, combinations
 from pathlib import Path
 from statistics import stdev
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_jsonl, write_json, write_jsonl
 from wxb.metrics import LEVEL, TEST
@@ -25,6 +24,9 @@ from wxb.metrics.bootstrap import by_group, intervals, paired
 from wxb.metrics.spans import CORRECT, GOLD, PREDICTED, breakdown, by_type, counts, prf
 from wxb.params.experiments import SEED
 from wxb.spans import Span
+
+if TYPE_CHECKING:
+    from wxb.corpora.records import Record
 
 DIGITS = 6  # of a published score
 
