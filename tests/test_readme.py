@@ -27,6 +27,8 @@ def test_generated_parts_are_fresh(path):
     text = path.read_text(encoding="utf-8")
     assert text == refreshed(text), "run `wxb readme`"
     assert "| ner-encoder |" in text
+    assert "| experiment | seed 1 | seed 2 | seed 3 |" in text
+    assert "| pretrained |" in text
     assert "| `pretrain` | backbones |" in text
 
 
