@@ -49,6 +49,27 @@ def test_scores_and_data_are_those_of_the_reports(told):
     assert (data.pipeline_tag, data.library_name) == ("token-classification", "transformers")
 
 
+def test_of_several_seeds_the_first_is_shared_and_the_scores_are_called_means(
+    project, told, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(project)
+    one = params.load()
+    study = one.studies["ner"].model_copy(update={"seed": [4, 5]})
+    several = one.model_copy(update={"studies": {"ner": study}})
+    assert "- One run with seed 1; the interval does not cover another seed." in told[1]
+    text = card.card(several, "ner-encoder")
+    assert "- The scores are means over the seeds 4, 5, which the interval covers too;" in text
+    assert "\n\n\n" not in text
+    other = project / "models/ner-encoder/seed-5"
+    other.mkdir()
+    try:
+        card.share(several, "ner-encoder", tmp_path / "shared")
+    finally:
+        other.rmdir()
+    assert not (tmp_path / "shared/seed-5").exists()
+    assert (tmp_path / "shared/wxb.json").exists()
+
+
 def test_plain_transformers_give_the_same_tags(project, told):
     _, text = told
     code = examples(text)[1]

@@ -16,7 +16,7 @@ from wxb.files import publish, read_json
 from wxb.inventory import tuning
 from wxb.metrics.ner import BY_TYPE
 from wxb.params import Params
-from wxb.params.experiments import Experiment
+from wxb.params.experiments import SEED, Experiment
 from wxb.reporting.settings import origin
 from wxb.reporting.wording import amount
 
@@ -59,7 +59,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         scores=figures,
         missed=round(100 * (1 - figures["recall"])),
         by_type=_rows(table),
-        seed=params.studies[experiment.study].seeds[0],
+        seeds=params.studies[experiment.study].seeds,
         types=settings["types"],
         threshold=settings["threshold"],
         max_length=settings["max_length"],
@@ -80,7 +80,9 @@ def share(params: Params, name: str, folder: Path) -> None:
     text = card(params, name, folder)
     try:
         with publish(folder) as (draft,):
-            shutil.copytree(trained.find(name), draft)
+            # What the card tells of is the model of the first seed.
+            others = shutil.ignore_patterns(f"{SEED}*")
+            shutil.copytree(trained.find(name), draft, ignore=others)
             (draft / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         # copytree goes on where one file fails, and tells all: (from, to, why).
