@@ -120,7 +120,7 @@ def main(
         }
         comparison = ner.compare(
             {
-                **{name: runs[test_set] for name, runs in ours.items()},
+                **{name: [*runs[test_set].values()] for name, runs in ours.items()},
                 PEER: [[found[record.id] for record in splits[test_set]]],
             },
             resamples=params.resamples,
@@ -245,7 +245,7 @@ def judge(
 
 def predictions(
     params: Params, study: str, corpus: str, tests: Mapping[str, Sequence[Record]]
-) -> tuple[dict[str, dict[str, list[ner.Run]]], dict[str, str]]:
+) -> tuple[dict[str, dict[str, dict[str, ner.Run]]], dict[str, str]]:
     """What the experiments of a study found in each test set; why others are left out, by name.
 
     Raises WxbError for predictions on other records: they are older than the splits.
@@ -254,7 +254,7 @@ def predictions(
         name: [(record.id, record.text, record.spans or ()) for record in records]
         for name, records in tests.items()
     }
-    ours: dict[str, dict[str, list[ner.Run]]] = {}
+    ours: dict[str, dict[str, dict[str, ner.Run]]] = {}
     without: dict[str, str] = {}
     for name in params.studies[study].experiments:
         folder = Path("reports/predictions", study, name)
@@ -265,7 +265,7 @@ def predictions(
         else:
             ours[name] = ner.load(folder)
             judged = {
-                test_set: [(record.id, record.text, record.gold) for record in runs[0]]
+                test_set: [(record.id, record.text, record.gold) for record in runs[""]]
                 for test_set, runs in ours[name].items()
             }
             if judged != expected:

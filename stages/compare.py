@@ -18,16 +18,20 @@ def main(params: Params, name: str) -> None:
     if strangers:
         print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(strangers)}")
     judged = {member: ner.load(predictions / member) for member in study.experiments}
+    places = [study.folder(seed) for seed in study.seeds]
     sets = list(judged[study.experiments[0]])
     for member, found in judged.items():
-        if list(found) != sets or any(len(r) != len(study.seeds) for r in found.values()):
+        if list(found) != sets or any(runs.keys() != {*places} for runs in found.values()):
             raise WxbError(
-                f"{member} and {study.experiments[0]} were scored on other test sets or seeds;"
-                " evaluate both again"
+                f"{member} was scored on other test sets than {study.experiments[0]}, or not with"
+                f" the seeds {study.seeds}; evaluate both again"
             )
     compared = {
         test_set: ner.compare(
-            {member: found[test_set] for member, found in judged.items()},
+            {
+                member: [found[test_set][place] for place in places]
+                for member, found in judged.items()
+            },
             resamples=params.resamples,
             seed=params.seed,
         )

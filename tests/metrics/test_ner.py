@@ -205,9 +205,9 @@ def test_several_seeds_give_a_mean_and_a_deviation():
 def test_runs_of_every_test_set_are_kept_and_read_again(tmp_path):
     runs = {
         test_set: {
-            place: [record_of(n, 1, "")] for n, place in enumerate(["", "seed-2", "seed-10"], first)
+            place: [record_of(n, 1, "")] for n, place in enumerate(["", "seed-10", "seed-2"], first)
         }
         for first, test_set in ((0, "test"), (3, "new"))
     }
     ner.save(tmp_path / "out", runs)
-    assert ner.load(tmp_path / "out") == {name: [*kept.values()] for name, kept in runs.items()}
+    assert ner.load(tmp_path / "out") == runs

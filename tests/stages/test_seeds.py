@@ -9,6 +9,7 @@ from tests.trained import ROOT, SENTENCES
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
+from wxb.errors import WxbError
 from wxb.files import read_json, sha256, write_json
 from wxb.metrics import ner
 from wxb.params import check, read_yaml
@@ -97,9 +98,11 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
     runs = ner.load(Path("reports/predictions/ner/ner-encoder"))
-    assert {name: [len(run) for run in found] for name, found in runs.items()} == {
-        "test": [len(SENTENCES)] * 2,
-        "new": [5] * 2,
+    assert {
+        name: {place: len(run) for place, run in found.items()} for name, found in runs.items()
+    } == {
+        "test": {"": len(SENTENCES), "seed-5": len(SENTENCES)},
+        "new": {"": 5, "seed-5": 5},
     }
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     study = read_json(Path("reports/studies/ner.json"))
@@ -111,6 +114,28 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
     assert {"f1_sd", "new_f1_sd", "recall_seen", "seqeval_f1", "new_seqeval_f1"} <= metrics.keys()
     assert (system["updates"], system["examples"]) == (8, 32)
     assert "mean ± deviation of 2 seeds" in Path("reports/studies/ner.md").read_text()
+
+
+def scored(right):
+    """A run that gets so many of four records right."""
+    gold = (Span(0, 3, "NAME"),)
+    wrong = ner.Judged("", "Ann", gold, (), ())
+    hit = ner.Judged("", "Ann", gold, gold, (1.0,))
+    return [(hit if n < right else wrong)._replace(id=str(n)) for n in range(4)]
+
+
+def test_scores_are_told_in_the_order_of_the_seeds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("reports/predictions/ner/ner-encoder")
+    ner.save(folder, {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}})
+    sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
+    write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
+    for seeds, expected in (([3, 10, 2], [1, 2 / 3, 0]), ([3, 2, 10], [1, 0, 2 / 3])):
+        compare.main(params_of(seeds), "ner")
+        system = read_json(Path("reports/studies/ner.json"))["systems"]["ner-encoder"]
+        assert system["f1_by_run"] == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; evaluate both again"):
+        compare.main(params_of([3, 2, 4]), "ner")
 
 
 def test_a_seed_is_given_once():

@@ -131,15 +131,15 @@ def save(folder: Path, judged: Mapping[str, Mapping[str, Run]]) -> None:
             write(folder / ("" if name == TEST else name) / place, run)
 
 
-def load(folder: Path) -> dict[str, list[Run]]:
-    """The runs of each test set in a folder that `save` wrote: TEST first, the others by name."""
+def load(folder: Path) -> dict[str, dict[str, Run]]:
+    """What was given to `save`: the runs of TEST first, then of the other sets by their names."""
     folders = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(SEED))
     return {TEST: _runs(folder), **{path.name: _runs(path) for path in folders}}
 
 
-def _runs(folder: Path) -> list[Run]:
-    others = sorted(folder.glob(f"{SEED}*"), key=lambda p: int(p.name.removeprefix(SEED)))
-    return [read(path) for path in (folder, *others)]
+def _runs(folder: Path) -> dict[str, Run]:
+    others = {path.name: read(path) for path in folder.glob(f"{SEED}*")}
+    return {"": read(folder), **others}
 
 
 def write(folder: Path, judged: Run) -> None:
