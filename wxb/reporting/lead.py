@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from wxb.metrics import TEST
 from wxb.metrics.spans import Outcome
 from wxb.reporting import pairs
 from wxb.reporting.costs import Costs
@@ -78,16 +79,10 @@ def _further(comparison: Mapping[str, Any]) -> Iterator[str]:
         best, against = _best(found)
         f1 = found["systems"][best]["f1"]["value"]
         fall = comparison["systems"][best]["f1"]["value"] - f1
-        where = f"On {name}, test records of another kind,"
-        if f1 < USABLE:
-            who = f"the best of all, {best}, has" if against else f"{best} has"
-            yield f"{where} none can be relied on: {who} F1 {f1:.3f}."
-        else:
-            yield f"{where} {best}{' is best with' if against else ' has'} F1 {f1:.3f}."
-        yield (
-            f"That is {abs(fall):.3f} {'less' if fall > 0 else 'more'} than on the test records"
-            " that are like training."
-        )
+        side = f"{abs(fall):.3f} {'below' if fall > 0 else 'above'} its F1 on {TEST}"
+        who = f"{best} is best with" if against else f"{best} has"
+        warning = "none can be relied on: " if f1 < USABLE else ""
+        yield f"On {name} {warning}{who} F1 {f1:.3f}, {side}."
 
 
 def _best(comparison: Mapping[str, Any]) -> tuple[str, list[Pair]]:
