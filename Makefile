@@ -50,12 +50,12 @@ test: .venv/test ## format, lint, types, tests
 portable: .venv/run ## run the profile tiny in a clone of HEAD, and promise its bytes in reports/tiny.json
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  wxb params tiny && snakemake --cores $(CORES) && \
-	  python -m wxb.reproduction.promise > made.json && mv made.json $(CURDIR)/reports/tiny.json
+	  python -m wxb.project.reproduction.promise > made.json && mv made.json $(CURDIR)/reports/tiny.json
 
 seeds: .venv/run ## run the demo with three seeds in a clone of HEAD, and keep its study in reports/seeds.json
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  wxb params seeds && snakemake --cores $(CORES) ner && \
-	  python -m wxb.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
+	  python -m wxb.project.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
 # other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same

@@ -8,7 +8,15 @@ import shlex
 import sys
 from pathlib import Path
 
-from wxb.engines import REPRO, PlanError, Quiet, lay_stamps, plan, prepare, targets
+from wxb.project.engines import (
+    REPRO,
+    PlanError,
+    Quiet,
+    lay_stamps,
+    plan,
+    prepare,
+    targets,
+)
 from wxb.params import ParamsError, load
 
 try:
@@ -26,7 +34,7 @@ logger.addFilter(Quiet())
 
 # Answers take longest to learn and to write: begun last, they would leave a core idle.
 slow = {
-    name for name, block in params.experiments.items() if block.task == "ner_generation"
+    name for name, block in params.experiments.items() if block.method == "generation"
 }
 
 # `python` in dvc.yaml is the one that runs Snakemake, its environment activated or not.

@@ -27,24 +27,26 @@ from tokenizers.decoders import ByteLevel
 from torch import Tensor
 from transformers import logging, set_seed
 
-from wxb import answers, tasks, tuning
-from wxb.align import OUTSIDE, align, runs
-from wxb.batches import collate
+from wxb import tasks
+from wxb.backbones import tuning
+from wxb.backbones.tuning import noisy
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.features import IGNORED
 from wxb.files import read_json
 from wxb.metrics.bootstrap import by_group, paired
-from wxb.metrics.spans import counts, prf
 from wxb.params import Params, load
-from wxb.recognition import Recognizer, ScoredSpan
-from wxb.spans import Span
-from wxb.tasks.ner_tagging import TARGETS
-from wxb.tokenizers import encode, frame, ids_of
-from wxb.tokenizers import load as load_tokenizer
-from wxb.training import fit
-from wxb.tuning import noisy
-from wxb.windows import over
+from wxb.tasks.ner.generation import answers
+from wxb.tasks.ner.metrics import counts, prf
+from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging.bio import OUTSIDE, align, runs
+from wxb.tasks.ner.tagging.method import TARGETS
+from wxb.text.encoded import IGNORED
+from wxb.text.tokenizers import encode, frame, ids_of
+from wxb.text.tokenizers import load as load_tokenizer
+from wxb.text.windows import over
+from wxb.training.batches import collate
+from wxb.training.trainer import fit
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=130)  # a table is cut nowhere, whatever the terminal
@@ -58,7 +60,7 @@ Spans = Sequence[Sequence[Span]]
 
 
 class Pair(NamedTuple):
-    """One defect measured: counts (records, 3) as of `wxb.metrics.spans.counts`, both ways."""
+    """One defect measured: counts (records, 3) as of `wxb.tasks.ner.metrics.counts`, both ways."""
 
     defect: str
     experiment: str
@@ -334,9 +336,9 @@ class Form(NamedTuple):
 def training_pairs(
     params: Params, records: Sequence[Record], names: Mapping[str, str], limit: int, seeds: int
 ) -> Iterator[Pair]:
-    """Both forms of what is wrong in training; `names` are those of experiments, by task."""
+    """Both forms of what is wrong in training; `names` are those of experiments, by method."""
     comparisons: list[tuple[str, str, Form, Form]] = []
-    if name := names.get("ner_tagging"):
+    if name := names.get("tagging"):
         length = params.experiments[name].max_length
         right, wrong = (partial(padded_to, length, fill) for fill in (IGNORED, OUTSIDE))
         defect = "padding is labelled O"
@@ -345,7 +347,7 @@ def training_pairs(
         by_row = Form(batch=right, alpha=NEFTUNE)
         by_padding = by_row._replace(noise=noisy_by_padding)
         comparisons.append((defect, name, by_row, by_padding))
-    if name := names.get("ner_generation"):
+    if name := names.get("generation"):
         defect = "loss over the prompt"
         comparisons.append((defect, name, Form(), Form(item=over_the_prompt)))
     texts, gold = [r.text for r in records], [r.spans or () for r in records]
@@ -370,7 +372,7 @@ def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any
     if form.alpha:
         noisier = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
         experiment = experiment.model_copy(update={"tuning": noisier})
-    task = tasks.module(experiment.task)
+    task = tasks.module(experiment.task, experiment.method)
     backbone, targets = Path("models", experiment.backbone), Path("data/targets", name)
     types = read_json(targets / "types.json")
     tokenizer = task.vocabulary(load_tokenizer(backbone), types, experiment)
@@ -437,13 +439,15 @@ def main(
         raise typer.BadParameter(f"{', '.join(chosen)} have {len(corpora)} corpora; expected one")
     test = clean.labelled(Path("data/clean", corpora.pop(), "test.parquet"))[:records]
     pairs: list[Pair] = []
-    first: dict[str, str] = {}  # of each task
+    first: dict[str, str] = {}  # of each method
     for name in chosen:
-        task = params.experiments[name].task
-        first.setdefault(task, name)
-        predictor = tasks.module(task).Predictor.load(Path("models", name))
+        experiment = params.experiments[name]
+        first.setdefault(experiment.method, name)
+        predictor = tasks.module(experiment.task, experiment.method).Predictor.load(
+            Path("models", name)
+        )
         measure, held = tagger_pairs, test
-        if task == "ner_generation":
+        if experiment.method == "generation":
             measure, held = generator_pairs, fitting(predictor, test)
         pairs += grouped(measure(name, predictor, held), held)
     marked = [record for record in test if record.spans]

@@ -25,14 +25,14 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
-from wxb import trained
-from wxb.align import tag_names
+from wxb.backbones.weights import body
 from wxb.corpora.pii import generate
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read
-from wxb.models.backbones import body
 from wxb.progress import Progress
-from wxb.tokenizers import load
+from wxb.project import trained
+from wxb.tasks.ner.tagging.bio import tag_names
+from wxb.text.tokenizers import load
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal

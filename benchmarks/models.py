@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, set_seed
 
-from wxb.parity import MODELS, twin
+from wxb.backbones.parity import MODELS, twin
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal

@@ -35,10 +35,10 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError, choices
 from wxb.files import publish, read_json, write_json, write_jsonl
-from wxb.metrics import ner
 from wxb.metrics.bootstrap import intervals, paired
-from wxb.metrics.spans import counts
 from wxb.params import Params, check, read_yaml
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.metrics import counts
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "mine"  # of the one corpus, experiment and study of a project
@@ -255,7 +255,9 @@ def train_one(
     return {**sizes, **told, "counts": [row.tolist() for row in groups.values()]}
 
 
-def by_spacy(splits: Splits, language: str, seed: int) -> tuple[list[ner.Judged], dict[str, float]]:
+def by_spacy(
+    splits: Splits, language: str, seed: int
+) -> tuple[list[evaluation.Judged], dict[str, float]]:
     """A blank pipeline; of few records more epochs, so that it makes as many updates."""
     train, valid = splits["train"], splits["valid"]
     epochs = max(20, 20_000 // len(train))
@@ -272,7 +274,7 @@ def by_spacy(splits: Splits, language: str, seed: int) -> tuple[list[ner.Judged]
 
 def by_ours(
     recipe: Mapping[str, Any], splits: Splits, options: Mapping[str, Any]
-) -> tuple[list[ner.Judged], dict[str, float]]:
+) -> tuple[list[evaluation.Judged], dict[str, float]]:
     """The stages of a project of one experiment, in a folder that is removed."""
     recipe = deepcopy(dict(recipe))
     lengths = recipe["epochs"]
@@ -309,7 +311,7 @@ def by_ours(
             "seconds": seconds[pretrain] + seconds[train],
             "pretraining": seconds[pretrain],
         }
-        return ner.read(Path("reports/predictions", NAME, NAME)), told
+        return evaluation.read(Path("reports/predictions", NAME, NAME)), told
 
 
 def project(

@@ -32,11 +32,11 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_json
-from wxb.metrics import ner
-from wxb.metrics.spans import counts, prf
 from wxb.params import Params, load
 from wxb.progress import Progress
-from wxb.spans import Span
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.metrics import counts, prf
+from wxb.tasks.ner.spans import Span
 
 try:
     import spacy
@@ -92,7 +92,7 @@ def main(
     ours, without = predictions(
         params, study, corpus, {name: splits[name] for name in clean.test_sets(folder)}
     )
-    known = ner.mentions(splits["train"])
+    known = evaluation.mentions(splits["train"])
     if plain:
         copies = read_json(folder / "profile.json").get("augmented", 0)
         splits["train"] = splits["train"][: len(splits["train"]) - copies]  # they stand last
@@ -118,7 +118,7 @@ def main(
             for one, fit in fits.items()
             for record in judge(fit.nlp, of_language(splits[test_set], one, languages), known)
         }
-        comparison = ner.compare(
+        comparison = evaluation.compare(
             {
                 **{name: [*runs[test_set].values()] for name, runs in ours.items()},
                 PEER: [[found[record.id] for record in splits[test_set]]],
@@ -234,18 +234,18 @@ def misaligned(nlp: Language, record: Record) -> list[Span]:
 
 def judge(
     nlp: Language, records: Sequence[Record], known: Set[tuple[str, str]] = frozenset()
-) -> list[ner.Judged]:
+) -> list[evaluation.Judged]:
     """Records with all their gold spans, and those that the pipeline finds; see `ner.judge`."""
     return [
         # spaCy says no more than that it found them.
-        ner.judge(record, [(span, 1.0) for span in found], known)
+        evaluation.judge(record, [(span, 1.0) for span in found], known)
         for record, found in zip(records, _found(nlp, records), strict=True)
     ]
 
 
 def predictions(
     params: Params, study: str, corpus: str, tests: Mapping[str, Sequence[Record]]
-) -> tuple[dict[str, dict[str, dict[str, ner.Run]]], dict[str, str]]:
+) -> tuple[dict[str, dict[str, dict[str, evaluation.Run]]], dict[str, str]]:
     """What the experiments of a study found in each test set; why others are left out, by name.
 
     Raises WxbError for predictions on other records: they are older than the splits.
@@ -254,7 +254,7 @@ def predictions(
         name: [(record.id, record.text, record.spans or ()) for record in records]
         for name, records in tests.items()
     }
-    ours: dict[str, dict[str, dict[str, ner.Run]]] = {}
+    ours: dict[str, dict[str, dict[str, evaluation.Run]]] = {}
     without: dict[str, str] = {}
     for name in params.studies[study].experiments:
         folder = Path("reports/predictions", study, name)
@@ -263,7 +263,7 @@ def predictions(
         elif not folder.exists():
             without[name] = f"it has no predictions yet; run `dvc repro evaluate@{name}`"
         else:
-            ours[name] = ner.load(folder)
+            ours[name] = evaluation.load(folder)
             judged = {
                 test_set: [(record.id, record.text, record.gold) for record in runs[""]]
                 for test_set, runs in ours[name].items()

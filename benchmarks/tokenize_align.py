@@ -29,16 +29,16 @@ from rich.console import Console
 from rich.table import Table
 from ruamel.yaml import YAML
 
-from wxb.align import IGNORED, align
 from wxb.corpora import clean
 from wxb.corpora.pii import generate
 from wxb.corpora.records import Record
-from wxb.features import Encoded
 from wxb.files import write_json
 from wxb.params import load
-from wxb.spans import Span
-from wxb.tokenizers import encode, train
-from wxb.windows import over
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging.bio import IGNORED, align
+from wxb.text.encoded import Encoded
+from wxb.text.tokenizers import encode, train
+from wxb.text.windows import over
 
 ROOT = Path(__file__).parents[1]
 VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo

@@ -1,6 +1,6 @@
 """What initial weights of ours are worth: pretraining from them, and from transformers' own.
 
-Tokenizer, texts, steps and seed are the same on both sides; see `wxb.models.wiring`.
+Tokenizer, texts, steps and seed are the same on both sides; see `wxb.backbones.initialization`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rich.table import Table
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from stages.pretrain import pretrain
-from wxb.models import backbones
+from wxb.backbones import weights
 from wxb.params import load
 from wxb.params.backbones import Backbone
-from wxb.tokenizers import load as load_tokenizer
+from wxb.text.tokenizers import load as load_tokenizer
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal
@@ -32,8 +32,8 @@ FIGURES = ("loss", "accuracy", "copy_accuracy")
 
 def plain(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """The model of a backbone with transformers' own initial weights; seed torch before."""
-    with patch.object(backbones, "wire", lambda model: None):
-        return backbones.initial(backbone, tokenizer)
+    with patch.object(weights, "wire", lambda model: None):
+        return weights.initial(backbone, tokenizer)
 
 
 @app.command()
@@ -50,7 +50,7 @@ def main(
     for name in names or ["encoder", "decoder"]:
         backbone = params.named("backbones", name)
         tokenizer = load_tokenizer(Path("data/tokenizers", name))
-        for weights, initial in {"ours": backbones.initial, "transformers'": plain}.items():
+        for whose, initial in {"ours": weights.initial, "transformers'": plain}.items():
             set_seed(params.seed)
             model = initial(backbone, tokenizer)
             with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
@@ -61,10 +61,10 @@ def main(
                     Path("data/clean", backbone.corpus),
                     seed=params.seed,
                     unfinished=Path(folder),
-                    label=f"{name}, {weights} weights",
+                    label=f"{name}, {whose} weights",
                 )
             found = (f"{figures[key]:.3f}" if key in figures else "–" for key in FIGURES)
-            table.add_row(name, weights, *found)
+            table.add_row(name, whose, *found)
     console.print(table)
 
 

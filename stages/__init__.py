@@ -138,7 +138,7 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
 
 def _next(stage: str) -> str:
     """What comes of running an interrupted stage again."""
-    from wxb import checkpoints
+    from wxb.training import checkpoints
 
     if checkpoints.kept(stage):
         return "the same command goes on from its last checkpoint"

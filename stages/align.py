@@ -6,19 +6,19 @@ import numpy as np
 
 from stages import run
 from wxb import tasks
-from wxb.align import account
 from wxb.corpora import clean
-from wxb.features import joined, part, read_encoded, write_columns
 from wxb.files import publish, read_json, write_json
 from wxb.params import Params
-from wxb.tokenizers import SavedTokenizer
-from wxb.windows import over
+from wxb.tasks.ner.tagging.bio import account
+from wxb.text.encoded import joined, part, read_encoded, write_columns
+from wxb.text.tokenizers import SavedTokenizer
+from wxb.text.windows import over
 
 
 def main(params: Params, name: str) -> None:
     """Make the training targets of the experiment `name` of params.yaml."""
     experiment = params.named("experiments", name)
-    task = tasks.module(experiment.task)
+    task = tasks.module(experiment.task, experiment.method)
     corpus = Path("data/clean", experiment.corpus)
     types = read_json(corpus / "profile.json")["types"]
     saved = SavedTokenizer(Path("data/tokenizers", experiment.backbone))

@@ -5,9 +5,10 @@ from pathlib import Path
 from stages import run
 from wxb.errors import WxbError
 from wxb.files import publish, read_json, write_json
-from wxb.metrics import TEST, ner
+from wxb.metrics import TEST
 from wxb.params import Params
 from wxb.reporting import tables
+from wxb.tasks.ner import evaluation
 
 
 def main(params: Params, name: str) -> None:
@@ -17,7 +18,7 @@ def main(params: Params, name: str) -> None:
     strangers = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
     if strangers:
         print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(strangers)}")
-    judged = {member: ner.load(predictions / member) for member in study.experiments}
+    judged = {member: evaluation.load(predictions / member) for member in study.experiments}
     places = [study.folder(seed) for seed in study.seeds]
     sets = list(judged[study.experiments[0]])
     for member, found in judged.items():
@@ -27,7 +28,7 @@ def main(params: Params, name: str) -> None:
                 f" the seeds {study.seeds}; evaluate both again"
             )
     compared = {
-        test_set: ner.compare(
+        test_set: evaluation.compare(
             {
                 member: [found[test_set][place] for place in places]
                 for member, found in judged.items()

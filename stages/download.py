@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from stages import run
-from wxb.corpora import sources
+from wxb.corpora import fetching
 from wxb.files import publish
 from wxb.params import Params
 
@@ -13,7 +13,7 @@ def main(params: Params, name: str) -> None:
     corpus = params.named("corpora", name)
     with publish(Path("data/raw", name)) as (out,):
         out.mkdir()
-        sources.fetch(corpus, out, seed=params.seed, label=f"download@{name}")
+        fetching.fetch(corpus, out, seed=params.seed, label=f"download@{name}")
 
 
 if __name__ == "__main__":

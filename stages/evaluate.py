@@ -5,12 +5,13 @@ from statistics import fmean
 
 from stages import run
 from wxb import tasks
+from wxb.backbones.size import parameters
 from wxb.corpora import clean
 from wxb.files import publish, read_json, write_json
-from wxb.metrics import TEST, ner
-from wxb.models.size import parameters
+from wxb.metrics import TEST
 from wxb.params import Params
-from wxb.recognition import SETTINGS
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.predictor import SETTINGS
 
 
 def main(params: Params, name: str) -> None:
@@ -22,17 +23,17 @@ def main(params: Params, name: str) -> None:
         test_set: clean.labelled(corpus / f"{test_set}.parquet")
         for test_set in clean.test_sets(corpus)
     }
-    known = ner.mentions(clean.labelled(corpus / "train.parquet"))
-    judged: dict[str, dict[str, ner.Run]] = {test_set: {} for test_set in sets}
+    known = evaluation.mentions(clean.labelled(corpus / "train.parquet"))
+    judged: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in sets}
     seqeval: dict[str, list[float]] = {test_set: [] for test_set in sets}
     for place in map(study.folder, study.seeds):
-        predictor = tasks.module(experiment.task).Predictor.load(model / place)
+        predictor = tasks.module(experiment.task, experiment.method).Predictor.load(model / place)
         for test_set, records in sets.items():
             label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
             texts = [record.text for record in records]
             found = predictor.predict(texts, label=label)
             judged[test_set][place] = [
-                ner.judge(record, spans, known)
+                evaluation.judge(record, spans, known)
                 for record, spans in zip(records, found, strict=True)
             ]
             gold = [record.spans or () for record in records]
@@ -41,9 +42,9 @@ def main(params: Params, name: str) -> None:
             seqeval[test_set] += [] if score is None else [score]
     metrics: dict[str, float] = {}
     for test_set, runs in judged.items():
-        figures = ner.metrics([*runs.values()], resamples=params.resamples, seed=params.seed)
+        figures = evaluation.metrics([*runs.values()], resamples=params.resamples, seed=params.seed)
         if seqeval[test_set]:
-            figures["seqeval_f1"] = round(fmean(seqeval[test_set]), ner.DIGITS)
+            figures["seqeval_f1"] = round(fmean(seqeval[test_set]), evaluation.DIGITS)
         prefix = "" if test_set == TEST else f"{test_set}_"
         metrics |= {f"{prefix}{key}": value for key, value in figures.items()}
     metrics |= {
@@ -57,7 +58,7 @@ def main(params: Params, name: str) -> None:
     )
     with publish(*outputs) as (measured, folder):
         write_json(measured, metrics)
-        ner.save(folder, judged)
+        evaluation.save(folder, judged)
 
 
 if __name__ == "__main__":

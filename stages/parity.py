@@ -5,7 +5,7 @@ from pathlib import Path
 from transformers import set_seed
 
 from stages import run
-from wxb import parity
+from wxb.backbones import parity
 from wxb.errors import WxbError
 from wxb.files import publish, write_json
 from wxb.params import Params

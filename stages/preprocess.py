@@ -4,7 +4,6 @@ from pathlib import Path
 
 from stages import run
 from wxb.corpora import clean, reading
-from wxb.corpora.augment import augmented
 from wxb.corpora.division import divided
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
@@ -13,6 +12,7 @@ from wxb.files import publish, write_json, write_jsonl
 from wxb.params import Params
 from wxb.params.corpora import Corpus
 from wxb.progress import tracked
+from wxb.tasks.ner.augment import augmented
 
 
 def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path) -> None:

@@ -7,16 +7,16 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from stages import run
-from wxb import checkpoints, pretraining
-from wxb.batches import collate
+from wxb.backbones import weights
+from wxb.backbones.size import parameters
 from wxb.corpora import clean
 from wxb.files import publish, write_json
-from wxb.models import backbones
-from wxb.models.size import parameters
 from wxb.params import Params
 from wxb.params.backbones import Backbone
-from wxb.tokenizers import load
-from wxb.training import fit, write_curves
+from wxb.text.tokenizers import load
+from wxb.training import checkpoints, pretraining
+from wxb.training.batches import collate
+from wxb.training.trainer import fit, write_curves
 
 VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
 
@@ -81,7 +81,7 @@ def main(params: Params, name: str) -> None:
     tokens = Path("data/tokenizers", name)
     tokenizer = load(tokens)
     set_seed(params.seed)
-    model = backbones.initial(backbone, tokenizer)
+    model = weights.initial(backbone, tokenizer)
     unfinished = checkpoints.folder(
         f"pretrain@{name}",
         [backbone, params.seed, params.threads, params.portable],
@@ -103,7 +103,7 @@ def main(params: Params, name: str) -> None:
         tokenizer.save_pretrained(folder)
         write_curves(drawn, history)
         size = {
-            "parameters": parameters(backbones.body(folder)),
+            "parameters": parameters(weights.body(folder)),
             "trainable_parameters": parameters(model) if backbone.pretraining else 0,
         }
         write_json(measured, {**figures, **size})

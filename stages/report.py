@@ -11,9 +11,9 @@ from typing import Any
 
 from stages import run
 from wxb.files import publish, read_json
-from wxb.metrics import ner
 from wxb.params import Params
 from wxb.reporting import page
+from wxb.tasks.ner import evaluation
 
 REPORTS = Path("reports")
 
@@ -25,7 +25,7 @@ def gather(params: Params, name: str) -> page.Study:
     return page.Study(
         params=params,
         comparison=read_json(REPORTS / "studies" / f"{name}.json"),
-        judged={m: ner.read(REPORTS / "predictions" / name / m) for m in study.experiments},
+        judged={m: evaluation.read(REPORTS / "predictions" / name / m) for m in study.experiments},
         curves={m: _curves(REPORTS / "training" / name / m) for m in study.experiments},
         pretraining={b: _curves(REPORTS / "training/pretrain" / b) for b in backbones},
         pretrained=_present((b, REPORTS / "metrics/pretrain" / f"{b}.json") for b in backbones),

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from stages import run
 from wxb.corpora import clean
-from wxb.features import write_encoded
 from wxb.files import publish
 from wxb.params import Params
-from wxb.tokenizers import SavedTokenizer, encode
+from wxb.text.encoded import write_encoded
+from wxb.text.tokenizers import SavedTokenizer, encode
 
 
 def main(params: Params, name: str) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from stages import run
-from wxb import tokenizers
 from wxb.corpora import clean
 from wxb.files import publish
 from wxb.params import Params
+from wxb.text import tokenizers
 
 
 def main(params: Params, name: str) -> None:

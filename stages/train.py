@@ -7,20 +7,21 @@ from pathlib import Path
 from transformers import set_seed
 
 from stages import run
-from wxb import checkpoints, tasks
-from wxb.batches import collate
+from wxb import tasks
 from wxb.corpora import clean
 from wxb.files import publish, read_json
 from wxb.params import Params
-from wxb.tokenizers import load
-from wxb.training import fit, write_curves
+from wxb.text.tokenizers import load
+from wxb.training import checkpoints
+from wxb.training.batches import collate
+from wxb.training.trainer import fit, write_curves
 
 
 def main(params: Params, name: str) -> None:
     """Train the experiment `name` of params.yaml, once with each seed of its study."""
     experiment = params.named("experiments", name)
     study = params.studies[experiment.study]
-    task = tasks.module(experiment.task)
+    task = tasks.module(experiment.task, experiment.method)
     backbone = Path("models", experiment.backbone)
     features, targets = Path("data/features", name), Path("data/targets", name)
     types = read_json(targets / "types.json")

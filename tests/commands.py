@@ -9,7 +9,7 @@ from pathlib import Path
 
 def wxb(*arguments, path=(), **environment):
     """The ended command `wxb` of the working folder; modules of `path` come before it."""
-    command = [sys.executable, "-c", "from wxb.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from wxb.cli.app import main; main()", *arguments]
     modules = os.pathsep.join(map(str, [*path, Path.cwd()]))
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     env |= {"PYTHONPATH": modules, **environment}

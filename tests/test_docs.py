@@ -15,7 +15,7 @@ from typing import NamedTuple, get_args
 import pytest
 from ruamel.yaml import YAML
 
-from tests.project import ROOT, Project
+from tests.copied import ROOT, Project
 from wxb import tasks
 from wxb.params import check
 from wxb.params.experiments import Experiment
@@ -111,9 +111,9 @@ def test_files_that_a_page_links_to_are_there(page):
         assert (ROOT / "docs" / target).exists(), target
 
 
-@pytest.mark.parametrize("task", get_args(Experiment.model_fields["task"].annotation))
-def test_a_task_defines_what_the_page_says(task):
+@pytest.mark.parametrize("method", get_args(Experiment.model_fields["method"].annotation))
+def test_a_method_defines_what_the_page_says(method):
     page = (ROOT / "docs" / PAGES[1]).read_text()
     names = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert len(names) == 9
-    assert [name for name in names if not hasattr(tasks.module(task), name)] == []
+    assert [name for name in names if not hasattr(tasks.module("ner", method), name)] == []

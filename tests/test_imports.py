@@ -11,14 +11,15 @@ HEAVY = ("torch", "transformers", "peft", "bitsandbytes", "sklearn", "dvc", "plo
 # What each imports of these; the modules of tasks as the stages import them, by name.
 USED = {
     "wxb": set(),
-    "wxb.cli": set(),
-    "wxb.new.corpus, wxb.new.studies": set(),
+    "wxb.cli.app": set(),
+    "wxb.cli.new.corpus, wxb.cli.new.studies": set(),
     "stages.download, stages.preprocess": set(),
     "stages.tokenize": set(),
-    "stages.align, wxb.tasks.ner_tagging, wxb.tasks.ner_generation": set(),
+    "stages.align, wxb.tasks.ner.tagging.method, wxb.tasks.ner.generation.method": set(),
     "stages.compare": set(),
-    "stages.evaluate, wxb.tasks.ner_tagging, wxb.models.tagger": {"torch"},
-    "wxb.trained, wxb.tasks.ner_tagging, wxb.models.tagger, wxb.masking.masker": {"torch"},
+    "stages.evaluate, wxb.tasks.ner.tagging.method, wxb.tasks.ner.tagging.model": {"torch"},
+    "wxb.project.trained, wxb.masking.masker, "
+    "wxb.tasks.ner.tagging.method, wxb.tasks.ner.tagging.model": {"torch"},
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wxb.profiles import switch
+from wxb.project.profiles import switch
 
 ROOT = Path(__file__).parents[1]
 

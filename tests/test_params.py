@@ -226,7 +226,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("backbones.encoder.pretraining.max_length", 257, "max_length is over 256 positions"),
         ("experiments.ner-encoder.study", "nerd", "unknown study 'nerd'; did you mean 'ner'?"),
         ("experiments.ner-encoder.corpus", "pi", "unknown corpus 'pi'; did you mean 'pii'?"),
-        ("experiments.ner-encoder.task", "ner_taging", "Input should be 'ner_tagging'"),
+        ("experiments.ner-encoder.method", "taging", "Input should be 'tagging'"),
         (
             "experiments.ner-encoder.backbone",
             "encodr",

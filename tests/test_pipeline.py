@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from ruamel.yaml import YAML
 
+from tests.copied import ROOT, Project
 from tests.corpora.made import lettered
-from tests.project import ROOT, Project
 from wxb.params import load
 
 # What contract 1 of the design names; reports/training is kept to the same promise.
@@ -182,7 +182,7 @@ class TestPipeline:
             assert named - used == set(), verb
 
     def test_touched_file_reruns_nothing(self, by_snakemake):
-        for name in ("wxb/align.py", "data/raw/pii/records.jsonl", "local.json"):
+        for name in ("wxb/tasks/ner/tagging/bio.py", "data/raw/pii/records.jsonl", "local.json"):
             (by_snakemake.folder / name).touch()
         assert by_snakemake.snakemake() == set()
         assert by_snakemake.repro() == set()
@@ -207,7 +207,7 @@ class TestPipeline:
     ):
         for project in (by_snakemake, by_dvc):
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
-            project.append("wxb/corpora/sources.py", "# a comment\n")
+            project.append("wxb/corpora/fetching.py", "# a comment\n")
         expected = {
             "download@pii",  # gives the same records as before
             "download@local",

@@ -14,15 +14,16 @@ from typer.testing import CliRunner
 
 import wxb
 from tests import tiny
-from wxb import parity, pretrained, trained, tuning
-from wxb.cli import app
+from wxb import pretrained
+from wxb.backbones import parity, tuning, weights
+from wxb.cli.app import app
 from wxb.errors import WxbError
 from wxb.files import read_json, write_json
 from wxb.lessons import attention
-from wxb.models import backbones
 from wxb.params.backbones import Backbone, Parity
 from wxb.params.experiments import LowRank, Tuning
-from wxb.tokenizers import load, train
+from wxb.project import trained
+from wxb.text.tokenizers import load, train
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ["Ann Lee met Bob in Rome."]
@@ -62,7 +63,13 @@ def plain(tmp_path_factory):
     tiny.bert(folder, vocab_size=len(tokenizer))
     tokenizer.save_pretrained(folder)
     head = {"projection": 8, "dropout": 0.0}
-    settings = {"task": "ner_tagging", "types": ["NAME"], "head": head, "word_features": None}
+    settings = {
+        "task": "ner",
+        "method": "tagging",
+        "types": ["NAME"],
+        "head": head,
+        "word_features": None,
+    }
     settings |= {"bidirectional": False, "four_bit": False, "implementation": "transformers"}
     write_json(folder / trained.SETTINGS, settings)
     return folder
@@ -112,12 +119,12 @@ def command(*arguments):
 
 def through_an_adapter(folder):
     write_json(Path("adapter/adapter_config.json"), {"base_model_name_or_path": folder.name})
-    tuning.load(Path("adapter"), backbones.body)
+    tuning.load(Path("adapter"), weights.body)
 
 
 WAYS = {
-    "body": backbones.body,
-    "initial": lambda folder: backbones.initial(
+    "body": weights.body,
+    "initial": lambda folder: weights.initial(
         Backbone(corpus="c", objective="none", checkpoint=str(folder)), None
     ),
     "tokenizer": load,
@@ -147,7 +154,7 @@ def test_settings_that_are_no_settings_are_told(folder, way):
 
 def test_a_folder_that_is_not_there_is_not_asked_of_the_hub(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for kind in (pretrained.config, pretrained.tokenizer, backbones.body):
+    for kind in (pretrained.config, pretrained.tokenizer, weights.body):
         with pytest.raises(WxbError, match="models/encoder: no such folder"):
             kind("models/encoder")
 
@@ -176,29 +183,29 @@ def adapter(folder):
     """An adapter that belongs to the encoder beside it."""
     low = LowRank(r=2, alpha=4, dropout=0.0, target_modules=["query"])
     how = Tuning(lora=low, four_bit=False, gradient_checkpointing=False, neftune_alpha=None)
-    body = tuning.adapt(backbones.body(folder), how, task_type="FEATURE_EXTRACTION")
+    body = tuning.adapt(weights.body(folder), how, task_type="FEATURE_EXTRACTION")
     tuning.save(body, folder.parent / "adapter")
     return folder.parent / "adapter"
 
 
 def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(adapter):
     edit(adapter / "adapter_config.json", base_model_name_or_path="/elsewhere/on/disk/encoder")
-    loaded = tuning.load(adapter, backbones.body)
+    loaded = tuning.load(adapter, weights.body)
     assert isinstance(loaded, PeftModel)
     assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
     other_seed = adapter.parent / "experiment" / "seed-2"
     shutil.copytree(adapter, other_seed)
-    loaded = tuning.load(other_seed, backbones.body)
+    loaded = tuning.load(other_seed, weights.body)
     assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
     edit(adapter / "adapter_config.json", base_model_name_or_path="some/other")
     with pytest.raises(
         WxbError, match=r"adapter: belongs to a model 'other', expected in .*/other"
     ):
-        tuning.load(adapter, backbones.body)
+        tuning.load(adapter, weights.body)
 
 
 def test_only_low_rank_matrices_in_safetensors_are_put_onto_a_model(adapter, trace):
-    body = backbones.body(adapter.parent / "encoder")
+    body = weights.body(adapter.parent / "encoder")
     (adapter / "adapter_model.safetensors").rename(adapter / "kept")
     (adapter / "adapter_model.bin").write_bytes(pickle.dumps(Attack(trace)))
     with pytest.raises(WxbError, match=r"adapter: found no adapter_model\.safetensors"):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from wxb import revisions
 from wxb.errors import WxbError
-from wxb.readme import READMES, refreshed
+from wxb.project import revisions
+from wxb.project.readme import READMES, refreshed
 
 ROOT = Path(__file__).parents[1]
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from tests.project import ROOT, Project
+from tests.copied import ROOT, Project
 from wxb.params import load
 
 SEED = 1  # the default number of kills meets both engines

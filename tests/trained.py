@@ -7,20 +7,20 @@ from pathlib import Path
 from transformers import set_seed
 
 from tests import tiny
-from wxb.batches import collate
+from wxb.backbones.size import parameters
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
-from wxb.features import write_columns, write_encoded
 from wxb.files import write_json
-from wxb.metrics import ner
-from wxb.models.size import parameters
 from wxb.params.experiments import Experiment, Head
 from wxb.params.training import Training
-from wxb.spans import Span
-from wxb.tasks import ner_tagging
-from wxb.tokenizers import encode, train
-from wxb.training import fit
-from wxb.windows import over
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging import method
+from wxb.text.encoded import write_columns, write_encoded
+from wxb.text.tokenizers import encode, train
+from wxb.text.windows import over
+from wxb.training.batches import collate
+from wxb.training.trainer import fit
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
@@ -29,7 +29,8 @@ SENTENCES = [(f"Yesterday {a} {b} said hello.", f"{a} {b}") for a in NAMES for b
 EXPERIMENT = Experiment(
     study="ner",
     corpus="pii",
-    task="ner_tagging",
+    task="ner",
+    method="tagging",
     backbone="encoder",
     max_length=24,
     stride=8,
@@ -54,39 +55,41 @@ def project(folder):
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     encoded = encode(tokenizer, texts)
     windows = over(encoded, tokenizer, max_length=24, stride=8)
-    columns, lengths, _ = ner_tagging.aligned(encoded, windows, records, ["NAME"], tokenizer)
+    columns, lengths, _ = method.aligned(encoded, windows, records, ["NAME"], tokenizer)
     write_encoded(folder / "features", encoded)
     write_columns(folder / "targets", columns, lengths)
     files = (folder / "features", folder / "targets", tokenizer, texts, EXPERIMENT)
-    items = ner_tagging.dataset(*files)
+    items = method.dataset(*files)
     set_seed(0)
-    model = ner_tagging.build(backbone, ["NAME"], EXPERIMENT, tokenizer)
+    model = method.build(backbone, ["NAME"], EXPERIMENT, tokenizer)
     fit(
         model,
         EXPERIMENT.training,
         train=items,
         valid=items,
         collate=partial(collate, pad=tokenizer.pad_token_id),
-        targets=ner_tagging.TARGETS,
-        figures=ner_tagging.figures,
-        summarize=ner_tagging.summarize,
-        best=ner_tagging.BEST,
+        targets=method.TARGETS,
+        figures=method.figures,
+        summarize=method.summarize,
+        best=method.BEST,
         seed=1,
         checkpoints=folder / "checkpoints",
         label="test",
     )
-    predictor = ner_tagging.Predictor.of(model, tokenizer, ["NAME"], EXPERIMENT, Path("unread"))
+    predictor = method.Predictor.of(model, tokenizer, ["NAME"], EXPERIMENT, Path("unread"))
     (folder / "models/ner-encoder").mkdir(parents=True)
     predictor.save(folder / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
     judged = [
-        ner.Judged(r.id, r.text, r.spans, tuple(s.span for s in row), tuple(s.score for s in row))
+        evaluation.Judged(
+            r.id, r.text, r.spans, tuple(s.span for s in row), tuple(s.score for s in row)
+        )
         for r, row in zip(records, predictor.predict(texts), strict=True)
     ]
-    ner.write(folder / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.write(folder / "reports/predictions/ner/ner-encoder", judged)
     write_json(
         folder / "reports/metrics/ner/ner-encoder.json",
         {
-            **ner.metrics([judged], resamples=50, seed=1),
+            **evaluation.metrics([judged], resamples=50, seed=1),
             "parameters": parameters(model),
             "trainable_parameters": parameters(model, trainable=True),
         },

@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 
-from tests.project import ROOT
+from tests.copied import ROOT
 
 
 def script(name):

@@ -14,22 +14,21 @@ from transformers import AutoModelForCausalLM, set_seed
 from stages import align, download, preprocess, pretrain, tokenize, tokenizer, train
 from tests import tiny
 from tests.benchmarks.script import script
-from wxb import answers
-from wxb.align import OUTSIDE
-from wxb.batches import collate
+from wxb.backbones.generator import Generator
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.features import IGNORED
-from wxb.metrics.spans import counts
-from wxb.models.generator import Generator
-from wxb.models.tagger import Tagger
 from wxb.params import check, load, read_yaml
 from wxb.params.experiments import Head
-from wxb.profiles import switch
-from wxb.recognition import Recognizer, ScoredSpan
-from wxb.spans import Span
-from wxb.tasks import ner_generation
-from wxb.tokenizers import train as train_tokenizer
+from wxb.project.profiles import switch
+from wxb.tasks.ner.generation import answers, method
+from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging.bio import OUTSIDE
+from wxb.tasks.ner.tagging.model import Tagger
+from wxb.text.encoded import IGNORED
+from wxb.text.tokenizers import train as train_tokenizer
+from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ["ner-encoder", "ner-decoder", "ner-generative"]
@@ -229,9 +228,9 @@ def test_the_right_way_is_the_project_s_own(project, monkeypatch):
     """The prompts are those of training, and its answers are read as the gold that they tell."""
     monkeypatch.chdir(project)
     test = clean.labelled(Path("data/clean/pii/test.parquet"))
-    predictor = ner_generation.Predictor.load(Path("models/ner-generative"))
+    predictor = method.Predictor.load(Path("models/ner-generative"))
     texts = [one.text for one in test]
-    taught = ner_generation.dataset(
+    taught = method.dataset(
         Path("data/features/ner-generative/test.arrow"),
         Path("data/targets/ner-generative/test.arrow"),
         predictor.tokenizer,

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from tests.benchmarks.script import script
-from tests.project import ROOT
+from tests.copied import ROOT
+from wxb.backbones.parity import TOLERANCE, difference, twin
 from wxb.models import llama
 from wxb.models.attention import numpy_softmax, softmax
 from wxb.models.lstm import without_frame
-from wxb.parity import TOLERANCE, difference, twin
 
 errata = script("errata_models")
 

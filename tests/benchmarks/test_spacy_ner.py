@@ -13,9 +13,9 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import write_json
-from wxb.metrics import ner
 from wxb.params import check, read_yaml
-from wxb.spans import Span
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.spans import Span
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks/spacy_ner.py"
@@ -89,7 +89,9 @@ def test_spans_inside_tokens_are_counted_and_missed_but_do_not_stop_training(ben
     assert told.startswith("2 of 3 test spans (zh 2)")
     assert "F1 can reach 0.500 at most" in told  # precision 1, recall 1/3
     fit = benchmark.train_ner(nlp, [*TRAIN, chinese], [], **OPTIONS)
-    figures = ner.metrics([benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1)
+    figures = evaluation.metrics(
+        [benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1
+    )
     assert figures["support"] == 6
     assert figures["recall"] == pytest.approx(4 / 6, abs=1e-6)
 
@@ -124,7 +126,7 @@ def test_a_language_that_spacy_lacks_is_an_error(benchmark):
 def judged(records, *, right):
     """What a system found that gets the first `right` records right, and nothing else."""
     return [
-        ner.Judged(r.id, r.text, r.spans, found, (0.9,) * len(found))
+        evaluation.Judged(r.id, r.text, r.spans, found, (0.9,) * len(found))
         for i, r in enumerate(records)
         for found in [r.spans if i < right else ()]
     ]
@@ -142,7 +144,7 @@ def project(tmp_path, monkeypatch):
         clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled])
     write_json(Path("data/clean/pii/profile.json"), {"splits": {name: {} for name in splits}})
     runs = {name: {"": judged(members, right=1)} for name, members in TESTS.items()}
-    ner.save(Path("reports/predictions/ner/ner-encoder"), runs)
+    evaluation.save(Path("reports/predictions/ner/ner-encoder"), runs)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), {"parameters": 1_234_567})
     for cost in ("train/ner-encoder", "pretrain/encoder"):
         content = {"seconds": 7.0, "device": "abacus"}

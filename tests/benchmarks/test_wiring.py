@@ -5,17 +5,17 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForPreTraining, set_seed
 
 from tests.benchmarks.script import script
-from tests.project import ROOT
-from wxb.models import backbones
+from tests.copied import ROOT
+from wxb.backbones import weights
 from wxb.params import load
-from wxb.tokenizers import train
+from wxb.text.tokenizers import train
 
 wiring = script("wiring")
 PARAMS = load(ROOT / "params.yaml")
 CLASSES = {"encoder": AutoModelForPreTraining, "decoder": AutoModelForCausalLM}
 
 
-def weights(model):
+def flat(model):
     return torch.cat([parameter.flatten() for parameter in model.parameters()])
 
 
@@ -26,6 +26,6 @@ def test_the_other_side_has_the_weights_of_transformers(name):
     set_seed(1)
     plain = wiring.plain(backbone, tokenizer)
     set_seed(1)
-    assert weights(plain).equal(weights(CLASSES[name].from_config(plain.config)))
+    assert flat(plain).equal(flat(CLASSES[name].from_config(plain.config)))
     set_seed(1)
-    assert not weights(plain).equal(weights(backbones.initial(backbone, tokenizer)))
+    assert not flat(plain).equal(flat(weights.initial(backbone, tokenizer)))

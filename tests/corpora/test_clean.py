@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.files import write_json
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 spans = st.none() | st.just(()) | st.just((Span(0, 1, "A"), Span(1, 2, "B")))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=2)

@@ -11,7 +11,7 @@ from wxb.corpora.near import wording
 from wxb.corpora.records import Reject
 from wxb.errors import WxbError
 from wxb.params.corpora import Split
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.corpora.made import record
 from wxb.corpora.near import CHUNK, FAR, distances, units, wording
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 
 def marked(text, *mentions):

@@ -1,7 +1,7 @@
 from tests.corpora.made import record
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Reject
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 
 def test_the_profile_accounts_for_every_record():

@@ -12,7 +12,7 @@ from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.params.corpora import Corpus
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points
 

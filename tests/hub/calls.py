@@ -10,16 +10,17 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from wxb import hub, profiles
-from wxb.corpora import sources
+from wxb import hub
+from wxb.corpora import fetching
 from wxb.errors import WxbError
 from wxb.params import load
 from wxb.params.backbones import Backbone
 from wxb.params.corpora import Corpus
+from wxb.project import profiles
 
 
 def tokenizer(name, revision=None):
-    from wxb import tokenizers
+    from wxb.text import tokenizers
 
     found = tokenizers.load(name, revision)
     encoded = tokenizers.encode(found, ["Call Ann at 112"])
@@ -29,7 +30,7 @@ def tokenizer(name, revision=None):
 
 
 def model(name, revision=None):
-    from wxb.models.backbones import initial
+    from wxb.backbones.weights import initial
 
     found = initial(
         Backbone(corpus="c", objective="none", checkpoint=name, revision=revision), None
@@ -50,7 +51,7 @@ def corpus(repository, revision="main", *files):
     split = {"test": 0.5, "valid": 0.1}
     asked = Corpus.model_validate({"path": ".", "hub": origin, "split": split})
     folder = Path(tempfile.mkdtemp(dir="."))
-    sources.fetch(asked, folder, seed=1, label="download@test")
+    fetching.fetch(asked, folder, seed=1, label="download@test")
     assert not any(path.is_symlink() for path in folder.rglob("*"))
     found = [path for path in folder.rglob("*") if path.is_file()]
     return {p.relative_to(folder).as_posix(): sha256(p.read_bytes()).hexdigest() for p in found}

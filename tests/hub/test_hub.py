@@ -27,7 +27,7 @@ from tests.corpora.made import lettered
 from wxb.corpora import clean
 from wxb.files import read_json
 from wxb.params import read_yaml
-from wxb.profiles import dump
+from wxb.project.profiles import dump
 
 HOME = Path(__file__).resolve().parents[2]
 FULL = read_yaml(HOME / "params/full.yaml")

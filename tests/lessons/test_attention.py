@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
+from wxb.backbones.weights import body
 from wxb.errors import WxbError
 from wxb.lessons import attention
 from wxb.models.attention import attention_weights
-from wxb.models.backbones import body
 from wxb.params import check, read_yaml
-from wxb.tokenizers import load, train
+from wxb.text.tokenizers import load, train
 
 SENTENCE = "Ann Lee met Bob in Rome."
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 RULES = {
     "EMAIL": (r"\w+@\w+\.org", 0.95),
@@ -14,7 +14,7 @@ PATTERN = re.compile("|".join(f"(?P<{type_}>{rule})" for type_, (rule, _) in RUL
 
 
 class Found(NamedTuple):
-    """As `wxb.recognition.ScoredSpan`, whose import takes seconds."""
+    """As `wxb.tasks.ner.predictor.ScoredSpan`, whose import takes seconds."""
 
     span: Span
     score: float
@@ -42,7 +42,8 @@ class Rules:
 
 def main():
     """The command `wxb`, with these rules for every experiment."""
-    from wxb import cli, trained
+    from wxb.cli import app
+    from wxb.project import trained
 
     trained.load = lambda experiment: Rules()
-    cli.main()
+    app.main()

@@ -65,12 +65,13 @@ def test_two_processes_do_not_share_a_draft(tmp_path):
 @pytest.fixture
 def status(tmp_path, monkeypatch):
     """Runs the command in this process, in the folder of the test, and gives its exit status."""
-    from wxb import cli, trained
+    from wxb.cli import app
+    from wxb.project import trained
 
     def run(*arguments):
         monkeypatch.setattr("sys.argv", ["wxb", *arguments])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            app.main()
         return ended.value.code
 
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wxb.metrics import bootstrap
 from wxb.metrics.bootstrap import Difference, Interval, by_group, intervals, paired
-from wxb.metrics.spans import CORRECT, GOLD, PREDICTED, prf
+from wxb.tasks.ner.metrics import CORRECT, GOLD, PREDICTED, prf
 
 ROOT = Path(__file__).parents[2]
 SCORES = ("precision", "recall", "f1")

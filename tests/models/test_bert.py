@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save_model
 
 from tests.models.equal import TOLERANCE, assert_equal, assert_same_learning, dtypes, padded, shaken
+from wxb.backbones.parity import difference, twin
 from wxb.models import bert
 from wxb.models.bert import Config
-from wxb.parity import difference, twin
 
 VOCABULARY, LABELS = 30, 3
 HEADS = [

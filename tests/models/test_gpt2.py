@@ -17,10 +17,10 @@ from tests.models.equal import (
     padded,
     shaken,
 )
+from wxb.backbones.parity import difference, twin
 from wxb.models import gpt2
 from wxb.models.generation import positions
 from wxb.models.gpt2 import Config
-from wxb.parity import difference, twin
 
 VOCABULARY, LONGEST = 30, 24
 

@@ -9,10 +9,10 @@ from safetensors.torch import save_model
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from tests.models.equal import assert_equal, assert_same_learning, dtypes, padded, shaken
+from wxb.backbones.parity import difference, twin
 from wxb.models import llama
 from wxb.models.generation import positions
 from wxb.models.llama import Config, frequencies
-from wxb.parity import difference, twin
 
 VOCABULARY, LONGEST = 30, 24
 TOLERANCE = 1e-5  # in float64 as well: the norms and angles are in float32 there too

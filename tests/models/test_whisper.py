@@ -20,10 +20,10 @@ from tests.models.equal import (
     padded,
     shaken,
 )
+from wxb.backbones.parity import difference, twin
 from wxb.models import whisper
 from wxb.models.generation import positions
 from wxb.models.whisper import Config, sinusoids
-from wxb.parity import difference, twin
 
 VOCABULARY, LONGEST, BANDS, FRAMES, START = 30, 24, 6, 20, 1
 SINGLE = TOLERANCE[torch.float32]

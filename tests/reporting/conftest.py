@@ -8,9 +8,9 @@ import pytest
 
 from stages import compare
 from wxb.files import write_json
-from wxb.metrics import ner
 from wxb.params import Params, check, read_yaml
-from wxb.spans import Span
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.spans import Span
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -70,10 +70,10 @@ class Tree:
             found = () if key == "fr-4" else spoilt(gold, skill)
             seen = tuple(span.type == "SURNAME" for span in gold)
             scores = (1.0,) * len(found)
-            judged.append(ner.Judged(key, text, gold, found, scores, key[:1], seen))
+            judged.append(evaluation.Judged(key, text, gold, found, scores, key[:1], seen))
         sets = {"test": {"": judged}, **{name: {"": judged[:3]} for name in self.further}}
-        ner.save(Path("reports/predictions/ner", member), sets)
-        figures = ner.metrics([judged], resamples=50, seed=1)
+        evaluation.save(Path("reports/predictions/ner", member), sets)
+        figures = evaluation.metrics([judged], resamples=50, seed=1)
         sizes = {
             "parameters": 2_345_678,
             "trainable_parameters": 1_234_567,

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.metrics.ner import Judged
-from wxb.metrics.spans import Outcome
 from wxb.reporting.examples import KEPT, NUMBER, PLAIN, examples, pieces
-from wxb.spans import Span
+from wxb.tasks.ner.evaluation import Judged
+from wxb.tasks.ner.metrics import Outcome
+from wxb.tasks.ner.spans import Span
 
 
 @st.composite

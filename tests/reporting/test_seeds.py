@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from wxb import readme, revisions, seeds
 from wxb.errors import WxbError
+from wxb.project import readme, revisions, seeds
 from wxb.reporting.tables import over_seeds
 
 

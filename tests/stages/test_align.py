@@ -6,11 +6,11 @@ from stages import align, tokenize
 from tests.corpora.made import record
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
-from wxb.features import read_encoded
 from wxb.files import read_json, write_json
 from wxb.params import check, read_yaml
-from wxb.spans import Span
-from wxb.tokenizers import train
+from wxb.tasks.ner.spans import Span
+from wxb.text.encoded import read_encoded
+from wxb.text.tokenizers import train
 
 ROOT = Path(__file__).parents[2]
 

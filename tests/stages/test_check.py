@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from stages.check import CHECKED, main
-from tests.project import ROOT
+from tests.copied import ROOT
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 import pytest
 from ruamel.yaml import YAML
 
-from tests.project import ROOT, Project
+from tests.copied import ROOT, Project
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def project(tmp_path_factory):
 
 
 def wxb(project, *arguments):
-    return project.run("python", "-c", "from wxb.cli import main; main()", *arguments)
+    return project.run("python", "-c", "from wxb.cli.app import main; main()", *arguments)
 
 
 class TestLesson:
@@ -23,7 +23,7 @@ class TestLesson:
 
     def test_a_table_that_is_not_made_says_how(self, project):
         code, output = project.attempt(
-            "python", "-c", "from wxb.cli import main; main()", "table", "gates"
+            "python", "-c", "from wxb.cli.app import main; main()", "table", "gates"
         )
         assert code == 1
         assert "dvc repro lesson@gates" in output

@@ -11,9 +11,9 @@ from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_json, sha256, write_json
-from wxb.metrics import ner
 from wxb.params import check, read_yaml
-from wxb.spans import Span
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.spans import Span
 
 SETTINGS = {
     "max_length": 24,
@@ -97,7 +97,7 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
     params = params_of([3, 5])
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
-    runs = ner.load(Path("reports/predictions/ner/ner-encoder"))
+    runs = evaluation.load(Path("reports/predictions/ner/ner-encoder"))
     assert {
         name: {place: len(run) for place, run in found.items()} for name, found in runs.items()
     } == {
@@ -119,15 +119,15 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
 def scored(right):
     """A run that gets so many of four records right."""
     gold = (Span(0, 3, "NAME"),)
-    wrong = ner.Judged("", "Ann", gold, (), ())
-    hit = ner.Judged("", "Ann", gold, gold, (1.0,))
+    wrong = evaluation.Judged("", "Ann", gold, (), ())
+    hit = evaluation.Judged("", "Ann", gold, gold, (1.0,))
     return [(hit if n < right else wrong)._replace(id=str(n)) for n in range(4)]
 
 
 def test_scores_are_told_in_the_order_of_the_seeds(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path("reports/predictions/ner/ner-encoder")
-    ner.save(folder, {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}})
+    evaluation.save(folder, {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}})
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
     for seeds, expected in (([3, 10, 2], [1, 2 / 3, 0]), ([3, 2, 10], [1, 0, 2 / 3])):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from wxb.corpora.records import Record
 from wxb.files import read_json
 from wxb.progress import tracked
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 SPLITS = ("train", "valid", "test")  # of every corpus
 LOT = 10_000  # records

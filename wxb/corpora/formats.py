@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wxb.corpora.files import decode
+from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
 from wxb.errors import WxbError
 from wxb.params.corpora import Fields

@@ -13,13 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from wxb.corpora import conll, formats
-from wxb.corpora.files import by_split, data_files
+from wxb.corpora import formats
 from wxb.corpora.formats import Raw
+from wxb.corpora.layout import by_split, data_files
 from wxb.corpora.records import Record, RecordError, Reject
-from wxb.corpora.repair import by_value
 from wxb.params.corpora import Corpus
-from wxb.spans import Span
+from wxb.tasks.ner import conll
+from wxb.tasks.ner.repair import by_value
+from wxb.tasks.ner.spans import Span
 
 
 def read(folder: Path, corpus: Corpus) -> Iterator[Record | Reject]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wxb.spans import Span
+from wxb.tasks.ner.spans import Span
 
 
 @dataclass(frozen=True)

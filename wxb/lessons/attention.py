@@ -68,8 +68,8 @@ def run(params: Params, name: str) -> Lesson:
                     "The share of a head's attention that goes to each place, over all tokens; the"
                     " metrics hold the largest of each column but the last.",
                     "A backbone that is trained here from its first weights begins with heads that"
-                    " look at neighbours (wxb/models/wiring.py): what training made of them shows"
-                    " here, not that it would find such heads by itself.",
+                    " look at neighbours (wxb/backbones/initialization.py): what training made of"
+                    " them shows here, not that it would find such heads by itself.",
                 ],
                 tables={
                     "": Table(

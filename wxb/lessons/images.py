@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, f1_score
 from transformers import set_seed
 
-from wxb import checkpoints, images
-from wxb.images import Images
-from wxb.lessons import Lesson, Part, Table
+from wxb.lessons import Lesson, Part, Table, pictures
+from wxb.lessons.pictures import Images
 from wxb.metrics.bootstrap import Interval, intervals
 from wxb.models.cnn import CNN
 from wxb.params import Params
 from wxb.params.lessons import ImagesLesson
 from wxb.reporting.figures import Curve, Line, curves
 from wxb.reporting.wording import amount
-from wxb.training import fit
+from wxb.training import checkpoints
+from wxb.training.trainer import fit
 
 BEST = "accuracy"  # the validation figure that picks the best checkpoint
 PUBLISHED = (
@@ -72,11 +72,11 @@ def read(settings: ImagesLesson, *, seed: int) -> tuple[Images, Images, Images]:
     """The pictures to train on, to validate on and to test on; `valid` and `test` share of all."""
     path, valid, test = Path(settings.path), settings.split.valid, settings.split.test
     if test is None:
-        rest, tested = images.cifar(path)
-        return (*images.divided(rest, valid, seed=seed), tested)
-    every = images.digits() if settings.source == "digits" else images.folder(path)
-    rest, tested = images.divided(every, test, seed=seed)
-    return (*images.divided(rest, valid / (1 - test), seed=seed), tested)
+        rest, tested = pictures.cifar(path)
+        return (*pictures.divided(rest, valid, seed=seed), tested)
+    every = pictures.digits() if settings.source == "digits" else pictures.folder(path)
+    rest, tested = pictures.divided(every, test, seed=seed)
+    return (*pictures.divided(rest, valid / (1 - test), seed=seed), tested)
 
 
 def statistics(pictures: Images) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

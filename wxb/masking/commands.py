@@ -229,9 +229,9 @@ def _replacements(
 
 
 def _masker(experiment: str, operators: Operators, mapping: Mapping | None) -> Masker:
-    from wxb import trained
     from wxb.masking import operators as known
     from wxb.masking.masker import Masker
+    from wxb.project import trained
 
     recognizer = trained.load(experiment)
     known.check_types(operators, recognizer.types, experiment)

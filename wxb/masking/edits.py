@@ -35,7 +35,7 @@ def applied(units: Sequence[str], edits: Iterable[Edit], spell: Callable[[str], 
             raise WxbError(
                 f"the model gave spans that overlap or are not sorted: found one at {edit.start} to"
                 f" {edit.end}, expected it to begin at {reached} or later; `disjoint` of"
-                " wxb.recognition chooses among such spans"
+                " wxb.tasks.ner.predictor chooses among such spans"
             )
         parts += [_joined(units[reached : edit.start]), spell(edit.new)]
         reached = edit.end

@@ -15,7 +15,7 @@ from wxb.masking.placeholders import LITERAL, Placeholders
 from wxb.progress import Progress
 
 if TYPE_CHECKING:
-    from wxb.recognition import Recognizer, ScoredSpan
+    from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from wxb.errors import WxbError
-from wxb.masking import formats
+from wxb.masking import rows
 from wxb.masking.documents import Document
 
 Format = Literal["text", "jsonl", "csv"]
@@ -57,9 +57,9 @@ def read(file: BinaryIO, path: Path | None, name: str, layout: Layout) -> Iterat
         first = first.removeprefix(_BOM)
     lines = chain([first] if first else [], lines)
     if chosen == "jsonl":
-        yield from formats.json_lines(lines, name, layout.field)
+        yield from rows.json_lines(lines, name, layout.field)
     elif chosen == "csv":
-        yield from formats.csv_rows(lines, name, layout.column)
+        yield from rows.csv_rows(lines, name, layout.column)
     else:
         for line in lines:
             text = line if whole else line.rstrip("\r\n")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.metrics.spans import COLUMNS, prf
+from wxb.tasks.ner.metrics import COLUMNS, prf
 
 # Resampling weights held at once, groups x resamples: 32 MiB of int64.
 _BLOCK_CELLS = 2**22

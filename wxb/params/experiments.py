@@ -68,7 +68,8 @@ class Experiment(Section):
 
     study: Name
     corpus: Name
-    task: Literal["ner_tagging", "ner_generation"]
+    task: Literal["ner"]
+    method: Literal["tagging", "generation"]
     backbone: Name
     max_length: PositiveInt
     stride: Annotated[int, Field(ge=0)]
@@ -82,11 +83,11 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _parts_of_task(self) -> Experiment:
-        generates = self.task == "ner_generation"
+        generates = self.method == "generation"
         if (self.head is None) != generates or (self.generation is None) == generates:
-            raise ValueError("task ner_tagging needs `head`, and ner_generation `generation`")
+            raise ValueError("method tagging needs `head`, and generation `generation`")
         if generates and (self.bidirectional or self.word_features):
-            raise ValueError("`bidirectional` and `word_features` are for ner_tagging")
+            raise ValueError("`bidirectional` and `word_features` are for tagging")
         if self.implementation == "wxb" and (
             generates
             or self.bidirectional
@@ -94,7 +95,7 @@ class Experiment(Section):
             or self.tuning.gradient_checkpointing
         ):
             raise ValueError(
-                "implementation wxb is for ner_tagging in full: without `bidirectional`,"
+                "implementation wxb is for tagging in full: without `bidirectional`,"
                 " `tuning.lora` and `tuning.gradient_checkpointing`"
             )
         if self.stride > self.max_length // 2:

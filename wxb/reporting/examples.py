@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from wxb.metrics.ner import Judged
-from wxb.metrics.spans import Finding, Outcome, compare
-from wxb.spans import Span
+from wxb.tasks.ner.evaluation import Judged
+from wxb.tasks.ner.metrics import Finding, Outcome, compare
+from wxb.tasks.ner.spans import Span
 
 NUMBER = 5  # records shown of each experiment: one for each kind of error, where there are all
 PLAIN = 160  # characters of text without a span that are shown whole

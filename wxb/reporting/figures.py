@@ -18,8 +18,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from wxb.metrics.spans import Outcome
 from wxb.reporting.wording import words
+from wxb.tasks.ner.metrics import Outcome
 
 # Each at least 3:1 against white and against near-black, so that both schemes can share them.
 SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")

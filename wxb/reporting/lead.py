@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wxb.metrics import TEST
-from wxb.metrics.spans import Outcome
 from wxb.reporting import pairs
 from wxb.reporting.costs import Costs
 from wxb.reporting.pairs import Pair
 from wxb.reporting.wording import amount, duration, listed
+from wxb.tasks.ner.metrics import Outcome
 
 ENOUGH = 30  # gold spans, for the F1 of one type to be told
 USABLE = 0.5  # F1, below which nobody would use a recogniser

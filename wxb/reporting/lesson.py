@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wxb.lessons import Lesson
 from wxb.params import Params
-from wxb.profiles import flat
+from wxb.project.profiles import flat
 from wxb.reporting import figures
 from wxb.reporting.rendering import render
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wxb.metrics.ner import Judged
 from wxb.params import Params
 from wxb.reporting import costs, figures, grids, pairs, published, tables
 from wxb.reporting.costs import Costs
@@ -17,6 +16,7 @@ from wxb.reporting.figures import Curve, Line
 from wxb.reporting.lead import lead
 from wxb.reporting.rendering import render
 from wxb.reporting.settings import origin, settings, wired
+from wxb.tasks.ner.evaluation import Judged
 
 STAGES = dict(zip(("pretrain", "train", "evaluate"), figures.SERIES, strict=False))
 ERRORS: dict[str, str] = {
@@ -31,7 +31,9 @@ class Study(NamedTuple):
     """All that a page tells, as the stages left it; a stage that left nothing has no key."""
 
     params: Params
-    comparison: Mapping[str, Any]  # as wxb.metrics.ner.compare gives it, with title and sizes
+    comparison: Mapping[
+        str, Any
+    ]  # as wxb.tasks.ner.evaluation.compare gives it, with title and sizes
     judged: Mapping[str, Sequence[Judged]]  # by experiment
     curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then figure
     pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then figure

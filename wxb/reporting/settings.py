@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wxb.params import Params
 from wxb.params.corpora import Corpus
-from wxb.profiles import flat
+from wxb.project.profiles import flat
 
 
 class Settings(NamedTuple):
@@ -39,7 +39,7 @@ def origin(corpus: Corpus) -> str:
 
 
 def wired(params: Params, backbones: Iterable[str]) -> list[str]:
-    """The backbones that are trained from initial weights of ours (wxb/models/wiring.py)."""
+    """The backbones that begin with weights of ours (wxb/backbones/initialization.py)."""
     return [name for name in backbones if params.backbones[name].architecture]
 
 

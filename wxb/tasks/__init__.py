@@ -1,6 +1,6 @@
-"""One module per task: how records become targets, a model, predictions and scores.
+"""One folder per task, and in it one per method: from records to targets, a model, predictions.
 
-Stages are generic: they import `wxb.tasks.<task>` by the name in params.yaml and use
+Stages are generic: they import `wxb.tasks.<task>.<method>.method` by the names in params.yaml, use
 
 - `vocabulary` in align and train,
 - `aligned` in align,
@@ -12,6 +12,6 @@ from importlib import import_module
 from types import ModuleType
 
 
-def module(task: str) -> ModuleType:
-    """The module of a task that params.yaml names (the schema knows which there are)."""
-    return import_module(f"wxb.tasks.{task}")
+def module(task: str, method: str) -> ModuleType:
+    """The module of a method that params.yaml names (the schema knows which there are)."""
+    return import_module(f"wxb.tasks.{task}.{method}.method")

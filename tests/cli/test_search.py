@@ -1,0 +1,82 @@
+"""`wxb search` as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import tiny
+from tests.commands import wxb
+from wxb.text.tokenizers import train
+
+ROOT = Path(__file__).parents[2]
+LINES = ["A puppy is playing.", "Machine learning is fascinating.", "[red]not a colour[/red]"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search")
+    (folder / "lines.txt").write_text("\n\n".join(LINES))
+    (folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    tokenizer = train("wordpiece", 300, LINES)
+    tiny.bert(folder / "tiny", vocab_size=len(tokenizer))
+    tokenizer.save_pretrained(folder / "tiny")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _in_the_folder(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def run(*arguments):
+    return wxb("search", *arguments, path=[ROOT])
+
+
+def test_it_finds_what_is_alike():
+    told = run("A dog is running.", "--encoder", "minilm", "--file", "lines.txt", "--json")
+    found = json.loads(told.stdout)
+    assert [row["text"] for row in found] == LINES
+    assert found[0]["cosine"] > 0.5 > 0.2 > found[1]["cosine"]
+    assert "LOAD REPORT" not in told.stderr
+
+
+def test_any_folder_is_an_encoder_and_texts_are_shown_as_they_are():
+    options = ("--encoder", "tiny", "--file", "lines.txt", "--top", "1", "--cls")
+    assert run(LINES[2], *options).stdout.split("  ", 1) == ["1.000", f"{LINES[2]}  \n"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--encoder", "encodr", "--file", "lines.txt"], "did you mean 'encoder'"),
+        (["--encoder", "encoder", "--file", "lines.txt"], "run `dvc repro pretrain@encoder` first"),
+        (["--encoder", "tiny"], "run `dvc repro preprocess@pii` first"),
+        (["--encoder", "tiny", "--corpus", "pi"], "did you mean 'pii'"),
+        (["--encoder", "tiny", "--file", "none.txt"], "none.txt: expected a text file"),
+    ],
+)
+def test_what_is_missing_is_told(arguments, told):
+    done = run("x", *arguments)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_the_package_it_says_how_to_get_it():
+    code = (
+        "import sys, importlib.util as u\n"
+        "import wxb.hub\n"
+        "wxb.hub.find_spec = lambda name: None\n"
+        "from wxb.cli.app import main; sys.argv = ['wxb', 'search', 'x', '--encoder', 'minilm',"
+        " '--file', 'lines.txt']; main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install --editable '.[pretrained]'" in done.stderr

@@ -1,0 +1,62 @@
+"""A copy of this project at size tiny, for tests of what its commands do."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[1]
+MADE = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
+BIN = Path(sys.executable).parent
+
+
+class Project:
+    """A copy of this project at size tiny, in a git repository, with nothing made yet."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(
+            ROOT,
+            folder,
+            ignore=lambda path, names: (
+                {*MADE} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
+            ),
+        )
+        self.environment = {
+            **os.environ,
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "PYTHONPATH": str(folder),
+        }
+        self.run("git", "init", "-q")
+        self.run(sys.executable, "-c", "from wxb.project.profiles import switch; switch('tiny')")
+        if platform.machine() != "x86_64":
+            self.edit(lambda params: params.update(portable=False))  # nothing else can be
+
+    def run(self, *command, **environment):
+        """Standard output and error of a command that must succeed."""
+        code, output = self.attempt(*command, **environment)
+        assert code == 0, output[-3000:]
+        return output
+
+    def attempt(self, *command, **environment):
+        """Exit status of a command, and its standard output and error."""
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def edit(self, change):
+        """Write the parameters as `change` leaves them."""
+        path = self.folder / "params.yaml"
+        params = YAML().load(path)
+        change(params)
+        YAML().dump(params, path)

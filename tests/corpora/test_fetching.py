@@ -1,0 +1,90 @@
+import hashlib
+import json
+
+import pytest
+
+from wxb.corpora import fetching, web
+from wxb.errors import WxbError
+from wxb.params.corpora import Corpus
+
+GENERATOR = """
+def generate(*, labelled, unlabelled, languages, seed):
+    if "xx" in languages:
+        raise ValueError("unknown language xx")
+    return ({"id": i, "seed": seed} for i in range(labelled + unlabelled))
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """The working folder, and a raw folder in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "raw").mkdir()
+    return tmp_path
+
+
+def fetch(project, path, **changes):
+    corpus = Corpus.model_validate({"path": path, "split": {"test": 0.2, "valid": 0.1}, **changes})
+    fetching.fetch(corpus, project / "raw", seed=7, label="download@test")
+    return sorted(p.relative_to(project / "raw").as_posix() for p in project.rglob("raw/**/*"))
+
+
+def test_a_file_is_copied_byte_by_byte(project):
+    (project / "mine.json").write_bytes(b"\xff\xfe\r\n")
+    assert fetch(project, "mine.json") == ["mine.json"]
+    assert (project / "raw/mine.json").read_bytes() == b"\xff\xfe\r\n"
+
+
+def test_a_folder_is_copied_with_its_folders(project):
+    (project / "mine/sub").mkdir(parents=True)
+    (project / "mine/a.jsonl").touch()
+    (project / "mine/sub/b.csv").touch()
+    assert fetch(project, "mine") == ["a.jsonl", "sub", "sub/b.csv"]
+
+
+@pytest.mark.parametrize("path", ["made_a.py", "./made_b.py", "made_c", "sub/made_d.py"])
+def test_a_generator_is_a_module_or_package(project, path):
+    file = project / path if path.endswith(".py") else project / path / "__init__.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(GENERATOR)
+    options = {"labelled": 2, "unlabelled": 1, "languages": ["en"]}
+    assert fetch(project, path, generate=options) == ["records.jsonl"]
+    lines = (project / "raw/records.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"id": i, "seed": 7} for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "languages", "message"),
+    [
+        ("bad_a.py", "", "en", "has no attribute 'generate'; expected a Python module"),
+        ("bad_b.py", "import nowhere_at_all", "en", "No module named 'nowhere_at_all'; expected"),
+        ("bad_c.py", GENERATOR, "xx", "unknown language xx; change `generate` of the corpus"),
+        ("../bad_d.py", GENERATOR, "en", "expected a Python module"),
+    ],
+)
+def test_what_is_wrong_with_a_generator_is_told(project, path, content, languages, message):
+    (project / path).write_text(content)
+    with pytest.raises(WxbError, match=f"^{path}: .*{message}"):
+        fetch(project, path, generate={"labelled": 2, "languages": [languages]})
+    assert not list((project / "raw").iterdir())
+
+
+def test_urls_are_downloaded_in_place_of_path(project):
+    (project / "source.md").touch()
+    files = {"train.csv": b"a", "valid.csv": b"b", "test.csv": b"c"}
+    urls = []
+    for name, content in files.items():
+        found = hashlib.sha256(content).hexdigest()
+        # What is there already needs no network; what test_web.py tries does.
+        part = web.FOLDER / f"{found}.part"
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        urls.append({"address": f"https://nowhere.invalid/{name}", "sha256": found})
+    assert fetch(project, "source.md", urls=urls) == sorted(files)
+    assert {p.name: p.read_bytes() for p in (project / "raw").iterdir()} == files
+
+
+def test_a_path_that_is_not_there_is_named(project):
+    with pytest.raises(WxbError, match=r"^mine\.json: no such file or folder; set `path`"):
+        fetch(project, "mine.json")

@@ -1,0 +1,104 @@
+import pytest
+
+from wxb.corpora.layout import by_split, data_files
+from wxb.errors import WxbError
+from wxb.params.corpora import Corpus, Split
+
+
+def corpus(**changes):
+    return Corpus.model_validate({"path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes})
+
+
+def touch(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+def names(files, folder):
+    return [file.relative_to(folder).as_posix() for file in files]
+
+
+def test_only_files_of_records_are_read_in_the_order_of_their_paths(tmp_path):
+    touch(tmp_path, "b.jsonl", "a.JSON", "sub/c.csv", "README.md", "d.parquet")
+    found = names(data_files(tmp_path, corpus()), tmp_path)
+    assert found == ["a.JSON", "b.jsonl", "d.parquet", "sub/c.csv"]
+
+
+def test_column_files_may_have_any_name_that_is_not_hidden(tmp_path):
+    touch(tmp_path, "weibo.train", "sub/test", ".DS_Store", ".git/config")
+    found = names(data_files(tmp_path, corpus(conll={})), tmp_path)
+    assert found == ["sub/test", "weibo.train"]
+
+
+@pytest.mark.parametrize(
+    ("present", "changes", "message"),
+    [
+        ([], {}, r"found nothing; expected .*\.jsonl"),
+        (["a.tsv"], {}, r"found a\.tsv; expected .*\.parquet; or set `conll`"),
+        ([".hidden"], {"conll": {}}, r"found \.hidden; expected column files"),
+    ],
+)
+def test_a_folder_without_records_is_an_error_that_tells_what_is_there(
+    tmp_path, present, changes, message
+):
+    touch(tmp_path, *present)
+    with pytest.raises(WxbError, match=message):
+        data_files(tmp_path, corpus(**changes))
+
+
+def divided(folder, further=None, **patterns):
+    default = {"train": ["train/*"], "valid": ["valid*"], "test": ["test*"]}
+    given = Split.model_validate({"files": default | patterns, "further": further})
+    return by_split(data_files(folder, corpus()), folder, given)
+
+
+def test_patterns_on_paths_divide_files(tmp_path):
+    touch(tmp_path, "train/a.csv", "train/sub/b.csv", "valid.csv", "test-1.csv", "test-2.csv")
+    splits = divided(tmp_path)
+    assert {name: names(files, tmp_path) for name, files in splits.items()} == {
+        "train": ["train/a.csv", "train/sub/b.csv"],
+        "valid": ["valid.csv"],
+        "test": ["test-1.csv", "test-2.csv"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        ({"test": ["test-1.csv"]}, "test-2.csv is in no split"),
+        ({"train": ["*.csv"], "test": ["tes*"]}, "test-1.csv is in train and test"),
+        ({"valid": ["dev*", "v"]}, "no file matches dev*, v (valid); valid.csv is in no split"),
+    ],
+)
+def test_a_file_in_no_split_or_two_is_named_in_one_line(tmp_path, patterns, message):
+    touch(tmp_path, "train/a.csv", "valid.csv", "test-1.csv", "test-2.csv")
+    with pytest.raises(WxbError) as raised:
+        divided(tmp_path, **patterns)
+    assert message in str(raised.value)
+    assert str(raised.value).startswith(f"{tmp_path}: ")
+    assert str(raised.value).endswith(
+        "expected every file in one split: change the patterns in `split` of the corpus"
+    )
+    assert "\n" not in str(raised.value)
+
+
+def test_further_test_sets_have_files_beside_given_splits(tmp_path):
+    touch(tmp_path, "train/a.csv", "valid.csv", "test.csv", "tweets.csv")
+    splits = divided(tmp_path, further={"tweets": {"files": ["tw*"]}})
+    assert list(splits) == ["train", "valid", "test", "tweets"]
+    assert names(splits["tweets"], tmp_path) == ["tweets.csv"]
+
+
+def test_files_of_no_further_test_set_are_left_to_divide(tmp_path):
+    touch(tmp_path, "a.csv", "tweets.csv", "z.csv")
+    further = {"tweets": {"files": ["tw*"]}, "situations": {"by": "scene", "share": 0.1}}
+    split = Split.model_validate({"test": 0.2, "valid": 0.1, "further": further})
+    splits = by_split(data_files(tmp_path, corpus()), tmp_path, split)
+    assert {name: names(files, tmp_path) for name, files in splits.items()} == {
+        "tweets": ["tweets.csv"],
+        None: ["a.csv", "z.csv"],
+    }
+    only = Split.model_validate({"test": 0.2, "valid": 0.1, "further": {"all": {"files": ["*"]}}})
+    with pytest.raises(WxbError, match="no file is left to divide; expected"):
+        by_split(data_files(tmp_path, corpus()), tmp_path, only)

@@ -1,0 +1,62 @@
+"""What is told of results fits 80 columns, and nothing is cut."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from wxb.project.profiles import Change
+from wxb.project.reproduction.comparison import Result, Score, Swap, Verdict
+from wxb.project.reproduction.wording import as_json, line, parts
+
+LONG = "an-experiment-of-some-name"
+BEFORE = {"f1": 0.5, "f1_low": 0.49, "f1_high": 0.51, **{f"metric_{i}": i for i in range(9)}}
+AFTER = {"f1": 0.505, "f1_low": 0.495, "f1_high": 0.515, "metric_8": 0.123456789}
+MACHINES = (
+    [{"device": "Abacus, 1 CPU thread(s)", "cpu": "Abacus", "capability": "AVX2", "torch": "2"}],
+    [{"device": "Pascaline", "cpu": "Pascaline", "capability": "AVX2", "torch": "2"}],
+)
+RESULT = Result(
+    "ner",
+    [
+        Score(LONG, Verdict.WITHIN, "f1", BEFORE, AFTER),
+        Score("new", Verdict.NEW, "f1", None, AFTER),
+    ],
+    [Swap("one", "two", 0.001, False, 0.02, True)],
+    [Change("[seed]", 1, None), Change("a", "x" * 100, {"b": 1})],
+    ([1], [1, 2, 3]),
+    {},
+    MACHINES,
+)
+TIMES = ("HEAD (abc)", "here", "dvc repro report@ner")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_all_parts_are_told(width):
+    screen = io.StringIO()
+    for part in parts(RESULT, *TIMES):
+        Console(file=screen, width=width).print(part)
+    told = screen.getvalue()
+    assert max(map(len, told.splitlines())) <= width
+    assert "…" not in told
+    words = " ".join(told.split())
+    for fact in (
+        LONG,
+        "0.5000 (0.4900–0.5100)",
+        "metric 0 0 -> absent, metric 1 1 -> absent",
+        "and 3 more",
+        "one is 0.001 ahead of two at HEAD (abc) (within noise), and 0.020 behind here (beyond",
+        "[seed] 1 -> null",
+        "HEAD (abc) 1 here 1, 2, 3",
+        "HEAD (abc) Abacus, 1 CPU thread(s) (AVX2, torch 2) here Pascaline (AVX2, torch 2)",
+    ):
+        assert fact in words
+    assert told.count("x") >= 100
+
+
+def test_the_line_leads_and_other_programs_get_the_same():
+    screen = io.StringIO()
+    first, *_ = parts(RESULT, *TIMES)
+    Console(file=screen, width=1000).print(first)
+    assert screen.getvalue().strip() == line(RESULT, *TIMES) == as_json(RESULT, *TIMES)["line"]
+    assert line(RESULT, *TIMES).endswith("0 of 1 same bytes, new new; other CPU")

@@ -1,0 +1,447 @@
+"""DVC and Snakemake run the same stages to the same bytes, tried on a toy project.
+
+What ran is read from DVC's own words ("Running stage"), never from Snakemake's plan.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc.repo import Repo
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wxb.project import dag
+from wxb.project.engines import PlanError, Stage, Target, lay_stamps, plan, prepare, targets
+
+HOME = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+DVC_YAML = """
+stages:
+  download:
+    foreach: ${corpora}
+    do:
+      cmd: python stages/lower.py raw/${key}.txt data/${key}.txt
+      deps: [stages/lower.py, "raw/${key}.txt"]
+      outs: ["data/${key}.txt"]
+  train:
+    foreach: ${experiments}
+    do:
+      cmd: python stages/train.py ${key}
+      deps: [stages/train.py, "data/${item.corpus}.txt"]
+      params: ["experiments.${key}"]
+      outs:
+        - reports/metrics/${item.study}/${key}.json: {cache: false}
+  compare:
+    foreach: ${studies}
+    do:
+      cmd: python stages/compare.py ${key}
+      deps: [stages/compare.py, "reports/metrics/${key}"]
+      outs: ["reports/studies/${key}.csv"]
+  report:
+    foreach: ${studies}
+    do:
+      cmd: python stages/lower.py reports/studies/${key}.csv reports/${key}.html
+      deps: [stages/lower.py, "reports/studies/${key}.csv"]
+      outs: ["reports/${key}.html"]
+"""
+PARAMS = """
+corpora: {a: {}, b: {}}
+experiments:
+  x: {corpus: a, study: s, rate: 1, seconds: 0}
+  z-1: {corpus: b, study: t, rate: 3, seconds: 0}
+studies: {s: {}, t: {}}
+"""
+LOWER = """
+import os, sys
+from pathlib import Path
+assert sys.prefix == os.environ["EXPECTED_PREFIX"], sys.prefix
+source, target = map(Path, sys.argv[1:])
+target.parent.mkdir(parents=True, exist_ok=True)
+target.write_text(source.read_text().lower())
+"""
+TRAIN = """
+import sys, time
+from pathlib import Path
+from ruamel.yaml import YAML
+name = sys.argv[1]
+log = Path(f"logs/train@{name}.log")
+log.parent.mkdir(parents=True, exist_ok=True)
+log.write_text("began")
+item = YAML().load(Path("params.yaml"))["experiments"][name]
+time.sleep(item["seconds"])
+if item["rate"] < 0:
+    log.write_text("rate must not be negative")
+    sys.exit("rate must not be negative")
+target = Path(f"reports/metrics/{item['study']}/{name}.json")
+target.parent.mkdir(parents=True, exist_ok=True)
+words = Path(f"data/{item['corpus']}.txt").read_text().split()
+target.write_text(f'{{"n": {len(words) * item["rate"]}}}')
+"""
+COMPARE = """
+import sys
+from pathlib import Path
+study = sys.argv[1]
+target = Path(f"reports/studies/{study}.csv")
+target.parent.mkdir(parents=True, exist_ok=True)
+found = sorted(Path(f"reports/metrics/{study}").iterdir())
+target.write_text("".join(f"{path.stem},{path.read_text()}\\n" for path in found))
+"""
+STAND_IN = """
+from pathlib import Path
+from types import SimpleNamespace
+class ParamsError(ValueError): ...
+def load():
+    if "rat:" in Path("params.yaml").read_text():
+        raise ParamsError("params.yaml: unknown key rat, did you mean rate?")
+    return SimpleNamespace(experiments={})
+"""
+STUDY_S = {"download@a", "train@x", "compare@s", "report@s"}
+STUDY_T = {"download@b", "train@z-1", "compare@t", "report@t"}
+
+
+def run(project: Path, *command: str, check: bool = True) -> str:
+    """Both output streams of a command; Snakemake gets a PATH without its environment."""
+    path = f"{BIN}:{os.environ['PATH']}" if command[0] == "dvc" else "/usr/bin:/bin"
+    environment = os.environ | {"PATH": path, "EXPECTED_PREFIX": sys.prefix}
+    environment.pop("PYTHONPATH", None)
+    program = str(BIN / command[0]) if command[0] in ("dvc", "snakemake") else command[0]
+    done = subprocess.run(
+        [program, *command[1:]],
+        cwd=project,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert (done.returncode == 0) == check, done.stdout
+    return done.stdout
+
+
+def dvc(project: Path) -> str:
+    return run(project, "dvc", "repro")
+
+
+def snakemake(project: Path, *arguments: str, check: bool = True) -> str:
+    return run(project, "snakemake", "--cores", "2", *arguments, check=check)
+
+
+def ran(output: str) -> set[str]:
+    stages = re.findall(r"Running stage '(.+)'", output)
+    assert len(stages) == len(set(stages)), "a stage ran twice"
+    return set(stages)
+
+
+def listing(project: Path) -> dict[str, int]:
+    """When each file was last written, without what the engines keep for themselves."""
+    files = {path.relative_to(project): path for path in project.rglob("*") if path.is_file()}
+    return {
+        str(name): path.stat().st_mtime_ns
+        for name, path in files.items()
+        if name.parts[0] not in (".git", ".snakemake")
+        and name.parts[:2] != (".dvc", "tmp")
+        and "__pycache__" not in name.parts
+    }
+
+
+def outs(project: Path) -> dict[str, str]:
+    lock = yaml.safe_load((project / "dvc.lock").read_text())["stages"]
+    paths = sorted(out["path"] for stage in lock.values() for out in stage["outs"])
+    return {path: hashlib.sha256((project / path).read_bytes()).hexdigest() for path in paths}
+
+
+def edit(project: Path, name: str, old: str, new: str) -> None:
+    path = project / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def blocked() -> str:
+    """What keeps a run from the working folder, if anything."""
+    try:
+        prepare()
+    except PlanError as error:
+        return str(error)
+    return ""
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy project before any run, in a folder whose name has a space."""
+    project = tmp_path_factory.mktemp("engines") / "toy project"
+    files = {
+        "dvc.yaml": DVC_YAML,
+        "params.yaml": PARAMS,
+        "raw/a.txt": "one two\n",
+        "raw/b.txt": "three\n",
+        "stages/lower.py": LOWER,
+        "stages/train.py": TRAIN,
+        "stages/compare.py": COMPARE,
+        "wxb/__init__.py": "",
+        "wxb/params/__init__.py": STAND_IN,
+    }
+    for name in (
+        "Snakefile",
+        "profiles/default/config.yaml",
+        "wxb/project/dag.py",
+        "wxb/project/engines.py",
+    ):
+        files[name] = (HOME / name).read_text()
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    run(project, "git", "init", "--quiet")
+    Repo.init(str(project)).close()
+    (project / ".dvc/config").write_text("[core]\n    analytics = false\n")
+    return project
+
+
+@pytest.fixture(scope="module")
+def by_snakemake(pristine: Path) -> tuple[Path, str]:
+    project = pristine.with_name("by snakemake")
+    shutil.copytree(pristine, project)
+    return project, snakemake(project)
+
+
+@pytest.fixture
+def built(by_snakemake: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy in which everything ran, without what Snakemake remembers; the working folder."""
+    project = tmp_path / "built project"
+    shutil.copytree(by_snakemake[0], project, ignore=shutil.ignore_patterns(".snakemake"))
+    monkeypatch.chdir(project)
+    return project
+
+
+def test_both_engines_run_all_once_to_the_same_bytes(
+    pristine: Path, by_snakemake: tuple[Path, str], tmp_path: Path
+) -> None:
+    first, output = by_snakemake
+    second = tmp_path / "by dvc"
+    shutil.copytree(pristine, second)
+    assert ran(output) == ran(dvc(second)) == STUDY_S | STUDY_T
+    assert "Nothing to be done" in snakemake(first)
+    assert "Nothing to be done" in snakemake(second)
+    assert "Data and pipelines are up to date." in dvc(first)
+    assert outs(first) == outs(second)
+    assert (first / "logs/train@x.log").read_text() == "began"
+
+
+def test_looking_changes_nothing_and_tells_the_truth(built: Path, tmp_path: Path) -> None:
+    edit(built, "params.yaml", "rate: 3", "rate: 4")
+    before = listing(built)
+    planned = snakemake(built, "-n")
+    assert set(re.findall(r"--single-item (\S+)", planned)) == STUDY_T - {"download@b"}
+    snakemake(built, "--report", str(tmp_path / "report.zip"))
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        shown = {Path(name).name for name in archive.namelist()}
+    assert {"s.html", "s.csv"} <= shown
+    assert shown.isdisjoint({"t.html", "t.csv"}), "a page that is out of date was shown"
+    assert listing(built) == before
+
+
+def test_looking_beside_a_run_does_it_no_harm(built: Path) -> None:
+    edit(built, "params.yaml", "rate: 1, seconds: 0", "rate: 2, seconds: 2")
+    edit(built, "params.yaml", "rate: 3, seconds: 0", "rate: 4, seconds: 2")
+    log = built / "dvc.txt"
+    with log.open("w") as said:
+        environment = os.environ | {"PATH": f"{BIN}:/usr/bin:/bin", "EXPECTED_PREFIX": sys.prefix}
+        dvc = subprocess.Popen(
+            [BIN / "dvc", "repro"], env=environment, stdout=said, stderr=subprocess.STDOUT
+        )
+    seen: set[str] = set()
+    planned = ""
+    while dvc.poll() is None:
+        assert {stage.name for stage in plan()} == STUDY_S | STUDY_T
+        seen |= {step.name for step in dag.steps() if step.running}
+        if seen and not planned:
+            assert "at work in this project (PID" in snakemake(built, check=False)
+            planned = snakemake(built, "-n")
+    assert dvc.returncode == 0, log.read_text()
+    # How many looks there are while one trains is a matter of speed.
+    assert seen & {"train@x", "train@z-1"}
+    assert "report@" in planned
+    assert ran(log.read_text()) == (STUDY_S | STUDY_T) - {"download@a", "download@b"}
+    assert not any(stage.due for stage in plan())
+
+
+def test_changes_rerun_what_dvc_would_rerun(built: Path, tmp_path: Path) -> None:
+    twin = tmp_path / "twin"
+    shutil.copytree(built, twin)
+
+    def both(*, expected: set[str]) -> str:
+        output = snakemake(built)
+        assert ran(output) == ran(dvc(twin)) == expected
+        return output
+
+    for project in (built, twin):
+        edit(project, "params.yaml", "rate: 1,", "rate: 5,")
+        os.utime(project / "raw/b.txt")
+    both(expected={"train@x", "compare@s", "report@s"})
+
+    for project in (built, twin):
+        edit(project, "raw/a.txt", "one", "ONE")
+    output = both(expected={"download@a"})
+    assert "Stage 'train@x' didn't change, skipping" in output
+    assert outs(built) == outs(twin)
+
+
+def test_a_check_of_parameters_reruns_nothing_after_it(built: Path) -> None:
+    check = """stages:
+  check:
+    cmd: mkdir -p data && echo valid > data/checked
+    deps: [params.yaml]
+    outs: [data/checked]
+"""
+    edit(built, "dvc.yaml", "stages:\n", check)
+    edit(built, "dvc.yaml", 'deps: [stages/lower.py, "raw', 'deps: [data/checked, "raw')
+    assert ran(snakemake(built)) == {"check", "download@a", "download@b"}
+
+    changed = {"check", "train@x", "compare@s", "report@s"}
+    edit(built, "params.yaml", "rate: 1,", "rate: 5,")
+    planned = set(re.findall(r"--single-item (\S+)", snakemake(built, "-n")))
+    assert planned == changed - {"check"}  # which runs before the others are planned
+    assert ran(snakemake(built)) == changed
+    assert "Data and pipelines are up to date." in dvc(built)
+
+    edit(built, "params.yaml", "studies:", "studies:  # a comment\n ")
+    assert ran(snakemake(built, "t")) == {"check"}
+
+
+def test_a_study_leaves_the_other_alone(pristine: Path, tmp_path: Path) -> None:
+    project = tmp_path / "one study"
+    shutil.copytree(pristine, project)
+    assert ran(snakemake(project, "t")) == STUDY_T
+    assert not (project / "data/a.txt").exists()
+
+
+def test_a_failure_names_its_stage_and_can_be_mended(built: Path) -> None:
+    edit(built, "params.yaml", "rate: 1,", "rate: -1,")
+    edit(built, "params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")
+    output = snakemake(built, check=False)
+    assert "Error in rule train@x" in output
+    assert "repro --single-item train@x" in output
+    assert "rate must not be negative" in output
+    assert (built / "logs/train@x.log").read_text() == "rate must not be negative"
+    assert (built / "reports/metrics/t/z-1.json").read_text() == '{"n": 7}', (
+        "it was running: finish"
+    )
+
+    edit(built, "params.yaml", "rate: -1,", "rate: 8,")
+    assert ran(snakemake(built, "s")) == {"train@x", "compare@s", "report@s"}
+
+
+def test_what_cannot_be_planned_is_explained(built: Path) -> None:
+    with Repo().lock:
+        assert "another run of dvc or snakemake is at work" in blocked()
+        assert not any(stage.due for stage in plan())
+
+    edit(built, "params.yaml", "rate: 1", "rat: 1")
+    output = snakemake(built, "-n", check=False)
+    assert "unknown key rat, did you mean rate?" in output
+    assert "Traceback" not in output
+
+    (built / "dvc.yaml").write_text("stages: [")
+    with pytest.raises(PlanError, match=r"dvc\.yaml"):
+        plan()
+
+
+def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(built: Path) -> None:
+    edit(built, "params.yaml", "rate: 1, seconds: 0", "rate: 9, seconds: 4")
+
+    said = built / "said.txt"
+
+    def start() -> subprocess.Popen[bytes]:
+        (built / "logs/train@x.log").unlink()
+        with said.open("w") as file:
+            process = subprocess.Popen(
+                [BIN / "snakemake", "--cores", "2"],
+                cwd=built,
+                start_new_session=True,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until((built / "logs/train@x.log").exists)
+        return process
+
+    interrupted = start()  # Ctrl-C reaches the whole group
+    os.killpg(interrupted.pid, signal.SIGINT)
+    assert interrupted.wait() != 0
+    assert "Terminating processes on user request" in said.read_text()
+    assert "RuleException" not in said.read_text()
+    assert "Error in rule" not in said.read_text()
+    time.sleep(0.2)
+    assert "train@x" in {stage.name for stage in plan() if stage.due}
+
+    killed = start()  # its DVC lives on: it finishes the stage and keeps others away meanwhile
+    killed.kill()
+    killed.wait()
+    assert re.search(r"at work in this project \(PID \d+\)", blocked())
+    wait_until(lambda: not blocked())
+    assert ran(snakemake(built)) == {"compare@s", "report@s"}
+
+
+def test_a_gap_that_a_killed_dvc_left_in_its_run_cache_is_filled(built: Path) -> None:
+    runs, raw = built / ".dvc/cache/runs", built / "raw/a.txt"
+    before, known = raw.read_text(), set(runs.glob("*/*"))
+    raw.write_text("other\n")
+    dvc(built)
+    (built / "data/a.txt").unlink()
+    for gap in set(runs.glob("*/*")) - known:
+        shutil.rmtree(gap)
+        gap.mkdir()
+    raw.write_text(before)
+    dvc(built)
+    raw.write_text("other\n")
+    assert "join() argument must be str" in run(built, "dvc", "repro", check=False)
+    assert {name.partition("@")[0] for name in ran(snakemake(built))} >= {"compare", "report"}
+    assert (built / "data/a.txt").read_text()
+
+
+def test_plan_has_dvc_order_and_due_is_handed_down(built: Path) -> None:
+    (built / "data/b.txt").unlink()
+    stages = {stage.name: stage for stage in plan()}
+    assert set(stages) == STUDY_S | STUDY_T
+    assert {name for name, stage in stages.items() if stage.due} == STUDY_T
+    assert stages["compare@s"].upstream == ("train@x",)
+    assert stages["train@z-1"].log == "logs/train@z-1.log"
+    assert targets(stages.values()) == {
+        "s": Target("report@s", ["reports/s.html", "reports/studies/s.csv"]),
+        "t": Target("report@t", []),
+    }
+
+
+def test_a_lesson_is_a_target_too() -> None:
+    files = ["reports/gates.html", "reports/metrics/lessons/gates.json"]
+    assert targets([Stage("lesson@gates", (), due=False)]) == {
+        "gates": Target("lesson@gates", files)
+    }
+
+
+@given(due=st.lists(st.booleans(), max_size=12))
+def test_stamps_are_laid_for_what_is_not_due_and_grow_younger(
+    due: list[bool], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("stamps")
+    stages = [Stage(f"verb@{place}", (), flag) for place, flag in enumerate(due)]
+    lay_stamps(stages, folder)
+    stamps = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+    assert [stamp.name for stamp in stamps] == [s.name for s in stages if not s.due]

@@ -1,0 +1,402 @@
+"""What `wxb list` and `wxb show` tell, in a project whose stages DVC takes for run."""
+
+import io
+import json
+import os
+import re
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from dvc.exceptions import ReproductionError
+from dvc.repo import Repo
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from tests.commands import asleep, wxb
+from tests.copied import BIN
+from tests.copied import Project as Folder
+from wxb.cli import listing
+from wxb.corpora import clean
+from wxb.corpora.profile import profile
+from wxb.corpora.records import Record, Reject
+from wxb.errors import WxbError
+from wxb.files import write_json
+from wxb.params import load, read_yaml
+from wxb.project.dag import steps
+from wxb.project.inventory import Project, headlines
+from wxb.project.profiles import flat
+from wxb.project.staleness import Change, Staleness, running, staleness
+from wxb.tasks.ner.spans import Span
+
+F1 = {"precision": 0.5, "recall": 0.4, "f1": 0.444, "f1_low": 0.4, "f1_high": 0.5}
+SIZE = {"parameters": 1_418_155, "trainable_parameters": 108_100}
+COST = {
+    "seconds": 126.62,
+    "peak_memory_mib": 762,
+    "finished": "2026-11-21T06:48:02+00:00",
+    "device": "x86_64, 1 CPU thread(s)",
+}
+# Best in the middle, and reached twice.
+CURVE = "step,valid_f1\n10,0.25\n20,0.75\n30,0.75\n40,0.5\n"
+
+
+def make(folder):
+    """Write what the stages would, and have DVC take it for their work."""
+    dag = read_yaml(folder / "dvc.yaml")["stages"]
+    blocks = read_yaml(folder / "params.yaml")
+    for verb, stage in dag.items():
+        what = stage.get("do", stage)
+        for name, block in blocks.get(stage.get("foreach", "").strip("${}"), {"": {}}).items():
+            outs = [o for kind in ("outs", "metrics", "plots") for o in what.get(kind, [])]
+            for out in outs:
+                path = out if isinstance(out, str) else next(iter(out))
+                path = path.replace("${key}", name).replace("${item.study}", block.get("study", ""))
+                write(folder / path, verb)
+    with chdir(folder), Repo() as repo:
+        repo.commit(force=True)
+
+
+def write(path, verb):
+    if "reports/cost" in str(path):
+        write_json(path, COST)
+    elif "reports/training" in str(path):
+        path.mkdir(parents=True)
+        (path / "valid_f1.csv").write_text(CURVE)
+        (path / "valid_loss.csv").write_text("step,valid_loss\n10,5.5\n20,5.25\n")
+    elif path.suffix == ".json":
+        figures = {"perplexity": 148.9, **SIZE} if verb == "pretrain" else {**F1, **SIZE}
+        write_json(path, figures)
+    elif path.suffix:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    else:
+        path.mkdir(parents=True)
+        (path / "file").write_bytes(bytes(2048))
+        if verb == "preprocess":
+            spans = (Span(0, 3, "NAME"), Span(4, 5, "AGE"))
+            rejects = [Reject("b", "empty text", "", "b")]
+            texts = {"train": "is here", "valid": "is", "test": "is there", "tweets": "was not in"}
+            splits = {
+                name: [Record(name, f"Ann 7 {text}", spans, "en", "")]
+                for name, text in texts.items()
+            }
+            write_json(path / "profile.json", profile(splits, rejects))
+        if verb == "align":
+            fates = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
+            write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, fates))
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("inventory") / "pristine").folder
+    shutil.rmtree(folder / "tests")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(pristine, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inventory") / "done"
+    shutil.copytree(pristine, folder)
+    make(folder)
+    return folder
+
+
+@pytest.fixture
+def project(done, tmp_path, monkeypatch):
+    """The working folder: a project where all is up to date."""
+    folder = tmp_path / "project"
+    shutil.copytree(done, folder, symlinks=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def look(stale=None):
+    """The project in the working folder; asking DVC what is stale takes a second or two."""
+    dag = read_yaml(Path("dvc.yaml"))["stages"]
+    return Project(load(), dag, stale or staleness(), running())
+
+
+def shown(name, stale=None):
+    """What `wxb show` prints for a name; by default as if nothing were stale."""
+    console = Console(file=io.StringIO(), width=80)
+    for section, facts in look(stale or Staleness()).details(name).items():
+        console.print(*listing.details(name, section, facts, ""), sep="\n")
+    return console.file.getvalue()
+
+
+def states():
+    """The state of every block in words, by name."""
+    return {
+        name: listing.state(facts)
+        for section in look().overview().values()
+        for name, facts in section.items()
+    }
+
+
+def edit(name, old, new):
+    path = Path(name)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_nothing_is_made_at_first(pristine, monkeypatch):
+    monkeypatch.chdir(pristine)
+    there = look().overview()
+    told = {name: facts for section in there.values() for name, facts in section.items()}
+    assert {listing.state(facts) for facts in told.values()} == {"not made"}
+    assert {facts["stale"] for facts in told.values()} == {False}
+    assert there["experiments"]["ner-decoder-qlora"]["tuning"] == "QLoRA r 4"
+    assert there["experiments"]["ner-generative-neftune"]["tuning"] == "NEFTune 5"
+
+
+def test_all_is_up_to_date(project):
+    assert set(states().values()) == {"up to date"}
+    facts = look().overview()["experiments"]["ner-encoder"]
+    assert (facts["trained"], facts["scored"], facts["stale"]) == (True, True, False)
+    assert facts["figures"] == {**F1, **SIZE}
+
+
+def test_a_clone_has_figures_without_models_that_are_not_stale(project):
+    for folder in ("models", "data", "reports/cost", "reports/predictions", ".dvc/cache"):
+        shutil.rmtree(project / folder)
+    for page in project.glob("reports/*.html"):
+        page.unlink()
+    told = states()
+    assert told["ner-encoder"] == told["encoder"] == "no model"
+    assert told["pii"] == "not made"
+    assert told["ner"] == "no page"
+
+
+def test_a_changed_setting_makes_its_experiment_stale(project):
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
+    told = states()
+    stale = {name for name, state in told.items() if state == "stale"}
+    assert stale == {"ner-encoder", "ner", "attention"}
+    changes = look().details("ner-encoder")["experiments"]["changes"]
+    assert changes == [
+        {
+            "stage": "train@ner-encoder",
+            "what": "experiments.ner-encoder.training.learning_rate",
+            "how": "0.002 -> 0.003",
+        }
+    ]
+    # The page shows the setting, even where training with it gives the same.
+    assert look().stale.changes["report@ner"] == [
+        Change("experiments.ner-encoder.training.learning_rate", "0.002 -> 0.003")
+    ]
+    # It would train again: without its scores, that is all there is to tell.
+    (project / "reports/metrics/ner/ner-encoder.json").unlink()
+    assert states()["ner-encoder"] == "not scored, stale"
+
+
+def test_a_changed_backbone_makes_all_that_use_it_stale(project):
+    edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first: the encoder's
+    stale = {name for name, state in states().items() if state == "stale"}
+    assert stale == {"encoder", "ner-encoder", "ner", "attention"}
+    edit("wxb/errors.py", '"""', '"""A comment. ')
+    assert set(states().values()) == {"stale"}
+
+
+def test_only_changes_make_stale_whatever_is_missing(project):
+    shutil.rmtree(project / "data/features/ner-encoder")
+    assert set(states().values()) == {"up to date"}
+    (project / "data/targets/ner-encoder/file").write_bytes(b"edited")
+    assert states()["ner-encoder"] == "stale"
+
+
+def test_a_run_beside_it_changes_nothing_of_what_is_told(project):
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
+    with Repo() as repo, repo.lock:
+        told = states()
+        listed = wxb("list")
+    assert told["ner-encoder"] == "stale"
+    assert told["ner-decoder"] == "up to date"
+    assert listed.returncode == 0
+    assert "0.444 (0.400–0.500)" in listed.stdout
+    assert "not known now" not in listed.stdout
+
+
+def test_what_runs_is_told_while_it_runs(project):
+    locks = project / ".wxb/locks"
+    locks.mkdir(parents=True)
+    (locks / "evaluate@ner-encoder.lock").write_text(str(os.getpid()))  # this is no such stage
+    (locks / "train@ner-decoder.lock").touch()
+    with asleep("stages.train", "ner-encoder") as pid:
+        (locks / "train@ner-encoder.lock").write_text(str(pid))
+        assert running() == ["train@ner-encoder"]
+        assert states()["ner-encoder"] == "running: train"
+    assert running() == []
+
+
+def test_refused_parameters_cost_no_output(project, monkeypatch):
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(project))
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rat: 2.0e-3")
+    before = sorted(project.glob("models/*/*"))
+    with Repo() as repo, pytest.raises(ReproductionError, match="check"):
+        repo.reproduce(["report@ner"])
+    assert sorted(project.glob("models/*/*")) == before != []
+
+
+def test_every_stage_waits_for_the_check_of_parameters(project):
+    assert [step.name for step in steps() if not step.upstream] == ["check"]
+
+
+def test_list_fits_a_pipe(project):
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
+    told = wxb("list")
+    assert told.returncode == 0, told.stderr
+    assert "\x1b" not in told.stdout
+    assert max(map(len, told.stdout.splitlines())) <= 80
+    lines = {line.split()[0]: line for line in told.stdout.splitlines() if line[:1].strip()}
+    for name, block in load().experiments.items():
+        assert "0.444 (0.400–0.500)" in lines[name], "a name is broken"
+        assert f"  {block.task} on {block.backbone}" in told.stdout
+    assert "stale" in lines["ner-encoder"]
+    assert "up to date" in lines["ner-decoder"]
+    assert "train 1, valid 1, test 1" in lines["pii"]
+    assert "perplexity 148.9" in lines["decoder"]
+
+
+def test_list_as_json(project):
+    told = json.loads(wxb("list", "--json").stdout)
+    assert list(told["experiments"]) == list(load().experiments)
+    assert told["experiments"]["ner-encoder"]["figures"]["f1"] == 0.444
+    assert told["corpora"]["pii"]["types"] == ["AGE", "NAME"]
+    assert told["unknown"] == ""
+
+
+def test_show_tells_all_of_an_experiment(project):
+    (project / "logs").mkdir()
+    (project / "logs/train@ner-encoder.log").write_text("done")
+    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
+    told = wxb("show", "ner-encoder")
+    assert told.returncode == 0, told.stderr
+    assert max(map(len, told.stdout.splitlines())) <= 80
+    rows = {tuple(line.split()) for line in told.stdout.splitlines()}
+    for row in (
+        "f1 0.444 (0.400–0.500), 95% interval",
+        "trainable parameters 108.1 k",
+        "best valid f1 0.750 at step 20, epoch 2 of 4, stopped early (8 allowed)",
+        "Cost, on x86_64, 1 CPU thread(s)",
+        "train 2 min 07 s 762 MiB 2026-11-21 06:48:02 UTC",
+        "test 9 5 1 2 1",
+        "models/ner-encoder 2.0 KiB",
+        "logs/train@ner-encoder.log 4 B",
+        "training.batch_size 8",
+        "word_features null",
+        "make what is stale or missing dvc repro evaluate@ner-encoder",
+        "again, though nothing changed dvc repro --force --single-item train@ner-encoder",
+    ):
+        assert tuple(row.split()) in rows, row
+    assert "training.learning_rate: 0.002 -> 0.003" in " ".join(told.stdout.split())
+
+
+def test_how_long_training_might_have_been_is_told_as_it_was_then(project):
+    assert "epoch 2 of 4, stopped early (8 allowed)" in shown("ner-encoder")
+    unknown = Staleness(unknown="dvc is at work")
+    assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", unknown))
+    edit("params.yaml", "      epochs: 8", "      epochs: 9")
+    assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", staleness()))
+
+
+def test_show_marks_the_settings_that_params_leave_out(project):
+    facts = look(Staleness()).details("ner-decoder")["experiments"]
+    assert facts["settings"]["training.weight_decay"] == 0.01
+    assert "training.weight_decay" in facts["defaults"]
+    assert "training.batch_size" not in facts["defaults"]
+    assert "training.weight_decay             0.01 (default)" in shown("ner-decoder")
+
+
+def test_show_takes_corpora_backbones_and_studies(project):
+    corpus, backbone, study = map(shown, ("pii", "encoder", "ner"))
+    assert "5 raw records, 2 types" in corpus
+    assert "empty text  1" in corpus
+    assert re.search(r"\ntweets +1 +0 +2 ", corpus)
+    assert "test:    100.0% within one word of training, 100.0% within two" in corpus
+    assert "tweets:  0.0% within one word of training, 0.0% within two" in corpus
+    assert "used by encoder, decoder, ner-encoder" in corpus
+    assert "best valid loss  5.250 at step 20, evaluation 2 of 2" in backbone
+    assert "pretraining.steps" in backbone
+    assert "0.444 (0.400–0.500)" in study
+    assert "wxb table ner" in study
+
+
+def test_show_gives_every_block_of_a_name(project):
+    blocks = load()
+    pii = blocks.corpora["pii"]
+    both = blocks.model_copy(update={"corpora": {"pii": pii, "ner": pii}})
+    found = look(Staleness())._replace(params=both).details("ner")
+    assert list(found) == ["corpora", "studies"]
+
+
+def test_show_names_what_is_near(project):
+    with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
+        look(Staleness()).details("ner-encodr")
+    with pytest.raises(WxbError, match="experiments: ner-encoder, ner-decoder"):
+        look(Staleness()).details("xyz")
+
+
+def test_a_folder_without_a_project_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (["list"], ["show", "ner"]):
+        failed = wxb(*command)
+        assert failed.returncode == 1
+        assert "run this from the project's root" in failed.stderr
+
+
+def test_a_project_that_dvc_cannot_read_is_listed(project):
+    shutil.rmtree(project / ".git")
+    told = wxb("list")
+    assert told.returncode == 0
+    assert "ner-encoder" in told.stdout
+    assert "DVC cannot read this project" in told.stdout
+
+
+def test_headlines_are_the_figures_with_an_interval():
+    assert headlines(F1) == ["f1"]
+    assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]
+    assert headlines({"perplexity": 5.0}) == headlines({}) == []
+    further = {f"new_{key}": value for key, value in F1.items()}
+    assert headlines({**F1, **further}) == ["f1", "new_f1"]
+
+
+KEYS = st.text("abc", min_size=1, max_size=2)
+BLOCKS = st.recursive(
+    st.dictionaries(KEYS, st.none() | st.integers() | st.just({}), max_size=3),
+    lambda blocks: st.dictionaries(KEYS, blocks, max_size=3),
+)
+
+
+@given(BLOCKS)
+def test_flat_keeps_every_value_at_its_place(block):
+    for key, value in flat(block).items():
+        place = block
+        for part in key.split("."):
+            place = place[part]
+        assert place == value
+    assert len(flat(block)) == leaves(block)
+
+
+def leaves(block):
+    return sum(leaves(v) if isinstance(v, dict) and v else 1 for v in block.values())
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["modified", "deleted", "1 -> 2"])),
+    st.sampled_from("abcd"),
+)
+def test_stale_is_what_has_a_change_upstream(how, stage):
+    stages = "abcd"  # in a line
+    stale = Staleness(
+        {name: [Change("file", way)] for name, way in how.items()},
+        {name: list(stages[:place]) for place, name in enumerate(stages)},
+    )
+    reached = stages[: stages.index(stage) + 1]
+    expected = [name for name in reached if how.get(name, "deleted") != "deleted"]
+    assert [place for place, _ in stale.reasons(stage)] == expected
+    assert stale.of(stage) == bool(expected)

@@ -1,0 +1,95 @@
+"""Files of the working folder, git's index and commits are told apart."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.repository import commit, git, write
+from wxb.errors import WxbError
+from wxb.project import revisions
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A project in a folder of a repository: committed, staged and changed again."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    git("init", "-q")
+    write("reports/a.json", "committed")
+    write("reports/deep/ü.json", "committed")
+    write("../outside.json", "no part of the project")
+    first = commit()
+    write("reports/a.json", "staged")
+    write("reports/b.json", "staged")
+    git("add", "--all")
+    write("reports/a.json", "changed")
+    write("reports/c.json", "new")
+    return first
+
+
+def test_each_tree_has_its_own_files(repository):
+    found = {
+        tree.name: ([*map(str, tree.files("reports"))], tree.read("reports/a.json"))
+        for tree in (revisions.WorkingTree(), revisions.index(), revisions.commit("HEAD"))
+    }
+    a, b, c = "reports/a.json", "reports/b.json", "reports/c.json"
+    deep = "reports/deep/ü.json"
+    assert found == {
+        "here": ([a, b, c, deep], b"changed"),
+        "git's index": ([a, b, deep], b"staged"),
+        f"HEAD ({repository[:7]})": ([a, deep], b"committed"),
+    }
+
+
+@pytest.mark.parametrize("tree", ["working tree", "index", "commit"])
+def test_what_is_not_there_is_nothing(repository, tree):
+    trees = {"working tree": revisions.WorkingTree, "index": revisions.index}
+    found = trees.get(tree, lambda: revisions.commit("HEAD"))()
+    assert found.read("reports/none.json") is None
+    assert found.read("reports") is None
+    assert found.files("none") == []
+
+
+def test_a_hash_is_named_once(repository):
+    assert revisions.commit(repository[:9]).name == repository[:7]
+    assert revisions.commit(repository[:9]).sha == repository
+
+
+def test_an_unknown_revision_is_named_with_what_to_do(repository):
+    for unknown in ("no-such-branch", "HEAD~7", "0000000", "HEAD:reports"):
+        with pytest.raises(WxbError, match=rf"'{unknown}'.*git log"):
+            revisions.commit(unknown)
+
+
+def test_a_repository_without_commits_has_a_head_without_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q")
+    with pytest.raises(WxbError, match=r"index is empty.*git add"):
+        revisions.index()
+    write("a.json", "staged")
+    git("add", "--all")
+    assert revisions.index().read("a.json") == b"staged"
+    head = revisions.commit("HEAD")
+    assert head.name == "HEAD (no commits yet)"
+    assert (head.files("."), head.read("a.json")) == ([], None)
+    with pytest.raises(WxbError, match="'main'"):
+        revisions.commit("main")
+
+
+def test_outside_a_repository_it_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    for ask in (revisions.index, lambda: revisions.commit("HEAD")):
+        with pytest.raises(WxbError, match=r"expected a git repository.*Clone"):
+            ask()
+
+
+def test_without_git_it_is_said(tmp_path, monkeypatch):
+    def absent(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(subprocess, "run", absent)
+    with pytest.raises(WxbError, match="install git"):
+        revisions.index()
+    assert revisions.WorkingTree().files(str(Path(tmp_path))) == []

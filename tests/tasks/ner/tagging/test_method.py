@@ -1,0 +1,338 @@
+"""Tagging: items and figures for training, and one way of decoding for everything after it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
+
+from stages import evaluate
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.files import read_json, write_json
+from wxb.params import Params, load
+from wxb.params.experiments import Experiment, Head, WordFeatures
+from wxb.params.training import Training
+from wxb.tasks.ner import evaluation
+from wxb.tasks.ner import metrics as scorer
+from wxb.tasks.ner.predictor import SETTINGS
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging import method
+from wxb.tasks.ner.tagging.bio import Fate, align, likeliest, tag_names
+from wxb.tasks.ner.tagging.method import Predictor
+from wxb.tasks.ner.tagging.model import Tagger
+from wxb.tasks.ner.tagging.words import continued
+from wxb.text.encoded import IGNORED, write_columns, write_encoded
+from wxb.text.tokenizers import encode, frame, train
+from wxb.text.windows import over
+from wxb.training.batches import collate
+
+ROOT = Path(__file__).parents[4]
+TYPES = ["AGE", "NAME"]
+TEXTS = [
+    "Ann is 9 and Bob is 12.",
+    "",
+    "  Zoë\tMüller, 34\r\n ",
+    "李明今年三十岁。",
+    "👨‍👩‍👧 and 👍🏽 are 7!",
+    "no one",
+    "Carl 5 Dora 6 " * 20,
+    " \n ",
+]
+EXPERIMENT = Experiment(
+    study="ner",
+    corpus="c",
+    task="ner",
+    method="tagging",
+    backbone="b",
+    max_length=24,
+    stride=8,
+    head=Head(projection=16, dropout=0.1),
+    generation=None,
+    training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
+)
+WORDS = WordFeatures(rows=50, width=4, window=1, dropout=0.1)
+TOKENIZERS = {kind: train(kind, 400, TEXTS) for kind in ("wordpiece", "byte-level-bpe")}
+WITH_WORDS = "wordpiece, with words"
+
+each_kind = pytest.mark.parametrize("kind", [*sorted(TOKENIZERS), WITH_WORDS])
+
+
+def experiment_of(kind):
+    return EXPERIMENT.model_copy(update={"word_features": WORDS if kind == WITH_WORDS else None})
+
+
+def predictor_of(kind):
+    """A predictor with random weights, large enough to tell tokens apart."""
+    set_seed(0)
+    tokenizer = TOKENIZERS[kind.partition(",")[0]]
+    experiment = experiment_of(kind)
+    shape = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 32,
+        "initializer_range": 0.2,
+    }
+    body = (
+        BertModel(BertConfig(**shape), add_pooling_layer=False)
+        if kind.startswith("wordpiece")
+        else LlamaModel(LlamaConfig(**shape))
+    )
+    tags = len(tag_names(TYPES))
+    model = Tagger(body, tags, experiment.head, word_features=experiment.word_features)
+    for name, values in model.head.named_parameters():
+        torch.nn.init.normal_(values, std=0.0 if name.endswith("bias") else 1.0)
+    return Predictor.of(model, tokenizer, TYPES, experiment, Path("unread"))
+
+
+def records_of(texts, gold):
+    return [
+        Record(id=str(number), text=text, spans=tuple(spans), language=None, group="")
+        for number, (text, spans) in enumerate(zip(texts, gold, strict=True))
+    ]
+
+
+def written(kind, texts, gold, folder, experiment=None):
+    """Features and targets in their files; the items made of them, and the fates of gold."""
+    tokenizer = TOKENIZERS[kind.partition(",")[0]]
+    experiment = experiment or experiment_of(kind)
+    encoded = encode(tokenizer, texts)
+    windows = windows_of(encoded, tokenizer, experiment)
+    features, targets = folder / "features.arrow", folder / "targets.arrow"
+    write_encoded(features, encoded)
+    records = records_of(texts, gold)
+    columns, splits, fates = method.aligned(encoded, windows, records, TYPES, tokenizer)
+    write_columns(targets, columns, splits)
+    return method.dataset(features, targets, tokenizer, texts, experiment), fates
+
+
+def windows_of(encoded, tokenizer, experiment=EXPERIMENT):
+    return over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
+
+
+def bare(rows):
+    return [[scored.span for scored in row] for row in rows]
+
+
+# Training
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_dataset_has_one_item_a_text_that_fits(tmp_path, count):
+    gold = [[Span(0, 3, "NAME")], [], [Span(2, 5, "NAME")]][:count]
+    items, fates = written("wordpiece", TEXTS[:count], gold, tmp_path)
+    tokenizer = TOKENIZERS["wordpiece"]
+    encoded = encode(tokenizer, TEXTS[:count])
+    targets, expected = align(encoded, windows_of(encoded, tokenizer), gold, TYPES)
+    assert fates.tolist() == expected.tolist()
+    assert len(items) == count
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    for row, item in enumerate(items):
+        tokens = slice(encoded.splits[row], encoded.splits[row + 1])
+        assert list(item) == ["input_ids", *method.TARGETS]
+        assert item["input_ids"].tolist() == [cls, *encoded.ids[tokens], sep]
+        for name, values in targets._asdict().items():
+            assert item[name].tolist() == [IGNORED, *values[tokens], IGNORED]
+
+
+@each_kind
+def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
+    text, tokenizer = TEXTS[6], TOKENIZERS[kind.partition(",")[0]]
+    gold = [[Span(0, 4, "NAME"), Span(200, 204, "NAME")]]
+    items, _ = written(kind, [text], gold, tmp_path)
+    longer = EXPERIMENT.model_copy(update={"max_length": 999})
+    (whole,), _ = written(kind, [text], gold, tmp_path, longer)
+    encoded = encode(tokenizer, [text])
+    windows = windows_of(encoded, tokenizer)
+    before, after = map(len, frame(tokenizer))
+    assert len(items) == len(windows.rows) > 3
+    for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
+        assert len(item["input_ids"]) == EXPERIMENT.max_length
+        inside = slice(before, len(item["input_ids"]) - after)
+        for name in ("input_ids", *method.TARGETS):
+            assert (
+                item[name][inside].tolist() == whole[name][before + first : before + last].tolist()
+            )
+
+
+@each_kind
+def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
+    """Where every gold span is aligned, and the tag of each token leads to no broken span.
+
+    `figures` has no threshold, and takes every token's best tag as it is.
+    """
+    predictor, texts = predictor_of(kind), TEXTS[:6]
+    found = bare(predictor.candidates(texts, label="test"))
+    # Half right, so that the score is neither 0 nor 1.
+    gold = [spans[: 1 + len(spans) // 2] for spans in found]
+    items, fates = written(kind, texts, gold, tmp_path)
+    assert set(fates.tolist()) == {Fate.KEPT}
+    batch = collate(items, predictor.tokenizer.pad_token_id)
+    with torch.inference_mode():
+        inputs = {k: v for k, v in batch.items() if k not in method.TARGETS}
+        output = predictor.model(**inputs)
+    encoded = encode(predictor.tokenizer, texts)
+    assert len(items) == len(texts)
+    best = torch.full_like(output["tags"], -1.0)
+    for row, item in enumerate(items):
+        start, inked = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
+        if len(inked):
+            places = start + inked - len(frame(predictor.tokenizer)[0])
+            offsets = (side[places] for side in (encoded.starts, encoded.ends))
+            scores = output["tags"][row].log_softmax(-1).numpy()[inked]
+            best[row, inked, likeliest(scores, continued(texts[row], *offsets))] = 1.0
+    logits = [best, output["starts"], output["ends"]]
+    labels = [batch[name].numpy() for name in method.TARGETS]
+    figures = method.figures(method.summarize(logits, labels).numpy(), labels)
+    expected = scorer.prf(scorer.counts(gold, found).sum(axis=0))[2]
+    assert figures == {method.BEST: expected}
+    assert 0 < expected < 1
+
+
+# Predicting
+
+
+@each_kind
+def test_spans_are_stretches_of_the_untouched_text(kind):
+    predictor = predictor_of(kind)
+    found = predictor.predict(TEXTS)
+    assert sum(map(len, found)) > 10
+    for text, spans in zip(TEXTS, found, strict=True):
+        for (start, end, name), score in spans:
+            assert 0 <= start < end <= len(text)
+            assert text[start:end] == text[start:end].strip()
+            assert name in TYPES
+            assert 0 <= score <= 1
+        starts = [scored.span.start for scored in spans]
+        assert starts == sorted(starts)
+
+
+@each_kind
+def test_nothing_is_found_in_nothing(kind):
+    predictor = predictor_of(kind)
+    assert predictor.predict([]) == []
+    assert predictor.predict(["", " \n\t"]) == [[], []]
+
+
+class Local(torch.nn.Module):
+    """Says of each token what it says of it anywhere: no other token has a part in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(400, 2 * len(TYPES) + 3)
+        torch.nn.init.normal_(self.table.weight, std=3.0)
+
+    def forward(self, input_ids, attention_mask):
+        said = self.table(input_ids)
+        return {"tags": said[..., 2:], "starts": said[..., 0], "ends": said[..., 1]}
+
+
+@pytest.mark.parametrize("kind", sorted(TOKENIZERS))
+@settings(deadline=None, max_examples=30)
+@given(
+    size=st.integers(5, 30),
+    stride=st.integers(0, 12),
+    texts=st.lists(st.text("Ann 9,李\n", max_size=60), max_size=3),
+    seed=st.integers(0, 9),
+)
+def test_windows_glue_back_to_the_whole(kind, size, stride, texts, seed):
+    """Where windows are no loss to the model, they are none to what is found."""
+    torch.manual_seed(seed)
+    model = Local()
+    texts = [*texts, TEXTS[6]]
+    lengths = (
+        {"max_length": 999, "stride": 0},
+        {"max_length": size, "stride": min(stride, size // 2)},
+    )
+    whole, parts = (
+        Predictor(model, TOKENIZERS[kind], TYPES, **how).candidates(texts, label="test")
+        for how in lengths
+    )
+    assert parts == whole
+    assert any(whole)
+
+
+@each_kind
+def test_a_long_text_is_read_to_its_end(kind):
+    predictor, text = predictor_of(kind), TEXTS[6]
+    found = bare(predictor.candidates([text], label="test"))[0]
+    assert {span.end // 20 for span in found} == set(range(len(text) // 20))
+
+
+@each_kind
+def test_company_does_not_change_what_is_found(kind, monkeypatch):
+    predictor = predictor_of(kind)
+    expected = predictor.predict(TEXTS)
+    order = np.random.default_rng(0).permutation(len(TEXTS) * 6) % len(TEXTS)
+    for batch in (2, 32):
+        monkeypatch.setattr(predictor, "batch_size", batch)
+        found = predictor.predict([TEXTS[number] for number in order])
+        for number, spans in zip(order, found, strict=True):
+            assert bare([spans]) == bare([expected[number]])
+            scores = [scored.score for scored in spans]
+            assert scores == pytest.approx([s.score for s in expected[number]], abs=1e-5)
+
+
+@each_kind
+def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
+    predictor = predictor_of(kind)
+    predictor.threshold = 0.6
+    predictor.save(tmp_path, experiment_of(kind), updates=3, examples=20)
+    loaded = Predictor.load(tmp_path)
+    assert loaded.predict(TEXTS) == predictor.predict(TEXTS)
+    assert read_json(tmp_path / SETTINGS) == {
+        "task": "ner",
+        "method": "tagging",
+        "types": TYPES,
+        "threshold": 0.6,
+        "max_length": 24,
+        "stride": 8,
+        "four_bit": False,
+        "training": {"updates": 3, "examples": 20},
+        "head": {"projection": 16, "dropout": 0.1},
+        "bidirectional": False,
+        "implementation": "transformers",
+        "word_features": WORDS.model_dump() if kind == WITH_WORDS else None,
+    }
+
+
+def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
+    content = load(ROOT / "params.yaml").model_dump()
+    experiment = content["experiments"]["ner-encoder"]
+    content |= {"resamples": 20, "experiments": {"ner-encoder": experiment}}
+    content["studies"]["ner"]["experiments"] = ["ner-encoder"]
+    monkeypatch.chdir(tmp_path)
+    predictor = predictor_of("wordpiece")
+    predictor.threshold = 0.5
+    predictor.save(tmp_path / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
+    expected = predictor.predict(TEXTS)
+    gold = [tuple(row[:1]) for row in bare(predictor.candidates(TEXTS, label="test"))]
+    corpus = tmp_path / "data/clean/pii"
+    corpus.mkdir(parents=True)
+    splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
+    splits["new"] = splits["new"][:1]
+    for name, records in splits.items():
+        clean.write(corpus / f"{name}.parquet", records)
+    write_json(corpus / "profile.json", {"splits": {key: {} for key in splits}})
+
+    evaluate.main(Params.model_validate(content), "ner-encoder")
+
+    judged = evaluation.read(Path("reports/predictions/ner/ner-encoder"))
+    assert [list(record.predicted) for record in judged] == bare(expected)
+    assert [record.gold for record in judged] == gold
+    for record, spans in zip(judged, expected, strict=True):
+        assert record.scores == pytest.approx([s.score for s in spans], abs=1e-4)
+    metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
+    f1 = scorer.prf(scorer.counts(gold, bare(expected)).sum(axis=0))[2]
+    assert metrics["f1"] == pytest.approx(f1, abs=1e-6)
+    assert metrics["seqeval_f1"] == round(predictor.token_f1(TEXTS, gold, bare(expected)), 6)
+    assert metrics["recall_seen"] == metrics["recall"]  # training has the same texts
+    assert (metrics["updates"], metrics["examples"]) == (3, 20)
+    assert metrics["new_support"] == len(gold[0])
+    assert metrics["parameters"] == sum(p.numel() for p in predictor.model.parameters())

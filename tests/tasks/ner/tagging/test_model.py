@@ -1,0 +1,189 @@
+"""The tagger: the same logits after loading, its loss by hand, and no word from padding."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
+
+from wxb.params.experiments import Head, WordFeatures
+from wxb.tasks.ner.tagging.model import Tagger
+from wxb.text.encoded import IGNORED
+
+ROOT = Path(__file__).parents[4]
+HEAD = Head(projection=12, dropout=0.2)
+TAGS = 5
+SHAPE = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 32,
+}
+IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 3]])
+MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+LOGITS = ("tags", "starts", "ends")
+
+each_body = pytest.mark.parametrize("kind", ["bert", "llama"])
+
+
+def made(kind):
+    set_seed(4)
+    backbone = (
+        BertModel(BertConfig(**SHAPE), add_pooling_layer=False)
+        if kind == "bert"
+        else LlamaModel(LlamaConfig(num_key_value_heads=1, **SHAPE))
+    )
+    return Tagger(backbone, TAGS, HEAD).eval()
+
+
+def logits(model, ids=IDS, mask=MASK):
+    with torch.inference_mode():
+        output = model(ids, mask)
+    return [output[name] for name in LOGITS]
+
+
+def targets():
+    rng = np.random.default_rng(0)
+    tags = torch.from_numpy(rng.integers(0, TAGS, IDS.shape))
+    starts, ends = (torch.from_numpy(rng.integers(0, 2, IDS.shape)) for _ in range(2))
+    ignored = (MASK == 0) | (IDS == 1) | (IDS == 3)
+    kept = (values.masked_fill(ignored, IGNORED) for values in (tags, starts, ends))
+    return dict(zip(LOGITS, kept, strict=True))
+
+
+def test_a_new_process_loads_the_same_logits_bit_for_bit(tmp_path):
+    for kind in ("bert", "llama"):
+        model = made(kind)
+        model.save_pretrained(tmp_path / kind)
+        torch.save(logits(model), tmp_path / kind / "logits.pt")
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; from test_model import *\n"
+        "for kind in ('bert', 'llama'):\n"
+        "    folder = Path(sys.argv[3], kind)\n"
+        "    found = logits(Tagger.from_pretrained(folder, tags=TAGS, settings=HEAD))\n"
+        "    assert all(map(torch.equal, found, torch.load(folder / 'logits.pt'))), kind"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(ROOT), str(Path(__file__).parent), str(tmp_path)],
+        env={**os.environ, "PYTHONHASHSEED": "5"},
+        check=True,
+    )
+
+
+@each_body
+def test_automodel_loads_the_whole_body(kind, tmp_path):
+    model = made(kind)
+    model.save_pretrained(tmp_path)
+    options = {"add_pooling_layer": False} if kind == "bert" else {}
+    loaded, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True, **options)
+    assert not any(info.values()), info
+    weights = model.backbone.state_dict()
+    assert weights.keys() == loaded.state_dict().keys()
+    assert all(torch.equal(weights[name], value) for name, value in loaded.state_dict().items())
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == kind
+
+
+@each_body
+def test_a_head_of_another_shape_is_refused(kind, tmp_path):
+    made(kind).save_pretrained(tmp_path)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        Tagger.from_pretrained(tmp_path, tags=TAGS + 2, settings=HEAD)
+
+
+@each_body
+@pytest.mark.parametrize("part", ["tag", "start", "end"])
+def test_each_classifier_gives_its_own_logits(kind, part):
+    model = made(kind)
+    before = logits(model)
+    with torch.no_grad():
+        getattr(model.head, part).bias += 1
+    differ = [not torch.equal(a, b) for a, b in zip(before, logits(model), strict=True)]
+    assert differ == [name.startswith(part) for name in LOGITS]
+
+
+@each_body
+def test_loss_equals_a_computation_by_hand(kind):
+    model, wanted = made(kind), targets()
+    tags, starts, ends = wanted.values()
+    with torch.inference_mode():
+        loss = model(IDS, MASK, **wanted)["loss"]
+    tag_logits, *edge_logits = (values.double().numpy() for values in logits(model))
+    bio, edges, counted = 0.0, [0.0, 0.0], 0
+    for row, column in np.argwhere(tags.numpy() != IGNORED):
+        scores = tag_logits[row, column]
+        bio += np.log(np.exp(scores).sum()) - scores[tags[row, column]]
+        for side, (score, target) in enumerate(zip(edge_logits, (starts, ends), strict=True)):
+            p = 1 / (1 + np.exp(-score[row, column]))
+            edges[side] -= np.log(p if target[row, column] else 1 - p)
+        counted += 1
+    assert float(loss) == pytest.approx((bio + 0.5 * np.mean(edges)) / counted, rel=1e-5)
+
+
+@each_body
+def test_padding_changes_nothing(kind):
+    model, wanted = made(kind), targets()
+    wide_ids = torch.nn.functional.pad(IDS, (0, 9), value=0)
+    wide_mask = torch.nn.functional.pad(MASK, (0, 9))
+    wide_wanted = {
+        name: torch.nn.functional.pad(v, (0, 9), value=IGNORED) for name, v in wanted.items()
+    }
+    real = MASK.bool()
+    for narrow, wide in zip(logits(model), logits(model, wide_ids, wide_mask), strict=True):
+        torch.testing.assert_close(wide[:, : IDS.shape[1]][real], narrow[real], atol=1e-5, rtol=0)
+    alone = logits(model, IDS[:1, :4], MASK[:1, :4])
+    for one, batch in zip(alone, logits(model), strict=True):
+        torch.testing.assert_close(batch[:1, :4], one, atol=1e-5, rtol=0)
+    with torch.inference_mode():
+        narrow_loss = model(IDS, MASK, **wanted)["loss"]
+        wide_loss = model(wide_ids, wide_mask, **wide_wanted)["loss"]
+    torch.testing.assert_close(wide_loss, narrow_loss, atol=1e-5, rtol=0)
+
+
+@each_body
+def test_what_padding_holds_does_not_matter(kind):
+    model = made(kind)
+    other = torch.where(MASK.bool(), IDS, 17)
+    for padded, garbage in zip(logits(model), logits(model, other), strict=True):
+        torch.testing.assert_close(padded[MASK.bool()], garbage[MASK.bool()], atol=1e-5, rtol=0)
+
+
+WORDS = WordFeatures(rows=20, width=4, window=1, dropout=0.1)
+ROWS = torch.arange(IDS.numel() * 12).reshape(*IDS.shape, 12) % 19 + 1  # 3 words of 4 features
+
+
+def with_words():
+    set_seed(4)
+    backbone = BertModel(BertConfig(**SHAPE), add_pooling_layer=False)
+    return Tagger(backbone, TAGS, HEAD, word_features=WORDS).eval()
+
+
+def test_words_matter_where_they_stand():
+    model, other = with_words(), ROWS.clone()
+    other[0, 2] = 1 + other[0, 2] % 19
+    with torch.inference_mode():
+        changed = model(IDS, MASK, words=ROWS)["tags"] != model(IDS, MASK, words=other)["tags"]
+    assert changed.any(dim=-1).nonzero().tolist() == [[0, 2]]
+
+
+def test_words_are_saved_beside_the_body(tmp_path):
+    model = with_words()
+    model.save_pretrained(tmp_path)
+    loaded = Tagger.from_pretrained(tmp_path, tags=TAGS, settings=HEAD, word_features=WORDS)
+    with torch.inference_mode():
+        expected, found = (m(IDS, MASK, words=ROWS) for m in (model, loaded))
+    assert all(torch.equal(expected[name], found[name]) for name in LOGITS)
+
+
+@pytest.mark.parametrize("words", [None, ROWS], ids=["without words", "with words"])
+def test_the_loss_reaches_body_and_every_classifier(words):
+    model, wanted = (made("bert") if words is None else with_words()).train(), targets()
+    model(IDS, MASK, words=words, **wanted)["loss"].backward()
+    silent = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert silent == []

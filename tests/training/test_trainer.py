@@ -1,0 +1,475 @@
+"""`fit`: repeatable, resumable at any moment, with the schedules that params.yaml names."""
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+from transformers import (
+    BertConfig,
+    BertForPreTraining,
+    BertModel,
+    TrainerState,
+    set_seed,
+)
+
+from tests import tiny
+from wxb.backbones import tuning
+from wxb.backbones.generator import Generator, language_model
+from wxb.backbones.weights import body
+from wxb.errors import WxbError
+from wxb.params.experiments import Head, LowRank, Tuning
+from wxb.params.training import Pretraining, Training
+from wxb.tasks.ner.generation import method as generation
+from wxb.tasks.ner.tagging import method as tagging
+from wxb.tasks.ner.tagging.model import Tagger
+from wxb.text.encoded import IGNORED
+from wxb.text.tokenizers import train
+from wxb.training import pretraining
+from wxb.training.batches import collate
+from wxb.training.trainer import fit, write_curves
+
+ROOT = Path(__file__).parents[2]
+SHAPE = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 32,
+}
+RATE = 1e-2
+
+
+class PowerError(Exception):
+    """The plug is pulled."""
+
+
+class Linear(nn.Module):
+    """The smallest model with random numbers of its own (dropout)."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.dropout = nn.Linear(4, 3), nn.Dropout(0.5)
+
+    def forward(self, input_ids, labels):
+        logits = self.layer(self.dropout(input_ids))
+        return {"loss": F.cross_entropy(logits, labels), "logits": logits}
+
+
+def points(count, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(count, 4)).astype(np.float32)
+    return [{"input_ids": v, "labels": int(v[0] > 0)} for v in values]
+
+
+def stack(items):
+    return {name: torch.tensor(np.array([item[name] for item in items])) for name in items[0]}
+
+
+class Scripted:
+    """Gives one F1 after another, or stops at an evaluation (counted from 0)."""
+
+    def __init__(self, scores, *, begin=0, stop_at=None):
+        self.scores, self.at, self.stop_at = scores, begin, stop_at
+
+    def __call__(self, predictions, labels):
+        if self.at == self.stop_at:
+            raise PowerError
+        self.at += 1
+        return {"f1": self.scores[self.at - 1]}
+
+
+def fit_linear(folder, settings, figures=None, records=16):
+    set_seed(3)
+    model = Linear()
+    history = fit(
+        model,
+        settings,
+        train=points(records),
+        valid=points(8, seed=1),
+        collate=stack,
+        targets=["labels"],
+        figures=figures,
+        summarize=None,
+        best="f1" if figures else None,
+        seed=3,
+        checkpoints=folder,
+        label="test",
+    )
+    return model, history
+
+
+def training(**changes):
+    settings = {"epochs": 4, "batch_size": 4, "learning_rate": RATE, "warmup_ratio": 0.0}
+    return Training(**{**settings, **changes})
+
+
+def same_weights(a, b):
+    a, b = a.state_dict(), b.state_dict()
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def rates(history):
+    return [row["learning_rate"] for row in history if "learning_rate" in row]
+
+
+# Schedules
+
+OPTIONS = {"cosine_with_restarts": {"num_cycles": 2}, "step": {"step_size": 3, "gamma": 0.5}}
+STEPS, WARMUP = 20, 4
+FORMULAS = {
+    "constant": lambda step: 1,
+    "linear": lambda step: 1 - step / (STEPS - WARMUP),
+    "cosine": lambda step: (1 + math.cos(math.pi * step / (STEPS - WARMUP))) / 2,
+    "cosine_with_restarts": lambda step: (
+        (1 + math.cos(math.pi * (2 * step / (STEPS - WARMUP) % 1))) / 2
+    ),
+    "step": lambda step: 0.5 ** (step // 3),
+}
+
+
+@pytest.mark.parametrize("schedule", FORMULAS)
+@pytest.mark.parametrize("kind", [Training, Pretraining])
+def test_schedules_follow_their_formula(tmp_path, schedule, kind):
+    settings = kind(
+        **({"epochs": 5} if kind is Training else {"steps": STEPS, "max_length": 4}),
+        batch_size=4,
+        learning_rate=RATE,
+        warmup_ratio=WARMUP / STEPS,
+        schedule=schedule,
+        schedule_options=OPTIONS.get(schedule, {}),
+    )
+    figures = Scripted([0.1, 0.2, 0.3, 0.4, 0.5]) if kind is Training else None
+    records = STEPS * 4 // (5 if kind is Training else 1)
+    _, history = fit_linear(tmp_path, settings, figures, records)
+    expected = [
+        RATE * (step / WARMUP if step < WARMUP else FORMULAS[schedule](step - WARMUP))
+        for step in range(STEPS)
+    ]
+    assert rates(history) == pytest.approx(expected, abs=1e-9)
+
+
+def plateau_rates(figures, mode, steps_between):
+    """The rates before the first and after each of the evaluations but the last."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=RATE)
+    scheduler = ReduceLROnPlateau(optimizer, mode=mode, factor=0.5, patience=0)
+    expected = []
+    for figure in figures:
+        expected += [optimizer.param_groups[0]["lr"]] * steps_between
+        scheduler.step(figure)
+    return expected
+
+
+PLATEAU = {"schedule": "reduce_lr_on_plateau", "schedule_options": {"factor": 0.5, "patience": 0}}
+
+
+def test_plateau_lowers_the_rate_when_f1_stalls(tmp_path):
+    scores = [0.5, 0.4, 0.6, 0.6]
+    _, history = fit_linear(tmp_path, training(**PLATEAU), Scripted(scores))
+    assert rates(history) == pytest.approx(plateau_rates(scores, "max", 4))
+
+
+def test_plateau_lowers_the_rate_of_pretraining_when_the_loss_stalls(tmp_path):
+    settings = Pretraining(
+        steps=8, max_length=4, batch_size=4, learning_rate=RATE, warmup_ratio=0, **PLATEAU
+    )
+    _, history = fit_linear(tmp_path, settings, records=32)
+    losses = [row["valid_loss"] for row in history if "valid_loss" in row]
+    assert losses == sorted(losses, reverse=True)
+    assert set(rates(history)) == {RATE}
+
+
+# Early stopping and the best checkpoint
+
+
+def test_early_stopping_stops_and_the_best_weights_win(tmp_path):
+    scores = [0.1, 0.5, 0.4, 0.5, 0.9]
+    settings = training(epochs=5, early_stopping_patience=2)
+    model, history = fit_linear(tmp_path, settings, Scripted(scores))
+    assert [row["valid_f1"] for row in history if "valid_f1" in row] == scores[:4]
+    best, last = (load_file(tmp_path / f"checkpoint-{n}/model.safetensors") for n in (8, 16))
+    assert all(torch.equal(best[name], value) for name, value in model.state_dict().items())
+    assert not torch.equal(best["layer.weight"], last["layer.weight"])
+
+
+class Removing(Scripted):
+    """Removes all checkpoints at its last evaluation, as someone who tidies up meanwhile."""
+
+    def __init__(self, scores, folder):
+        super().__init__(scores)
+        self.folder = folder
+
+    def __call__(self, predictions, labels):
+        if self.at == len(self.scores) - 1:
+            shutil.rmtree(self.folder)
+        return super().__call__(predictions, labels)
+
+
+def test_without_the_best_checkpoint_the_last_weights_do_not_win(tmp_path):
+    figures = Removing([0.1, 0.5, 0.4], tmp_path / "x")
+    with pytest.raises(WxbError, match="weights of step 8, which had the best f1, are gone"):
+        fit_linear(tmp_path / "x", training(epochs=3), figures)
+    with pytest.raises(WxbError, match="no evaluation gave a number for f1"):
+        fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
+
+
+def test_killed_after_stopping_early_it_does_not_go_on(tmp_path):
+    settings = training(epochs=5, early_stopping_patience=2)
+    model, history = fit_linear(tmp_path, settings, Scripted([0.1, 0.5, 0.4, 0.5]))
+    # Were it to train another epoch, this score would make that the best one.
+    again, its_history = fit_linear(tmp_path, settings, Scripted([0.9]))
+    assert same_weights(model, again)
+    assert its_history[: len(history) - 1] == history[:-1]
+
+
+# Repeating and resuming
+
+
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_the_same_seed_gives_the_same_weights_and_history(tmp_path, accumulation):
+    scores = [0.1, 0.2, 0.3, 0.4]
+    settings = training(gradient_accumulation=accumulation)
+    first, history = fit_linear(tmp_path / "a", settings, Scripted(scores))
+    second, its_history = fit_linear(tmp_path / "b", settings, Scripted(scores))
+    assert same_weights(first, second)
+    assert history == its_history
+    names = sorted({name for row in history for name in row})
+    assert names == [
+        "epoch",
+        "grad_norm",
+        "learning_rate",
+        "loss",
+        "step",
+        "valid_f1",
+        "valid_loss",
+    ]
+
+
+@pytest.mark.parametrize("stop_at", [0, 1, 3])
+def test_resumed_early_stopping_equals_uninterrupted(tmp_path, stop_at):
+    scores = [0.1, 0.5, 0.4, 0.5]
+    # 21 steps an epoch, and a log every other step: logs and checkpoints do not coincide.
+    settings = training(epochs=5, early_stopping_patience=2)
+    model, history = fit_linear(tmp_path / "whole", settings, Scripted(scores), records=84)
+    with pytest.raises(PowerError):
+        fit_linear(tmp_path / "cut", settings, Scripted(scores, stop_at=stop_at), records=84)
+    figures = Scripted(scores, begin=stop_at)
+    again, its_history = fit_linear(tmp_path / "cut", settings, figures, records=84)
+    assert same_weights(model, again)
+    assert history == its_history
+
+
+def toy_tagger():
+    set_seed(5)
+    return Tagger(
+        BertModel(BertConfig(vocab_size=50, **SHAPE), add_pooling_layer=False),
+        5,
+        Head(projection=8),
+    )
+
+
+def toy_items(count):
+    rng = np.random.default_rng(7)
+    items = []
+    for length in rng.integers(3, 9, count):
+        ids = rng.integers(5, 50, length)
+        tags = np.where(ids % 5 == 0, 1, 0)
+        items.append({"input_ids": ids, "tags": tags, "starts": tags, "ends": tags})
+    return items
+
+
+def fit_tagger(folder, figures=tagging.figures):
+    model = toy_tagger()
+    fit(
+        model,
+        training(epochs=3, warmup_ratio=0.1, gradient_accumulation=2),
+        train=toy_items(30),
+        valid=toy_items(10),
+        collate=partial(collate, pad=0),
+        targets=tagging.TARGETS,
+        figures=figures,
+        summarize=tagging.summarize,
+        best=tagging.BEST,
+        seed=5,
+        checkpoints=folder,
+        label="test",
+    )
+    return model
+
+
+def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
+    tmp_path, monkeypatch
+):
+    whole = fit_tagger(tmp_path / "whole")
+    save = TrainerState.save_to_json
+
+    def cut_off(self, path):
+        if self.epoch >= 2:
+            Path(path).write_text('{"best_global_step": 8, "epo', encoding="utf-8")
+            raise PowerError
+        save(self, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainerState, "save_to_json", cut_off)
+        with pytest.raises(PowerError):
+            fit_tagger(tmp_path / "cut")
+    assert (tmp_path / "cut/checkpoint-8/model.safetensors").exists()
+    assert same_weights(whole, fit_tagger(tmp_path / "cut"))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "llama"
+    return tiny.llama(folder, vocab_size=50, tie_word_embeddings=True)
+
+
+NEW_TOKENS = [50, 51]
+ADAPTED = {"lora": tagging, "qlora": tagging, "qlora, writing": generation}
+
+
+def adapted(llama, kind):
+    """A tagger or a generator, with all that is random in training."""
+    lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["q_proj", "v_proj"])
+    how = Tuning(lora=lora, four_bit=kind != "lora", gradient_checkpointing=True, neftune_alpha=5.0)
+    set_seed(5)
+    if ADAPTED[kind] is tagging:
+        bare = tuning.adapt(body(llama, four_bit=how.four_bit), how, task_type="FEATURE_EXTRACTION")
+        return Tagger(bare, 5, Head(projection=8), neftune_alpha=how.neftune_alpha)
+    bare = language_model(llama, tokens=52, four_bit=True)
+    bare = tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)
+    return Generator(bare, neftune_alpha=how.neftune_alpha)
+
+
+def toy_answers(count):
+    """Prompts that are to be written again, between new tokens."""
+    items = []
+    for item in toy_items(count):
+        ids = item["input_ids"]
+        answer = np.concatenate([NEW_TOKENS[:1], ids, NEW_TOKENS[1:]])
+        labels = np.concatenate([np.full(len(ids), IGNORED), answer])
+        items.append({"input_ids": np.concatenate([ids, answer]), "labels": labels})
+    return items
+
+
+def fit_adapted(folder, llama, kind, stop_at=None):
+    model, task, evaluations = adapted(llama, kind), ADAPTED[kind], iter(range(9))
+    items = toy_items if task is tagging else toy_answers
+
+    def figures(predicted, labels):
+        if next(evaluations) == stop_at:
+            raise PowerError
+        return task.figures(predicted, labels)
+
+    history = fit(
+        model,
+        training(epochs=3, warmup_ratio=0.1),
+        train=items(16),
+        valid=items(8),
+        collate=partial(collate, pad=0),
+        targets=task.TARGETS,
+        figures=figures,
+        summarize=task.summarize,
+        best=task.BEST,
+        seed=5,
+        checkpoints=folder,
+        label="test",
+    )
+    return model, history
+
+
+@pytest.mark.parametrize("kind", ADAPTED)
+def test_checkpoints_hold_what_learns_and_training_goes_on_from_them(tmp_path, llama, kind):
+    model, history = fit_adapted(tmp_path / "whole", llama, kind)
+    with pytest.raises(PowerError):
+        fit_adapted(tmp_path / "cut", llama, kind, stop_at=1)
+    (checkpoint,) = (tmp_path / "cut").iterdir()
+    learns = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert load_file(checkpoint / "model.safetensors").keys() == learns
+    assert len(learns) < len(list(model.parameters()))
+    assert not {"adapter_model.safetensors", "adapter_config.json"} & {
+        path.name for path in checkpoint.iterdir()
+    }
+    again, its_history = fit_adapted(tmp_path / "cut", llama, kind)
+    assert same_weights(model, again)
+    assert history == its_history
+    assert not same_weights(model, adapted(llama, kind))
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path, llama):
+    with pytest.raises(PowerError):
+        fit_adapted(tmp_path, llama, "lora", stop_at=1)
+    (checkpoint,) = tmp_path.iterdir()
+    weights = load_file(checkpoint / "model.safetensors")
+    weights.pop("head.tag.weight")
+    save_file(weights, checkpoint / "model.safetensors")
+    with pytest.raises(WxbError, match=r"does not fit the model.*head\.tag\.weight"):
+        fit_adapted(tmp_path, llama, "lora")
+
+
+def fit_pretraining(folder, kill_at=None):
+    """Pretrain a small BERT; with `kill_at` the process kills itself at that batch."""
+    texts = [f"Number {i} is odd. Then comes {i + 1}. It is even." for i in range(1, 40, 2)]
+    tokenizer = train("wordpiece", 300, texts)
+    settings = Pretraining(steps=10, max_length=24, batch_size=4, learning_rate=RATE, checkpoints=3)
+    items = partial(pretraining.stream, "mlm+nsp", texts, tokenizer, max_length=24, seed=2)
+    batches = iter(range(1000))
+
+    def deadly(rows):
+        if next(batches) == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return collate(rows, pad=tokenizer.pad_token_id)
+
+    set_seed(2)
+    model = BertForPreTraining(BertConfig(vocab_size=len(tokenizer), **SHAPE))
+    history = fit(
+        model,
+        settings,
+        train=items(length=40),
+        valid=items(length=8),
+        collate=deadly,
+        targets=["labels"],
+        figures=None,
+        summarize=None,
+        best=None,
+        seed=2,
+        checkpoints=Path(folder),
+        label="test",
+    )
+    return model, history
+
+
+def test_pretraining_killed_and_resumed_equals_uninterrupted(tmp_path):
+    code = f"import test_trainer as t; t.fit_pretraining({str(tmp_path / 'cut')!r}, kill_at=9)"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests/training"))),
+        "PYTHONHASHSEED": "7",
+    }
+    child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr.decode()
+    assert [p.name for p in (tmp_path / "cut").iterdir()] == ["checkpoint-4"]
+    model, history = fit_pretraining(tmp_path / "whole")
+    again, its_history = fit_pretraining(tmp_path / "cut")
+    assert same_weights(model, again)
+    assert history == its_history
+
+
+def test_curves_hold_one_file_a_figure(tmp_path):
+    history = [{"step": 1, "loss": 0.5, "epoch": 0.5}, {"step": 2, "loss": 0.25, "valid_f1": 1.0}]
+    write_curves(tmp_path / "curves", history)
+    files = {p.name: p.read_text() for p in (tmp_path / "curves").iterdir()}
+    assert files == {
+        "loss.csv": "step,loss\n1,0.5\n2,0.25\n",
+        "valid_f1.csv": "step,valid_f1\n2,1.0\n",
+    }

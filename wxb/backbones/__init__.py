@@ -1,0 +1,1 @@
+"""Backbones: made from a configuration or loaded, and what of them learns."""

@@ -1,0 +1,1 @@
+"""The command `wxb`, one module for each command that is more than a call."""

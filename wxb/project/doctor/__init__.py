@@ -1,0 +1,85 @@
+"""`wxb doctor`: whether this machine and this folder can run the project, and what mends it.
+
+Nothing is changed and no network is asked: what can be tried is tried here, the rest is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Literal, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from wxb.errors import WxbError, in_one_line
+from wxb.params import Params, load
+
+Level = Literal["ok", "note", "problem"]
+
+
+class Finding(NamedTuple):
+    """What one check found; `mend` is a command, or words where no command does it."""
+
+    name: str
+    level: Level
+    found: str
+    mend: str = ""
+
+
+STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold red"}
+
+Check = Callable[[], Iterable[Finding]]
+
+
+def examine() -> Iterator[Finding]:
+    """The findings of all checks; one that breaks down is a problem itself, and hides no other."""
+    from wxb.project.doctor import machine, project
+
+    params, fault = _params()
+    with project.engines() as engines:  # they start while torch is imported
+        checks: list[tuple[str, Check]] = [
+            ("Python", machine.python),
+            ("wxb", project.package),
+            ("packages", project.packages),
+            ("params.yaml", partial(project.parameters, fault)),
+            ("torch", machine.torch),
+            ("GPU", machine.gpu),
+            ("bitsandbytes", partial(machine.bitsandbytes, params)),
+            ("CPU", partial(machine.cpu, params)),
+            ("memory", machine.memory),
+            ("disk", partial(machine.disk, params)),
+            ("hub", partial(machine.hub, params)),
+            ("engines", engines),
+            ("repository", project.repository),
+            ("locks", project.locks),
+            ("run cache", project.run_cache),
+            ("telemetry", project.telemetry),
+        ]
+        for name, check in checks:
+            try:
+                yield from check()
+            except Exception as error:
+                yield Finding(name, "problem", f"the check itself failed: {in_one_line(error)}")
+
+
+def table(findings: Iterable[Finding]) -> Table:
+    """The findings for people, each with what mends it on a line of its own."""
+    laid = Table(box=None, show_header=False, pad_edge=False)
+    for style in ("", "bold", ""):
+        laid.add_column(style=style, overflow="fold")
+    for finding in findings:
+        laid.add_row(
+            Text(finding.level, style=STYLES[finding.level]), finding.name, Text(finding.found)
+        )
+        if finding.mend:
+            laid.add_row("", "", Text(f"-> {finding.mend}", style="cyan"))
+    return laid
+
+
+def _params() -> tuple[Params | None, str]:
+    """The parameters, or what is wrong with them."""
+    try:
+        return load(), ""
+    except WxbError as error:
+        return None, str(error)

@@ -1,0 +1,159 @@
+"""The DAG of dvc.yaml as DVC sees it at this moment, for the Snakefile to run in parallel.
+
+DVC alone decides what is stale. Snakemake plans with files, so each of its runs gets a fresh folder
+of stamps, an empty file for every stage that has nothing to do, and forgets it at the end: nothing
+is kept between runs that could contradict DVC.
+"""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from wxb.project import dag
+
+# The stages that draw a page, and the table beside it.
+TABLES = {"report": "reports/studies/{name}.csv", "lesson": "reports/metrics/lessons/{name}.json"}
+
+
+# How a stage is handed over to DVC; its name follows.
+REPRO = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item"]
+
+
+class PlanError(Exception):
+    """DVC cannot say what is stale; the message says what was found and what to do."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of dvc.yaml: its name in DVC (`train@ner-encoder`) and the stages it waits for.
+
+    It is `due` if DVC calls it or anything upstream of it stale. Whether a due stage really runs
+    is DVC's decision when its turn comes: inputs that kept their bytes are no reason.
+    """
+
+    name: str
+    upstream: tuple[str, ...]
+    due: bool
+
+    @property
+    def log(self) -> str:
+        """The file, relative to the project, that the stage itself keeps as its log."""
+        return f"logs/{self.name}.log"
+
+
+def plan() -> list[Stage]:
+    """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
+
+    Without `check`, which has its turn before planning (see `prepare`). Changes nothing, and
+    disturbs no run. Raises PlanError if DVC cannot read the project.
+    """
+    try:
+        steps = dag.steps()
+    except dag.UnreadableError as error:
+        raise PlanError(str(error)) from error
+    stages: dict[str, Stage] = {}
+    for step in steps:
+        if step.name != dag.CHECK:
+            upstream = tuple(name for name in step.upstream if name != dag.CHECK)
+            due = step.due or any(stages[name].due for name in upstream)
+            stages[step.name] = Stage(step.name, upstream, due)
+    return list(stages.values())
+
+
+def prepare() -> None:
+    """Make sure that a run may begin, and mend what a killed one has left in DVC's run cache.
+
+    Runs the stage `check` where it is due: as all others wait for it, Snakemake would plan them all
+    with it. Raises PlanError if another run is at work in the project.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+    from dvc.stage.exceptions import StageNotFound
+
+    due = False
+    if pids := {*dag.written().values()}:
+        raise PlanError(_at_work(", ".join(f"PID {pid}" for pid in sorted(pids))))
+    try:
+        with Repo() as repo, repo.lock:  # for a moment; a DVC that wants it tries for 3 seconds
+            for folder in empty_runs(Path(repo.stage_cache.cache_dir)):
+                folder.rmdir()
+            with suppress(StageNotFound):  # not every dvc.yaml has one
+                due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
+    except LockError as error:
+        raise PlanError(_at_work("it keeps DVC's lock")) from error
+    except DvcException as error:
+        raise PlanError(f"DVC cannot read this project: {error}") from error
+    if due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
+        raise PlanError(f"the stage {dag.CHECK} failed; what it says stands above")
+
+
+def _at_work(who: str) -> str:
+    return (
+        f"another run of dvc or snakemake is at work in this project ({who}); "
+        "wait until it has ended, or stop it, then try again"
+    )
+
+
+def empty_runs(cache: Path) -> list[Path]:
+    """The folders of DVC's run cache without an entry. None is left by a run that ends by itself.
+
+    A DVC that is killed after training, while it takes down the run, leaves one. DVC 3.67 asks it
+    for its newest entry (dvc/stage/cache.py), and fails each time: "join() argument must be str".
+    """
+    return [folder for folder in sorted(cache.glob("*/*")) if not any(folder.iterdir())]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A study or lesson: the stage that ends it, and its page and tables, relative to the project.
+
+    One that is due has no files: what lies there may tell of other inputs.
+    """
+
+    stage: str
+    files: list[str]
+
+
+def targets(stages: Iterable[Stage]) -> dict[str, Target]:
+    """Each study and lesson by its name."""
+    found = {}
+    for stage in stages:
+        verb, _, name = stage.name.partition("@")
+        if table := TABLES.get(verb):
+            files = [f"reports/{name}.html", table.format(name=name)]
+            found[name] = Target(stage.name, [] if stage.due else files)
+    return found
+
+
+def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
+    """Put a stamp into `folder` for each stage that is not due, older the further upstream."""
+    for place, stage in enumerate(stages, start=1):  # 0 is no date to Snakemake
+        if not stage.due:
+            stamp = folder / stage.name
+            stamp.parent.mkdir(parents=True, exist_ok=True)
+            stamp.touch()
+            os.utime(stamp, (place, place))
+
+
+class Quiet(logging.Filter):
+    """Keeps to itself what Snakemake need not say.
+
+    That fresh stamps have no history, for each of them in `--report`; and that jobs fail, with
+    traces and commands, after the user has stopped them: each stage says so in its own words.
+    """
+
+    stopped = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message is to be shown."""
+        message = record.getMessage()
+        self.stopped = self.stopped or message.startswith("Terminating processes on user request")
+        if self.stopped and record.levelno >= logging.ERROR:
+            return False
+        return "Missing metadata" not in message

@@ -1,0 +1,131 @@
+"""The parts of the READMEs that are generated: tables of results, and of the stages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from wxb.errors import WxbError
+from wxb.params import read_yaml
+from wxb.project import profiles, provenance, revisions
+from wxb.project.seeds import SEEDS
+from wxb.reporting.wording import listed
+
+READMES = (Path("README.md"), Path("README.zh-TW.md"))
+BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def refresh(path: Path) -> None:
+    """Write what stands between `<!-- generated: NAME -->` and `<!-- end -->` anew."""
+    path.write_text(refreshed(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def refreshed(text: str) -> str:
+    """A README with its generated parts made from dvc.yaml and the studies in git's index.
+
+    What a run on another machine makes of the studies is no news for a README before it is staged.
+    Raises WxbError for a block of an unknown name, and for a study of unknown provenance.
+    """
+    return BLOCK.sub(lambda found: f"{found[1]}{_block(found['name'])}{found[4]}", text)
+
+
+def _block(name: str) -> str:
+    match name:
+        case "results":
+            return "\n".join(_results())
+        case "public":
+            return "\n".join(_public())
+        case "seeds":
+            return "\n".join(_seeds())
+        case "stages":
+            return stages_table()
+        case _:
+            raise WxbError(
+                f"README: found a generated block {name!r}; expected results, seeds, public or"
+                " stages"
+            )
+
+
+NOISE = (
+    "Another kind of CPU gives other last digits; `wxb compare` tells whether they are within"
+    " noise."
+)
+
+
+def _results() -> Iterator[str]:
+    """The studies in git's index but those of profiles, each with where and when it was made."""
+    from wxb.reporting.tables import markdown  # takes numpy
+
+    index = revisions.index()
+    public = _of_profiles(index)
+    for study in provenance.studies(index):
+        if study not in public:
+            made = provenance.demanded(study, index)
+            tables = markdown(_read(study, index), made["seconds"])
+            yield f"{tables}\n{provenance.told(made)}. {NOISE}\n"
+
+
+def _seeds() -> Iterator[str]:
+    """The demo's study with several seeds, as git's index has it; nothing where it has none."""
+    from wxb.reporting.pairs import verdicts  # takes numpy
+    from wxb.reporting.tables import over_seeds
+
+    study = json.loads(revisions.index().read(SEEDS) or b"{}")
+    if study:
+        yield over_seeds(study)
+        yield "".join(f"- {sentence}\n" for sentence in verdicts(study))
+        yield f"{provenance.told(study['made'])}.\n"
+
+
+def _public() -> Iterator[str]:
+    """The studies that profiles add as far as git's index has them: one table, what each says."""
+    from wxb.reporting.lead import claim  # take numpy
+    from wxb.reporting.tables import side_by_side
+
+    index = revisions.index()
+    public = _of_profiles(index)
+    there = [study for study in provenance.studies(index) if study in public]
+    if not there:
+        return
+    studies = {study: _read(study, index) for study in there}
+    made = {study: provenance.demanded(study, index) for study in there}
+    yield side_by_side(studies, {study: made[study].get("trained_on") for study in there})
+    yield "".join(f"- {study}: {claim(studies[study])}\n" for study in there)
+    where = {study: provenance.told(made[study]) for study in there}
+    for told in dict.fromkeys(where.values()):
+        names = listed([study for study in there if where[study] == told])
+        yield f"{told} ({names}). {NOISE}\n"
+
+
+def _of_profiles(tree: revisions.Tree) -> set[str]:
+    """The studies that the profiles of a tree add."""
+    own = profiles.additions(profiles.of(tree)).values()
+    return {study for blocks in own for study in blocks.get("studies", {})}
+
+
+def _read(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads(tree.read(provenance.study_file(study)) or b"{}")
+    return content
+
+
+def stages_table() -> str:
+    """The stages of dvc.yaml in order, each with what it does and writes."""
+    rows = ["| stage | for each of | what it does | writes |", "|---|---|---|---|"]
+    for verb, stage in read_yaml(Path("dvc.yaml"))["stages"].items():
+        section = stage.get("foreach", "–").strip("${}")
+        what = stage.get("do", stage)
+        outs = [
+            f"`{_path(out).replace('${key}', '*').replace('${item.study}', '<study>')}`"
+            for kind in ("outs", "metrics", "plots")
+            for out in what.get(kind, [])
+        ]
+        written = ", ".join(out for out in outs if "reports/cost" not in out)
+        rows.append(f"| `{verb}` | {section} | {what['desc']} | {written} |")
+    return "\n".join(rows) + "\n"
+
+
+def _path(out: str | dict[str, object]) -> str:
+    return out if isinstance(out, str) else next(iter(out))

@@ -1,0 +1,1 @@
+"""Named entity recognition: typed spans of characters in a text."""

@@ -1,0 +1,1 @@
+"""Entities by writing: the model answers a text with what it found."""

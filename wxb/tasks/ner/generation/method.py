@@ -1,0 +1,269 @@
+"""Named entities by writing: the model answers a text with `TYPE|mention;;TYPE|mention`.
+
+Torch and the models are imported where a model is needed, so that the stages before training start
+at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import AddedToken
+
+from wxb.corpora.records import Record
+from wxb.files import read_json
+from wxb.params.experiments import Experiment
+from wxb.tasks.ner.generation import answers
+from wxb.tasks.ner.predictor import SETTINGS, Recognizer, ScoredSpan
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging.bio import Fate
+from wxb.text.encoded import IGNORED, Encoded, read_columns, read_encoded
+from wxb.text.tokenizers import SavedTokenizer, frame, ids_of
+from wxb.text.windows import Windows, characters, over
+
+if TYPE_CHECKING:
+    import torch
+
+    from wxb.backbones.generator import Generator
+
+TARGETS = ("labels",)
+BEST = "accuracy"  # the validation figure that picks the best checkpoint
+
+
+def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> Any:
+    """The tokenizer of the model: where asked for, every marker of an answer is one token."""
+    assert experiment.generation is not None
+    if experiment.generation.special_tokens:
+        markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, types)]
+        tokenizer.backend_tokenizer.add_special_tokens(
+            [AddedToken(marker, special=True, normalized=False) for marker in markers]
+        )
+    return tokenizer
+
+
+def aligned(
+    encoded: Encoded,
+    windows: Windows,
+    records: Sequence[Record],
+    types: Sequence[str],
+    tokenizer: Any,
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], NDArray[np.int8]]:
+    """The tokens of every window's answer, where each begins, and the fate of every gold span.
+
+    The answer names what the window holds whole. A span is kept when reading the answers finds it
+    where it stands.
+    """
+    texts, told = [], []
+    readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
+    for window, row in enumerate(windows.rows):
+        record = records[row]
+        start, end = _characters(encoded, windows, window, record.text)
+        held = {s for s in record.spans or () if start <= s.start and s.end <= end}
+        texts.append(record.text[start:end])
+        told.append(_moved(sorted(s for s in held if s.type in types), -start))
+        answer = "".join(answers.pieces(texts[-1], told[-1]))
+        read = _moved(answers.locate(texts[-1], answers.parse(answer)), start)
+        readings[row].append((held, set(read)))
+    ids, splits = _answer_ids(tokenizer, texts, told)
+    fates = [
+        _fate(span, readings[row], types)
+        for row, record in enumerate(records)
+        for span in record.spans or ()
+    ]
+    return {"labels": ids}, splits, np.array(fates, np.int8)
+
+
+def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
+    """The characters that a window reads."""
+    row, first, last = (int(windows[at][window]) for at in range(3))
+    return characters(encoded, row, first, last, text)
+
+
+def _moved(spans: Iterable[Span], by: int) -> list[Span]:
+    return [Span(span.start + by, span.end + by, span.type) for span in spans]
+
+
+def _fate(
+    span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
+) -> Fate:
+    """By the windows of its text: what each holds of gold, and what reading its answer finds."""
+    if span.type not in types:
+        return Fate.LOST
+    found = [span in read for held, read in readings if span in held]
+    if not found:
+        return Fate.SPLIT
+    return Fate.KEPT if all(found) else Fate.REPAIRED
+
+
+def _answer_ids(
+    tokenizer: Any, texts: Sequence[str], told: Sequence[Sequence[Span]]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The tokens of every answer with the end of text, end to end, and where each begins."""
+    cut = [answers.pieces(text, spans) for text, spans in zip(texts, told, strict=True)]
+    markers = sorted({piece for row in cut for piece in (*row[0::3], *row[2::3])})
+    known = dict(zip(markers, ids_of(tokenizer, markers, special=True), strict=True))
+    mentions = iter(ids_of(tokenizer, [piece for row in cut for piece in row[1::3]]))
+    rows = [
+        np.concatenate(
+            [
+                *(
+                    next(mentions) if place % 3 == 1 else known[piece]
+                    for place, piece in enumerate(row)
+                ),
+                [tokenizer.eos_token_id],
+            ]
+        )
+        for row in cut
+    ]
+    splits = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return np.concatenate([np.zeros(0), *rows]).astype(np.int32), splits.astype(np.int64)
+
+
+def build(
+    backbone: Path, types: Sequence[str], experiment: Experiment, tokenizer: Any
+) -> Generator:
+    """The model that training starts from; seed torch before, new embeddings are random."""
+    from wxb.backbones import tuning
+    from wxb.backbones.generator import Generator, language_model
+
+    settings = experiment.tuning
+    size = len(SavedTokenizer(backbone))
+    bare = language_model(backbone, tokens=len(tokenizer), four_bit=settings.four_bit)
+    new = list(range(size, len(tokenizer)))
+    return Generator(
+        tuning.adapt(bare, settings, task_type="CAUSAL_LM", new_tokens=new),
+        neftune_alpha=settings.neftune_alpha,
+    )
+
+
+def dataset(
+    features: Path, targets: Path, tokenizer: Any, texts: Sequence[str], experiment: Experiment
+) -> list[dict[str, NDArray[Any]]]:
+    """One item a window: prompt and answer, with labels on the answer only."""
+    encoded = read_encoded(features)
+    windows = over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
+    columns, splits = read_columns(targets, ["labels"])
+    prompts = _prompts(encoded, windows, range(len(windows.rows)), tokenizer)
+    items = []
+    for prompt, (start, end) in zip(prompts, pairwise(splits), strict=True):
+        answer = columns["labels"][start:end]
+        items.append(
+            {
+                "input_ids": np.concatenate([prompt, answer]),
+                "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
+            }
+        )
+    return items
+
+
+def _prompts(
+    encoded: Encoded, windows: Windows, chosen: Iterable[int], tokenizer: Any
+) -> list[NDArray[np.int32]]:
+    """What asks for the answer to each of the chosen windows, in training as in prediction."""
+    before, after = frame(tokenizer)
+    boundary = ids_of(tokenizer, [answers.BOUNDARY], special=True)[0]
+    return [
+        np.concatenate([before, encoded.ids[windows.firsts[w] : windows.lasts[w]], after, boundary])
+        for w in chosen
+    ]
+
+
+def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The likeliest token at every label (B, T): all that `figures` needs of a batch."""
+    predicted = labels.new_full(labels.shape, IGNORED)
+    predicted[labels != IGNORED] = logits.argmax(-1)
+    return predicted
+
+
+def figures(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+    """The share of answer tokens that are right when all before them are, while training."""
+    asked = labels != IGNORED
+    return {BEST: float((predicted == labels)[asked].mean())}
+
+
+class Predictor(Recognizer):
+    """A trained generator. The score of a span is how sure the whole answer is: its tokens' mean
+    probability (geometric)."""
+
+    longest: int  # tokens of an answer
+
+    @classmethod
+    def load(cls, folder: Path) -> Predictor:
+        """Load a folder that `save` wrote."""
+        from wxb.backbones.generator import Generator
+
+        settings = read_json(folder / SETTINGS)
+        tokenizer = SavedTokenizer(folder)
+        model = Generator.from_pretrained(
+            folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
+        )
+        lengths = {name: settings[name] for name in ("max_length", "stride")}
+        predictor = cls(model, tokenizer, settings["types"], **lengths)
+        predictor.threshold, predictor.longest = settings["threshold"], settings["longest"]
+        predictor.batch_size = settings["batch_size"]
+        return predictor
+
+    @classmethod
+    def of(
+        cls,
+        model: Generator,
+        tokenizer: Any,
+        types: Sequence[str],
+        experiment: Experiment,
+        targets: Path,
+    ) -> Predictor:
+        """The predictor of a model that was just trained; answers grow as long as in training."""
+        assert experiment.generation is not None
+        lengths = experiment.model_dump(include={"max_length", "stride"})
+        predictor = cls(model, tokenizer, types, **lengths)
+        _, splits = read_columns(targets, ["labels"])
+        predictor.longest = int(np.diff(splits).max())
+        predictor.batch_size = experiment.generation.batch_size
+        return predictor
+
+    def own_settings(self, experiment: Experiment) -> dict[str, Any]:
+        """How answers are generated."""
+        return {"longest": self.longest, "batch_size": self.batch_size}
+
+    def read(
+        self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
+    ) -> list[list[ScoredSpan]]:
+        """Write the answers, read them, and find their mentions in the windows."""
+        from wxb.training.batches import collate
+
+        pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        items = [{"input_ids": p} for p in _prompts(encoded, windows, chosen, self.tokenizer)]
+        device = next(self.model.parameters()).device
+        batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
+        ids, chances = self.model.write(**batch, longest=self.longest, end=end, pad=pad)
+        found = []
+        for window, answer, logs in zip(
+            chosen, ids.cpu().numpy(), chances.cpu().numpy(), strict=True
+        ):
+            length = int(np.argmax(answer == end)) + 1 if end in answer else len(answer)
+            written = self.tokenizer.backend_tokenizer.decode(
+                answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False
+            )
+            mentions = [m for m in answers.parse(written) if m[0] in self.types]
+            text = texts[windows.rows[window]]
+            first, last = _characters(encoded, windows, window, text)
+            score = float(np.exp(logs[:length].mean()))
+            spans = _moved(answers.locate(text[first:last], mentions), first)
+            found.append([ScoredSpan(span, score) for span in spans])
+        return found
+
+    def glue(
+        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
+    ) -> list[ScoredSpan]:
+        """Of each window the mentions whose middle it decides on."""
+        kept: list[ScoredSpan] = []
+        for window, spans in said.items():
+            row, begin, stop = (int(windows[at][window]) for at in (0, 3, 4))
+            start, end = characters(encoded, row, begin, stop, text)
+            kept += [one for one in spans if start <= (one.span.start + one.span.end) // 2 < end]
+        return kept

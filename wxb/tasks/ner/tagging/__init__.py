@@ -1,0 +1,1 @@
+"""Entities by tagging tokens."""

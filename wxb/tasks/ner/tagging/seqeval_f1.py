@@ -1,0 +1,41 @@
+"""The score that published results are made with: spans of tokens, by seqeval.
+
+It depends on the tokens of a system: a gold span that they cannot express is another one here, or
+none, while `wxb.tasks.ner.metrics` scores characters and counts it as missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.tagging.bio import align, tag_names
+from wxb.text.encoded import IGNORED, Encoded
+from wxb.text.windows import cut
+
+Spans = Sequence[Sequence[Span]]
+
+
+def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
+    """Micro F1 of seqeval in strict IOB2 mode, of the spans of one text or more.
+
+    The spans of each text (sorted and disjoint) are laid on its tokens as training lays them;
+    tokens that cover no character are left out.
+    """
+    # A slow import: with scikit-learn.
+    from seqeval.metrics import f1_score
+    from seqeval.scheme import IOB2
+
+    types = sorted({span.type for side in (gold, predicted) for row in side for span in row})
+    labels = (_labels(encoded, side, types) for side in (gold, predicted))
+    return float(f1_score(*labels, mode="strict", scheme=IOB2, zero_division=0))
+
+
+def _labels(encoded: Encoded, spans: Spans, types: Sequence[str]) -> list[list[str]]:
+    """The name of every token's tag, by text."""
+    whole_texts = cut(encoded.splits, size=max(1, len(encoded.ids)), stride=0)
+    tags = align(encoded, whole_texts, spans, types)[0].tags
+    names = np.array(tag_names(types))
+    return [names[row[row != IGNORED]].tolist() for row in np.split(tags, encoded.splits[1:-1])]

@@ -1,0 +1,1 @@
+"""Tokenizers, character offsets, windows over long texts, and encoded columns."""

@@ -1,0 +1,1 @@
+"""Training as transformers' Trainer does it: batches, checkpoints, pretraining."""

@@ -1,0 +1,277 @@
+"""Training as transformers' Trainer does it: assembled here, for fine-tuning and pretraining."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from transformers import (
+    EarlyStoppingCallback,
+    EvalPrediction,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.utils import SAFE_WEIGHTS_NAME
+
+from wxb.errors import WxbError
+from wxb.params.training import Optimisation, Pretraining, Training
+from wxb.progress import Progress
+from wxb.training.checkpoints import last_complete
+
+LOGS = 40  # points on a training curve
+
+# Names of ours for what transformers calls otherwise.
+SCHEDULES = {"constant": "constant_with_warmup", "step": "constant"}
+
+
+def fit(
+    model: nn.Module,
+    settings: Training | Pretraining,
+    *,
+    train: Any,
+    valid: Any,
+    collate: Callable[..., dict[str, torch.Tensor]],
+    targets: Sequence[str],
+    figures: Callable[[Any, Any], dict[str, float]] | None,
+    summarize: Callable[[Any, Any], Any] | None,
+    best: str | None,
+    seed: int,
+    checkpoints: Path,
+    label: str,
+) -> list[dict[str, float]]:
+    """Train a model in place and return its history, one row for each time something was logged.
+
+    `train` and `valid` are datasets: they have a length, and items that `collate` makes batches of.
+    `targets` are the names of the columns that are not inputs; `summarize(logits, labels)` reduces
+    a batch to what `figures(predictions, labels)` needs to score the validation records. With
+    `best`, the name of a figure, training stops early and ends with the best checkpoint's weights.
+    Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
+    best checkpoint is gone when training ends, or no figure was a number.
+    """
+    trainer = _Trainer(
+        model=model,
+        args=_arguments(settings, train, targets, best, seed, checkpoints),
+        train_dataset=train,
+        eval_dataset=valid,
+        data_collator=collate,
+        compute_metrics=None if figures is None else partial(_scored, figures),
+        preprocess_logits_for_metrics=summarize,
+        callbacks=[_Narrator(label)],
+        schedule=settings,
+    )
+    if isinstance(settings, Training):
+        trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
+    resumable = last_complete(checkpoints)
+    if resumable:
+        print(f"going on from {resumable}", flush=True)
+        state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
+        if state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
+            # The Trainer forgets on resuming that it had stopped early, and would go on.
+            trainer.args.max_steps = state.global_step
+    trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
+    if best is not None:
+        _check_best(trainer.state, best)
+    return [_figures_of(row) for row in trainer.state.log_history]
+
+
+def _check_best(state: TrainerState, best: str) -> None:
+    """Raise WxbError unless training ended with the best weights: else the Trainer only warns."""
+    if state.best_global_step is None:
+        raise WxbError(
+            f"no evaluation gave a number for {best}, so no weights are the best: try a lower"
+            " learning rate"
+        )
+    path = Path(state.best_model_checkpoint or "nowhere", SAFE_WEIGHTS_NAME)
+    if path.parent.name != f"checkpoint-{state.best_global_step}" or not path.exists():
+        raise WxbError(
+            f"the weights of step {state.best_global_step}, which had the best {best}, are gone:"
+            " its checkpoint was removed while training ran; run the stage again"
+        )
+
+
+def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
+    """Write one CSV file (`step`, value) for each figure of a history."""
+    folder.mkdir(parents=True)
+    for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(["step", name])
+            rows.writerows([row["step"], row[name]] for row in history if name in row)
+
+
+def _scored(
+    figures: Callable[[Any, Any], dict[str, float]], result: EvalPrediction
+) -> dict[str, float]:
+    return figures(result.predictions, result.label_ids)
+
+
+def _arguments(
+    settings: Training | Pretraining,
+    train: Any,
+    targets: Sequence[str],
+    best: str | None,
+    seed: int,
+    checkpoints: Path,
+) -> TrainingArguments:
+    length: dict[str, Any]
+    if isinstance(settings, Training):
+        accumulation = settings.gradient_accumulation
+        steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
+        length = {
+            "num_train_epochs": settings.epochs,
+            "gradient_accumulation_steps": accumulation,
+            "eval_strategy": "epoch",
+            "save_strategy": "epoch",
+            "train_sampling_strategy": "group_by_length" if "input_ids" in train[0] else "random",
+        }
+    else:
+        steps = settings.steps
+        length = {
+            "max_steps": steps,
+            "train_sampling_strategy": "sequential",  # the stream is shuffled already
+            "eval_strategy": "steps",
+            "save_strategy": "steps",
+            "eval_steps": -(-steps // settings.checkpoints),
+            "save_steps": -(-steps // settings.checkpoints),
+        }
+    on_gpu = torch.cuda.is_available()
+    return TrainingArguments(
+        output_dir=str(checkpoints),
+        **length,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=2 * settings.batch_size,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_steps=settings.warmup_ratio,  # below 1 it is a share of all steps
+        lr_scheduler_type=SCHEDULES.get(settings.schedule, settings.schedule),
+        lr_scheduler_kwargs=_schedule_options(settings, best),
+        max_grad_norm=settings.max_grad_norm,
+        load_best_model_at_end=best is not None,
+        metric_for_best_model=best,
+        greater_is_better=best is not None or None,
+        save_total_limit=2,
+        restore_callback_states_from_checkpoint=True,
+        logging_steps=max(1, steps // LOGS),
+        label_names=list(targets),
+        remove_unused_columns=False,
+        use_cache=True,  # False would stay in the configuration of the model, and slow generation
+        seed=seed,
+        data_seed=seed,
+        use_cpu=not on_gpu,
+        bf16=on_gpu and torch.cuda.is_bf16_supported(),
+        dataloader_pin_memory=on_gpu,
+        disable_tqdm=True,
+        report_to="none",
+    )
+
+
+def _schedule_options(settings: Optimisation, best: str | None) -> dict[str, Any]:
+    if settings.schedule == "reduce_lr_on_plateau":
+        return {"mode": "min" if best is None else "max", **settings.schedule_options}
+    return {} if settings.schedule == "step" else dict(settings.schedule_options)
+
+
+class _Trainer(Trainer):
+    """The Trainer with one more schedule, and checkpoints of what learns only.
+
+    The schedule: learning rate times `gamma` every `step_size` steps.
+    """
+
+    def __init__(self, *args: Any, schedule: Optimisation, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.schedule = schedule
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        # A frozen body is as it was when it was loaded, and may be 4-bit and large.
+        assert output_dir is not None
+        Path(output_dir).mkdir(parents=True, exist_ok=True)
+        save_file(self._learnt(), Path(output_dir, SAFE_WEIGHTS_NAME))
+
+    def _learnt(self) -> dict[str, torch.Tensor]:
+        assert self.model is not None
+        return {name: p.data for name, p in self.model.named_parameters() if p.requires_grad}
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        lacking = self._learnt().keys() & set(load_result.missing_keys)
+        if lacking or load_result.unexpected_keys:
+            raise WxbError(f"a checkpoint does not fit the model: {load_result}")
+
+    def create_scheduler(
+        self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None
+    ) -> LRScheduler:
+        if self.schedule.schedule != "step" or self.lr_scheduler is not None:
+            return super().create_scheduler(num_training_steps, optimizer)
+        warmup = self.args.get_warmup_steps(num_training_steps)
+        size = self.schedule.schedule_options["step_size"]
+        gamma = self.schedule.schedule_options["gamma"]
+
+        def factor(step: int) -> float:
+            return step / warmup if step < warmup else float(gamma ** ((step - warmup) // size))
+
+        chosen = optimizer or self.optimizer
+        assert chosen is not None  # the Trainer makes the optimiser first
+        self.lr_scheduler = LambdaLR(chosen, factor)
+        return self.lr_scheduler
+
+
+class _Narrator(TrainerCallback):
+    """Shows progress on the terminal, and every logged figure in the stage's log."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.figures: dict[str, str] = {}
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        self.progress = Progress(self.label, state.max_steps)
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        self.progress.at(state.global_step, **self.figures)
+        self._log_what_is_saved(control)
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        self._log_what_is_saved(control)
+
+    @staticmethod
+    def _log_what_is_saved(control: TrainerControl) -> None:
+        # A checkpoint lacks the losses since the last log: the curve of a resumed run would differ.
+        control.should_log |= control.should_save
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        figures = dict(logs or {})
+        print(f"step {state.global_step}: {figures}", flush=True)
+        shown = _figures_of(figures)
+        self.figures |= {k: f"{v:.3f}" for k, v in shown.items() if k in ("loss", "valid_f1")}
+
+
+def _figures_of(row: Mapping[str, float]) -> dict[str, float]:
+    """A row of the Trainer's log without its timings; `eval_` is called `valid_`."""
+    return {
+        key.replace("eval_", "valid_"): value
+        for key, value in row.items()
+        if not key.startswith(("train_", "total_"))
+        and not key.endswith(("_runtime", "_per_second"))
+    }
