@@ -1,4 +1,4 @@
-"""The DAG of dvc.yaml, run in parallel: `snakemake --cores 2`, or one study or lesson: `... ner`.
+"""The DAG of dvc.yaml, run in parallel: `snakemake --cores 2`, or one study or lesson: `... NAME`.
 
 One rule per stage. Snakemake orders the jobs and each hands over to DVC, which runs the
 stage, restores it or says that it did not change, exactly as `dvc repro` would.
@@ -32,10 +32,8 @@ stamps = workflow.snakemake_tmp_dir / "stamps"
 lay_stamps(stages, stamps)
 logger.addFilter(Quiet())
 
-# Answers take longest to learn and to write: begun last, they would leave a core idle.
-slow = {
-    name for name, block in params.experiments.items() if block.method == "generation"
-}
+# What takes longest would leave a core idle if it began last.
+slow = {name for name, block in params.experiments.items() if block.slow}
 
 # `python` in dvc.yaml is the one that runs Snakemake, its environment activated or not.
 shell.prefix(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")

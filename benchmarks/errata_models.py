@@ -23,11 +23,11 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.backbones import parity
-from wxb.backbones.parity import difference
-from wxb.models import llama, search
+from wxb.lessons import parity
+from wxb.lessons.parity import difference
+from wxb.models import decoding, llama
 from wxb.models.attention import MultiHeadAttention, softmax
-from wxb.models.lstm import LSTMClassifier, without_frame
+from wxb.models.lstm import LSTMClassifier, without_special_tokens
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
 from wxb.params import load
 
@@ -41,7 +41,7 @@ CLS, SEP = 1, 2  # of texts for the LSTM
 # Day 12, the LSTM
 
 
-def framed(lengths: Tensor, vocabulary: int) -> tuple[Tensor, Tensor]:
+def between_special_tokens(lengths: Tensor, vocabulary: int) -> tuple[Tensor, Tensor]:
     """Random texts of so many tokens (B,) between [CLS] and [SEP]: ids and mask (B, T)."""
     columns = torch.arange(int(lengths.max()) + 2)
     ids = torch.randint(SEP + 1, vocabulary, (len(lengths), len(columns)))
@@ -61,11 +61,11 @@ def separators(rows: int) -> tuple[int, float]:
     """How many rows of a batch keep [SEP], and how far that is from the logits without it."""
     torch.manual_seed(SEED)
     vocabulary = 1000
-    batch = framed(torch.randint(5, 61, (rows,)), vocabulary)
+    batch = between_special_tokens(torch.randint(5, 61, (rows,)), vocabulary)
     model = LSTMClassifier(vocabulary, 2).eval()
     cut = outer_columns_cut(*batch)
     kept = int((cut[0] == SEP).any(dim=1).sum())
-    expected = model(*without_frame(*batch))["logits"]
+    expected = model(*without_special_tokens(*batch))["logits"]
     return kept, difference(model(*cut)["logits"], expected)
 
 
@@ -113,7 +113,7 @@ def reversed_right(
     model: Seq2Seq, ids: Tensor, mask: Tensor, labels: Tensor, beams: int = 1
 ) -> int:
     """How many texts are reversed without a fault."""
-    found = search.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
+    found = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
     found = F.pad(found, (0, labels.shape[1] - found.shape[1]))
     return int((found == labels).all(dim=1).sum())
 

@@ -1,8 +1,9 @@
 """How fast a trained tagger finds entities, beside transformers' own pipeline on the same weights.
 
-The peer is `transformers.pipeline("token-classification")`. It takes one linear layer on the body,
-so the head of three classifiers is laid down as a model with the same body and tags: the start and
-end classifiers, which it has no place for, and the strict reading of tags are left out on its side.
+The peer is `transformers.pipeline("token-classification")`. It takes one linear layer on the
+backbone, so the head of three classifiers is laid down as a model with the same backbone and tags:
+the start and end classifiers, which it has no place for, and the strict reading of tags are left
+out on its side.
 Texts are cut to what the model reads at once, as the pipeline would else fail or cut them.
 
 Both sides run by turns, and the ratio of each turn is taken: the median is printed.
@@ -25,12 +26,12 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
-from wxb.backbones.weights import body
-from wxb.corpora.pii import generate
+from wxb.backbones.weights import load_backbone
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read
 from wxb.progress import Progress
 from wxb.project import trained
+from wxb.tasks.ner.pii import generate
 from wxb.tasks.ner.tagging.bio import tag_names
 from wxb.text.tokenizers import load
 
@@ -94,8 +95,8 @@ def main(
 
 
 def _peer(recognizer: Any, folder: Path) -> Any:
-    """The pipeline around transformers' body of the same folder and the same tag classifier."""
-    backbone = body(folder)
+    """The pipeline around transformers' backbone of the same folder and the same tag classifier."""
+    backbone = load_backbone(folder)
     config = backbone.config
     config.num_labels = len(tag_names(recognizer.types))
     config.id2label = dict(enumerate(tag_names(recognizer.types)))

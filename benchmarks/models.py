@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, set_seed
 
-from wxb.backbones.parity import MODELS, twin
+from wxb.lessons.parity import MODELS, twin
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal
@@ -55,7 +55,7 @@ def main(
     threads: Annotated[int, typer.Option(min=1, help="of torch, on both sides")] = 1,
     seed: int = 1,
 ) -> None:
-    """Time training steps and generation of the architectures that are written out."""
+    """Time training steps and generation of the native architectures."""
     torch.set_num_threads(threads)
     console.print(
         f"a step: {BATCH} x {LENGTH} tokens, AdamW; writing: {WRITTEN} tokens in {BATCH} rows;"

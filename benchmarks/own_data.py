@@ -19,7 +19,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import spacy_ner  # first: it holds the libraries that both sides call to one thread
+import spacy_peer  # first: it holds the libraries that both sides call to one thread
 
 # isort: split
 import numpy as np
@@ -35,9 +35,11 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError, choices
 from wxb.files import publish, read_json, write_json, write_jsonl
+from wxb.metrics import evaluation
 from wxb.metrics.bootstrap import intervals, paired
 from wxb.params import Params, check, read_yaml
-from wxb.tasks.ner import evaluation
+from wxb.tasks.ner import metrics
+from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.metrics import counts
 
 RECIPES = Path(__file__).with_suffix(".yaml")
@@ -158,7 +160,7 @@ def main(
                 "tests": tests,
                 "tune": tune,
                 "options": options,
-                "recipe": known.get(system, spacy_ner.PEER),
+                "recipe": known.get(system, spacy_peer.PEER),
             }
             path = output / f"{name}-{size or 'all'}-{system}.json"
             cell = read_json(path) if path.exists() else {}
@@ -175,7 +177,7 @@ def main(
                     write_json(draft, cell)
             found[system] = cell
         rows += rows_of(name, found, seed)
-    Console(width=spacy_ner.WIDTH, highlight=False).print(table(rows))
+    Console(width=spacy_peer.WIDTH, highlight=False).print(table(rows))
 
 
 def chosen(
@@ -207,7 +209,7 @@ def records(given: Data, data: Path, options: Mapping[str, Any]) -> dict[str, li
         for stage in (download, preprocess):
             stage.main(params, NAME)
         return {
-            name: clean.labelled(Path("data/clean", NAME, f"{name}.parquet"))
+            name: clean.labelled(Path("data/clean", NAME, f"{name}.parquet"), labelling)
             for name in clean.SPLITS
         }
 
@@ -257,24 +259,24 @@ def train_one(
 
 def by_spacy(
     splits: Splits, language: str, seed: int
-) -> tuple[list[evaluation.Judged], dict[str, float]]:
+) -> tuple[list[metrics.Judged], dict[str, float]]:
     """A blank pipeline; of few records more epochs, so that it makes as many updates."""
     train, valid = splits["train"], splits["valid"]
     epochs = max(20, 20_000 // len(train))
-    nlp = spacy_ner.pipeline(language)
-    fit = spacy_ner.train_ner(nlp, train, valid, epochs=epochs, seed=seed, label="spaCy")
+    nlp = spacy_peer.pipeline(language)
+    fit = spacy_peer.train_ner(nlp, train, valid, epochs=epochs, seed=seed, label="spaCy")
     told = {
         "epochs": epochs,
-        "parameters": spacy_ner.parameters(nlp),
+        "parameters": spacy_peer.parameters(nlp),
         "valid_f1": fit.valid_f1,
         "seconds": fit.seconds,
     }
-    return spacy_ner.judge(nlp, splits["test"]), told
+    return spacy_peer.judge(nlp, splits["test"]), told
 
 
 def by_ours(
     recipe: Mapping[str, Any], splits: Splits, options: Mapping[str, Any]
-) -> tuple[list[evaluation.Judged], dict[str, float]]:
+) -> tuple[list[metrics.Judged], dict[str, float]]:
     """The stages of a project of one experiment, in a folder that is removed."""
     recipe = deepcopy(dict(recipe))
     lengths = recipe["epochs"]
@@ -290,9 +292,7 @@ def by_ours(
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         Path("records").mkdir()
         for name, members in splits.items():
-            rows = (
-                {"text": r.text, "spans": [s._asdict() for s in r.spans or ()]} for r in members
-            )
+            rows = ({"text": r.text, "spans": [s._asdict() for s in r.gold or ()]} for r in members)
             write_jsonl(Path("records", f"{name}.jsonl"), rows)
         params = project(corpus, options, recipe)
         seconds = {}
@@ -302,16 +302,16 @@ def by_ours(
             started = time.monotonic()
             stage.main(params, BACKBONE if stage in (tokenizer, pretrain) else NAME)
             seconds[stage] = time.monotonic() - started
-        figures = read_json(Path("reports/metrics", NAME, f"{NAME}.json"))
+        measured = read_json(Path("reports/metrics", NAME, f"{NAME}.json"))
         curve = Path("reports/training", NAME, NAME, "valid_f1.csv").read_text().splitlines()[1:]
         told = {
             "epochs": epochs,
-            "parameters": figures["parameters"],
+            "parameters": measured["parameters"],
             "valid_f1": [round(float(row.split(",")[1]), 3) for row in curve],
             "seconds": seconds[pretrain] + seconds[train],
             "pretraining": seconds[pretrain],
         }
-        return evaluation.read(Path("reports/predictions", NAME, NAME)), told
+        return evaluation.read(metrics, Path("reports/predictions", NAME, NAME)), told
 
 
 def project(
@@ -342,10 +342,10 @@ def rows_of(name: str, cells: Mapping[str, Any], seed: int) -> list[list[str]]:
     options = {"resamples": OPTIONS["resamples"], "seed": seed}
     for system, cell in cells.items():
         found = np.array(cell["counts"])
-        f1 = intervals(found, **options)["f1"]
+        f1 = intervals(found, metrics.scores, **options)["f1"]
         difference = ""
         if system != "spacy" and "spacy" in cells:
-            d = paired(found, np.array(cells["spacy"]["counts"]), **options)
+            d = paired(found, np.array(cells["spacy"]["counts"]), metrics.f1, **options)
             difference = f"{d.value:+.3f} ({d.low:+.3f} to {d.high:+.3f})"
         rows.append(
             [
@@ -382,4 +382,4 @@ def table(rows: Iterable[Sequence[str]]) -> Table:
 
 
 if __name__ == "__main__":
-    spacy_ner.run(app, "own_data")
+    spacy_peer.run(app, "own_data")

@@ -1,66 +1,50 @@
 """spaCy's entity recogniser beside the experiments of a study, on the same records.
 
-spaCy starts from nothing, as ours do: a blank pipeline whose only component is `ner`, with the
-settings that spaCy gives a new pipeline (batches that grow from 100 to 1,000 words, dropout 0.1,
-Adam). Each epoch is scored on the validation split, and the best one is kept. Its test spans go
-through the project's own scorer. What spaCy's tokens cannot express stays in the gold spans, and
-so counts as missed.
+How it is trained stands in spacy_peer.py. Its test spans go through the project's own scorer. What
+spaCy's tokens cannot express stays in the gold spans, and so counts as missed.
 """
 
 from __future__ import annotations
 
-import os
 import platform
-import random
-import sys
-import time
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-# The libraries below read these when they are imported.
-os.environ.update({f"{pool}_NUM_THREADS": "1" for pool in ("OMP", "MKL", "OPENBLAS", "BLIS")})
+# First: it holds the libraries that both sides call to one thread.
+from spacy_peer import (
+    PEER,
+    WIDTH,
+    Fit,
+    judge,
+    languages_of,
+    misaligned,
+    of_language,
+    parameters,
+    pipeline,
+    run,
+    train_ner,
+)
 
+# isort: split
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from spacy.language import Language
 
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_json
+from wxb.metrics import evaluation
 from wxb.params import Params, load
-from wxb.progress import Progress
-from wxb.tasks.ner import evaluation
-from wxb.tasks.ner.metrics import counts, prf
-from wxb.tasks.ner.spans import Span
-
-try:
-    import spacy
-    from spacy.language import Language
-    from spacy.schemas import ConfigSchemaTraining
-    from spacy.training import Example
-    from spacy.util import fix_random_seed, registry
-except ModuleNotFoundError as error:
-    sys.exit(f"spacy_ner: {error}; install it with `pip install --editable '.[benchmarks]'`")
-
-PEER = f"spaCy {spacy.__version__}"
-MANY = "xx"  # spaCy's name for a pipeline of no particular language
-WIDTH = 160  # characters; a table is cut nowhere, whatever the terminal
+from wxb.tasks.ner import metrics
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.metrics import prf
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-
-
-class Fit(NamedTuple):
-    """A trained pipeline, the epoch it is from, and that epoch's F1 on valid (None without one)."""
-
-    nlp: Language
-    epoch: int
-    valid_f1: float | None
-    seconds: float
 
 
 @app.command()
@@ -92,7 +76,7 @@ def main(
     ours, without = predictions(
         params, study, corpus, {name: splits[name] for name in clean.test_sets(folder)}
     )
-    known = evaluation.mentions(splits["train"])
+    known = metrics.known(splits["train"])
     if plain:
         copies = read_json(folder / "profile.json").get("augmented", 0)
         splits["train"] = splits["train"][: len(splits["train"]) - copies]  # they stand last
@@ -119,6 +103,7 @@ def main(
             for record in judge(fit.nlp, of_language(splits[test_set], one, languages), known)
         }
         comparison = evaluation.compare(
+            metrics,
             {
                 **{name: [*runs[test_set].values()] for name, runs in ours.items()},
                 PEER: [[found[record.id] for record in splits[test_set]]],
@@ -145,104 +130,6 @@ def main(
         print(f"- {note}")
 
 
-def languages_of(records: Iterable[Record]) -> list[str]:
-    """The languages of some records, for each of which a pipeline is trained.
-
-    One for all, MANY, where some record's is not noted.
-    """
-    languages = sorted({record.language or "" for record in records})
-    return [MANY] if "" in languages else languages
-
-
-def of_language(records: Sequence[Record], language: str, all_: Sequence[str]) -> list[Record]:
-    """The records that the pipeline of a language is for: all of them where there is but one."""
-    return [record for record in records if len(all_) == 1 or record.language == language]
-
-
-def pipeline(language: str) -> Language:
-    """A blank pipeline with an entity recogniser, not initialised.
-
-    Raises WxbError when spaCy has no tokenizer of that language, or lacks a library for it.
-    """
-    try:
-        nlp = spacy.blank(language)
-    except ImportError as error:
-        raise WxbError(
-            f"found language {language!r}, expected one that spaCy can tokenize ({error});"
-            f" choose another with --language, e.g. {MANY}"
-        ) from None
-    nlp.add_pipe("ner")
-    return nlp
-
-
-def train_ner(
-    nlp: Language,
-    train: Sequence[Record],
-    valid: Sequence[Record],
-    *,
-    epochs: int,
-    seed: int,
-    label: str,
-) -> Fit:
-    """Train a blank pipeline in place by spaCy's default settings.
-
-    It ends with the weights of the epoch of best F1 on `valid`, the earliest of equals; without
-    validation records, with those of the last epoch. The same seed gives the same weights. The
-    seconds include preparing examples and validating, as the `train` stage does.
-    """
-    started = time.monotonic()
-    fix_random_seed(seed)
-    training = registry.resolve(nlp.config.interpolate()["training"], schema=ConfigSchemaTraining)
-    examples = [example(nlp, record) for record in train]
-    optimizer = nlp.initialize(lambda: examples)
-    progress = Progress(label, epochs * len(examples), unit="record")
-    told: dict[str, float | str] = {}
-    best_epoch, best_f1, best = epochs, -1.0, b""
-    for epoch in range(1, epochs + 1):
-        random.shuffle(examples)
-        done = (epoch - 1) * len(examples)
-        for batch in training["batcher"](examples):
-            nlp.update(batch, sgd=optimizer, drop=training["dropout"])
-            done += len(batch)
-            progress.at(done, epoch=epoch, **told)
-        if valid:
-            f1 = _f1(nlp, valid)
-            told = {"valid_f1": f"{f1:.3f}"}
-            if f1 > best_f1:
-                best_epoch, best_f1, best = epoch, f1, nlp.to_bytes()
-    if valid:
-        nlp.from_bytes(best)
-    seconds = time.monotonic() - started
-    return Fit(nlp, best_epoch, best_f1 if valid else None, seconds)
-
-
-def example(nlp: Language, record: Record) -> Example:
-    """A record to train on; tokens of a gold span between their boundaries have no target."""
-    with warnings.catch_warnings():
-        # Such spans are counted and told at the end.
-        warnings.filterwarnings("ignore", message=r"\[W030\]")
-        return Example.from_dict(
-            nlp.make_doc(record.text), {"entities": [tuple(span) for span in record.spans or ()]}
-        )
-
-
-def misaligned(nlp: Language, record: Record) -> list[Span]:
-    """The gold spans of a record that begin or end inside one of spaCy's tokens."""
-    doc = nlp.make_doc(record.text)
-    return [span for span in record.spans or () if doc.char_span(span.start, span.end) is None]
-
-
-def judge(
-    nlp: Language, records: Sequence[Record], known: Set[tuple[str, str]] = frozenset()
-) -> list[evaluation.Judged]:
-    """Records with all their gold spans, and those that the pipeline finds; see `ner.judge`."""
-    return [
-        # spaCy says no more than that it found them.
-        evaluation.judge(record, [(span, 1.0) for span in found], known)
-        for record, found in zip(records, _found(nlp, records), strict=True)
-    ]
-
-
 def predictions(
     params: Params, study: str, corpus: str, tests: Mapping[str, Sequence[Record]]
 ) -> tuple[dict[str, dict[str, dict[str, evaluation.Run]]], dict[str, str]]:
@@ -251,7 +138,7 @@ def predictions(
     Raises WxbError for predictions on other records: they are older than the splits.
     """
     expected = {
-        name: [(record.id, record.text, record.spans or ()) for record in records]
+        name: [(record.id, record.text, record.gold or ()) for record in records]
         for name, records in tests.items()
     }
     ours: dict[str, dict[str, dict[str, evaluation.Run]]] = {}
@@ -263,7 +150,7 @@ def predictions(
         elif not folder.exists():
             without[name] = f"it has no predictions yet; run `dvc repro evaluate@{name}`"
         else:
-            ours[name] = evaluation.load(folder)
+            ours[name] = evaluation.load(metrics, folder)
             judged = {
                 test_set: [(record.id, record.text, record.gold) for record in runs[""]]
                 for test_set, runs in ours[name].items()
@@ -303,12 +190,12 @@ def table(
             row += ["", _millions(learnt), f"{spent:.1f} s", "1.00"]
         else:
             difference = differences[name]
-            figures = read_json(Path("reports/metrics", study, f"{name}.json"))
+            measured = read_json(Path("reports/metrics", study, f"{name}.json"))
             seconds = read_json(Path("reports/cost/train", f"{name}.json"))["seconds"]
             row += [
                 f"{difference['value']:+.3f}"
                 f" ({difference['low']:+.3f} to {difference['high']:+.3f})",
-                _millions(figures["parameters"]),
+                _millions(measured["parameters"]),
                 f"{seconds:.1f} s",
                 f"{seconds / spent:.2f}",
             ]
@@ -316,39 +203,16 @@ def table(
     return shown
 
 
-def parameters(nlp: Language) -> int:
-    """How many numbers the recogniser has learnt."""
-    return sum(
-        node.get_param(name).size
-        for node in nlp.get_pipe("ner").model.walk()
-        for name in node.param_names
-        if node.has_param(name)
-    )
-
-
 def _labelled(corpus: str, split: str) -> list[Record]:
     path = Path("data/clean", corpus, f"{split}.parquet")
     if not path.exists():
         raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{corpus}` first")
-    return clean.labelled(path)
+    return clean.labelled(path, labelling)
 
 
 def _tests(folder: Path) -> list[str]:
     """The test sets of a clean corpus; none where it is not made yet, which is told elsewhere."""
     return clean.test_sets(folder) if folder.is_dir() else []
-
-
-def _found(nlp: Language, records: Sequence[Record]) -> list[tuple[Span, ...]]:
-    return [
-        tuple(Span(entity.start_char, entity.end_char, entity.label_) for entity in doc.ents)
-        for doc in nlp.pipe(record.text for record in records)
-    ]
-
-
-def _f1(nlp: Language, records: Sequence[Record]) -> float:
-    table = counts([record.spans or () for record in records], _found(nlp, records))
-    f1: float = prf(table.sum(axis=0))[2]
-    return f1
 
 
 def _millions(count: int) -> str:
@@ -370,7 +234,7 @@ def _told_of_misaligned(
     for one, nlp in pipelines.items():
         for record in of_language(records, one, [*pipelines]):
             lost[record.language or "unknown"] += len(misaligned(nlp, record))
-    total = sum(len(record.spans or ()) for record in records)
+    total = sum(len(record.gold or ()) for record in records)
     detail = ", ".join(f"{language} {count:,}" for language, count in sorted(lost.items()) if count)
     shown = f" ({detail})" if len(lost) > 1 and detail else ""
     expressible = total - lost.total()
@@ -396,15 +260,6 @@ def _told_of_seconds(params: Params, ours: Iterable[str]) -> Iterable[str]:
         f"Seconds of spaCy are of this run ({platform.machine()}, 1 CPU thread), ours of the train"
         f" stage ({'; '.join(sorted(devices))}), without pretraining the backbones ({extra})."
     )
-
-
-def run(app: typer.Typer, name: str) -> None:
-    """Run a command line; a WxbError is told without a traceback, exit code 1."""
-    try:
-        app()
-    except WxbError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

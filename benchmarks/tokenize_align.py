@@ -2,7 +2,7 @@
 
 Three questions, each answered on records of the demo's generator:
 
-1. `encode` (tokens with checked character offsets) and `align` (tags, and the fate of every span),
+1. `encode` (tokens with checked character offsets) and `align` (tags, and every span's status),
    in memory: records a second, and the ratio to the tokenizer library's bare `encode_batch`.
 2. `align` beside the loop that one would write first, span by span and token by token.
 3. The stages tokenize and align on more and more records: records a second, and peak memory.
@@ -30,11 +30,12 @@ from rich.table import Table
 from ruamel.yaml import YAML
 
 from wxb.corpora import clean
-from wxb.corpora.pii import generate
 from wxb.corpora.records import Record
 from wxb.files import write_json
 from wxb.params import load
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.pii import generate
+from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import IGNORED, align
 from wxb.text.encoded import Encoded
 from wxb.text.tokenizers import encode, train
@@ -58,7 +59,7 @@ def main(
 ) -> None:
     """Time tokenize and align on records like the demo's, on as many cores as there are."""
     made = _records(records, seed)
-    texts, gold = [r.text for r in made], [r.spans or () for r in made]
+    texts, gold = [r.text for r in made], [r.gold or () for r in made]
     types = sorted({span.type for spans in gold for span in spans})
     lengths = [len(text) for text in texts]
     console.print(
@@ -181,10 +182,10 @@ def _project(folder: Path, kind: str, tokenizer: Any, made: Sequence[Record]) ->
     tokenizer.save_pretrained(folder / "data/tokenizers" / backbone)
     corpus = folder / "data/clean/pii"
     corpus.mkdir(parents=True)
-    clean.write(folder / "all.parquet", made)
+    clean.write(folder / "all.parquet", made, labelling)
     for split in clean.SPLITS:
-        clean.write(corpus / f"{split}.parquet", made[:10])
-    types = sorted({span.type for record in made for span in record.spans or ()})
+        clean.write(corpus / f"{split}.parquet", made[:10], labelling)
+    types = sorted({span.type for record in made for span in record.gold or ()})
     write_json(corpus / "profile.json", {"types": types, "splits": dict.fromkeys(clean.SPLITS)})
 
 

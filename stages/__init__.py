@@ -27,6 +27,7 @@ from typing import NoReturn, TextIO
 
 from filelock import FileLock, Timeout
 
+from wxb import paths
 from wxb.errors import WxbError
 from wxb.files import publish, write_json
 from wxb.params import Params, load
@@ -104,7 +105,7 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
     parser.add_argument("name", help="the block of params.yaml to run for")
     name = parser.parse_args().name
     stage = f"{verb}@{name}"
-    log = Path("logs", f"{stage}.log")
+    log = paths.log(stage)
     with _alone(stage), _diverted_to(log) as console:
         started = time.monotonic()
         try:
@@ -112,7 +113,7 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
             _check_kernels(params)
             main(params, name)
             cost = _cost(time.monotonic() - started)
-            with publish(Path("reports/cost", verb, f"{name}.json")) as (draft,):
+            with publish(paths.cost(verb, name)) as (draft,):
                 write_json(draft, cost)
         except KeyboardInterrupt as error:
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,24 +1,23 @@
 """Compare the experiments of one study: a table with intervals, and a test for every pair."""
 
-from pathlib import Path
-
 from stages import run
+from wxb import paths, tasks
 from wxb.errors import WxbError
 from wxb.files import publish, read_json, write_json
-from wxb.metrics import TEST
+from wxb.metrics import TEST, evaluation
 from wxb.params import Params
 from wxb.reporting import tables
-from wxb.tasks.ner import evaluation
 
 
 def main(params: Params, name: str) -> None:
     """Compare the experiments of the study `name` of params.yaml, on each of its test sets."""
     study = params.named("studies", name)
-    metrics, predictions = Path("reports/metrics", name), Path("reports/predictions", name)
-    strangers = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
-    if strangers:
-        print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(strangers)}")
-    judged = {member: evaluation.load(predictions / member) for member in study.experiments}
+    predictions = paths.PREDICTIONS / name
+    unlisted = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
+    if unlisted:
+        print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
+    scorer = tasks.metrics(study.task)
+    judged = {member: evaluation.load(scorer, predictions / member) for member in study.experiments}
     places = [study.folder(seed) for seed in study.seeds]
     sets = list(judged[study.experiments[0]])
     for member, found in judged.items():
@@ -29,6 +28,7 @@ def main(params: Params, name: str) -> None:
             )
     compared = {
         test_set: evaluation.compare(
+            scorer,
             {
                 member: [found[test_set][place] for place in places]
                 for member, found in judged.items()
@@ -44,12 +44,12 @@ def main(params: Params, name: str) -> None:
         "seeds": study.seeds,
         **compared.pop(TEST),
         "further": compared,
-        "left_out": strangers,
+        "left_out": unlisted,
     }
     for member, system in comparison["systems"].items():
-        figures = read_json(metrics / f"{member}.json")
+        figures = read_json(paths.metrics(name, member))
         system |= {key: figures[key] for key in tables.SIZES}
-    outputs = [f"reports/studies/{name}.{suffix}" for suffix in ("json", "csv", "md")]
+    outputs = [paths.study(name, suffix) for suffix in ("json", "csv", "md")]
     with publish(*outputs) as (as_json, as_csv, as_markdown):
         write_json(as_json, comparison)
         table = tables.study_table(comparison)

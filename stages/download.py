@@ -1,8 +1,7 @@
 """Bring the raw data of one corpus into the project, unchanged."""
 
-from pathlib import Path
-
 from stages import run
+from wxb import paths
 from wxb.corpora import fetching
 from wxb.files import publish
 from wxb.params import Params
@@ -11,7 +10,7 @@ from wxb.params import Params
 def main(params: Params, name: str) -> None:
     """Fetch the corpus `name` of params.yaml into data/raw/<name>."""
     corpus = params.named("corpora", name)
-    with publish(Path("data/raw", name)) as (out,):
+    with publish(paths.raw(name)) as (out,):
         out.mkdir()
         fetching.fetch(corpus, out, seed=params.seed, label=f"download@{name}")
 

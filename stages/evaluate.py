@@ -1,64 +1,64 @@
-"""Find the entities in the test records with one trained experiment, and score them."""
+"""Predict the test records with one trained experiment, and score the predictions."""
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from stages import run
-from wxb import tasks
+from wxb import paths, tasks
 from wxb.backbones.size import parameters
 from wxb.corpora import clean
 from wxb.files import publish, read_json, write_json
-from wxb.metrics import TEST
+from wxb.metrics import DIGITS, TEST, evaluation
 from wxb.params import Params
-from wxb.tasks.ner import evaluation
-from wxb.tasks.ner.predictor import SETTINGS
 
 
 def main(params: Params, name: str) -> None:
     """Evaluate the experiment `name` of params.yaml: the model of each seed on each test set."""
     experiment = params.named("experiments", name)
     study = params.studies[experiment.study]
-    model, corpus = Path("models", name), Path("data/clean", experiment.corpus)
+    scorer = tasks.metrics(experiment.task)
+    method = tasks.method(experiment.task, experiment.method)
+    labelling = tasks.record(experiment.task)
+    model, corpus = paths.model(name), paths.clean(experiment.corpus)
     sets = {
-        test_set: clean.labelled(corpus / f"{test_set}.parquet")
+        test_set: clean.labelled(corpus / f"{test_set}.parquet", labelling)
         for test_set in clean.test_sets(corpus)
     }
-    known = evaluation.mentions(clean.labelled(corpus / "train.parquet"))
+    known = scorer.known(clean.labelled(corpus / "train.parquet", labelling))
     judged: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in sets}
-    seqeval: dict[str, list[float]] = {test_set: [] for test_set in sets}
+    further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in sets}
     for place in map(study.folder, study.seeds):
-        predictor = tasks.module(experiment.task, experiment.method).Predictor.load(model / place)
+        predictor = method.Predictor.load(model / place, experiment.prediction)
         for test_set, records in sets.items():
             label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
-            texts = [record.text for record in records]
-            found = predictor.predict(texts, label=label)
+            predictions = predictor.predict([record.text for record in records], label=label)
             judged[test_set][place] = [
-                evaluation.judge(record, spans, known)
-                for record, spans in zip(records, found, strict=True)
+                scorer.judge(record, prediction, known)
+                for record, prediction in zip(records, predictions, strict=True)
             ]
-            gold = [record.spans or () for record in records]
-            predicted = [[scored.span for scored in spans] for spans in found]
-            score = predictor.token_f1(texts, gold, predicted)
-            seqeval[test_set] += [] if score is None else [score]
+            further[test_set].append(predictor.further_metrics(records, predictions))
     metrics: dict[str, float] = {}
     for test_set, runs in judged.items():
-        figures = evaluation.metrics([*runs.values()], resamples=params.resamples, seed=params.seed)
-        if seqeval[test_set]:
-            figures["seqeval_f1"] = round(fmean(seqeval[test_set]), evaluation.DIGITS)
+        figures = evaluation.metrics(
+            scorer, [*runs.values()], resamples=params.resamples, seed=params.seed
+        )
+        figures |= _means(further[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
         metrics |= {f"{prefix}{key}": value for key, value in figures.items()}
     metrics |= {
-        **read_json(model / SETTINGS)["training"],
+        **read_json(model / paths.SETTINGS)["training"],
         "parameters": parameters(predictor.model),
         "trainable_parameters": parameters(predictor.model, trainable=True),
     }
-    outputs = (
-        Path("reports/metrics", experiment.study, f"{name}.json"),
-        Path("reports/predictions", experiment.study, name),
-    )
+    outputs = paths.metrics(experiment.study, name), paths.predictions(experiment.study, name)
     with publish(*outputs) as (measured, folder):
         write_json(measured, metrics)
-        evaluation.save(folder, judged)
+        evaluation.save(scorer, folder, judged)
+
+
+def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each figure over runs."""
+    return {key: round(fmean(row[key] for row in figures), DIGITS) for key in figures[0]}
 
 
 if __name__ == "__main__":

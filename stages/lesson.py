@@ -1,9 +1,7 @@
 """Run one lesson, a small study of one stage, and write its figures and its page."""
 
-from pathlib import Path
-
 from stages import run
-from wxb import lessons
+from wxb import lessons, paths
 from wxb.files import publish, write_json
 from wxb.params import Params
 from wxb.reporting.lesson import assemble
@@ -13,7 +11,7 @@ def main(params: Params, name: str) -> None:
     """Run the lesson `name` of params.yaml."""
     block = params.named("lessons", name)
     lesson = lessons.module(block.lesson).run(params, name)
-    outputs = (Path("reports/metrics/lessons", f"{name}.json"), Path("reports", f"{name}.html"))
+    outputs = paths.metrics(paths.LESSONS, name), paths.page(name)
     with publish(*outputs) as (metrics, page):
         write_json(metrics, lesson.metrics)
         page.write_text(assemble(params, name, lesson), encoding="utf-8")

@@ -1,13 +1,12 @@
 """Compare an architecture of ours with transformers' on the same weights; fail if they differ."""
 
-from pathlib import Path
-
 from transformers import set_seed
 
 from stages import run
-from wxb.backbones import parity
+from wxb import paths
 from wxb.errors import WxbError
 from wxb.files import publish, write_json
+from wxb.lessons import parity
 from wxb.params import Params
 
 
@@ -20,7 +19,7 @@ def main(params: Params, name: str) -> None:
     except ValueError as error:
         raise WxbError(f"parity.{name}: {error}") from error
     parity.check(figures)
-    with publish(Path("reports/metrics/parity", f"{name}.json")) as (draft,):
+    with publish(paths.metrics(paths.PARITY, name)) as (draft,):
         write_json(draft, figures)
 
 

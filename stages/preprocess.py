@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from stages import run
+from wxb import paths, tasks
 from wxb.corpora import clean, reading
 from wxb.corpora.division import divided
+from wxb.corpora.labelling import Labelling
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
@@ -12,10 +14,11 @@ from wxb.files import publish, write_json, write_jsonl
 from wxb.params import Params
 from wxb.params.corpora import Corpus
 from wxb.progress import tracked
-from wxb.tasks.ner.augment import augmented
 
 
-def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path) -> None:
+def preprocess(
+    folder: Path, corpus: Corpus, labelling: Labelling, *, seed: int, label: str, out: Path
+) -> None:
     """Write each `<split>.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
 
     Every record of the raw files in `folder` ends in one of them. Raises WxbError for files that
@@ -23,7 +26,7 @@ def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path
     """
     good: list[Record] = []
     rejects: list[Reject] = []
-    for item in tracked(reading.read(folder, corpus), label):
+    for item in tracked(reading.read(folder, corpus, labelling), label):
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:
@@ -35,30 +38,32 @@ def preprocess(folder: Path, corpus: Corpus, *, seed: int, label: str, out: Path
         origin, reason, detail, _ = rejects[0]
         raise WxbError(
             f"{folder}: all {len(rejects)} records were rejected, the first ({origin}) for"
-            f" {reason}: {detail}; compare `{'conll' if corpus.conll else 'fields'}` of the corpus"
+            f" {reason}: {detail}; compare `{corpus.read_by}` of the corpus"
             " with the file"
         )
-    splits, lost = divided(good, corpus.split, limit=corpus.max_records, seed=seed)
+    splits, lost = divided(
+        good, corpus.split, labelling.wording, limit=corpus.max_records, seed=seed
+    )
     rejects += lost
-    about = profile(splits, rejects)
-    if corpus.augment:
-        texts = {record.text for record in good}
-        copies = augmented(splits["train"], corpus.augment, known=texts, seed=seed)
+    about = profile(splits, rejects, labelling)
+    known = {record.text for record in good}
+    copies = labelling.augmented(splits["train"], corpus, known=known, seed=seed)
+    if copies is not None:
         splits["train"] += copies
         about["augmented"] = len(copies)
     out.mkdir()
     for name, members in splits.items():
-        clean.write(out / f"{name}.parquet", members)
+        clean.write(out / f"{name}.parquet", members, labelling)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
-    write_json(out / "profile.json", about)
+    write_json(out / paths.PROFILE, about)
 
 
 def main(params: Params, name: str) -> None:
     """Clean the corpus `name` of params.yaml."""
     corpus = params.named("corpora", name)
-    folder = Path("data/raw", name)
-    with publish(f"data/clean/{name}") as (out,):
-        preprocess(folder, corpus, seed=params.seed, label=f"preprocess@{name}", out=out)
+    labelling, label = tasks.record(corpus.task), f"preprocess@{name}"
+    with publish(paths.clean(name)) as (out,):
+        preprocess(paths.raw(name), corpus, labelling, seed=params.seed, label=label, out=out)
 
 
 if __name__ == "__main__":

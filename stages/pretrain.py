@@ -7,6 +7,7 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from stages import run
+from wxb import paths
 from wxb.backbones import weights
 from wxb.backbones.size import parameters
 from wxb.corpora import clean
@@ -77,8 +78,8 @@ def pretrain(
 def main(params: Params, name: str) -> None:
     """Pretrain the backbone `name` of params.yaml."""
     backbone = params.named("backbones", name)
-    corpus = Path("data/clean", backbone.corpus)
-    tokens = Path("data/tokenizers", name)
+    corpus = paths.clean(backbone.corpus)
+    tokens = paths.tokenizer(name)
     tokenizer = load(tokens)
     set_seed(params.seed)
     model = weights.initial(backbone, tokenizer)
@@ -96,14 +97,14 @@ def main(params: Params, name: str) -> None:
         unfinished=unfinished,
         label=f"pretrain@{name}",
     )
-    metrics = Path("reports/metrics/pretrain", f"{name}.json")
-    curves = Path("reports/training/pretrain", name)
-    with publish(Path("models", name), curves, metrics) as (folder, drawn, measured):
+    metrics = paths.metrics(paths.PRETRAIN, name)
+    curves = paths.training(paths.PRETRAIN, name)
+    with publish(paths.model(name), curves, metrics) as (folder, drawn, measured):
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         write_curves(drawn, history)
         size = {
-            "parameters": parameters(weights.body(folder)),
+            "parameters": parameters(weights.load_backbone(folder)),
             "trainable_parameters": parameters(model) if backbone.pretraining else 0,
         }
         write_json(measured, {**figures, **size})

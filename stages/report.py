@@ -10,27 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from stages import run
+from wxb import paths, tasks
+from wxb.charts.figures import Curve
+from wxb.charts.parts import Study
 from wxb.files import publish, read_json
+from wxb.metrics import evaluation
 from wxb.params import Params
 from wxb.reporting import page
-from wxb.tasks.ner import evaluation
-
-REPORTS = Path("reports")
 
 
-def gather(params: Params, name: str) -> page.Study:
+def gather(params: Params, name: str) -> Study:
     """All that the stages before left about the study `name` of params.yaml."""
     study = params.named("studies", name)
+    scorer = tasks.metrics(study.task)
     backbones = list(dict.fromkeys(params.experiments[m].backbone for m in study.experiments))
-    return page.Study(
+    return Study(
         params=params,
-        comparison=read_json(REPORTS / "studies" / f"{name}.json"),
-        judged={m: evaluation.read(REPORTS / "predictions" / name / m) for m in study.experiments},
-        curves={m: _curves(REPORTS / "training" / name / m) for m in study.experiments},
-        pretraining={b: _curves(REPORTS / "training/pretrain" / b) for b in backbones},
-        pretrained=_present((b, REPORTS / "metrics/pretrain" / f"{b}.json") for b in backbones),
+        comparison=read_json(paths.study(name)),
+        judged={m: evaluation.read(scorer, paths.predictions(name, m)) for m in study.experiments},
+        curves={m: _curves(paths.training(name, m)) for m in study.experiments},
+        pretraining={b: _curves(paths.training(paths.PRETRAIN, b)) for b in backbones},
+        pretrained=_present((b, paths.metrics(paths.PRETRAIN, b)) for b in backbones),
         costs=_present(
-            (f"{verb}@{block}", REPORTS / "cost" / verb / f"{block}.json")
+            (f"{verb}@{block}", paths.cost(verb, block))
             for verb, blocks in (
                 ("pretrain", backbones),
                 ("train", study.experiments),
@@ -43,11 +45,12 @@ def gather(params: Params, name: str) -> page.Study:
 
 def main(params: Params, name: str) -> None:
     """Write the page of the study `name` of params.yaml."""
-    with publish(REPORTS / f"{name}.html") as (draft,):
-        draft.write_text(page.assemble(gather(params, name)), encoding="utf-8")
+    with publish(paths.page(name)) as (draft,):
+        task = tasks.page(params.named("studies", name).task)
+        draft.write_text(page.assemble(gather(params, name), task), encoding="utf-8")
 
 
-def _curves(folder: Path) -> dict[str, page.Curve]:
+def _curves(folder: Path) -> dict[str, Curve]:
     return {path.stem: _points(path) for path in sorted(folder.glob("*.csv"))}
 
 

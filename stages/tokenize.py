@@ -1,26 +1,25 @@
-"""Turn the labelled records of one experiment into token ids with checked character offsets."""
-
-from pathlib import Path
+"""Turn the inputs of one experiment's labelled records into what its model reads."""
 
 from stages import run
+from wxb import paths, tasks
 from wxb.corpora import clean
 from wxb.files import publish
 from wxb.params import Params
-from wxb.text.encoded import write_encoded
-from wxb.text.tokenizers import SavedTokenizer, encode
+from wxb.text.tokenizers import SavedTokenizer
 
 
 def main(params: Params, name: str) -> None:
     """Tokenize for the experiment `name` of params.yaml."""
     experiment = params.named("experiments", name)
-    corpus = Path("data/clean", experiment.corpus)
-    tokenizer = SavedTokenizer(Path("data/tokenizers", experiment.backbone))
-    with publish(f"data/features/{name}") as (out,):
+    method = tasks.method(experiment.task, experiment.method)
+    corpus = paths.clean(experiment.corpus)
+    tokenizer = SavedTokenizer(paths.tokenizer(experiment.backbone))
+    with publish(paths.features(name)) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
-            texts = clean.texts(corpus / f"{split}.parquet", labelled=True)
-            encoded = encode(tokenizer, texts, label=f"tokenize@{name}: {split}")
-            write_encoded(out / f"{split}.arrow", encoded)
+            records = clean.labelled(corpus / f"{split}.parquet", tasks.record(experiment.task))
+            label = f"tokenize@{name}: {split}"
+            method.encode(records, tokenizer, out / f"{split}.arrow", label=label)
 
 
 if __name__ == "__main__":

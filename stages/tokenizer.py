@@ -1,8 +1,7 @@
 """Train the tokenizer of one backbone on its corpus, or load its checkpoint's."""
 
-from pathlib import Path
-
 from stages import run
+from wxb import paths
 from wxb.corpora import clean
 from wxb.files import publish
 from wxb.params import Params
@@ -12,9 +11,9 @@ from wxb.text import tokenizers
 def main(params: Params, name: str) -> None:
     """Make the tokenizer of the backbone `name` of params.yaml."""
     backbone = params.named("backbones", name)
-    texts = clean.texts(Path("data/clean", backbone.corpus, "train.parquet"))
+    texts = clean.texts(paths.clean(backbone.corpus) / "train.parquet")
     tokenizer = tokenizers.make(backbone, texts)
-    with publish(f"data/tokenizers/{name}") as (out,):
+    with publish(paths.tokenizer(name)) as (out,):
         tokenizer.save_pretrained(out)
 
 

@@ -1,19 +1,16 @@
 """Fine-tune the model of one experiment; a killed run goes on from its last checkpoint."""
 
 import shutil
-from functools import partial
-from pathlib import Path
 
 from transformers import set_seed
 
 from stages import run
-from wxb import tasks
+from wxb import paths, tasks
 from wxb.corpora import clean
 from wxb.files import publish, read_json
 from wxb.params import Params
 from wxb.text.tokenizers import load
 from wxb.training import checkpoints
-from wxb.training.batches import collate
 from wxb.training.trainer import fit, write_curves
 
 
@@ -21,60 +18,53 @@ def main(params: Params, name: str) -> None:
     """Train the experiment `name` of params.yaml, once with each seed of its study."""
     experiment = params.named("experiments", name)
     study = params.studies[experiment.study]
-    task = tasks.module(experiment.task, experiment.method)
-    backbone = Path("models", experiment.backbone)
-    features, targets = Path("data/features", name), Path("data/targets", name)
-    types = read_json(targets / "types.json")
-    tokenizer = task.vocabulary(load(backbone), types, experiment)
+    method = tasks.method(experiment.task, experiment.method)
+    backbone, corpus = paths.model(experiment.backbone), paths.clean(experiment.corpus)
+    features, targets = paths.features(name), paths.targets(name)
+    labels = read_json(targets / paths.LABELS)
+    tokenizer = method.vocabulary(load(backbone), labels, experiment)
     records = {
-        split: clean.labelled(Path("data/clean", experiment.corpus, f"{split}.parquet"))
+        split: clean.labelled(corpus / f"{split}.parquet", tasks.record(experiment.task))
         for split in ("train", "valid")
     }
     items = {
-        split: task.dataset(
-            features / f"{split}.arrow",
-            targets / f"{split}.arrow",
-            tokenizer,
-            [record.text for record in chosen],
-            experiment,
+        split: method.dataset(
+            features / f"{split}.arrow", targets / f"{split}.arrow", tokenizer, chosen, experiment
         )
         for split, chosen in records.items()
     }
+    learnt = experiment.model_dump(exclude={"prediction"})
     unfinished = {
         seed: checkpoints.folder(
             f"train@{name}",
-            [experiment, seed, params.threads, params.portable],
+            [learnt, seed, params.threads, params.portable],
             [backbone, features, targets],
         )
         for seed in study.seeds
     }
-    curves = Path("reports/training", experiment.study, name)
-    with publish(Path("models", name), curves) as (models, drawn):
+    curves = paths.training(experiment.study, name)
+    with publish(paths.model(name), curves) as (models, drawn):
         for seed, folder in unfinished.items():
             label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
             set_seed(seed)
-            model = task.build(backbone, types, experiment, tokenizer)
+            model = method.build(backbone, labels, experiment, tokenizer)
             history = fit(
                 model,
                 experiment.training,
                 **items,
-                collate=partial(collate, pad=tokenizer.pad_token_id),
-                targets=task.TARGETS,
-                figures=task.figures,
-                summarize=task.summarize,
-                best=task.BEST,
+                collate=method.collator(tokenizer),
+                targets=method.TARGETS,
+                figures=method.figures,
+                summarize=method.summarize,
+                best=method.BEST,
                 seed=seed,
                 checkpoints=folder,
                 label=label,
             )
-            predictor = task.Predictor.of(
-                model, tokenizer, types, experiment, targets / "train.arrow"
+            predictor = method.Predictor.of(
+                model, tokenizer, labels, experiment, targets / "train.arrow"
             )
-            predictor.choose_threshold(
-                [record.text for record in records["valid"]],
-                [record.spans or () for record in records["valid"]],
-                label=f"{label}: threshold",
-            )
+            predictor.calibrate(records["valid"], label=f"{label}: threshold")
             last = history[-1]
             predictor.save(
                 models / study.folder(seed),

@@ -10,17 +10,16 @@ The words after the three backticks tell what a block is:
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import pytest
 from ruamel.yaml import YAML
 
 from tests.copied import ROOT, Project
-from wxb import tasks
 from wxb.params import check
-from wxb.params.experiments import Experiment
 
 PAGES = ("adding-a-corpus.md", "adding-an-experiment.md")
+TASK = "adding-a-task.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMES = {
     f"GIT_{role}_{what}": value
@@ -82,8 +81,13 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """One for all pages: what the first makes, the next has."""
-    made = Project(tmp_path_factory.mktemp("docs") / "project")
+    """One for the pages on blocks: what the first makes, the next has."""
+    return committed(tmp_path_factory.mktemp("docs"))
+
+
+def committed(folder):
+    """A project that was committed before anything is added to it."""
+    made = Project(folder / "project")
     made.environment |= NAMES
     made.edit(lambda params: params.update(portable=False))  # which takes twice the time
     made.run("git", "add", "-A")
@@ -98,22 +102,43 @@ def test_a_page_that_is_followed_to_the_letter_leads_where_it_says(project, page
         reader.obey(block)
 
 
+def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(tmp_path):
+    project = committed(tmp_path)
+    reader = Reader(project)
+    engines = []
+    for block in blocks(TASK):
+        reader.obey(block)
+        if block.language == "sh":
+            engines += re.findall(r"^(dvc repro|snakemake) .*$", block.content, re.MULTILINE)
+    assert engines == ["dvc repro", "snakemake"]
+    assert ran(reader.printed) == {
+        "check",
+        "train@language-mean",
+        "evaluate@language-mean",
+        "compare@language",
+        "report@language",
+    }
+    assert "Which language is it?" in (project.folder / "reports/language.html").read_text()
+    changed = project.run("git", "status", "--porcelain", "--untracked-files=all").splitlines()
+    results = ("dvc.lock", "reports/metrics/", "reports/studies/")  # kept in git, written by stages
+    own = {line[3:] for line in changed if not line[3:].startswith(results)}
+    files = {block.file for block in blocks(TASK) if block.file}
+    assert own == files
+    assert {file for file in files if not file.startswith("wxb/tasks/language/")} == {"params.yaml"}
+
+
+def ran(output):
+    return set(re.findall(r"Running stage '([^']+)'", output))
+
+
 def test_what_is_added_joins_what_is_there():
     there = {"a": {"b": [1], "c": 2}, "d": 3}
     add({"a": {"b": [4], "e": 5}, "d": 6}, to=there)
     assert there == {"a": {"b": [1, 4], "c": 2, "e": 5}, "d": 6}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "errata.md", "method.md"])
+@pytest.mark.parametrize("page", [*PAGES, TASK, "errata.md", "method.md"])
 def test_files_that_a_page_links_to_are_there(page):
     text = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (ROOT / "docs" / target).exists(), target
-
-
-@pytest.mark.parametrize("method", get_args(Experiment.model_fields["method"].annotation))
-def test_a_method_defines_what_the_page_says(method):
-    page = (ROOT / "docs" / PAGES[1]).read_text()
-    names = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert len(names) == 9
-    assert [name for name in names if not hasattr(tasks.module("ner", method), name)] == []

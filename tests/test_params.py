@@ -226,15 +226,15 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("backbones.encoder.pretraining.max_length", 257, "max_length is over 256 positions"),
         ("experiments.ner-encoder.study", "nerd", "unknown study 'nerd'; did you mean 'ner'?"),
         ("experiments.ner-encoder.corpus", "pi", "unknown corpus 'pi'; did you mean 'pii'?"),
-        ("experiments.ner-encoder.method", "taging", "Input should be 'tagging'"),
+        ("experiments.ner-encoder.method", "taging", "did you mean 'tagging'?"),
         (
             "experiments.ner-encoder.backbone",
             "encodr",
             "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
             " (there is: encoder, decoder)",
         ),
-        ("experiments.ner-encoder.max_length", 257, "max_position_embeddings 256"),
-        ("experiments.ner-encoder.head.dropout", 1.0, "head.dropout: found 1.0"),
+        ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
+        ("experiments.ner-encoder.model.head.dropout", 1.0, "head.dropout: found 1.0"),
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("experiments.ner-encoder.training.schedule", "cosin", "did you mean 'cosine'"),
         ("studies.ner.experiments", [], "studies.ner.experiments: found []"),
@@ -271,7 +271,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ),
         (
             "studies.other",
-            {"title": "x", "seed": 1, "experiments": ["ner-encoder"]},
+            {"task": "ner", "title": "x", "seed": 1, "experiments": ["ner-encoder"]},
             "studies.other.experiments: 'ner-encoder' says study 'ner', not 'other'",
         ),
     ],

@@ -14,15 +14,14 @@ from typer.testing import CliRunner
 
 import wxb
 from tests import tiny
-from wxb import pretrained
-from wxb.backbones import parity, tuning, weights
+from wxb import paths, pretrained
+from wxb.backbones import tuning, weights
 from wxb.cli.app import app
 from wxb.errors import WxbError
 from wxb.files import read_json, write_json
-from wxb.lessons import attention
+from wxb.lessons import attention, parity
 from wxb.params.backbones import Backbone, Parity
 from wxb.params.experiments import LowRank, Tuning
-from wxb.project import trained
 from wxb.text.tokenizers import load, train
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +70,7 @@ def plain(tmp_path_factory):
         "word_features": None,
     }
     settings |= {"bidirectional": False, "four_bit": False, "implementation": "transformers"}
-    write_json(folder / trained.SETTINGS, settings)
+    write_json(folder / paths.SETTINGS, settings)
     return folder
 
 
@@ -119,11 +118,11 @@ def command(*arguments):
 
 def through_an_adapter(folder):
     write_json(Path("adapter/adapter_config.json"), {"base_model_name_or_path": folder.name})
-    tuning.load(Path("adapter"), weights.body)
+    tuning.load(Path("adapter"), weights.load_backbone)
 
 
 WAYS = {
-    "body": weights.body,
+    "backbone": weights.load_backbone,
     "initial": lambda folder: weights.initial(
         Backbone(corpus="c", objective="none", checkpoint=str(folder)), None
     ),
@@ -145,7 +144,7 @@ def test_no_code_of_a_folder_runs_and_nobody_is_asked(folder, trace, way, kind):
         WAYS[way](folder)
 
 
-@pytest.mark.parametrize("way", ["tokenizer", "body", "attention", "load"])
+@pytest.mark.parametrize("way", ["tokenizer", "backbone", "attention", "load"])
 def test_settings_that_are_no_settings_are_told(folder, way):
     (folder / "config.json").write_text("[1, {")
     with pytest.raises((WxbError, json.JSONDecodeError), match=r"Expecting|expected"):
@@ -154,7 +153,7 @@ def test_settings_that_are_no_settings_are_told(folder, way):
 
 def test_a_folder_that_is_not_there_is_not_asked_of_the_hub(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for kind in (pretrained.config, pretrained.tokenizer, weights.body):
+    for kind in (pretrained.config, pretrained.tokenizer, weights.load_backbone):
         with pytest.raises(WxbError, match="models/encoder: no such folder"):
             kind("models/encoder")
 
@@ -169,7 +168,7 @@ class Attack:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("way", ["body", "initial", "attention", "search", "parity"])
+@pytest.mark.parametrize("way", ["backbone", "initial", "attention", "search", "parity"])
 def test_pickles_are_not_read(folder, trace, way):
     (folder / "model.safetensors").unlink()
     for name in ("pytorch_model.bin", "training_args.bin"):
@@ -183,37 +182,37 @@ def adapter(folder):
     """An adapter that belongs to the encoder beside it."""
     low = LowRank(r=2, alpha=4, dropout=0.0, target_modules=["query"])
     how = Tuning(lora=low, four_bit=False, gradient_checkpointing=False, neftune_alpha=None)
-    body = tuning.adapt(weights.body(folder), how, task_type="FEATURE_EXTRACTION")
-    tuning.save(body, folder.parent / "adapter")
+    backbone = tuning.adapt(weights.load_backbone(folder), how, task_type="FEATURE_EXTRACTION")
+    tuning.save(backbone, folder.parent / "adapter")
     return folder.parent / "adapter"
 
 
 def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(adapter):
     edit(adapter / "adapter_config.json", base_model_name_or_path="/elsewhere/on/disk/encoder")
-    loaded = tuning.load(adapter, weights.body)
+    loaded = tuning.load(adapter, weights.load_backbone)
     assert isinstance(loaded, PeftModel)
     assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
     other_seed = adapter.parent / "experiment" / "seed-2"
     shutil.copytree(adapter, other_seed)
-    loaded = tuning.load(other_seed, weights.body)
+    loaded = tuning.load(other_seed, weights.load_backbone)
     assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
     edit(adapter / "adapter_config.json", base_model_name_or_path="some/other")
     with pytest.raises(
         WxbError, match=r"adapter: belongs to a model 'other', expected in .*/other"
     ):
-        tuning.load(adapter, weights.body)
+        tuning.load(adapter, weights.load_backbone)
 
 
 def test_only_low_rank_matrices_in_safetensors_are_put_onto_a_model(adapter, trace):
-    body = weights.body(adapter.parent / "encoder")
+    backbone = weights.load_backbone(adapter.parent / "encoder")
     (adapter / "adapter_model.safetensors").rename(adapter / "kept")
     (adapter / "adapter_model.bin").write_bytes(pickle.dumps(Attack(trace)))
     with pytest.raises(WxbError, match=r"adapter: found no adapter_model\.safetensors"):
-        pretrained.adapter(body, adapter)
+        pretrained.adapter(backbone, adapter)
     (adapter / "kept").rename(adapter / "adapter_model.safetensors")
     edit(adapter / "adapter_config.json", peft_type="PROMPT_TUNING")
     with pytest.raises(WxbError, match="found an adapter of kind 'PROMPT_TUNING'; expected LORA"):
-        pretrained.adapter(body, adapter)
+        pretrained.adapter(backbone, adapter)
 
 
 def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):

@@ -15,7 +15,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress:
-    """Prints a line such as `train@ner-encoder:  40%|████    | 80/200 [...]` now and then.
+    """Prints a line such as `train@NAME:  40%|████    | 80/200 [...]` now and then.
 
     `console` is shared by all: a stage diverts standard error to its log and points it at the
     terminal.

@@ -35,10 +35,10 @@ def plain(folder, batch):
             bnb_4bit_compute_dtype=torch.float32,
         )
     cls = AutoModelForCausalLM if writes else AutoModel
-    body = cls.from_pretrained(base, dtype=torch.float32, **options)
+    backbone = cls.from_pretrained(base, dtype=torch.float32, **options)
     if writes:
-        body.resize_token_embeddings(len(AutoTokenizer.from_pretrained(folder)))
-    model = PeftModel.from_pretrained(body, folder).eval()
+        backbone.resize_token_embeddings(len(AutoTokenizer.from_pretrained(folder)))
+    model = PeftModel.from_pretrained(backbone, folder).eval()
     for module in model.modules():
         # Where the CPU can, bitsandbytes would go over to bfloat16 in evaluation.
         if hasattr(module, "support_avx512bf16_for_cpu"):
@@ -63,7 +63,7 @@ def own(folder, batch, again):
     from wxb import tasks
 
     settings = json.loads((folder / "wxb.json").read_text())
-    task = tasks.module(settings["task"], settings["method"])
+    task = tasks.method(settings["task"], settings["method"])
     model = task.Predictor.load(folder).model
     assert not model.training
     model.save_pretrained(again)

@@ -6,8 +6,9 @@ from transformers import AutoModel, set_seed
 
 from tests import tiny
 from wxb.backbones import tuning
-from wxb.backbones.weights import body
-from wxb.params.experiments import Head, LowRank, Tuning
+from wxb.backbones.weights import load_backbone
+from wxb.params.experiments import LowRank, Tuning
+from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 
 HEAD = Head(projection=12, dropout=0.0)
@@ -35,7 +36,7 @@ def models(tmp_path_factory):
 
 def tagger(models, bidirectional, lora=None, checkpointing=False):
     set_seed(1)
-    bare = body(models / "llama", bidirectional=bidirectional)
+    bare = load_backbone(models / "llama", bidirectional=bidirectional)
     how = Tuning(lora=lora, gradient_checkpointing=checkpointing)
     adapted = tuning.adapt(bare, how, task_type="FEATURE_EXTRACTION")
     return Tagger(adapted, 5, HEAD)
@@ -86,9 +87,9 @@ def test_a_loaded_tagger_looks_the_same_way(models, bidirectional, batch, lora):
 @each_way
 @each_batch
 def test_transformers_alone_looks_the_same_way(models, bidirectional, batch):
-    """The configuration that is saved with a body decides, and nothing else."""
+    """The configuration that is saved with a backbone decides, and nothing else."""
     folder = models / "saved-alone"
-    model = body(models / "llama", bidirectional=bidirectional).eval()
+    model = load_backbone(models / "llama", bidirectional=bidirectional).eval()
     model.save_pretrained(folder)
     ids, mask = BATCHES[batch]
     with torch.no_grad():
@@ -108,6 +109,6 @@ def test_padding_and_company_change_nothing(models, bidirectional):
 
 
 def test_only_the_lifted_body_changes(models):
-    """The mask belongs to a body, not to its class."""
+    """The mask belongs to a backbone, not to its class."""
     causal, _ = tagger(models, False), tagger(models, True)
     assert not looks_ahead(causal.eval(), "full and alone").any()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
-from transformers import AutoModelForCausalLM, set_seed
+from transformers import AutoModelForCausalLM, MambaConfig, MambaForCausalLM, set_seed
 
 from tests import tiny
 from wxb.backbones import tuning
@@ -157,6 +157,36 @@ def test_a_batch_is_answered_as_each_prompt_alone_by_a_plain_loop(
         gap = width - len(answer)
         assert found[row].tolist() == answer + [pad] * gap
         assert logs[row].tolist() == pytest.approx(wanted + [0.0] * gap, abs=1e-4)
+
+
+@each_kind
+def test_answers_are_those_of_transformers_to_the_bit(models, answers, kind):
+    model, end = generator(models, kind), answers[kind][0]
+    ids, mask = prompts_of(PROMPTS)
+    found, logs = model.write(ids, mask, longest=LONGEST, end=end, pad=PAD)
+    expected = model.backbone.generate(
+        input_ids=ids,
+        attention_mask=mask,
+        max_new_tokens=LONGEST,
+        eos_token_id=end,
+        pad_token_id=PAD,
+        return_dict_in_generate=True,
+        output_logits=True,
+    )
+    assert found.equal(expected.sequences[:, ids.shape[1] :])
+    scores = torch.stack(expected.logits, dim=1).log_softmax(-1)
+    chosen = scores.gather(-1, found[:, :, None]).squeeze(-1)
+    assert logs.equal(chosen.masked_fill(logs == 0, 0))
+
+
+def test_a_backbone_with_a_recurrent_state_writes_the_same():
+    set_seed(1)
+    shape = {"vocab_size": VOCABULARY, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 2}
+    mamba = MambaForCausalLM(MambaConfig(**shape, initializer_range=0.5)).eval()
+    (ids, mask), stop = prompts_of(PROMPTS), {"eos_token_id": END, "pad_token_id": PAD}
+    expected = mamba.generate(ids, attention_mask=mask, max_new_tokens=LONGEST, **stop)
+    found, _ = Generator(mamba).write(ids, mask, longest=LONGEST, end=END, pad=PAD)
+    assert found.equal(expected[:, ids.shape[1] :])
 
 
 def test_answers_end_at_different_places(answers):

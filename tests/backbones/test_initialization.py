@@ -1,4 +1,4 @@
-"""Wired initial weights: heads look where they are told to, and one goes on with a passage."""
+"""Structured initialization: heads look where they are told to, and one goes on with a passage."""
 
 from copy import deepcopy
 
@@ -14,7 +14,7 @@ from transformers import (
     set_seed,
 )
 
-from wxb.backbones.initialization import wire
+from wxb.backbones.initialization import initialize
 
 SHAPE = {
     "vocab_size": 300,
@@ -46,10 +46,10 @@ MAKERS = {"bert": bert, "llama": llama}
 each_type = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
-def wired(model):
-    """A copy of a model with the weights of its body wired."""
+def structured(model):
+    """A copy of a model with the weights of its backbone structured."""
     changed = deepcopy(model)
-    wire(changed.base_model)
+    initialize(changed.base_model)
     return changed
 
 
@@ -82,7 +82,7 @@ def peak(weights):
 
 
 def changed(before, after):
-    """Which weights of a body are others than before, as boolean tensors by name."""
+    """Which weights of a backbone are others than before, as boolean tensors by name."""
     after = after.base_model.state_dict()
     pairs = {name: (value, after[name]) for name, value in before.base_model.state_dict().items()}
     return {name: one != other for name, (one, other) in pairs.items()}
@@ -94,7 +94,7 @@ def changed(before, after):
 @each_seed
 def test_heads_of_bert_look_at_the_neighbours(seed):
     """Were all words the same, by position alone: exactly there."""
-    model = wired(bert(seed))
+    model = structured(bert(seed))
     same = torch.full((1, LENGTH), 7)
     for layer in looks(model, same):
         assert [peak(weights) for weights in layer] == [*BERT_DISTANCES]
@@ -109,7 +109,7 @@ def test_heads_of_bert_look_at_the_neighbours(seed):
 
 @each_seed
 def test_heads_of_llama_look_back(seed):
-    first, second, third = looks(wired(llama(seed)), words())
+    first, second, third = looks(structured(llama(seed)), words())
     for layer in (first, second):
         assert [peak(weights) for weights in layer[:2]] == [*LLAMA_DISTANCES]
     for weights, distance in zip(first, LLAMA_DISTANCES, strict=False):
@@ -120,7 +120,7 @@ def test_heads_of_llama_look_back(seed):
         assert weights[distance] > 1.5 * plain[distance]
 
 
-def test_without_wiring_heads_look_nowhere_in_particular():
+def test_without_structure_heads_look_nowhere_in_particular():
     for make in (bert, llama):
         for layer in looks(make(), words()):
             assert all(max(weights.values()) < 0.1 for weights in layer)
@@ -128,7 +128,7 @@ def test_without_wiring_heads_look_nowhere_in_particular():
 
 def test_further_heads_of_bert_start_as_usual():
     before = bert(num_attention_heads=8)
-    told = changed(before, wired(before))
+    told = changed(before, structured(before))
     for layer in range(3):
         for side in ("query", "key"):
             rows = told.pop(f"encoder.layer.{layer}.attention.self.{side}.weight").any(dim=1)
@@ -139,7 +139,7 @@ def test_further_heads_of_bert_start_as_usual():
 
 def test_further_heads_of_llama_start_as_usual():
     before = llama(num_attention_heads=8)  # 4 to a group
-    told = changed(before, wired(before))
+    told = changed(before, structured(before))
     for layer in range(3):
         heads = told[f"layers.{layer}.self_attn.q_proj.weight"].view(8, 16, 128)
         groups = told[f"layers.{layer}.self_attn.k_proj.weight"].view(2, 16, 128)
@@ -167,7 +167,7 @@ def standing(model, ids, places):
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_what_followed_before_is_likely_to_follow_again(seed, groups):
     usual = llama(seed, num_key_value_heads=groups)
-    model = wired(usual)
+    model = structured(usual)
     half = LENGTH // 2
     passage = words(rows=8)[:, :half]
     twice = torch.cat([passage, passage], dim=1)
@@ -181,7 +181,7 @@ def test_what_followed_before_is_likely_to_follow_again(seed, groups):
 def test_where_there_is_no_room_nothing_is_copied(shape):
     """Two heads of half the width leave no place for the word of the token before."""
     before = llama(**shape)
-    model = wired(before)
+    model = structured(before)
     told = changed(before, model)
     assert not any(values.any() for name, values in told.items() if "v_proj" in name)
     assert not any(values.any() for name, values in told.items() if "o_proj" in name)
@@ -196,7 +196,7 @@ def test_where_there_is_no_room_nothing_is_copied(shape):
 @each_type
 def test_weights_keep_their_names_shapes_and_kinds(make):
     before = make()
-    model = wired(before)
+    model = structured(before)
     old, new = before.state_dict(), model.state_dict()
     assert list(old) == list(new)
     for name, value in new.items():
@@ -210,7 +210,7 @@ def test_weights_keep_their_names_shapes_and_kinds(make):
 @each_type
 def test_the_same_seed_gives_the_same_bytes(make, tmp_path):
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
-        wired(make(seed)).save_pretrained(tmp_path / name)
+        structured(make(seed)).save_pretrained(tmp_path / name)
     one, again, other = (
         (tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "again", "other")
     )
@@ -221,10 +221,10 @@ def test_the_same_seed_gives_the_same_bytes(make, tmp_path):
 def test_nothing_is_drawn_at_random(make):
     model = make()
     state = torch.get_rng_state()
-    wire(model.base_model)
+    initialize(model.base_model)
     assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_other_bodies_are_left_alone():
     before = GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=16))
-    assert not any(values.any() for values in changed(before, wired(before)).values())
+    assert not any(values.any() for values in changed(before, structured(before)).values())

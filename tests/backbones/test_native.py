@@ -1,4 +1,4 @@
-"""Our own architectures as the body of a tagger: the same figures, and the same folders."""
+"""Our own architectures as the backbone of a tagger: the same figures, and the same folders."""
 
 import json
 
@@ -7,10 +7,10 @@ import torch
 from transformers import AutoModel
 
 from tests import tiny
-from wxb.backbones.native import Written
+from wxb.backbones.native import Native
 from wxb.backbones.size import parameters
-from wxb.backbones.weights import body
-from wxb.params.experiments import Head
+from wxb.backbones.weights import load_backbone
+from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
@@ -29,21 +29,24 @@ def targets():
     return {"tags": tags, "starts": edges, "ends": edges}
 
 
-def tagger(folder, *, written_out):
+def tagger(folder, *, native):
     torch.manual_seed(3)
-    return Tagger(body(folder, written_out=written_out), 3, HEAD).eval()
+    return Tagger(load_backbone(folder, native=native), 3, HEAD).eval()
 
 
 def test_loss_and_gradients_are_those_of_transformers(folder):
     losses, gradients = [], []
-    for written_out in (False, True):
-        model = tagger(folder, written_out=written_out)
+    for native in (False, True):
+        model = tagger(folder, native=native)
         loss = model(IDS, MASK, **targets())["loss"]
         loss.backward()
         losses.append(loss)
-        names = {name.replace(".body.", "."): p.grad for name, p in model.named_parameters()}
+        names = {
+            name.replace("backbone.backbone.", "backbone."): p.grad
+            for name, p in model.named_parameters()
+        }
         gradients.append(names)
-        assert isinstance(model.backbone, Written) == written_out
+        assert isinstance(model.backbone, Native) == native
     torch.testing.assert_close(*losses, rtol=1e-5, atol=0)
     theirs, ours = gradients
     assert ours.keys() == theirs.keys()
@@ -52,7 +55,7 @@ def test_loss_and_gradients_are_those_of_transformers(folder):
 
 
 def test_noise_on_the_input_reaches_it(folder):
-    model = tagger(folder, written_out=True).train()
+    model = tagger(folder, native=True).train()
     model.neftune_alpha = 5.0
     torch.manual_seed(0)
     first, second = (model(IDS, MASK)["tags"] for _ in range(2))
@@ -60,7 +63,7 @@ def test_noise_on_the_input_reaches_it(folder):
 
 
 def test_it_is_saved_as_transformers_would_and_loads_in_both(folder, tmp_path):
-    model = tagger(folder, written_out=True).eval()
+    model = tagger(folder, native=True).eval()
     (tmp_path / "model").mkdir()
     model.save_pretrained(tmp_path / "model")
     options = {"add_pooling_layer": False} if model.backbone.config.model_type == "bert" else {}
@@ -70,7 +73,7 @@ def test_it_is_saved_as_transformers_would_and_loads_in_both(folder, tmp_path):
     assert not {*told["missing_keys"], *told["unexpected_keys"]}
     assert parameters(theirs) == parameters(model.backbone)
     again = Tagger.from_pretrained(tmp_path / "model", tags=3, settings=HEAD)
-    assert isinstance(again.backbone, Written)
+    assert isinstance(again.backbone, Native)
     with torch.no_grad():
         expected = model(IDS, MASK)["tags"]
         torch.testing.assert_close(again(IDS, MASK)["tags"], expected, rtol=0, atol=0)
@@ -82,11 +85,11 @@ def test_it_is_saved_as_transformers_would_and_loads_in_both(folder, tmp_path):
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_what_transformers_trained_is_run_by_ours(folder, tmp_path, bidirectional):
     torch.manual_seed(3)
-    theirs = Tagger(body(folder, bidirectional=bidirectional), 3, HEAD).eval()
+    theirs = Tagger(load_backbone(folder, bidirectional=bidirectional), 3, HEAD).eval()
     (tmp_path / "model").mkdir()
     theirs.save_pretrained(tmp_path / "model")
     ours = Tagger.from_pretrained(tmp_path / "model", tags=3, settings=HEAD)
-    assert isinstance(ours.backbone, Written)
+    assert isinstance(ours.backbone, Native)
     with torch.no_grad():
         found, expected = ours(IDS, MASK), theirs(IDS, MASK)
     for name, logits in expected.items():
@@ -96,10 +99,10 @@ def test_what_transformers_trained_is_run_by_ours(folder, tmp_path, bidirectiona
 
 
 def test_what_is_not_written_out_is_left_to_transformers(folder, tmp_path):
-    assert Written.read(tmp_path) is None  # an adapter has no config.json
+    assert Native.read(tmp_path) is None  # an adapter has no config.json
     config = folder / "config.json"
     written = config.read_text()
     for architecture in ("gpt2", "bert", "llama"):  # an unknown one, or with other weights
         config.write_text(json.dumps(json.loads(written) | {"model_type": architecture}))
         if architecture not in written:
-            assert Written.read(folder) is None
+            assert Native.read(folder) is None

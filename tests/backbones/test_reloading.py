@@ -12,8 +12,9 @@ from transformers import set_seed
 
 from tests import tiny
 from wxb import tasks
-from wxb.params.experiments import Experiment, Generation, Head, LowRank, Tuning
+from wxb.params.experiments import LowRank, Tuning
 from wxb.params.training import Training
+from wxb.tasks.ner.params import METHODS
 from wxb.tasks.ner.tagging.bio import tag_names
 from wxb.text.encoded import IGNORED
 from wxb.text.tokenizers import load, train
@@ -48,17 +49,18 @@ def experiment(name):
     targets = ["value", "query"] if backbone == "bert" else ["v_proj", "q_proj", "up_proj"]
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
     generates = method == "generation"
-    return Experiment(
+    head = {"projection": 12, "dropout": 0.1}
+    return METHODS[method](
         study="s",
         corpus="c",
         task="ner",
         method=method,
         backbone=backbone,
-        max_length=16,
-        stride=4,
-        bidirectional="bidirectional" in name,
-        head=None if generates else Head(projection=12, dropout=0.1),
-        generation=Generation(special_tokens="new-tokens" in name) if generates else None,
+        architecture="wxb/models",
+        encoding={"max_length": 16, "stride": 4}
+        | ({"special_tokens": "new-tokens" in name} if generates else {}),
+        model={} if generates else {"head": head, "bidirectional": "bidirectional" in name},
+        prediction={},
         tuning=Tuning(lora=lora, **changes),
         training=Training(epochs=1, batch_size=1, learning_rate=1e-3),
     )
@@ -77,7 +79,7 @@ def save_base(folder, kind):
 def trained(folder, name):
     """The predictor of a case after some steps of training."""
     settings = experiment(name)
-    task, backbone = tasks.module(settings.task, settings.method), folder / settings.backbone
+    task, backbone = tasks.method(settings.task, settings.method), folder / settings.backbone
     tokenizer = task.vocabulary(load(backbone), TYPES, settings)
     set_seed(1)
     model = task.build(backbone, TYPES, settings, tokenizer).train()

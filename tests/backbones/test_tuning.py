@@ -16,8 +16,9 @@ from tests import tiny
 from wxb.backbones import tuning
 from wxb.backbones.generator import Generator, language_model
 from wxb.backbones.size import parameters
-from wxb.backbones.weights import body
-from wxb.params.experiments import Head, LowRank, Tuning
+from wxb.backbones.weights import load_backbone
+from wxb.params.experiments import LowRank, Tuning
+from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.text.encoded import IGNORED
 
@@ -53,7 +54,9 @@ def settings_of(kind, **changes):
 def tagger(bases, kind, **changes):
     how = settings_of(kind, **changes)
     set_seed(1)
-    bare = body(bases / ("bert" if kind == QLORA_ON_BERT else "llama"), four_bit=how.four_bit)
+    bare = load_backbone(
+        bases / ("bert" if kind == QLORA_ON_BERT else "llama"), four_bit=how.four_bit
+    )
     adapted = tuning.adapt(bare, how, task_type="FEATURE_EXTRACTION")
     return Tagger(adapted, 5, HEAD, neftune_alpha=how.neftune_alpha)
 
@@ -203,7 +206,7 @@ def test_blocks_are_kept_in_nested_nf4_and_computed_in_float32(bases):
 
 @pytest.mark.parametrize("name", ["bert", "llama"])
 def test_four_bits_stand_for_as_many_parameters_and_about_the_same(bases, name):
-    whole, packed = body(bases / name), body(bases / name, four_bit=True)
+    whole, packed = load_backbone(bases / name), load_backbone(bases / name, four_bit=True)
     assert parameters(packed) == parameters(whole) > sum(p.numel() for p in packed.parameters())
     with torch.inference_mode():
         expected, found = (m(IDS, MASK).last_hidden_state for m in (whole, packed))

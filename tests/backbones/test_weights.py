@@ -10,7 +10,7 @@ from transformers import BertForPreTraining, LlamaForCausalLM, set_seed
 
 from wxb import hub
 from wxb.backbones.size import parameters
-from wxb.backbones.weights import body, initial
+from wxb.backbones.weights import initial, load_backbone
 from wxb.errors import WxbError
 from wxb.params import load
 from wxb.params.backbones import Architecture, Backbone, Tokenizer
@@ -89,7 +89,7 @@ def test_the_body_of_a_pretrained_model_has_its_weights(model_type, tmp_path):
     model.save_pretrained(tmp_path)
     inner = {"bert": "bert", "llama": "model"}[model_type]
     weights = getattr(model, inner).state_dict()
-    found = body(tmp_path).eval()
+    found = load_backbone(tmp_path).eval()
     assert set(found.state_dict()) == {name for name in weights if not name.startswith("pooler")}
     assert all(torch.equal(weights[name], value) for name, value in found.state_dict().items())
     with torch.inference_mode():
@@ -140,7 +140,7 @@ def test_a_named_checkpoint_is_a_backbone_without_a_network(tmp_path, monkeypatc
     assert words == ["Zoë", "Müller", "moved", "to", "Paris", "."]
     initial(named, tokenizer).save_pretrained(tmp_path / "saved")
     assert str(sys.prefix) not in (tmp_path / "saved" / "config.json").read_text()
-    assert body(tmp_path / "saved").config.vocab_size == len(tokenizer)
+    assert load_backbone(tmp_path / "saved").config.vocab_size == len(tokenizer)
 
 
 def test_a_named_checkpoint_whose_package_is_missing_says_how_to_get_it(monkeypatch):
@@ -166,6 +166,6 @@ def test_the_compared_bodies_are_equal_in_parameters(tmp_path):
         chosen = load(PARAMS).backbones[name]
         model = initial(chosen, FakeTokenizer(vocabulary=chosen.tokenizer.vocabulary))
         model.save_pretrained(tmp_path / name)
-        sizes.append(parameters(body(tmp_path / name)))
+        sizes.append(parameters(load_backbone(tmp_path / name)))
     assert max(sizes) / min(sizes) < 1.05
     assert min(sizes) > 600_000

@@ -5,11 +5,15 @@ import sys
 
 from tests.copied import ROOT
 
+FOLDER = ROOT / "benchmarks"
+
 
 def script(name):
     """The module of benchmarks/<name>.py."""
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))  # where a script finds those that it imports
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # typer looks there for the annotations
         spec.loader.exec_module(module)

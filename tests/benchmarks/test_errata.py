@@ -18,12 +18,13 @@ from wxb.backbones.generator import Generator
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.params import check, load, read_yaml
-from wxb.params.experiments import Head
 from wxb.project.profiles import switch
+from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.generation import answers, method
 from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import OUTSIDE
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.text.encoded import IGNORED
@@ -34,8 +35,7 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ["ner-encoder", "ner-decoder", "ner-generative"]
 TYPES = ["AGE", "NAME"]
 
-
-errata = script("errata")
+scoring, training, errata = map(script, ("errata_scoring", "errata_training", "errata"))
 
 
 def recognizer(texts, kind="wordpiece"):
@@ -46,7 +46,7 @@ def recognizer(texts, kind="wordpiece"):
 
 
 def record(text, *spans):
-    return Record(id=text, text=text, spans=tuple(spans), language=None, group="")
+    return Record(id=text, text=text, gold=tuple(spans), language=None, group="")
 
 
 # Scoring and decoding of taggers
@@ -57,21 +57,21 @@ def test_a_part_of_a_token_counts_as_right_where_tokens_are_scored():
     reader = recognizer(texts)
     gold, found = [[Span(0, 2, "NAME")]], [[Span(0, 3, "NAME")]]
     assert counts(gold, found).tolist() == [[0, 1, 1]]
-    by_token = [errata.on_tokens(reader, texts[:1], spans) for spans in (gold, found)]
+    by_token = [scoring.on_tokens(reader, texts[:1], spans) for spans in (gold, found)]
     assert counts(*by_token).tolist() == [[1, 1, 1]]
 
 
 def test_texts_are_cut_where_their_tokens_end():
-    texts = ["a b c", "a " * errata.LIMIT, "", "a b " * errata.LIMIT]
+    texts = ["a b c", "a " * scoring.LIMIT, "", "a b " * scoring.LIMIT]
     reader = recognizer(texts)
-    assert errata.cut(reader, texts) == [*texts[:3], ("a b " * errata.LIMIT)[:63]]
+    assert scoring.cut(reader, texts) == [*texts[:3], ("a b " * scoring.LIMIT)[:63]]
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(0, 40))
 def test_gold_beyond_a_cut_vanishes_and_the_rest_stays(edges, length):
     edges = sorted(edges)
     spans = [Span(a, b, "AGE") for a, b in zip(edges[::2], edges[1::2], strict=False)]
-    left = errata.what_is_left(spans, length)
+    left = scoring.what_is_left(spans, length)
     covered = {at for span in spans for at in range(span.start, span.end) if at < length}
     assert {at for span in left for at in range(span.start, span.end)} == covered
     assert {span for span in spans if span.end <= length} <= {*left}
@@ -80,12 +80,12 @@ def test_gold_beyond_a_cut_vanishes_and_the_rest_stays(edges, length):
 def test_a_threshold_keeps_what_reaches_it():
     span = Span(0, 1, "AGE")
     scored = [[ScoredSpan(span, 0.5)], [ScoredSpan(span, 0.4)], []]
-    assert errata.above(0.5, scored) == [[span], [], []]
+    assert scoring.above(0.5, scored) == [[span], [], []]
 
 
 def test_the_space_before_a_mention_is_taken_where_there_is_one():
     spans = [Span(0, 3, "NAME"), Span(4, 5, "AGE"), Span(6, 7, "AGE")]
-    assert errata.with_lead("Ann 9,8", spans) == [spans[0], Span(3, 5, "AGE"), spans[2]]
+    assert scoring.with_lead("Ann 9,8", spans) == [spans[0], Span(3, 5, "AGE"), spans[2]]
 
 
 # Prompts and decoding of generators
@@ -102,7 +102,7 @@ ids = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
 @given(st.lists(st.tuples(ids, ids), min_size=1, max_size=7), st.integers(1, 3))
 def test_outputs_are_sliced_as_a_padded_batch_would_be(rows, size):
-    asked = [errata.Answer(np.array(prompt), np.array(answer), 1.0) for prompt, answer in rows]
+    asked = [scoring.Answer(np.array(prompt), np.array(answer), 1.0) for prompt, answer in rows]
     expected = []
     for start in range(0, len(rows), size):
         batch = rows[start : start + size]
@@ -110,20 +110,20 @@ def test_outputs_are_sliced_as_a_padded_batch_would_be(rows, size):
         for prompt, answer in batch:
             output = [0] * (longest - len(prompt)) + prompt + answer
             expected.append([i for i in output[len(prompt) :] if i != 0])
-    assert [row.tolist() for row in errata.sliced_by_tokens(asked, size)] == expected
+    assert [row.tolist() for row in scoring.sliced_by_tokens(asked, size)] == expected
 
 
 @pytest.mark.parametrize("value", ["a;;b", "a|b", "a;;B|c", "a"])
 def test_what_holds_no_separator_is_all_that_the_plain_form_keeps(value):
     text = f"Say {value} to 9"
     spans = [Span(4, 4 + len(value), "NAME"), Span(len(text) - 1, len(text), "AGE")]
-    mentions = errata.split_plainly(errata.written_plainly(text, spans))
+    mentions = scoring.split_plainly(scoring.written_plainly(text, spans))
     whole = [(span.type, text[span.start : span.end]) for span in spans]
     assert (mentions == whole) == (answers.SEPARATOR not in value)
 
 
 def test_perfect_answers_with_separators_are_read_whole_when_escaped():
-    pair = errata.separator_pair([record for record in MADE if record.spans])
+    pair = scoring.separator_pair([record for record in MADE if record.gold])
     assert pair.right.tolist() == [[2, 2, 2], [2, 2, 2], [1, 1, 1]]
     assert pair.published.sum(axis=0).tolist()[0] == 2  # the ages
 
@@ -135,8 +135,8 @@ def test_perfect_answers_with_separators_are_read_whole_when_escaped():
 def tagger(tmp_path_factory):
     folder = tiny.bert(tmp_path_factory.mktemp("bert"), vocab_size=20)
     set_seed(0)
-    body = tiny.BertModel.from_pretrained(folder, add_pooling_layer=False)
-    return Tagger(body, 5, Head(projection=8, dropout=0.0)).eval()
+    backbone = tiny.BertModel.from_pretrained(folder, add_pooling_layer=False)
+    return Tagger(backbone, 5, Head(projection=8, dropout=0.0)).eval()
 
 
 def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
@@ -144,7 +144,7 @@ def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
     items = [
         {"input_ids": row, "tags": row % 5, "starts": row % 2, "ends": row % 2} for row in rows
     ]
-    batches = [errata.padded_to(16, fill, items, pad=0) for fill in (IGNORED, OUTSIDE)]
+    batches = [training.padded_to(16, fill, items, pad=0) for fill in (IGNORED, OUTSIDE)]
     for batch, fill in zip(batches, (IGNORED, OUTSIDE), strict=True):
         for name in ("tags", "starts", "ends"):
             assert set(batch[name][batch["attention_mask"] == 0].tolist()) == {fill}
@@ -158,7 +158,7 @@ def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
 def test_loss_over_the_prompt_is_that_of_the_whole_text(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(tiny.llama(tmp_path, vocab_size=20)).eval()
     item = {"input_ids": np.array([1, 5, 6, 7, 2]), "labels": np.array([-100, -100, -100, 7, 2])}
-    batch = collate([errata.over_the_prompt(item)], 0)
+    batch = collate([training.over_the_prompt(item)], 0)
     with torch.no_grad():
         loss = Generator(model)(**batch)["loss"]
         expected = model(batch["input_ids"], labels=batch["input_ids"]).loss
@@ -169,11 +169,11 @@ def test_noise_of_short_rows_shrinks_with_the_padded_length():
     embeddings, mask = torch.zeros(1, 64, 16), torch.zeros(1, 64, dtype=torch.long)
     mask[:, :4] = 1
     torch.manual_seed(0)
-    noise = errata.noisy_by_padding(embeddings, mask, 5.0)
+    noise = training.noisy_by_padding(embeddings, mask, 5.0)
     assert float(noise.abs().max()) == pytest.approx(5 / (64 * 16) ** 0.5, rel=0.02)
     assert noise[:, 4:].abs().min() > 0
     torch.manual_seed(0)
-    by_row = errata.noisy(embeddings, mask, 5.0)
+    by_row = training.noisy(embeddings, mask, 5.0)
     torch.testing.assert_close(by_row[:, :4], noise[:, :4] * 4)
 
 
@@ -185,8 +185,8 @@ def project(tmp_path_factory):
     """A project of few records with three experiments, trained for one epoch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("project"))
-        Path("wxb/corpora").mkdir(parents=True)
-        Path("wxb/corpora/pii").symlink_to(ROOT / "wxb/corpora/pii")
+        Path("wxb/tasks/ner").mkdir(parents=True)
+        Path("wxb/tasks/ner/pii").symlink_to(ROOT / "wxb/tasks/ner/pii")
         Path("params").symlink_to(ROOT / "params")
         Path("params.yaml").write_text((ROOT / "params.yaml").read_text())
         switch("tiny")
@@ -227,19 +227,18 @@ def test_every_defect_has_its_row(project, monkeypatch, capsys):
 def test_the_right_way_is_the_project_s_own(project, monkeypatch):
     """The prompts are those of training, and its answers are read as the gold that they tell."""
     monkeypatch.chdir(project)
-    test = clean.labelled(Path("data/clean/pii/test.parquet"))
+    test = clean.labelled(Path("data/clean/pii/test.parquet"), labelling)
     predictor = method.Predictor.load(Path("models/ner-generative"))
-    texts = [one.text for one in test]
     taught = method.dataset(
         Path("data/features/ner-generative/test.arrow"),
         Path("data/targets/ner-generative/test.arrow"),
         predictor.tokenizer,
-        texts,
+        test,
         load().experiments["ner-generative"],
     )
-    asked = errata.ask(predictor, texts, label="test")
+    asked = scoring.ask(predictor, [one.text for one in test], label="test")
     for one, answer, item in zip(test, asked, taught, strict=True):
         told = item["labels"] != IGNORED
         assert answer.prompt.tolist() == item["input_ids"][~told].tolist()
         sure = answer._replace(score=1.0)
-        assert errata.spans_of(predictor, one.text, sure, item["labels"][told]) == [*one.spans]
+        assert scoring.spans_of(predictor, one.text, sure, item["labels"][told]) == [*one.gold]

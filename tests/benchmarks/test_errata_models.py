@@ -9,10 +9,10 @@ import torch
 
 from tests.benchmarks.script import script
 from tests.copied import ROOT
-from wxb.backbones.parity import TOLERANCE, difference, twin
+from wxb.lessons.parity import TOLERANCE, difference, twin
 from wxb.models import llama
 from wxb.models.attention import numpy_softmax, softmax
-from wxb.models.lstm import without_frame
+from wxb.models.lstm import without_special_tokens
 
 errata = script("errata_models")
 
@@ -23,11 +23,11 @@ def at_the_root(monkeypatch):
 
 
 def test_cutting_the_outer_columns_leaves_the_separator_in_shorter_rows():
-    ids, mask = errata.framed(torch.tensor([4, 2]), vocabulary=20)
+    ids, mask = errata.between_special_tokens(torch.tensor([4, 2]), vocabulary=20)
     assert ids[1].tolist() == [errata.CLS, *ids[1, 1:3].tolist(), errata.SEP, 0, 0]
     cut, seen = errata.outer_columns_cut(ids, mask)
     assert cut[1][seen[1].bool()].tolist() == [*ids[1, 1:3].tolist(), errata.SEP]
-    right, there = without_frame(ids, mask)
+    right, there = without_special_tokens(ids, mask)
     assert right[1][there[1].bool()].tolist() == ids[1, 1:3].tolist()
     kept, moved = errata.separators(rows=8)
     assert kept == 7

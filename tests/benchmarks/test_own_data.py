@@ -162,5 +162,5 @@ def test_wxb_new_writes_the_recipes_that_were_compared(kind, name):
     compared.pop("epochs")
     assert experiment["training"] == compared
     assert {**recipe["backbone"], "corpus": "c"} == backbone
-    for key in ("head", "word_features", "max_length", "stride"):
+    for key in ("architecture", "encoding", "model", "tuning", "prediction"):
         assert experiment[key] == recipe["experiment"][key]

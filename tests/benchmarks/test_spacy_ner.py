@@ -13,9 +13,11 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import write_json
+from wxb.metrics import evaluation
 from wxb.params import check, read_yaml
-from wxb.tasks.ner import evaluation
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import metrics
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks/spacy_ner.py"
@@ -67,7 +69,7 @@ def test_it_ends_with_the_best_epoch_and_repeats_itself(benchmark):
     assert best.valid_f1 == 1
     assert best.epoch < OPTIONS["epochs"]
     assert [j.predicted for j in benchmark.judge(best.nlp, HELD_OUT)] == [
-        record.spans for record in HELD_OUT
+        record.gold for record in HELD_OUT
     ]
     # Stopped there, and never validated: the same weights.
     options = OPTIONS | {"epochs": best.epoch}
@@ -89,11 +91,11 @@ def test_spans_inside_tokens_are_counted_and_missed_but_do_not_stop_training(ben
     assert told.startswith("2 of 3 test spans (zh 2)")
     assert "F1 can reach 0.500 at most" in told  # precision 1, recall 1/3
     fit = benchmark.train_ner(nlp, [*TRAIN, chinese], [], **OPTIONS)
-    figures = evaluation.metrics(
-        [benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1
+    measured = evaluation.metrics(
+        metrics, [benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1
     )
-    assert figures["support"] == 6
-    assert figures["recall"] == pytest.approx(4 / 6, abs=1e-6)
+    assert measured["support"] == 6
+    assert measured["recall"] == pytest.approx(4 / 6, abs=1e-6)
 
 
 def test_tokens_of_a_misaligned_span_have_no_target(benchmark):
@@ -126,9 +128,9 @@ def test_a_language_that_spacy_lacks_is_an_error(benchmark):
 def judged(records, *, right):
     """What a system found that gets the first `right` records right, and nothing else."""
     return [
-        evaluation.Judged(r.id, r.text, r.spans, found, (0.9,) * len(found))
+        metrics.Judged(r.id, r.text, r.gold, found, (0.9,) * len(found))
         for i, r in enumerate(records)
-        for found in [r.spans if i < right else ()]
+        for found in [r.gold if i < right else ()]
     ]
 
 
@@ -141,10 +143,10 @@ def project(tmp_path, monkeypatch):
     splits = {"train": TRAIN, "valid": HELD_OUT[:1], "test": HELD_OUT, "new": HELD_OUT[:1]}
     for name, members in splits.items():
         unlabelled = Record(f"bare {name}", f"bare {name}", None, "en", name)
-        clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled])
+        clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled], labelling)
     write_json(Path("data/clean/pii/profile.json"), {"splits": {name: {} for name in splits}})
     runs = {name: {"": judged(members, right=1)} for name, members in TESTS.items()}
-    evaluation.save(Path("reports/predictions/ner/ner-encoder"), runs)
+    evaluation.save(metrics, Path("reports/predictions/ner/ner-encoder"), runs)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), {"parameters": 1_234_567})
     for cost in ("train/ner-encoder", "pretrain/encoder"):
         content = {"seconds": 7.0, "device": "abacus"}
@@ -234,7 +236,10 @@ def test_an_error_comes_without_a_traceback(benchmark, project):
 
 
 def test_without_spacy_it_says_how_to_install_it():
-    code = f"import runpy, sys; sys.modules['spacy'] = None; runpy.run_path({str(SCRIPT)!r})"
+    code = (
+        f"import runpy, sys; sys.path.insert(0, {str(SCRIPT.parent)!r});"
+        f" sys.modules['spacy'] = None; runpy.run_path({str(SCRIPT)!r})"
+    )
     failed = run(script=("-c", code))
     assert failed.returncode == 1
     assert "pip install --editable '.[benchmarks]'" in failed.stderr

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 from wxb.cli.app import app
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.tasks.ner import evaluation
-from wxb.tasks.ner.evaluation import Judged
-from wxb.tasks.ner.spans import Span
+from wxb.metrics import evaluation
+from wxb.tasks.ner import metrics
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.metrics import Judged
+from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,7 +92,7 @@ def test_params_are_checked(project):
 
 def test_params_switch_shows_values_as_they_are(project):
     path = project / "params.yaml"
-    path.write_text(path.read_text().replace("path: wxb/corpora/pii ", "path: '[old]/records' "))
+    path.write_text(path.read_text().replace("path: wxb/tasks/ner/pii ", "path: '[old]/records' "))
     assert "[old]/records" in wxb(project, "params", "demo").stdout
 
 
@@ -114,7 +116,7 @@ def study():
     gold = (Span(0, 3, "NAME"),)
     right, wrong = ([Judged("0", "Zoë", gold, found, (1.0,) * len(found))] for found in (gold, ()))
     compared = evaluation.compare(
-        {"ner-encoder": [right], "ner-decoder": [wrong]}, resamples=99, seed=1
+        metrics, {"ner-encoder": [right], "ner-decoder": [wrong]}, resamples=99, seed=1
     )
     for system in compared["systems"].values():
         system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
@@ -151,11 +153,11 @@ def evaluated(project):
     gold, predicted = (Span(0, 3, "NAME"),), (Span(5, 6, "NAME"),)
     records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
     (project / "data/clean/pii").mkdir(parents=True)
-    clean.write(project / "data/clean/pii/test.parquet", records)
+    clean.write(project / "data/clean/pii/test.parquet", records, labelling)
     splits = {"train": {}, "valid": {}, "test": {}}
     (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
     judged = [Judged("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
-    evaluation.write(project / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.write(metrics, project / "reports/predictions/ner/ner-encoder", judged)
     return project
 
 

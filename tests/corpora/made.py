@@ -8,6 +8,6 @@ def lettered(number):
     return "".join("abcdefghij"[int(digit)] if digit.isdigit() else digit for digit in str(number))
 
 
-def record(id_, text=None, spans=(), group=None, language="en", **more):
+def record(id_, text=None, gold=(), group=None, language="en", **more):
     text = f"text {lettered(id_)}" if text is None else text
-    return Record(str(id_), text, spans, language, text if group is None else group, **more)
+    return Record(str(id_), text, gold, language, text if group is None else group, **more)

@@ -4,12 +4,13 @@ from hypothesis import strategies as st
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.files import write_json
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.record.spans import Span
 
 spans = st.none() | st.just(()) | st.just((Span(0, 1, "A"), Span(1, 2, "B")))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=2)
 some_records = st.lists(
-    st.builds(Record, id=texts, text=texts, spans=spans, language=st.none() | texts, group=texts)
+    st.builds(Record, id=texts, text=texts, gold=spans, language=st.none() | texts, group=texts)
 )
 
 
@@ -17,9 +18,9 @@ some_records = st.lists(
 @given(some_records)
 def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     path = tmp_path_factory.getbasetemp() / "clean.parquet"
-    clean.write(path, records)
-    assert clean.read(path) == records
-    assert clean.labelled(path) == [r for r in records if r.spans is not None]
+    clean.write(path, records, labelling)
+    assert clean.read(path, labelling) == records
+    assert clean.labelled(path, labelling) == [r for r in records if r.gold is not None]
     assert clean.texts(path) == [r.text for r in records]
 
 

@@ -7,18 +7,20 @@ from hypothesis import strategies as st
 from tests.corpora.made import lettered, record
 from wxb.corpora import division
 from wxb.corpora.division import without_duplicates
-from wxb.corpora.near import wording
 from wxb.corpora.records import Reject
 from wxb.errors import WxbError
 from wxb.params.corpora import Split
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record import wording
+from wxb.tasks.ner.record.spans import Span
 
 FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 
 
 def divided(records, limit=None, seed=1, **changes):
     settings = {"test": 0.2, "valid": 0.1, **changes}
-    return division.divided(records, Split.model_validate(settings), limit=limit, seed=seed)
+    return division.divided(
+        records, Split.model_validate(settings), wording, limit=limit, seed=seed
+    )
 
 
 def split(records, **settings):
@@ -43,14 +45,14 @@ def told(rejects):
 
 
 def test_the_first_copy_of_a_text_is_kept():
-    kept, rejects = without_duplicates([record(1, "a"), record(2, "b"), record(3, "a")])
+    kept, rejects = without_duplicates([record(1, "a"), record(2, "b"), record(3, "a")], wording)
     assert [r.id for r in kept] == ["1", "2"]
     assert rejects == [Reject("3", "duplicate text", "same text as 1", "3")]
 
 
 def test_a_labelled_copy_wins_over_an_unlabelled_one():
     copies = [record(1, "a", None), record(2, "a"), record(3, "a", None), record(4, "a")]
-    kept, rejects = without_duplicates(copies)
+    kept, rejects = without_duplicates(copies, wording)
     assert [r.id for r in kept] == ["2"]
     assert [r.id for r in rejects] == ["1", "3", "4"]
     assert "same text as 2" in rejects[0].detail
@@ -62,17 +64,17 @@ def test_every_record_is_kept_once_or_rejected(items):
     records = [
         record(i, text, () if labelled else None) for i, (text, labelled) in enumerate(items)
     ]
-    kept, rejects = without_duplicates(records)
+    kept, rejects = without_duplicates(records, wording)
     assert sorted(r.id for r in [*kept, *rejects]) == sorted(r.id for r in records)
     assert len({r.text for r in kept}) == len(kept)
     labelled_texts = {text for text, labelled in items if labelled}
-    assert {r.text for r in kept if r.spans is not None} == labelled_texts
+    assert {r.text for r in kept if r.gold is not None} == labelled_texts
 
 
 def test_a_text_that_is_held_out_is_not_kept_even_labelled():
-    kept, rejects = without_duplicates(
-        [record(1, "a"), record(2, "b"), record(3, "a")], [record(4, "a", None)]
-    )
+    held = [record(4, "a", None)]
+    records = [record(1, "a"), record(2, "b"), record(3, "a")]
+    kept, rejects = without_duplicates(records, wording, held)
     assert [r.id for r in kept] == ["2"]
     assert told(rejects) == [
         ("1", "duplicate text", "same text as 4"),
@@ -92,7 +94,7 @@ def test_a_wording_that_is_held_out_is_not_kept():
         record("twice", "Ann and Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
         record("thrice", "Eve and Joe", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
     ]
-    kept, rejects = without_duplicates([same, *others], held)
+    kept, rejects = without_duplicates([same, *others], wording, held)
     assert kept == others
     assert told(rejects) == [("same", "near duplicate", "same wording as first")]
 
@@ -101,7 +103,7 @@ def test_a_labelled_copy_of_an_unlabelled_text_may_be_a_near_duplicate():
     """Neither of the two is left: the labelled one took the place of the other."""
     held = [record("held", "Ann here", (Span(0, 3, "NAME"),))]
     copies = [record(1, "Bob here", None), record(2, "Bob here", (Span(0, 3, "NAME"),))]
-    kept, rejects = without_duplicates(copies, held)
+    kept, rejects = without_duplicates(copies, wording, held)
     assert kept == []
     assert [(r.id, r.reason) for r in rejects] == [("1", "duplicate text"), ("2", "near duplicate")]
 
@@ -315,7 +317,7 @@ def test_the_split_is_a_known_one():
         ([record(i, group="one") for i in range(50)], "valid|test"),
         ([record(i, f"Number {i}") for i in range(50)], "valid|test"),
         ([record(i) for i in range(2)], "valid|test"),
-        ([record(i, spans=None) for i in range(50)], "train"),
+        ([record(i, gold=None) for i in range(50)], "train"),
     ],
 )
 def test_a_split_without_labelled_records_is_an_error(records, name):

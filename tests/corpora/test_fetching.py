@@ -25,7 +25,9 @@ def project(tmp_path, monkeypatch):
 
 
 def fetch(project, path, **changes):
-    corpus = Corpus.model_validate({"path": path, "split": {"test": 0.2, "valid": 0.1}, **changes})
+    corpus = Corpus.model_validate(
+        {"task": "ner", "path": path, "split": {"test": 0.2, "valid": 0.1}, **changes}
+    )
     fetching.fetch(corpus, project / "raw", seed=7, label="download@test")
     return sorted(p.relative_to(project / "raw").as_posix() for p in project.rglob("raw/**/*"))
 

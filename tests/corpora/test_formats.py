@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from wxb.corpora.formats import LONGEST_LITERAL, raw_records
 from wxb.corpora.records import RecordError
 from wxb.errors import WxbError
-from wxb.params.corpora import Fields
 
 
 def cell(folder, content):
@@ -18,7 +17,7 @@ def cell(folder, content):
     out = io.StringIO()
     csv.writer(out).writerows([["input", "spans"], ["Ann", content]])
     (folder / "r.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
-    (raw,) = raw_records(folder / "r.csv", Fields())
+    (raw,) = raw_records(folder / "r.csv", "spans")
     return raw.content if isinstance(raw.content, RecordError) else raw.content["spans"]
 
 
@@ -59,14 +58,14 @@ def test_a_hostile_cell_costs_one_record(tmp_path, monkeypatch, hostile):
     monkeypatch.chdir(tmp_path)
     found = cell(tmp_path, hostile)
     assert isinstance(found, RecordError)
-    assert found.reason == "broken spans"
+    assert found.reason == "broken cell"
     assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
 
 
 def test_parquet_rows_are_records_with_their_numbers(tmp_path):
     rows = [{"input": "Ann 😀", "spans": SPANS}, {"input": "", "spans": []}, {"input": None}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "r.parquet", row_group_size=2)
-    raws = list(raw_records(tmp_path / "r.parquet", Fields()))
+    raws = list(raw_records(tmp_path / "r.parquet"))
     assert [raw.place for raw in raws] == ["row 1", "row 2", "row 3"]
     assert [raw.content for raw in raws] == [*rows[:2], {"input": None, "spans": None}]
 
@@ -75,7 +74,7 @@ def test_parquet_rows_are_records_with_their_numbers(tmp_path):
 def test_a_file_that_is_not_parquet_is_named(tmp_path, content):
     (tmp_path / "r.parquet").write_bytes(content)
     with pytest.raises(WxbError, match=r"r\.parquet: found .*; expected Parquet"):
-        list(raw_records(tmp_path / "r.parquet", Fields()))
+        list(raw_records(tmp_path / "r.parquet"))
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path):
@@ -84,4 +83,4 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
     data[4:40] = b"\xff" * 36
     (tmp_path / "r.parquet").write_bytes(data)
     with pytest.raises(WxbError, match=r"r\.parquet: found .*; expected Parquet"):
-        list(raw_records(tmp_path / "r.parquet", Fields()))
+        list(raw_records(tmp_path / "r.parquet"))

@@ -2,11 +2,14 @@ import pytest
 
 from wxb.corpora.layout import by_split, data_files
 from wxb.errors import WxbError
-from wxb.params.corpora import Corpus, Split
+from wxb.params.corpora import Split
+from wxb.tasks.ner.params import Corpus
 
 
 def corpus(**changes):
-    return Corpus.model_validate({"path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes})
+    return Corpus.model_validate(
+        {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes}
+    )
 
 
 def touch(folder, *names):
@@ -36,7 +39,7 @@ def test_column_files_may_have_any_name_that_is_not_hidden(tmp_path):
     [
         ([], {}, r"found nothing; expected .*\.jsonl"),
         (["a.tsv"], {}, r"found a\.tsv; expected .*\.parquet; or set `conll`"),
-        ([".hidden"], {"conll": {}}, r"found \.hidden; expected column files"),
+        ([".hidden"], {"conll": {}}, r"found \.hidden; expected files that `conll` reads"),
     ],
 )
 def test_a_folder_without_records_is_an_error_that_tells_what_is_there(

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpora.made import record
-from wxb.corpora.near import CHUNK, FAR, distances, units, wording
-from wxb.tasks.ner.spans import Span
+from wxb.corpora.near import CHUNK, FAR, distances, units
+from wxb.tasks.ner.record import wording
+from wxb.tasks.ner.record.spans import Span
 
 
 def marked(text, *mentions):
@@ -62,10 +63,15 @@ def test_units_are_named_by_the_least_of_what_is_joined():
         record(6, "2 - 1", group="f"),
         record(7, "third", group=""),
     ]
-    assert units(records, lambda r: r.group) == ["a", "a", "c", "d", "e", "f", ""]
+    assert units(records, lambda r: r.group, wording) == ["a", "a", "c", "d", "e", "f", ""]
     by_parity = ["1", "0", "1", "0", "1", "0", "1"]
     parity = dict(zip(records, by_parity, strict=True))
-    assert units(records[1:6:2] + records[4:5], lambda r: parity[r]) == ["0", "0", "0", "1"]
+    assert units(records[1:6:2] + records[4:5], lambda r: parity[r], wording) == [
+        "0",
+        "0",
+        "0",
+        "1",
+    ]
 
 
 def edits(left, right):

@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
-from wxb.params.corpora import Corpus
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.record.spans import Span
 
 FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points
 
 
 def corpus(**changes):
-    return Corpus.model_validate({"path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes})
+    return Corpus.model_validate(
+        {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes}
+    )
 
 
 def raw(text="Ann lives in Bonn.", spans=((0, 3, "NAME"),), **changes):
@@ -30,7 +33,7 @@ def read(folder, content, name="records.jsonl", **changes):
     place = folder / f"raw {name}"
     place.mkdir(exist_ok=True)
     (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(reading.read(place, corpus(**changes)))
+    return list(reading.read(place, corpus(**changes), labelling))
 
 
 def read_one(folder, content, **changes):
@@ -55,7 +58,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
     assert read_one(tmp_path, content) == Record(
         id="1",
         text="Ann lives in Bonn.",
-        spans=(Span(0, 3, "NAME"), Span(13, 17, "CITY")),
+        gold=(Span(0, 3, "NAME"), Span(13, 17, "CITY")),
         language="en",
         group="Ann lives in Bonn.",
     )
@@ -135,7 +138,7 @@ def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
-    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}))]
+    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}), labelling)]
     assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
 
 
@@ -147,7 +150,7 @@ def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
     for name in ("train", "valid", "test"):
         lines = [json.dumps(raw(f"Ann of {name}", id="1")), json.dumps(raw(id="2"))]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES)))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), labelling))
     assert [(item.split, item.id) for item in items] == [
         ("test", "1"),
         ("test", "2"),
@@ -156,14 +159,14 @@ def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
         ("train", "train.jsonl:line 1"),
         ("train", "train.jsonl:line 2"),
     ]
-    assert [item.mended for item in items] == [()] * 2 + [("repeated id",)] * 4
+    assert [item.repaired for item in items] == [()] * 2 + [("repeated id",)] * 4
 
 
 def test_test_sets_of_files_are_read_first_and_ids_may_start_again(tmp_path):
     for name in ("a", "tweets", "posts"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(raw(f"Ann of {name}", id="1")))
     further = {"tweets": {"files": ["tweets*"]}, "posts": {"files": ["posts*"]}}
-    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further})))
+    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further}), labelling))
     assert [(item.split, item.id) for item in items] == [
         ("tweets", "1"),
         ("posts", "posts.jsonl:line 1"),
@@ -176,7 +179,7 @@ def test_an_id_that_is_a_place_cannot_be_taken_twice(tmp_path):
     lines = [json.dumps(raw(id="test.jsonl:line 2"))] * 2
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines if name == "test" else lines[:1]))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES)))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), labelling))
     assert isinstance(items[1], Reject)
     assert items[1].reason == "duplicate id"
     ids = [item.id for item in items if isinstance(item, Record)]
@@ -192,8 +195,8 @@ def test_a_span_is_found_by_its_value_on_request(tmp_path):
     fields = {"value": "value"}
     assert read_one(tmp_path, content, fields=fields).reason == "value differs"
     item = read_one(tmp_path, content, fields=fields, repair="by-value")
-    assert item.spans == (Span(0, 3, "NAME"), Span(8, 11, "NAME"))
-    assert item.mended == ("span found by value",)
+    assert item.gold == (Span(0, 3, "NAME"), Span(8, 11, "NAME"))
+    assert item.repaired == ("span found by value",)
 
 
 @pytest.mark.parametrize(
@@ -231,23 +234,23 @@ def test_offsets_are_code_points(tmp_path, text, mention, ascii_only):
     content = json.dumps(raw(text, [span]), ensure_ascii=ascii_only)
     (item,) = read(tmp_path, content)
     assert item.text == text
-    assert item.spans == (Span(*span),)
+    assert item.gold == (Span(*span),)
 
 
 def test_white_space_at_the_edges_of_a_span_is_left_out(tmp_path):
     item = read_one(tmp_path, raw("I am \u00a0Ann\n.", [(4, 10, "NAME")]))
-    assert item.spans == (Span(6, 9, "NAME"),)
+    assert item.gold == (Span(6, 9, "NAME"),)
 
 
 def test_labels_rename_and_ignore_types(tmp_path):
     content = raw(spans=[(0, 3, "PERSON"), (3, 4, "SPACE"), (13, 17, "GPE")])
     item = read_one(tmp_path, content, labels={"PERSON": "NAME", "SPACE": None})
-    assert item.spans == (Span(0, 3, "NAME"), Span(13, 17, "GPE"))
+    assert item.gold == (Span(0, 3, "NAME"), Span(13, 17, "GPE"))
 
 
 def test_null_spans_mean_unlabelled_and_an_empty_list_means_none(tmp_path):
-    assert read_one(tmp_path, raw() | {"spans": None}).spans is None
-    assert read_one(tmp_path, raw(spans=[])).spans == ()
+    assert read_one(tmp_path, raw() | {"spans": None}).gold is None
+    assert read_one(tmp_path, raw(spans=[])).gold == ()
 
 
 def test_the_group_is_the_field_to_split_by(tmp_path):
@@ -308,7 +311,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path, name):
         "records.csv": as_csv([["input", "spans"], ["Ann", json.dumps(raw()["spans"])]]),
     }[name]
     (item,) = read(tmp_path, b"\xef\xbb\xbf" + content.encode(), name)
-    assert item.spans == (Span(0, 3, "NAME"),)
+    assert item.gold == (Span(0, 3, "NAME"),)
 
 
 def test_one_broken_line_costs_one_record(tmp_path):
@@ -332,8 +335,8 @@ def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_pat
     items = read(tmp_path, as_csv([["input", "spans"], *rows]), "records.csv")
     assert [item.text for item in items if isinstance(item, Record)] == [*texts[:3], texts[4]]
     assert [item.reason for item in items if isinstance(item, Reject)] == ["blank text"]
-    assert items[0].spans == (Span(0, 1, "T"),)
-    assert items[-1].spans is None
+    assert items[0].gold == (Span(0, 1, "T"),)
+    assert items[-1].gold is None
 
 
 @pytest.mark.parametrize(
@@ -341,8 +344,8 @@ def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_pat
     [
         (["1", "Ann"], "broken CSV"),
         (["1", "Ann", "[]", "more"], "broken CSV"),
-        (["1", "Ann", "[{]"], "broken spans"),
-        (["1", "Ann", "none"], "broken spans"),
+        (["1", "Ann", "[{]"], "broken cell"),
+        (["1", "Ann", "none"], "broken cell"),
         (["1", "Ann", '{"start": 0}'], "wrong type"),
         (["1", "An\0n", "[]"], "NUL character"),
     ],
@@ -378,4 +381,4 @@ def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, it
     }
     for name, content in written.items():
         read_back = read(tmp_path_factory.getbasetemp(), content, name)
-        assert [(item.text, item.spans) for item in read_back] == items
+        assert [(item.text, item.gold) for item in read_back] == items

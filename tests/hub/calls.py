@@ -15,8 +15,8 @@ from wxb.corpora import fetching
 from wxb.errors import WxbError
 from wxb.params import load
 from wxb.params.backbones import Backbone
-from wxb.params.corpora import Corpus
 from wxb.project import profiles
+from wxb.tasks.ner.params import Corpus
 
 
 def tokenizer(name, revision=None):
@@ -24,7 +24,7 @@ def tokenizer(name, revision=None):
 
     found = tokenizers.load(name, revision)
     encoded = tokenizers.encode(found, ["Call Ann at 112"])
-    before, after = tokenizers.frame(found)
+    before, after = tokenizers.special_tokens(found)
     ids = [*before.tolist(), *encoded.ids.tolist(), *after.tolist()]
     return {"tokens": found.convert_ids_to_tokens(ids), "pad": found.pad_token}
 
@@ -49,7 +49,7 @@ def corpus(repository, revision="main", *files):
     """The files that come, and what they hold."""
     origin = {"repository": repository, "revision": revision, "files": files or ["*.csv"]}
     split = {"test": 0.5, "valid": 0.1}
-    asked = Corpus.model_validate({"path": ".", "hub": origin, "split": split})
+    asked = Corpus.model_validate({"task": "ner", "path": ".", "hub": origin, "split": split})
     folder = Path(tempfile.mkdtemp(dir="."))
     fetching.fetch(asked, folder, seed=1, label="download@test")
     assert not any(path.is_symlink() for path in folder.rglob("*"))

@@ -28,6 +28,7 @@ from wxb.corpora import clean
 from wxb.files import read_json
 from wxb.params import read_yaml
 from wxb.project.profiles import dump
+from wxb.tasks.ner import record as labelling
 
 HOME = Path(__file__).resolve().parents[2]
 FULL = read_yaml(HOME / "params/full.yaml")
@@ -60,11 +61,11 @@ def llama(folder):
     tokenizer.train_from_iterator(TEXTS, trainer)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(special)
-    frame = processors.TemplateProcessing(
+    template = processors.TemplateProcessing(
         single=f"{begin} $A", special_tokens=[(begin, tokenizer.token_to_id(begin))]
     )
     tokenizer.post_processor = processors.Sequence(
-        [processors.ByteLevel(trim_offsets=False), frame]
+        [processors.ByteLevel(trim_offsets=False), template]
     )
     config = LlamaConfig(
         vocab_size=tokenizer.get_vocab_size(),
@@ -251,7 +252,7 @@ def stocked(twin, files):
 
 
 def tensors(files):
-    """The weights of a repository, by their names within the body."""
+    """The weights of a repository, by their names within the backbone."""
     parts = [load(content) for name, content in files.items() if name.endswith(".safetensors")]
     return {re.sub("^(bert|model)\\.", "", k): v for part in parts for k, v in part.items()}
 
@@ -286,8 +287,8 @@ def test_the_full_profile_gets_its_data_tokenizers_and_weights(ask, twin, files,
     assert read_json(cleaned / "profile.json")["records"] == counts
     rejects = {"other language": 12_075, "over max_records": 25}
     assert read_json(cleaned / "profile.json")["rejects"] == rejects
-    for member in clean.read(cleaned / "test.parquet"):
-        found = {span.type: member.text[span.start : span.end] for span in member.spans}
+    for member in clean.read(cleaned / "test.parquet", labelling):
+        found = {span.type: member.text[span.start : span.end] for span in member.gold}
         town = "Bonn 😀" if int(member.id) % 3 else "Ulm"
         assert found == {"GIVENNAME": f"Zoë{member.id}", "CITY": town}
 
@@ -380,7 +381,12 @@ def test_records_come_out_of_shards_of_every_format(ask, twin, tmp_path):
         name = f"some/{form}"
         commit = twin.repositories[f"datasets/{name}"].commit
         hub = {"repository": name, "revision": commit, "files": [f"data/*.{form}"]}
-        params["corpora"][form] = {"path": "params.yaml", "hub": hub, "split": {"files": files}}
+        params["corpora"][form] = {
+            "task": "ner",
+            "path": "params.yaml",
+            "hub": hub,
+            "split": {"files": files},
+        }
     (tmp_path / "params.yaml").write_text(dump(params))
     calls = [["stage", verb, form] for form in FORMS for verb in ("download", "preprocess")]
     assert ask(*calls) == [None] * len(calls)
@@ -389,8 +395,8 @@ def test_records_come_out_of_shards_of_every_format(ask, twin, tmp_path):
             shards = [made for name, made in SHARDS.items() if fnmatch(name, f"data/{pattern}")]
             expected = {r["id"]: (r["input"], r["spans"]) for made in shards for r in made}
             found = {
-                record.id: (record.text, [span._asdict() for span in record.spans])
-                for record in clean.read(tmp_path / f"data/clean/{form}/{split}.parquet")
+                record.id: (record.text, [span._asdict() for span in record.gold])
+                for record in clean.read(tmp_path / f"data/clean/{form}/{split}.parquet", labelling)
             }
             assert found == expected
         assert (tmp_path / f"data/clean/{form}/rejects.jsonl").read_bytes() == b""

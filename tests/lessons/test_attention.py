@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
-from wxb.backbones.weights import body
+from wxb.backbones.weights import load_backbone
 from wxb.errors import WxbError
 from wxb.lessons import attention
 from wxb.models.attention import attention_weights
@@ -53,7 +53,7 @@ def test_the_maps_are_those_of_our_own_architecture(tmp_path):
     tokenizer = train("wordpiece", 300, [SENTENCE])
     tiny.bert(tmp_path, vocab_size=len(tokenizer))
     tokenizer.save_pretrained(tmp_path)
-    ours = body(tmp_path, written_out=True).eval().body
+    ours = load_backbone(tmp_path, native=True).eval().backbone
     ids = load(tmp_path)(SENTENCE, return_tensors="pt")["input_ids"]
     layer = ours.encoder.layer[0].attention.self
     with torch.no_grad():

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 RULES = {
     "EMAIL": (r"\w+@\w+\.org", 0.95),

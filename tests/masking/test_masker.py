@@ -8,7 +8,7 @@ from wxb.masking.edits import applied
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import DEFAULT, Keep, Mask, Number, Redact, Replace
 from wxb.masking.placeholders import Placeholders
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 TEXT = "Ann (44) and Ann, bob@x.org, Zoé 5"
 

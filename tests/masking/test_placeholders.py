@@ -12,7 +12,7 @@ from wxb.masking.edits import Edit, applied, gaps, places
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read
 from wxb.masking.placeholders import PLACEHOLDER, Placeholders
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 TYPES = ["NAME", "A_1", "<B>", "LITERAL", "姓 名", "<>\n"]
 PIECES = [

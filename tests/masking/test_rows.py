@@ -13,7 +13,7 @@ from wxb.errors import WxbError
 from wxb.masking.edits import Edit, applied
 from wxb.masking.placeholders import Placeholders
 from wxb.masking.sources import Layout, read
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 FORMATS = ("text", "lines", "jsonl", "csv")
 scalars = st.text(st.characters(codec="utf-8"), max_size=8)

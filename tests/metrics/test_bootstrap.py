@@ -9,11 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.metrics import bootstrap
-from wxb.metrics.bootstrap import Difference, Interval, by_group, intervals, paired
-from wxb.tasks.ner.metrics import CORRECT, GOLD, PREDICTED, prf
+from wxb.metrics.bootstrap import Difference, Interval, by_group
+from wxb.tasks.ner.metrics import CORRECT, GOLD, PREDICTED, prf, scores
 
 ROOT = Path(__file__).parents[2]
 SCORES = ("precision", "recall", "f1")
+
+
+def intervals(table, **options):
+    return bootstrap.intervals(table, scores, **options)
+
+
+def paired(a, b, **options):
+    return bootstrap.paired(a, b, lambda sums: scores(sums)["f1"], **options)
 
 
 def simulate(rng, documents, recall=0.8, spurious=0.5):
@@ -386,10 +394,9 @@ def both_functions(table, **options):
     ("table", "options", "message"),
     [
         (GOOD[:0], {}, "found 0 groups, expected at least 1"),
-        (GOOD[0], {}, r"found counts of shape \(3,\), expected \(groups, 3\)"),
-        (GOOD[:, :2], {}, r"found counts of shape \(2, 2\), expected \(groups, 3\)"),
-        (GOOD[None, None], {}, r"found counts of shape \(1, 1, 2, 3\), expected \(groups, 3\)"),
-        (GOOD[:, None][:, :0], {}, r"found counts of shape \(2, 0, 3\), expected \(groups, 3\)"),
+        (GOOD[0], {}, r"found counts of shape \(3,\), expected \(groups, C\)"),
+        (GOOD[None, None], {}, r"found counts of shape \(1, 1, 2, 3\), expected \(groups, C\)"),
+        (GOOD[:, None][:, :0], {}, r"found counts of shape \(2, 0, 3\), expected \(groups, C\)"),
         (GOOD, {"resamples": 0}, "found 0 resamples, expected at least 1"),
         (GOOD, {"resamples": -5}, "found -5 resamples, expected at least 1"),
         (GOOD, {"level": 0.0}, "found level 0.0, expected a number between 0 and 1"),
@@ -412,10 +419,12 @@ def test_systems_must_share_documents():
 SCRIPT = """
 import numpy as np
 from wxb.metrics.bootstrap import intervals, paired
+from wxb.tasks.ner.metrics import scores
 
 rng = np.random.default_rng(0)
 a, b = (np.sort(rng.integers(0, 9, (40, 3)), axis=1) for _ in range(2))
-print(intervals(a, resamples=50, seed=1), paired(a, b, resamples=50, seed=1))
+f1 = lambda sums: scores(sums)["f1"]
+print(intervals(a, scores, resamples=50, seed=1), paired(a, b, f1, resamples=50, seed=1))
 """
 
 

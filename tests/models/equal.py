@@ -3,7 +3,7 @@
 import torch
 from hypothesis import strategies as st
 
-from wxb.backbones.parity import difference, gradient_difference, twin
+from wxb.lessons.parity import difference, gradient_difference, twin
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 # In float32, what is left of larger terms that cancel is mostly their rounding.

@@ -1,4 +1,4 @@
-"""BERT written out, beside transformers'."""
+"""Native BERT beside transformers'."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_model
 
 from tests.models.equal import TOLERANCE, assert_equal, assert_same_learning, dtypes, padded, shaken
-from wxb.backbones.parity import difference, twin
+from wxb.lessons.parity import difference, twin
 from wxb.models import bert
 from wxb.models.bert import Config
 

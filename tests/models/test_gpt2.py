@@ -1,4 +1,4 @@
-"""GPT-2 written out, beside transformers'."""
+"""Native GPT-2 beside transformers'."""
 
 from itertools import pairwise
 
@@ -17,9 +17,9 @@ from tests.models.equal import (
     padded,
     shaken,
 )
-from wxb.backbones.parity import difference, twin
+from wxb.lessons.parity import difference, twin
 from wxb.models import gpt2
-from wxb.models.generation import positions
+from wxb.models.decoding import positions
 from wxb.models.gpt2 import Config
 
 VOCABULARY, LONGEST = 30, 24

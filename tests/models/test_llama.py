@@ -1,4 +1,4 @@
-"""LLaMA written out beside transformers'."""
+"""Native LLaMA beside transformers'."""
 
 import pytest
 import torch
@@ -9,9 +9,9 @@ from safetensors.torch import save_model
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from tests.models.equal import assert_equal, assert_same_learning, dtypes, padded, shaken
-from wxb.backbones.parity import difference, twin
+from wxb.lessons.parity import difference, twin
 from wxb.models import llama
-from wxb.models.generation import positions
+from wxb.models.decoding import positions
 from wxb.models.llama import Config, frequencies
 
 VOCABULARY, LONGEST = 30, 24

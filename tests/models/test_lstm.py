@@ -1,10 +1,10 @@
-"""The classifier: it reads rows as a whole, without padding and without the tokenizer's frame."""
+"""The classifier: it reads rows as a whole, without padding and special tokens."""
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.models.lstm import LSTM, LSTMClassifier, read_both_ways, without_frame
+from wxb.models.lstm import LSTM, LSTMClassifier, read_both_ways, without_special_tokens
 
 PAD, CLS, SEP = 0, 1, 2
 rows = st.lists(st.lists(st.integers(3, 19), min_size=1, max_size=7), min_size=1, max_size=4)
@@ -66,8 +66,8 @@ def test_it_learns_what_only_the_order_of_tokens_tells():
 
 @given(rows)
 @settings(deadline=None, max_examples=30)
-def test_every_row_loses_its_frame_and_nothing_else(texts):
-    ids, mask = without_frame(*batch([[CLS, *text, SEP] for text in texts]))
+def test_every_row_loses_its_special_tokens_and_nothing_else(texts):
+    ids, mask = without_special_tokens(*batch([[CLS, *text, SEP] for text in texts]))
     found = [row[seen.bool()].tolist() for row, seen in zip(ids, mask, strict=True)]
     assert found == texts
 

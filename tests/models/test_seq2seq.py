@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812
 
 from tests.benchmarks.script import script
-from wxb.models import search
+from wxb.models import decoding
 from wxb.models.seq2seq import AdditiveAttention, Config, Seq2Seq, teacher_forcing
 
 errata = script("errata_models")  # whose small model learns to reverse texts
@@ -61,7 +61,7 @@ def test_padding_changes_neither_loss_nor_what_is_generated(attention, rows, ext
     wide_loss = model(*wide, F.pad(labels, (0, extra)))["loss"]
     torch.testing.assert_close(wide_loss, narrow_loss)
     narrow_tokens, wide_tokens = (
-        search.generate(model, *source, beams=beams, max_new_tokens=6)
+        decoding.generate(model, *source, beams=beams, max_new_tokens=6)
         for source in ((ids, mask), wide)
     )
     assert torch.equal(wide_tokens, narrow_tokens)
@@ -73,12 +73,12 @@ def test_padding_changes_neither_loss_nor_what_is_generated(attention, rows, ext
 def test_a_beam_finds_the_score_of_forced_reading(attention, rows, beams, seed):
     model = made(attention, seed)
     ids, mask, _ = reversals(rows)
-    found = search.beam(
+    found = decoding.beam(
         model.step,
         model.encode(ids, mask),
-        torch.full((rows,), 1),
+        torch.full((rows, 1), 1),
         beams=beams,
-        eos=2,
+        eos=[2],
         pad=8,  # which the model may write, so that padding is told from it by the end alone
         max_new_tokens=5,
     )
@@ -130,7 +130,7 @@ def test_unforced_reading_gives_the_logits_of_greedy_search():
     model = made()
     ids, mask, labels = reversals(4)
     written = model(ids, mask, labels, teacher_forcing=0.0)["logits"].argmax(dim=-1)
-    found = search.generate(model, ids, mask, max_new_tokens=labels.shape[1])
+    found = decoding.generate(model, ids, mask, max_new_tokens=labels.shape[1])
     for ours, greedy in zip(written.tolist(), found.tolist(), strict=True):
         end = greedy.index(2) + 1 if 2 in greedy else len(greedy)
         assert ours[:end] == greedy[:end]

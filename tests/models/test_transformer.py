@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models import search
+from wxb.models import decoding
 from wxb.models.transformer import Config, Transformer, Translator, smoothed_loss
 
 sizes = st.integers(1, 6)
@@ -104,11 +104,21 @@ def test_a_step_at_a_time_gives_the_logits_of_the_whole(rows, length, seed):
     ids, mask = sources(rows)
     labels = torch.randint(3, TINY.target_size, (rows, length))
     whole = model(ids, mask, labels)["logits"]
-    state, tokens = model.encode(ids, mask), torch.full((rows,), TINY.bos)
+    state, tokens = model.encode(ids, mask), torch.full((rows, 1), TINY.bos)
     for time in range(length):
         logits, state = model.step(tokens, state)
         torch.testing.assert_close(logits, whole[:, time])
-        tokens = labels[:, time]
+        tokens = labels[:, [time]]
+
+
+def test_a_step_may_read_several_tokens():
+    model, rows = translator(), 3
+    (ids, mask), tokens = sources(rows), torch.randint(3, TINY.target_size, (rows, 5))
+    at_once, state = model.step(tokens, model.encode(ids, mask))
+    _, after = model.step(tokens[:, :2], model.encode(ids, mask))
+    in_parts, after = model.step(tokens[:, 2:], after)
+    torch.testing.assert_close(at_once, in_parts)
+    torch.testing.assert_close(state, after)
 
 
 class Uncached(NamedTuple):
@@ -128,16 +138,16 @@ def test_the_cache_changes_nothing_that_is_generated(rows, beams, longest, seed)
     model = translator(seed)
 
     def step(tokens, state):
-        labels = torch.cat([state.tokens, tokens[:, None]], dim=1)
+        labels = torch.cat([state.tokens, tokens], dim=1)
         after_bos = F.pad(labels[:, 1:], (0, 1))  # the last label is not read
         logits = model(state.source, state.mask, after_bos)["logits"][:, -1]
         return logits, state._replace(tokens=labels)
 
     ids, mask = sources(rows)
-    limits = {"beams": beams, "eos": TINY.eos, "pad": TINY.pad, "max_new_tokens": longest}
-    first = torch.full((rows,), TINY.bos)
-    again = search.beam(step, Uncached(first[:, None][:, :0], ids, mask), first, **limits)
-    cached = search.generate(model, ids, mask, beams=beams, max_new_tokens=longest)
+    limits = {"beams": beams, "eos": [TINY.eos], "pad": TINY.pad, "max_new_tokens": longest}
+    first = torch.full((rows, 1), TINY.bos)
+    again = decoding.beam(step, Uncached(first[:, :0], ids, mask), first, **limits)
+    cached = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=longest)
     assert torch.equal(cached, again.tokens[:, 0])
 
 
@@ -153,7 +163,7 @@ def test_padding_changes_neither_loss_nor_what_is_generated(rows, extra, beams, 
     wide_loss = model(*wide, F.pad(labels, (0, extra), value=TINY.pad))["loss"]
     torch.testing.assert_close(wide_loss, narrow_loss)
     narrow_tokens, wide_tokens = (
-        search.generate(model, *source, beams=beams, max_new_tokens=6)
+        decoding.generate(model, *source, beams=beams, max_new_tokens=6)
         for source in ((ids, mask), wide)
     )
     assert torch.equal(wide_tokens, narrow_tokens)
@@ -217,7 +227,7 @@ def test_it_learns_to_reverse_and_a_beam_finds_it_too():
     ids, mask, labels = reversals(100)
     model.eval()
     for beams in (1, 3):
-        found = search.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
+        found = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
         right = (F.pad(found, (0, labels.shape[1] - found.shape[1])) == labels).all(dim=1)
         assert right.float().mean() > 0.8
 

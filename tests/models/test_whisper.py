@@ -1,4 +1,4 @@
-"""Whisper written out beside transformers'."""
+"""Native Whisper beside transformers'."""
 
 from dataclasses import replace
 
@@ -20,9 +20,9 @@ from tests.models.equal import (
     padded,
     shaken,
 )
-from wxb.backbones.parity import difference, twin
+from wxb.lessons.parity import difference, twin
 from wxb.models import whisper
-from wxb.models.generation import positions
+from wxb.models.decoding import positions
 from wxb.models.whisper import Config, sinusoids
 
 VOCABULARY, LONGEST, BANDS, FRAMES, START = 30, 24, 6, 20, 1

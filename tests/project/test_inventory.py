@@ -7,6 +7,7 @@ import re
 import shutil
 from contextlib import chdir
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from dvc.exceptions import ReproductionError
@@ -18,18 +19,21 @@ from rich.console import Console
 from tests.commands import asleep, wxb
 from tests.copied import BIN
 from tests.copied import Project as Folder
+from wxb import tasks
 from wxb.cli import listing
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.files import write_json
+from wxb.metrics import Metric
 from wxb.params import load, read_yaml
 from wxb.project.dag import steps
 from wxb.project.inventory import Project, headlines
 from wxb.project.profiles import flat
 from wxb.project.staleness import Change, Staleness, running, staleness
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.record.spans import Span
 
 F1 = {"precision": 0.5, "recall": 0.4, "f1": 0.444, "f1_low": 0.4, "f1_high": 0.5}
 SIZE = {"parameters": 1_418_155, "trainable_parameters": 108_100}
@@ -67,8 +71,8 @@ def write(path, verb):
         (path / "valid_f1.csv").write_text(CURVE)
         (path / "valid_loss.csv").write_text("step,valid_loss\n10,5.5\n20,5.25\n")
     elif path.suffix == ".json":
-        figures = {"perplexity": 148.9, **SIZE} if verb == "pretrain" else {**F1, **SIZE}
-        write_json(path, figures)
+        metrics = {"perplexity": 148.9, **SIZE} if verb == "pretrain" else {**F1, **SIZE}
+        write_json(path, metrics)
     elif path.suffix:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -83,10 +87,10 @@ def write(path, verb):
                 name: [Record(name, f"Ann 7 {text}", spans, "en", "")]
                 for name, text in texts.items()
             }
-            write_json(path / "profile.json", profile(splits, rejects))
+            write_json(path / "profile.json", profile(splits, rejects, labelling))
         if verb == "align":
-            fates = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
-            write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, fates))
+            statuses = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
+            write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, statuses))
 
 
 @pytest.fixture(scope="module")
@@ -157,10 +161,10 @@ def test_all_is_up_to_date(project):
     assert set(states().values()) == {"up to date"}
     facts = look().overview()["experiments"]["ner-encoder"]
     assert (facts["trained"], facts["scored"], facts["stale"]) == (True, True, False)
-    assert facts["figures"] == {**F1, **SIZE}
+    assert facts["metrics"] == {**F1, **SIZE}
 
 
-def test_a_clone_has_figures_without_models_that_are_not_stale(project):
+def test_a_clone_has_metrics_without_models_that_are_not_stale(project):
     for folder in ("models", "data", "reports/cost", "reports/predictions", ".dvc/cache"):
         shutil.rmtree(project / folder)
     for page in project.glob("reports/*.html"):
@@ -198,6 +202,8 @@ def test_a_changed_backbone_makes_all_that_use_it_stale(project):
     stale = {name for name, state in states().items() if state == "stale"}
     assert stale == {"encoder", "ner-encoder", "ner", "attention"}
     edit("wxb/errors.py", '"""', '"""A comment. ')
+    assert states()["pii"] != "stale"  # words of errors make no result
+    edit("wxb/files.py", '"""', '"""A comment. ')
     assert set(states().values()) == {"stale"}
 
 
@@ -265,8 +271,8 @@ def test_list_fits_a_pipe(project):
 def test_list_as_json(project):
     told = json.loads(wxb("list", "--json").stdout)
     assert list(told["experiments"]) == list(load().experiments)
-    assert told["experiments"]["ner-encoder"]["figures"]["f1"] == 0.444
-    assert told["corpora"]["pii"]["types"] == ["AGE", "NAME"]
+    assert told["experiments"]["ner-encoder"]["metrics"]["f1"] == 0.444
+    assert told["corpora"]["pii"]["labels"] == ["AGE", "NAME"]
     assert told["unknown"] == ""
 
 
@@ -288,7 +294,7 @@ def test_show_tells_all_of_an_experiment(project):
         "models/ner-encoder 2.0 KiB",
         "logs/train@ner-encoder.log 4 B",
         "training.batch_size 8",
-        "word_features null",
+        "model.word_features null",
         "make what is stale or missing dvc repro evaluate@ner-encoder",
         "again, though nothing changed dvc repro --force --single-item train@ner-encoder",
     ):
@@ -304,6 +310,23 @@ def test_how_long_training_might_have_been_is_told_as_it_was_then(project):
     assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", staleness()))
 
 
+def test_training_was_at_its_best_where_its_score_was_least_if_less_is_better(project, monkeypatch):
+    folder = project / "reports/training/ner/ner-encoder"
+    curve = folder / "valid_f1.csv"
+    (folder / "valid_cer.csv").write_text(curve.read_text().replace("f1", "cer"))
+    curve.unlink()
+
+    def best():
+        return look(Staleness()).details("ner-encoder")["experiments"]["best"]
+
+    assert (best()["metric"], best()["value"], best()["step"]) == ("valid_cer", 0.75, 20)
+    scorer = SimpleNamespace(METRICS=[Metric("cer", "CER", lower_is_better=True, scale=None)])
+    monkeypatch.setattr(tasks, "metrics", lambda task: scorer)
+    assert (best()["value"], best()["step"]) == (0.25, 10)
+    (folder / "valid_cer.csv").unlink()
+    assert (best()["metric"], best()["value"]) == ("valid_loss", 5.25)
+
+
 def test_show_marks_the_settings_that_params_leave_out(project):
     facts = look(Staleness()).details("ner-decoder")["experiments"]
     assert facts["settings"]["training.weight_decay"] == 0.01
@@ -314,7 +337,7 @@ def test_show_marks_the_settings_that_params_leave_out(project):
 
 def test_show_takes_corpora_backbones_and_studies(project):
     corpus, backbone, study = map(shown, ("pii", "encoder", "ner"))
-    assert "5 raw records, 2 types" in corpus
+    assert "5 raw records, 2 labels" in corpus
     assert "empty text  1" in corpus
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
     assert "test:    100.0% within one word of training, 100.0% within two" in corpus
@@ -357,7 +380,7 @@ def test_a_project_that_dvc_cannot_read_is_listed(project):
     assert "DVC cannot read this project" in told.stdout
 
 
-def test_headlines_are_the_figures_with_an_interval():
+def test_headlines_are_the_metrics_with_an_interval():
     assert headlines(F1) == ["f1"]
     assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]
     assert headlines({"perplexity": 5.0}) == headlines({}) == []

@@ -61,7 +61,7 @@ def test_changes_are_told_with_both_values(params):
 
 
 def test_comments_and_blocks_of_the_user_stay(params):
-    mine = {"path": "x.json", "split": {"test": 0.2, "valid": 0.1}}
+    mine = {"task": "ner", "path": "x.json", "split": {"test": 0.2, "valid": 0.1}}
     edit(params, lambda content: content["corpora"].update(mine=mine))
     switch("tiny")
     assert load().corpora["mine"].path == "x.json"
@@ -88,7 +88,9 @@ def test_unknown_profile_names_those_there_are(params):
 
 
 def test_invalid_outcome_leaves_the_file_alone(params):
-    Path("params/broken.yaml").write_text("experiments: {ner-encoder: {max_length: 100000}}")
+    Path("params/broken.yaml").write_text(
+        "experiments: {ner-encoder: {encoding: {max_length: 100000}}}"
+    )
     before = params.read_text()
     with pytest.raises(ParamsError, match="max_position_embeddings"):
         switch("broken")

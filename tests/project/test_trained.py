@@ -14,7 +14,7 @@ from tests.trained import SENTENCES
 from tests.trained import project as trained_project
 from wxb.errors import WxbError
 from wxb.project import trained
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,9 +8,10 @@ import pytest
 
 from stages import compare
 from wxb.files import write_json
+from wxb.metrics import Metric, evaluation
 from wxb.params import Params, check, read_yaml
-from wxb.tasks.ner import evaluation
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import metrics
+from wxb.tasks.ner.record.spans import Span
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -41,8 +42,13 @@ class Tree:
         content = read_yaml(HOME / "params.yaml")
         block = content["experiments"]["ner-encoder"]
         backbones = dict.fromkeys(members, "decoder") | {members[0]: "encoder"}
-        content["experiments"] = {m: {**block, "backbone": backbones[m]} for m in members}
-        content["studies"] = {"ner": {"title": title, "seed": 1, "experiments": members}}
+        code = {"encoder": "wxb/models/bert.py", "decoder": "wxb/models/llama.py"}
+        content["experiments"] = {
+            m: {**block, "backbone": b, "architecture": code[b]} for m, b in backbones.items()
+        }
+        content["studies"] = {
+            "ner": {"task": "ner", "title": title, "seed": 1, "experiments": members}
+        }
         content["resamples"] = 50
         self.params: Params = check(content)
         self.members, self.further = members, further
@@ -70,28 +76,28 @@ class Tree:
             found = () if key == "fr-4" else spoilt(gold, skill)
             seen = tuple(span.type == "SURNAME" for span in gold)
             scores = (1.0,) * len(found)
-            judged.append(evaluation.Judged(key, text, gold, found, scores, key[:1], seen))
+            judged.append(metrics.Judged(key, text, gold, found, scores, key[:1], seen))
         sets = {"test": {"": judged}, **{name: {"": judged[:3]} for name in self.further}}
-        evaluation.save(Path("reports/predictions/ner", member), sets)
-        figures = evaluation.metrics([judged], resamples=50, seed=1)
+        evaluation.save(metrics, Path("reports/predictions/ner", member), sets)
+        measured = evaluation.metrics(metrics, [judged], resamples=50, seed=1)
         sizes = {
             "parameters": 2_345_678,
             "trainable_parameters": 1_234_567,
             "updates": 1_500,
             "examples": 12_000,
         }
-        write_json(Path("reports/metrics/ner", f"{member}.json"), {**figures, **sizes})
+        write_json(Path("reports/metrics/ner", f"{member}.json"), {**measured, **sizes})
 
     @property
     def comparison(self) -> dict:
         return json.loads(Path("reports/studies/ner.json").read_text(encoding="utf-8"))
 
 
-def curve(group: str, name: str, figure: str, points: list[tuple[int, float]]) -> None:
-    path = Path("reports/training", group, name, f"{figure}.csv")
+def curve(group: str, name: str, metric: str, points: list[tuple[int, float]]) -> None:
+    path = Path("reports/training", group, name, f"{metric}.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("step", figure), *points])
+        csv.writer(file).writerows([("step", metric), *points])
 
 
 def cost(verb: str, name: str, seconds: float) -> None:
@@ -111,19 +117,26 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tree]
     return Tree
 
 
-def comparison(f1: dict[str, float], *, noise: float = 0.01, resamples: int = 9999) -> dict:
+F1 = Metric("f1", "F1")
+CER = Metric("cer", "CER", lower_is_better=True, scale=None)
+BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
+
+
+def comparison(
+    scores: dict[str, float], *, noise: float = 0.01, resamples: int = 9999, metric: Metric = F1
+) -> dict:
     """As the stage compare tells it: differences above `noise` are as sure as resamples allow."""
     pairs = []
-    for a, b in combinations(f1, 2):
-        value = round(f1[a] - f1[b], 6)
+    for a, b in combinations(scores, 2):
+        value = round(scores[a] - scores[b], 6)
         sure = 1 / (1 + resamples) if abs(value) > noise else 0.5
         interval = {"low": value - noise, "high": value + noise}
         pairs.append({"a": a, "b": b, "difference": {"value": value, **interval, "p_value": sure}})
     kinds = ["correct", "wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
     systems = {
         name: {
-            "f1": {"value": value, "low": value - noise, "high": value + noise},
-            "f1_by_run": [value],
+            metric.key: {"value": value, "low": value - noise, "high": value + noise},
+            f"{metric.key}_by_run": [value],
             "errors": dict.fromkeys(kinds, 0),
             "by_type": {},
             "parameters": 2_000_000,
@@ -131,19 +144,32 @@ def comparison(f1: dict[str, float], *, noise: float = 0.01, resamples: int = 99
             "updates": 100,
             "examples": 800,
         }
-        for name, value in f1.items()
+        for name, value in scores.items()
     }
     return {
         "study": "ner",
+        "title": "Which is better?",
+        "metrics": {metric.key: metric._asdict()},
+        "headline": metric.key,
+        "signature": f"made-up {metric.title}",
+        "unit": "records",
+        "counts": {},
+        "shares": {},
+        "documents": 9,
+        "groups": 9,
+        "support": 9,
+        "seed": 1,
         "seeds": [1],
         "resamples": resamples,
         "systems": systems,
         "pairs": pairs,
         "further": {},
+        "level": 0.95,
+        "left_out": [],
     }
 
 
 @pytest.fixture
 def compared() -> Callable[..., dict]:
-    """Makes a comparison from F1 scores alone; see `comparison`."""
+    """Makes a comparison from headline scores alone; see `comparison`."""
     return comparison

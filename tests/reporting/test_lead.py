@@ -2,10 +2,25 @@
 
 import pytest
 
-from wxb.reporting.lead import lead
+from tests.reporting.conftest import BLEU, CER
+from wxb.reporting import lead as module
 
 TWO = {"ann": 0.5, "bob": 0.75}
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
+
+
+class Task:
+    """A task that tells of the best system as little as it may."""
+
+    USABLE = 0.5
+
+    @staticmethod
+    def failures(system):
+        return ""
+
+
+def lead(comparison, costs, task=Task):
+    return module.lead(comparison, costs, task)
 
 
 def costs(seconds, device="some machine"):
@@ -110,17 +125,11 @@ def test_the_best_may_be_the_cheapest(compared, other, told):
     assert told in lead(compared(scores), costs({"a": 50, "b": other, "c": 70})).cost
 
 
-def test_failures_are_those_of_the_best_and_of_types_with_enough_spans(compared):
-    content = compared(TWO)
-    supports = {"RARE": (0.0, 29), "HARD": (0.2, 30), "HARDER": (0.1, 3000), "EASY": (0.9, 500)}
-    best = content["systems"]["bob"]
-    best["by_type"] = {k: {"f1": f1, "support": n} for k, (f1, n) in supports.items()}
-    best["errors"] |= {"correct": 1000, "missed": 30, "wrong_both": 3}
-    assert lead(content, {}).failures == (
-        "Of the types with 30 gold spans or more, it finds HARDER (F1 0.100 on 3,000 gold spans)"
-        " and HARD (F1 0.200 on 30 gold spans) worst. Its commonest error is a missed span:"
-        " 30 of 33."
-    )
+def test_failures_are_those_that_the_task_tells_of_the_best(compared):
+    class Telling(Task):
+        failures = "fails at {f1[value]}".format_map
+
+    assert lead(compared(TWO), {}, Telling).failures == "fails at 0.75"
 
 
 def test_too_few_resamples_are_told_at_once(compared):
@@ -142,3 +151,31 @@ def test_a_set_that_the_best_can_do_is_told_with_the_fall(compared):
     found["further"] = {"tweets": compared({"a": 0.75})}
     assert lead(found, {}).further == ("On tweets a has F1 0.750, 0.150 below its F1 on test.")
     assert lead(compared({"a": 0.9}), {}).further == ""
+
+
+def test_where_less_is_better_the_least_leads(compared):
+    found = compared({"ann": 0.25, "bob": 0.125, "cid": 0.5}, metric=CER)
+    found["further"] = {"phone": compared({"ann": 0.625, "bob": 0.75, "cid": 0.875}, metric=CER)}
+    told = lead(found, costs({"ann": 10, "bob": 20, "cid": 30}))
+    assert told.claim == "bob is best, with CER 0.125."
+    assert told.further == (
+        "On phone none can be relied on: ann is best with CER 0.625, 0.375 above its CER on test."
+    )
+    assert told.noise.startswith("The 95% interval of bob is 0.115 to 0.135. The next, ann, is")
+    assert "ann, is 0.125 behind (95% interval 0.115 to 0.135" in told.noise
+    assert told.noise.endswith("The last, cid, is 0.375 behind, beyond noise.")
+    assert told.cost.endswith("the cheapest of all, but 0.125 behind.")
+    found["further"]["phone"]["systems"]["ann"]["cer"]["value"] = 0.375
+    assert "relied" not in lead(found, {}).further
+
+
+def test_a_task_that_calls_nothing_useless_has_no_warning(compared):
+    class Lenient(Task):
+        USABLE = None
+
+    found = compared({"ann": 30.26, "bob": 12.0}, noise=1.0, metric=BLEU)
+    found["further"] = {"news": compared({"ann": 0.26, "bob": 0.0}, metric=BLEU)}
+    told = lead(found, {}, Lenient)
+    assert told.claim == "ann is best, with BLEU 30.3."
+    assert told.further == "On news ann is best with BLEU 0.3, 30.0 below its BLEU on test."
+    assert "The other, bob, is 18.3 behind (95% interval 17.3 to 19.3" in told.noise

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.reporting.pairs import ALPHA, between, holm, ranking, results, too_few, verdicts
+from tests.reporting.conftest import BLEU, CER, comparison
+from wxb.reporting.pairs import ALPHA, between, holm, matrix, ranking, results, too_few, verdicts
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
 p_values = st.lists(st.floats(0, 1), max_size=30)
@@ -56,7 +57,7 @@ def test_ranking_is_by_f1_whatever_the_order_of_the_study(order):
         for place, a in enumerate(order)
         for b in order[place + 1 :]
     ]
-    assert ranking(results({"pairs": pairs})) == [*SEVEN]
+    assert ranking(results(comparison(scores) | {"pairs": pairs})) == [*SEVEN]
 
 
 def difference(value, low=-1.0, high=1.0, p_value=0.01):
@@ -71,7 +72,8 @@ def test_between_knows_both_sides(compared):
 
 
 def verdict(*numbers):
-    return verdicts({"pairs": [{"a": "ann", "b": "bob", "difference": difference(*numbers)}]})[0]
+    pair = {"a": "ann", "b": "bob", "difference": difference(*numbers)}
+    return verdicts(comparison({"ann": 0.5, "bob": 0.5}) | {"pairs": [pair]})[0]
 
 
 def test_a_clear_winner():
@@ -121,3 +123,51 @@ def test_too_few_resamples_are_told(compared):
     assert "below 0.208" in told
     assert "420 or more" in told
     assert not any(pair.beyond_noise for pair in results(compared(SEVEN, resamples=100)))
+
+
+def test_matrix_mirrors_itself(compared):
+    names = ["x", "y", "z"]
+    square = matrix(compared(dict(zip(names, (0.5, 0.25, 0.75), strict=True))))
+    assert list(square) == names
+    for i, a in enumerate(names):
+        assert square[a][i] is None
+        for j, b in enumerate(names):
+            if i != j:
+                assert square[a][j].value == -square[b][i].value
+    assert square["x"][1].value == 0.25
+    assert square["x"][2].value == -0.25
+
+
+def test_where_less_is_better_the_least_wins(compared):
+    content = compared({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)
+    told = results(content)
+    assert ranking(told) == ["cid", "bob", "ann"]
+    ahead, low, high = (getattr(told[0], part) for part in ("value", "low", "high"))
+    assert (told[0].a, told[0].b, ahead) == ("bob", "ann", 0.25)
+    assert (low, high) == (pytest.approx(0.24), pytest.approx(0.26))
+    assert matrix(content)["ann"][1].value == -0.25
+    assert verdicts(content) == [
+        "cid beats bob by 0.125 CER (95% interval of the difference +0.115 to +0.135,"
+        " p = 0.000, Holm 0.000).",
+        "cid beats ann by 0.375 CER (95% interval of the difference +0.365 to +0.385,"
+        " p = 0.000, Holm 0.000).",
+    ]
+
+
+def test_the_interval_turns_with_the_direction():
+    pair = {"a": "ann", "b": "bob", "difference": difference(-0.1, -0.15, -0.02)}
+    (told,) = results(comparison({"ann": 0.4, "bob": 0.5}, metric=CER) | {"pairs": [pair]})
+    assert (told.a, told.value, told.low, told.high) == ("ann", 0.1, 0.02, 0.15)
+
+
+def test_equal_systems_keep_the_order_of_the_study_in_both_directions(compared):
+    for metric in (CER, BLEU):
+        assert ranking(results(compared(dict.fromkeys("abc", 0.5), metric=metric))) == [*"abc"]
+
+
+def test_scores_out_of_a_hundred_have_their_own_decimals(compared):
+    content = compared({"ann": 30.06, "bob": 28.0}, noise=3.0, metric=BLEU)
+    assert verdicts(content) == [
+        "ann is ahead of bob by 2.1 BLEU, within noise (95% interval of the difference"
+        " -0.9 to +5.1, p = 0.500)."
+    ]

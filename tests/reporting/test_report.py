@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from stages import report
+from wxb.charts import figures
 from wxb.params import check, load, read_yaml
-from wxb.reporting import figures
 
 HOME = Path(__file__).resolve().parents[2]
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
@@ -125,7 +125,7 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
             assert f"{score['value']:.3f}" in cells
             assert f"{score['low']:.3f}–{score['high']:.3f}" in cells
         assert f"{system['predicted']} found" in cells
-        assert f"{made.comparison['spans']} gold" in cells
+        assert f"{made.comparison['support']} gold" in cells
         assert "12,000 examples" in cells
         assert "120 a second" in cells
         assert "2.35 M" in cells

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from wxb import paths
 from wxb.errors import WxbError
 from wxb.project import readme, revisions, seeds
 from wxb.reporting.tables import over_seeds
@@ -19,7 +20,11 @@ class Index:
         self.study = study
 
     def read(self, path):
-        return json.dumps(self.study).encode() if path == seeds.SEEDS and self.study else None
+        return (
+            json.dumps(self.study).encode()
+            if path == paths.SEEDS.as_posix() and self.study
+            else None
+        )
 
 
 @pytest.fixture
@@ -56,3 +61,17 @@ def test_one_seed_is_not_kept(tree):
     Path("params.yaml").write_text(json.dumps(made.params.model_dump(mode="json")))
     with pytest.raises(WxbError, match=r"several seeds; run `wxb params seeds`"):
         seeds.found()
+
+
+def test_the_study_of_several_seeds_is_kept_whatever_its_name(tree, monkeypatch):
+    made = tree(["ner-encoder", "ner-a"])
+    content = made.params.model_dump(mode="json")
+    content["studies"]["ner"]["seed"] = [4, 5]
+    Path("params.yaml").write_text(json.dumps(content))
+    with pytest.raises(WxbError, match="several seeds"):  # it was made with one
+        seeds.found()
+    path = Path("reports/studies/ner.json")
+    path.write_text(json.dumps({**made.comparison, "seeds": [4, 5]}))
+    found = seeds.found()
+    assert found["seeds"] == [4, 5]
+    assert found["made"]["machines"] == [{"device": "some machine"}]

@@ -1,6 +1,8 @@
 """The table of a study for people and for spreadsheets."""
 
-from wxb.reporting.tables import markdown, side_by_side, study_table
+from tests.reporting.conftest import BLEU, CER
+from wxb.metrics import Metric
+from wxb.reporting.tables import markdown, over_seeds, side_by_side, study_table
 
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
@@ -28,16 +30,13 @@ def test_seconds_are_told_where_they_are_known(tree):
 def test_further_test_sets_stand_beside_the_first(tree):
     told = markdown(tree(SEVEN[:2], further=["new"]).comparison)
     assert "| experiment | F1 (95% interval) | new: F1 (95% interval) | precision |" in told
-    assert "| new: mentions of training | new: other mentions |" in told
+    assert "| new: recall of mentions that training has | new: recall of other mentions |" in told
     assert "\ntest: 4 records, 7 spans.\nnew: 3 records, 6 spans.\n" in told
 
 
 def test_groups_and_seeds_are_told(compared):
-    content = compared({"a": 0.5}) | {"title": "T", "spans": 9, "documents": 9, "seed": 1}
-    content |= {"groups": 3, "seeds": [4, 5]}
-    system = content["systems"]["a"]
-    system |= {"precision": system["f1"], "recall": system["f1"], "correct": 5, "predicted": 8}
-    system["f1_by_run"] = [0.4, 0.6]
+    content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
+    content["systems"]["a"]["f1_by_run"] = [0.4, 0.6]
     told = markdown(content)
     assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in told
     assert "F1, mean ± deviation of 2 seeds (95% interval)" in told
@@ -56,12 +55,9 @@ def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
 
 
 def test_a_model_that_is_trained_whole_is_told_so_once(compared):
-    content = compared({"a": 0.5}) | {"title": "T", "spans": 9, "documents": 3, "seed": 1}
-    content["groups"] = 3
+    content = compared({"a": 0.5})
     system = content["systems"]["a"]
-    for score in ("precision", "recall"):
-        system[score] = system["f1"]
-    system |= {"trainable_parameters": system["parameters"], "predicted": 8, "correct": 5}
+    system["trainable_parameters"] = system["parameters"]
     assert "| 2.00 M |" in markdown(content)
 
 
@@ -69,6 +65,12 @@ def test_study_table_has_a_row_an_experiment(tree):
     made = tree(SEVEN)
     table = study_table(made.comparison)
     assert list(table.experiment) == SEVEN
+    scores = [
+        f"{key}{end}" for key in ("precision", "recall", "f1") for end in ("", "_low", "_high")
+    ]
+    counts = ["recall_seen", "recall_unseen", "support", "predicted", "correct"]
+    errors = ["wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
+    assert [*table.columns[2:-4]] == [*scores, *counts, *errors]
     for (_, row), system in zip(table.iterrows(), made.comparison["systems"].values(), strict=True):
         for score in ("precision", "recall", "f1"):
             told = (row[f"{score}_low"], row[score], row[f"{score}_high"])
@@ -93,3 +95,39 @@ def test_studies_of_the_same_experiments_stand_side_by_side(compared):
         "| test records | 3,453 | 270 |",
         "| training records | 3,000 |  |",
     ]
+
+
+def test_a_table_tells_any_score_in_its_own_words(compared):
+    content = compared({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
+    chrf = Metric("chrf", "chrF", scale=100.0, decimals=2)
+    content |= {"counts": {"words": "words"}, "shares": {"rare": "rare words"}}
+    content["metrics"] |= {"chrf": chrf._asdict()}
+    for system in content["systems"].values():
+        system |= {"chrf": {"value": 51.5, "low": 50.0, "high": 53.0}, "words": 1234, "rare": 0.5}
+    told = markdown(content)
+    assert "| experiment | BLEU (95% interval) | chrF | words |\n" in told
+    assert "| a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in told
+    assert "| experiment | test: rare words |\n" in told
+    assert "\ntest: 9 records.\n" in told  # which are what is counted
+    assert "\nMade-up BLEU; intervals and p values from 9,999 bootstrap" in told
+    (row, _) = study_table(content).to_dict("records")
+    assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)
+
+
+def test_seeds_are_told_with_the_decimals_of_the_score(compared):
+    content = compared({"a": 30.0}, noise=1.0, metric=BLEU) | {"seeds": [4, 5]}
+    content["systems"]["a"]["bleu_by_run"] = [29.0, 31.0]
+    assert over_seeds(content).splitlines()[-1] == "| a | 29.0 | 31.0 | 30.0 ± 1.4 (29.0–31.0) |"
+
+
+def test_studies_of_other_scores_have_tables_of_their_own(compared):
+    made = {
+        "one": compared({"one-x": 0.5}),
+        "ear": compared({"ear-x": 0.125}, metric=CER),
+        "two": compared({"two-x": 0.25}),
+    }
+    told = side_by_side(made, dict.fromkeys(made))
+    first, second = told.split("\n\n")
+    assert first.startswith("| F1 (95% interval) | one | two |\n")
+    assert second.startswith("| CER (95% interval) | ear |\n")
+    assert "| x | 0.125 (0.115–0.135) |\n" in second

@@ -59,7 +59,7 @@ class TestLesson:
     def test_list_and_show_know_it(self, project):
         listed = json.loads(wxb(project, "list", "--json"))["lessons"]
         assert listed["gates"]["stale"] is False
-        assert listed["gates"]["figures"]["xor_mlp_torch"] == 1
+        assert listed["gates"]["metrics"]["xor_mlp_torch"] == 1
         assert not listed["images"]["reported"]
         shown = wxb(project, "show", "gates")
         for part in ("Lesson gates", "up to date", "snakemake --cores 2 gates", "learning_rate"):

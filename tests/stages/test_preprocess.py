@@ -11,18 +11,21 @@ from hypothesis import strategies as st
 from stages.preprocess import main, preprocess
 from tests.corpora.made import lettered
 from wxb.corpora import clean
-from wxb.corpora.near import wording
 from wxb.errors import WxbError
 from wxb.files import read_json, read_jsonl
 from wxb.params import check, read_yaml
-from wxb.params.corpora import Corpus
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.record import wording
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data"
 
 
 def corpus(**changes):
-    return Corpus.model_validate({"path": "x", "split": {"test": 0.2, "valid": 0.2}, **changes})
+    return Corpus.model_validate(
+        {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.2}, **changes}
+    )
 
 
 def raw(number, text=None, **changes):
@@ -41,12 +44,14 @@ def run(folder, contents, **changes):
 
 
 def clean_folder(folder, settings):
-    preprocess(folder / "raw", settings, seed=1, label="preprocess@test", out=folder / "clean")
+    preprocess(
+        folder / "raw", settings, labelling, seed=1, label="preprocess@test", out=folder / "clean"
+    )
     return folder / "clean"
 
 
 def kept(out):
-    return {name: clean.read(out / f"{name}.parquet") for name in clean.splits(out)}
+    return {name: clean.read(out / f"{name}.parquet", labelling) for name in clean.splits(out)}
 
 
 def rejected(out):
@@ -334,7 +339,7 @@ def given_files(train, valid, test):
 
 
 @pytest.mark.parametrize(
-    ("path", "settings", "records", "spans", "rejects", "mended"),
+    ("path", "settings", "records", "spans", "rejects", "repaired"),
     [
         (
             "pii/synth_dataset_v2.json",
@@ -398,7 +403,7 @@ def given_files(train, valid, test):
     ],
 )
 def test_real_records_are_all_accounted_for(
-    tmp_path, path, settings, records, spans, rejects, mended
+    tmp_path, path, settings, records, spans, rejects, repaired
 ):
     if not (DATA / path).exists():
         pytest.skip(f"{path} is not in ../shared/data")
@@ -411,9 +416,9 @@ def test_real_records_are_all_accounted_for(
     profile = read_json(out / "profile.json")
     splits = kept(out)
     assert sum(map(len, splits.values())) == records
-    assert sum(len(r.spans) for members in splits.values() for r in members) == spans
+    assert sum(len(r.gold) for members in splits.values() for r in members) == spans
     assert profile["rejects"] == reasons(out) == rejects
-    assert profile["mended"] == mended
+    assert profile["repaired"] == repaired
     assert profile["records"]["raw"] == records + sum(rejects.values())
 
 
@@ -426,7 +431,7 @@ def test_repaired_spans_are_those_of_the_placeholders(tmp_path):
     for file in folder.glob("*.csv"):
         shutil.copy(file, tmp_path / "raw")
     out = clean_folder(tmp_path, corpus(**BY_VALUE))
-    found = {r.text: [span._asdict() for span in r.spans] for s in kept(out).values() for r in s}
+    found = {r.text: [span._asdict() for span in r.gold] for s in kept(out).values() for r in s}
     expected = {r["input"]: r["spans"] for r in read_json(folder / "repaired_spans.json")}
     assert {text: found[text] for text in expected} == expected
 

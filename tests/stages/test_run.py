@@ -275,7 +275,7 @@ def test_an_unknown_name_is_told_with_the_nearest(project, stage):
 def test_download_then_preprocess_a_corpus_of_ones_own(project):
     params = (project / "params.yaml").read_text(encoding="utf-8")
     generate = params[params.index("    generate:") : params.index("    hub:")]
-    params = params.replace(generate, "").replace("path: wxb/corpora/pii ", "path: mine.jsonl ")
+    params = params.replace(generate, "").replace("path: wxb/tasks/ner/pii ", "path: mine.jsonl ")
     further = params[params.index("      further:") : params.index("    augment:")]
     params = params.replace(further, "")
     (project / "params.yaml").write_text(params, encoding="utf-8")

@@ -11,14 +11,15 @@ from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import read_json, sha256, write_json
+from wxb.metrics import evaluation
 from wxb.params import check, read_yaml
-from wxb.tasks.ner import evaluation
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import metrics as scorer
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.record.spans import Span
 
 SETTINGS = {
-    "max_length": 24,
-    "stride": 8,
-    "head": {"projection": 16, "dropout": 0.0},
+    "encoding": {"max_length": 24, "stride": 8},
+    "model": {"head": {"projection": 16, "dropout": 0.0}},
     "training": {"epochs": 2, "batch_size": 4, "learning_rate": 3e-3},
 }
 BACKBONE = {
@@ -43,7 +44,9 @@ def params_of(seed):
         "resamples": 20,
         "backbones": {"encoder": BACKBONE},
         "experiments": {"ner-encoder": experiment},
-        "studies": {"ner": {"title": "?", "seed": seed, "experiments": ["ner-encoder"]}},
+        "studies": {
+            "ner": {"task": "ner", "title": "?", "seed": seed, "experiments": ["ner-encoder"]}
+        },
     }
     return check(content)
 
@@ -62,8 +65,8 @@ def project(tmp_path_factory):
         corpus.mkdir(parents=True)
         splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
         for name, members in splits.items():
-            clean.write(corpus / f"{name}.parquet", members)
-        write_json(corpus / "profile.json", profile(splits, []))
+            clean.write(corpus / f"{name}.parquet", members, labelling)
+        write_json(corpus / "profile.json", profile(splits, [], labelling))
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
             stage.main(params, name)
@@ -97,7 +100,7 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
     params = params_of([3, 5])
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
-    runs = evaluation.load(Path("reports/predictions/ner/ner-encoder"))
+    runs = evaluation.load(scorer, Path("reports/predictions/ner/ner-encoder"))
     assert {
         name: {place: len(run) for place, run in found.items()} for name, found in runs.items()
     } == {
@@ -119,15 +122,17 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
 def scored(right):
     """A run that gets so many of four records right."""
     gold = (Span(0, 3, "NAME"),)
-    wrong = evaluation.Judged("", "Ann", gold, (), ())
-    hit = evaluation.Judged("", "Ann", gold, gold, (1.0,))
+    wrong = scorer.Judged("", "Ann", gold, (), ())
+    hit = scorer.Judged("", "Ann", gold, gold, (1.0,))
     return [(hit if n < right else wrong)._replace(id=str(n)) for n in range(4)]
 
 
 def test_scores_are_told_in_the_order_of_the_seeds(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path("reports/predictions/ner/ner-encoder")
-    evaluation.save(folder, {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}})
+    evaluation.save(
+        scorer, folder, {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}}
+    )
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
     for seeds, expected in (([3, 10, 2], [1, 2 / 3, 0]), ([3, 2, 10], [1, 0, 2 / 3])):

@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.tasks.ner.tagging.bio import Targets, read_targets
 from wxb.text.encoded import (
     IGNORED,
     TOKENS,
     Encoded,
-    Targets,
     joined,
     part,
     read_columns,
     read_encoded,
-    read_targets,
     write_columns,
     write_encoded,
 )

@@ -1,4 +1,4 @@
-"""Offsets that lie are mended from what the tokens spell, or refused."""
+"""Offsets that lie are repaired from what the tokens spell, or refused."""
 
 import json
 from itertools import pairwise
@@ -152,7 +152,7 @@ def trimmed(offsets, rows, texts):
     return found
 
 
-def mended(tokenizer, texts, lie=lambda offsets, *_: offsets):
+def repaired(tokenizer, texts, lie=lambda offsets, *_: offsets):
     """Where tokens stand (start, end), after a lie about it."""
     ids, offsets, rows = raw(tokenizer, texts)
     starts, ends = on_text(tokenizer, ids, lie(offsets, rows, texts), rows, texts)
@@ -164,7 +164,7 @@ def spans(tokenizer, text):
     """(piece, what it covers) of every token."""
     ids = raw(tokenizer, [text])[0]
     pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
-    return [(p, text[a:b]) for p, (a, b) in zip(pieces, mended(tokenizer, [text]), strict=True)]
+    return [(p, text[a:b]) for p, (a, b) in zip(pieces, repaired(tokenizer, [text]), strict=True)]
 
 
 def collapsed(offsets, rows, texts):
@@ -211,15 +211,15 @@ written = st.lists(st.text(letters, max_size=24), max_size=4)
 def test_right_offsets_are_kept_and_can_be_told_without_them(tokenizers, name, texts):
     _, offsets, rows = raw(tokenizers[name], texts)
     expected = trimmed(offsets, rows, texts)
-    assert mended(tokenizers[name], texts) == expected
-    assert mended(tokenizers[name], texts, collapsed) == expected
+    assert repaired(tokenizers[name], texts) == expected
+    assert repaired(tokenizers[name], texts, collapsed) == expected
 
 
 @each
 @given(texts=written)
 def test_tokens_cover_texts_in_order(tokenizers, name, texts):
     rows = raw(tokenizers[name], texts)[2]
-    found = mended(tokenizers[name], texts)
+    found = repaired(tokenizers[name], texts)
     for row, text in enumerate(texts):
         here = [pair for pair, of in zip(found, rows, strict=True) if of == row]
         assert all(0 <= a <= b <= len(text) and text[a:b] == text[a:b].strip() for a, b in here)
@@ -232,7 +232,7 @@ def test_tokens_cover_texts_in_order(tokenizers, name, texts):
 @each
 @pytest.mark.parametrize("texts", [[], [""], ["", " \n"], ["\u3000", "", "\t"]])
 def test_texts_without_anything_visible(tokenizers, name, texts):
-    assert all(start == end == 0 for start, end in mended(tokenizers[name], texts))
+    assert all(start == end == 0 for start, end in repaired(tokenizers[name], texts))
 
 
 def test_a_character_in_several_tokens_belongs_to_each(tokenizers):
@@ -251,19 +251,19 @@ def test_a_character_in_several_tokens_belongs_to_each(tokenizers):
 @pytest.mark.parametrize("lie", LIES)
 def test_lies_are_mended(tokenizers, name, lie):
     texts = [*TEXTS, *ODD]
-    assert mended(tokenizers[name], texts, LIES[lie]) == mended(tokenizers[name], texts)
+    assert repaired(tokenizers[name], texts, LIES[lie]) == repaired(tokenizers[name], texts)
 
 
 @each
 def test_a_lie_about_one_token_is_seen_among_many(tokenizers, name):
     tokenizer = tokenizers[name]
     offsets = raw(tokenizer, TEXTS)[1]
-    right = mended(tokenizer, TEXTS)
+    right = repaired(tokenizer, TEXTS)
     visible = [at for at, (start, end) in enumerate(right) if start < end]
     for token in visible[:: len(visible) // 7]:
         false = offsets.copy()
         false[token, 1] = false[token, 0]
-        assert mended(tokenizer, TEXTS, lambda *_, false=false: false) == right
+        assert repaired(tokenizer, TEXTS, lambda *_, false=false: false) == right
 
 
 def test_letters_composed_by_the_normalizer_keep_their_accents(tokenizers):
@@ -289,8 +289,8 @@ def test_a_prepended_space_of_its_own_covers_nothing(scheme):
 def test_compatibility_forms_stand_for_what_they_come_from():
     tokenizer = unigram(pre_tokenizers.Metaspace(prepend_scheme="never"), normalizers.NFKC())
     text = "ﬁve Ⅻ ½"
-    found = mended(tokenizer, [text], collapsed)
-    assert found == mended(tokenizer, [text])
+    found = repaired(tokenizer, [text], collapsed)
+    assert found == repaired(tokenizer, [text])
     assert {text[a:b] for a, b in found if a < b} >= {"ﬁ", "Ⅻ", "½"}
 
 
@@ -305,13 +305,13 @@ def test_suffixes_of_words_are_no_part_of_them():
     trainer = trainers.BpeTrainer(vocab_size=300, end_of_word_suffix="</w>", show_progress=False)
     tokenizer.train_from_iterator(TEXTS[:1] * 9, trainer)
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
-    assert mended(fast, TEXTS[:1], collapsed) == trimmed(*raw(fast, TEXTS[:1])[1:], TEXTS[:1])
+    assert repaired(fast, TEXTS[:1], collapsed) == trimmed(*raw(fast, TEXTS[:1])[1:], TEXTS[:1])
 
 
 def test_added_tokens_are_spelled_as_they_are():
     tokenizer = byte_level()
     tokenizer.add_tokens(["<dév>"])
-    assert mended(tokenizer, ["é<dév> b"], collapsed)[-3:] == [(1, 6), (6, 6), (7, 8)]
+    assert repaired(tokenizer, ["é<dév> b"], collapsed)[-3:] == [(1, 6), (6, 6), (7, 8)]
 
 
 # Unknown tokens
@@ -330,7 +330,7 @@ def test_unknown_words_are_those_of_the_pre_tokenizer():
     text = "李明 to Ωψ-be\u200b ¿or?"
     words = ["李", "明", "to", "Ωψ", "-", "be", "¿", "or", "?"]
     for lie in (None, *LIES.values()):
-        found = mended(tokenizer, [text], *([lie] if lie else []))
+        found = repaired(tokenizer, [text], *([lie] if lie else []))
         assert "".join(text[a:b] for a, b in found) == "".join(words)
         edges = {edge for pair in found for edge in pair}
         assert all(text.index(w) in edges and text.index(w) + len(w) in edges for w in words)
@@ -341,17 +341,17 @@ def test_unknown_characters_are_those_the_vocabulary_lacks(fused, expected):
     text = "a ΩΨb Ψ ΩΨ"
     last = ["ΩΨ"] if fused else ["Ω", "Ψ"]
     for lie in (collapsed, in_bytes):
-        found = [text[a:b] for a, b in mended(of_a_and_b(fused), [text], lie) if a < b]
+        found = [text[a:b] for a, b in repaired(of_a_and_b(fused), [text], lie) if a < b]
         assert found == ["a", *expected, "Ψ", *last]
 
 
 def test_unknown_tokens_hide_no_shift_of_those_between():
     shifted = np.array([[0, 1], [1, 2], [2, 5]])
-    found = mended(of_a_and_b(fused=True), ["ΩΩbΨΨ"], lambda *_: shifted)
+    found = repaired(of_a_and_b(fused=True), ["ΩΩbΨΨ"], lambda *_: shifted)
     assert found == [(0, 2), (2, 3), (3, 5)]
 
 
-# What is dropped, and what cannot be mended
+# What is dropped, and what cannot be repaired
 
 
 def without_dashes():
@@ -365,7 +365,7 @@ def test_a_character_that_the_tokenizer_drops_is_not_missed():
     tokenizer.backend_tokenizer.pre_tokenizer = splitter
     assert [found for _, found in spans(tokenizer, "a-b")] == ["a", "b"]
     with pytest.raises(WxbError, match="which is '', and spells 'a'"):
-        mended(tokenizer, ["a-b"], collapsed)
+        repaired(tokenizer, ["a-b"], collapsed)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_what_cannot_be_mended_is_refused(letter, lie, told):
     tokenizer.backend_tokenizer.pre_tokenizer = splitter
     tokenizer.name_or_path = "some/model"
     with pytest.raises(WxbError) as refused:
-        mended(tokenizer, ["b", f"a-{letter}" + " " * 500], lambda *_: np.array([[0, 1], *lie]))
+        repaired(tokenizer, ["b", f"a-{letter}" + " " * 500], lambda *_: np.array([[0, 1], *lie]))
     message = str(refused.value)
     assert message.startswith("tokenizer some/model: wrong offsets in 'a-")
     assert told in message
@@ -402,4 +402,4 @@ def test_a_character_that_no_token_has_is_missed():
     # Dropped here, and kept elsewhere: nothing tells that this is meant.
     tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("(?<=a)-"), "removed")
     with pytest.raises(WxbError, match="no token stands for '-'"):
-        mended(tokenizer, ["a-b"])
+        repaired(tokenizer, ["a-b"])

@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from wxb.errors import WxbError
 from wxb.params.backbones import Backbone, Tokenizer
 from wxb.text import tokenizers
-from wxb.text.tokenizers import SPECIAL_TOKENS, SavedTokenizer, encode, frame, ids_of, load, train
+from wxb.text.tokenizers import (
+    SPECIAL_TOKENS,
+    SavedTokenizer,
+    encode,
+    ids_of,
+    load,
+    special_tokens,
+    train,
+)
 
 ROOT = Path(__file__).parents[2]
 KINDS = sorted(SPECIAL_TOKENS)
@@ -87,18 +95,20 @@ def test_vocabulary_is_as_large_as_asked_for(kind):
     assert len(train(kind, 400, words * 2)) == 400
 
 
-def test_frames_are_as_documented(trained):
+def test_special_tokens_are_as_documented(trained):
     for kind, expected in {
         "wordpiece": (["[CLS]"], ["[SEP]"]),
         "byte-level-bpe": (["<s>"], []),
     }.items():
-        before, after = (trained[kind].convert_ids_to_tokens(ids) for ids in frame(trained[kind]))
+        before, after = (
+            trained[kind].convert_ids_to_tokens(ids) for ids in special_tokens(trained[kind])
+        )
         assert (before, after) == expected
 
 
 @each_kind
-def test_frame_and_tokens_are_what_the_library_gives(trained, kind):
-    before, after = frame(trained[kind])
+def test_special_tokens_and_tokens_are_what_the_library_gives(trained, kind):
+    before, after = special_tokens(trained[kind])
     for text in EDGE_CASES:
         ids = [*before, *encode(trained[kind], [text]).ids, *after]
         assert trained[kind](text)["input_ids"] == ids
@@ -168,7 +178,9 @@ def test_what_a_file_says_of_padding_and_truncation_is_not_obeyed(trained, kind,
     other = load(tmp_path)
     other.backend_tokenizer.enable_truncation(3)
     other.backend_tokenizer.enable_padding(length=99)
-    assert [ids.tolist() for ids in frame(other)] == [ids.tolist() for ids in frame(trained[kind])]
+    assert [ids.tolist() for ids in special_tokens(other)] == [
+        ids.tolist() for ids in special_tokens(trained[kind])
+    ]
     other.backend_tokenizer.enable_truncation(3)
     assert rows(encode(other, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
     for text, ids in zip(EDGE_CASES, ids_of(other, EDGE_CASES), strict=True):
@@ -209,9 +221,9 @@ def test_a_batch_is_encoded_like_its_texts_one_by_one(trained, kind, texts):
 
 
 @each_kind
-def test_lots_change_nothing(trained, kind, monkeypatch):
+def test_chunks_change_nothing(trained, kind, monkeypatch):
     expected = rows(encode(trained[kind], EDGE_CASES))
-    monkeypatch.setattr(tokenizers, "LOT", 3)
+    monkeypatch.setattr(tokenizers, "CHUNK", 3)
     assert rows(encode(trained[kind], EDGE_CASES)) == expected
     assert rows(encode(trained[kind], [])) == []
 
@@ -252,7 +264,7 @@ def test_a_saved_tokenizer_is_the_same_without_transformers(trained, kind, pads,
     ]
     assert len(saved) == len(theirs)
     assert rows(encode(saved, EDGE_CASES)) == rows(encode(theirs, EDGE_CASES))
-    for ours, expected in zip(frame(saved), frame(theirs), strict=True):
+    for ours, expected in zip(special_tokens(saved), special_tokens(theirs), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.text.encoded import Encoded
-from wxb.text.tokenizers import encode, frame, train
+from wxb.text.tokenizers import encode, special_tokens, train
 from wxb.text.windows import Windows, characters, cut, over, whole
 
 lengths = st.lists(st.integers(0, 40), max_size=6)
@@ -106,7 +106,7 @@ def test_the_characters_of_windows_are_the_whole_text():
 def test_special_tokens_count():
     tokenizer = train("wordpiece", 300, ["ab cd"])
     encoded = encode(tokenizer, ["1" * 20])
-    assert sum(map(len, frame(tokenizer))) == 2
+    assert sum(map(len, special_tokens(tokenizer))) == 2
     windows = over(encoded, tokenizer, max_length=8, stride=0)
     assert max(windows.lasts - windows.firsts) == 6
 

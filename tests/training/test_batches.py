@@ -1,6 +1,7 @@
 """Batches: every item whole and in its place, and padding that says nothing."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,3 +64,48 @@ def test_a_batch_shares_no_memory_with_its_items():
     rows = items([2])
     collate(rows, PAD)["input_ids"][:] = 5
     assert rows[0]["input_ids"].tolist() == [1, 2]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4), sides)
+def test_every_column_is_as_long_as_its_own_longest(lengths, side):
+    """As source and target of a translation are."""
+    rows = [
+        {"input_ids": np.arange(source) + 1, "labels": np.arange(target) + 1}
+        for source, target in lengths
+    ]
+    batch = collate(rows, PAD, side=side)
+    for place, name in enumerate(["input_ids", "labels"]):
+        longest = max(pair[place] for pair in lengths)
+        fill = FILL[name]
+        for row, pair in enumerate(lengths):
+            values, gap = list(range(1, pair[place] + 1)), [fill] * (longest - pair[place])
+            expected = gap + values if side == "left" else values + gap
+            assert batch[name][row].tolist() == expected
+    assert batch["attention_mask"].shape == batch["input_ids"].shape
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_floating_numbers_are_float32_and_padded_with_silence(kind):
+    rows = [
+        {"input_features": np.full((frames, 2), 0.5, kind), "labels": np.array([3] * labels)}
+        for frames, labels in ((3, 1), (1, 2))
+    ]
+    batch = collate(rows, PAD)
+    assert batch["input_features"].dtype == torch.float32
+    assert batch["input_features"].tolist() == [[[0.5] * 2] * 3, [[0.5] * 2, [0.0] * 2, [0.0] * 2]]
+    assert batch["labels"].tolist() == [[3, IGNORED], [3, 3]]
+
+
+def test_without_ids_there_is_no_attention_mask():
+    assert set(collate([{"input_features": np.zeros((4, 2))}], PAD)) == {"input_features"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [(np.int8, torch.int64), (np.bool_, torch.int64), (np.float64, torch.float32)],
+)
+def test_scalars_are_of_the_same_two_types(kind, expected):
+    batch = collate([{"target": np.array(1, kind)}, {"target": np.array(0, kind)}], PAD)
+    assert batch["target"].dtype == expected
+    assert batch["target"].tolist() == [1, 0]

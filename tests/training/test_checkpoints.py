@@ -14,8 +14,9 @@ from safetensors.numpy import save
 from torch import nn
 from transformers import set_seed
 
-from wxb.params.experiments import Head
+from wxb.metrics import Metric
 from wxb.params.training import Training
+from wxb.tasks.ner.params import Head
 from wxb.training.checkpoints import FOLDER, folder, last_complete
 from wxb.training.trainer import fit
 
@@ -169,7 +170,7 @@ def fit_linear(checkpoints):
         targets=["labels"],
         figures=lambda logits, labels: {"f1": -float((logits.argmax(-1) == labels).mean())},
         summarize=None,
-        best="f1",
+        best=Metric("f1", "F1"),
         seed=3,
         checkpoints=checkpoints,
         label="test",

@@ -41,7 +41,7 @@ def restored(item):
 
 
 def parts(item):
-    """The texts a and b of a pair, without the frame."""
+    """The texts a and b of a pair, without special tokens."""
     ids, second = restored(item), item["token_type_ids"] == 1
     a, b = ids[~second], ids[second]
     assert a[0] == CLS
@@ -100,8 +100,8 @@ def test_items_are_at_most_as_long_as_asked_for(objective, max_length, copying):
     assert max(lengths) <= max_length
     if max_length <= 10:
         # Of an odd rest, two equal halves leave one out.
-        frame = {"mlm+nsp": 3, "causal-lm": 2}[objective]
-        short = (max_length - frame) % 2 if copying else 0
+        special = {"mlm+nsp": 3, "causal-lm": 2}[objective]
+        short = (max_length - special) % 2 if copying else 0
         assert set(lengths) == {max_length - short}
 
 
@@ -117,7 +117,7 @@ def test_settings_left_on_a_tokenizer_are_not_obeyed(objective):
 # Objectives
 
 
-def test_causal_items_are_framed_documents():
+def test_causal_items_are_documents_between_special_tokens():
     item = items("causal-lm")[0]
     assert item["input_ids"][0] == DECODER.bos_token_id
     assert item["input_ids"][-1] == DECODER.eos_token_id
@@ -222,8 +222,8 @@ def first_half(item):
 def test_passages_come_from_anywhere_in_their_document(objective):
     text = "".join(chr(ord("a") + number % 12) + " " for number in range(20))
     document = ids_of(TOKENIZERS[objective], [text])[0].tolist()
-    frame, length = {"mlm+nsp": 3, "causal-lm": 2}[objective], 6
-    drawn = items(objective, [text], length=300, copying=1.0, max_length=2 * length + frame)
+    special, length = {"mlm+nsp": 3, "causal-lm": 2}[objective], 6
+    drawn = items(objective, [text], length=300, copying=1.0, max_length=2 * length + special)
     windows = [document[at : at + length] for at in range(len(document) - length + 1)]
     first = slice(1, 1 + length)
     assert {tuple(restored(drawn[i])[first].tolist()) for i in range(300)} == {*map(tuple, windows)}
@@ -259,7 +259,7 @@ def test_sentences_end_at_the_punctuation_of_their_language():
     assert sentences("a\n\nb") == ["a", "b"]
 
 
-# Figures
+# Metrics
 
 
 def model_of(objective):
@@ -282,7 +282,7 @@ def model_of(objective):
 @pytest.mark.parametrize("copying", [0.0, 0.5])
 def test_measure_equals_a_computation_item_by_item(objective, copying):
     model, drawn = model_of(objective), items(objective, length=11, copying=copying)
-    figures = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
+    metrics = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
     assert not model.training
     nll, hits, pairs = [], [], []
     for index in range(11):
@@ -300,11 +300,11 @@ def test_measure_equals_a_computation_item_by_item(objective, copying):
             if label != IGNORED:
                 nll.append(float(-F.log_softmax(scores, -1)[label]))
                 hits.append(int(scores.argmax()) == int(label))
-    assert figures["loss"] == pytest.approx(np.mean(nll), rel=1e-4)
-    assert figures["perplexity"] == math.exp(figures["loss"])
-    assert figures["accuracy"] == np.mean(hits)
+    assert metrics["loss"] == pytest.approx(np.mean(nll), rel=1e-4)
+    assert metrics["perplexity"] == math.exp(metrics["loss"])
+    assert metrics["accuracy"] == np.mean(hits)
     if objective == "mlm+nsp":
-        assert figures["nsp_accuracy"] == np.mean(pairs)
+        assert metrics["nsp_accuracy"] == np.mean(pairs)
 
 
 @each_objective
@@ -351,9 +351,9 @@ def test_a_batch_of_copies_alone_teaches(objective):
 @each_objective
 def test_copies_are_measured_as_other_items_are(objective):
     model, drawn = model_of(objective), items(objective, length=5, copying=1.0)
-    figures = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
+    metrics = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
     pairs = ["nsp_accuracy"] if objective == "mlm+nsp" else []
-    assert list(figures) == ["loss", "perplexity", "accuracy", *pairs]
+    assert list(metrics) == ["loss", "perplexity", "accuracy", *pairs]
 
 
 @each_objective

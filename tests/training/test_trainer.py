@@ -27,11 +27,13 @@ from transformers import (
 from tests import tiny
 from wxb.backbones import tuning
 from wxb.backbones.generator import Generator, language_model
-from wxb.backbones.weights import body
+from wxb.backbones.weights import load_backbone
 from wxb.errors import WxbError
-from wxb.params.experiments import Head, LowRank, Tuning
+from wxb.metrics import Metric
+from wxb.params.experiments import LowRank, Tuning
 from wxb.params.training import Pretraining, Training
 from wxb.tasks.ner.generation import method as generation
+from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging import method as tagging
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.text.encoded import IGNORED
@@ -102,7 +104,7 @@ def fit_linear(folder, settings, figures=None, records=16):
         targets=["labels"],
         figures=figures,
         summarize=None,
-        best="f1" if figures else None,
+        best=Metric("f1", "F1") if figures else None,
         seed=3,
         checkpoints=folder,
         label="test",
@@ -344,7 +346,9 @@ def adapted(llama, kind):
     how = Tuning(lora=lora, four_bit=kind != "lora", gradient_checkpointing=True, neftune_alpha=5.0)
     set_seed(5)
     if ADAPTED[kind] is tagging:
-        bare = tuning.adapt(body(llama, four_bit=how.four_bit), how, task_type="FEATURE_EXTRACTION")
+        bare = tuning.adapt(
+            load_backbone(llama, four_bit=how.four_bit), how, task_type="FEATURE_EXTRACTION"
+        )
         return Tagger(bare, 5, Head(projection=8), neftune_alpha=how.neftune_alpha)
     bare = language_model(llama, tokens=52, four_bit=True)
     bare = tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)

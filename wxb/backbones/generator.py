@@ -11,14 +11,15 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import GenerationConfig, PreTrainedModel
 
 from wxb.backbones import tuning
-from wxb.backbones.weights import body, head_reads
+from wxb.backbones.weights import load_backbone, logits_only_at
+from wxb.models.decoding import Continuation, complete
 from wxb.text.encoded import IGNORED
 
 
 class Generator(nn.Module):
     """A causal language model; saved as a plain Hugging Face or peft folder."""
 
-    def __init__(self, backbone: tuning.Body, *, neftune_alpha: float | None = None) -> None:
+    def __init__(self, backbone: tuning.Model, *, neftune_alpha: float | None = None) -> None:
         super().__init__()
         self.backbone = backbone
         self.neftune_alpha = neftune_alpha
@@ -50,7 +51,7 @@ class Generator(nn.Module):
             inputs = {"inputs_embeds": noisy}
         following = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # the token before predicts a label
         chosen = following != IGNORED
-        with head_reads(self.backbone, chosen):
+        with logits_only_at(self.backbone, chosen):
             output = self.backbone(**inputs, attention_mask=attention_mask, use_cache=False)
         logits = output.logits.float()
         return {"loss": F.cross_entropy(logits, following[chosen]), "logits": logits}
@@ -64,34 +65,29 @@ class Generator(nn.Module):
         longest: int,
         end: int,
         pad: int,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Continuation:
         """The likeliest next token again and again, up to `end` or the `longest` answer.
 
-        Gives ids (B, A), `pad` after the end, and the log-probability of each (B, A), 0 after it.
+        Gives ids (B, A), `pad` after the end, and the log-probability of each (B, A), 0 after it:
+        those of transformers' `generate`, for any backbone that keeps keys and values. One that
+        keeps another kind of state reads all tokens again for each.
         """
-        output = self.backbone.generate(  # type: ignore[operator]
-            input_ids=input_ids,
-            attention_mask=attention_mask,
+        return complete(
+            partial(self.backbone, use_cache=True, logits_to_keep=1),
+            input_ids,
+            attention_mask,
             max_new_tokens=longest,
-            do_sample=False,
-            use_cache=True,
             eos_token_id=end,
             pad_token_id=pad,
-            return_dict_in_generate=True,
-            output_logits=True,
         )
-        ids = output.sequences[:, input_ids.shape[1] :]  # by the padded length of the prompts
-        finished = (ids == end).cumsum(dim=1) - (ids == end).long() > 0
-        logits = torch.stack(output.logits, dim=1).float()  # (B, A, V)
-        chosen = logits.log_softmax(-1).gather(-1, ids[:, :, None]).squeeze(-1)
-        return ids.masked_fill(finished, pad), chosen.masked_fill(finished, 0)
 
 
 def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
     """The language model of a folder, its embeddings as many as `tokens`."""
-    model: PreTrainedModel = body(folder, writes=True, four_bit=four_bit)
+    model: PreTrainedModel = load_backbone(folder, writes=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
         model.resize_token_embeddings(tokens)
-    # `generate` would obey what a checkpoint says of penalties and forbidden words.
+    # Whoever calls transformers' `generate` on what is saved gets what `write` gives, without the
+    # penalties and forbidden words that a checkpoint may name.
     model.generation_config = GenerationConfig.from_model_config(model.config)
     return model

@@ -20,8 +20,8 @@ FOCUS = 1.5  # sharp enough that most of the weight falls on the token meant and
 
 
 @torch.no_grad()
-def wire(model: nn.Module) -> None:
-    """Change the initial weights of a BERT or LLaMA body; leave those of others."""
+def initialize(model: nn.Module) -> None:
+    """Change the initial weights of a BERT or LLaMA backbone; leave those of others."""
     if isinstance(model, BertModel):
         _bert(model)
     elif isinstance(model, LlamaModel):

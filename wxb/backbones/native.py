@@ -1,4 +1,4 @@
-"""Bodies of the architectures written out here, in the place of transformers' own."""
+"""Backbones of the native architectures, in the place of transformers' own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from wxb import pretrained
-from wxb.models import bert, llama
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel  # its import takes seconds
@@ -23,33 +22,33 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TABLES = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
 
 
-class Written(nn.Module):
-    """One of our bodies, with the weights of one of transformers' and the same names for them."""
+class Native(nn.Module):
+    """One of our backbones, with the weights of one of transformers', under the same names."""
 
     def __init__(self, config: Any) -> None:
-        """The body of a configuration: transformers', or one with the same attributes.
+        """The backbone of a configuration: transformers', or one with the same attributes.
 
         Raises ValueError where ours cannot be the same; see `from_hf` of its configuration.
         """
         super().__init__()
         self.config = config
-        self.body = _made_as(config)
+        self.backbone = _made_as(config)
 
     @classmethod
-    def of(cls, theirs: PreTrainedModel) -> Written:
-        """The same body as one of transformers'."""
+    def of(cls, theirs: PreTrainedModel) -> Native:
+        """The same backbone as one of transformers'."""
         with torch.random.fork_rng(devices=[]):  # a head made next is as beside theirs
-            written = cls(theirs.config)
-        written.body.load_state_dict(theirs.state_dict(), strict=True)
-        written.config.architectures = [type(theirs).__name__]
-        return written
+            made = cls(theirs.config)
+        made.backbone.load_state_dict(theirs.state_dict(), strict=True)
+        made.config.architectures = [type(theirs).__name__]
+        return made
 
     @classmethod
-    def read(cls, folder: Path) -> Written | None:
-        """The body that `save_pretrained`, ours or transformers', left in a folder, to predict.
+    def read(cls, folder: Path) -> Native | None:
+        """The backbone that `save_pretrained`, ours or transformers', left in a folder, to predict.
 
-        None where the folder holds another architecture, or no whole body. Raises WxbError where it
-        asks for code, as does all that loads one.
+        None where the folder holds another architecture, or no whole backbone. Raises WxbError
+        where it asks for code, as does all that loads one.
         """
         pretrained.harmless(folder)
         if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
@@ -57,15 +56,15 @@ class Written(nn.Module):
         config = SimpleNamespace(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
         try:
             with torch.random.fork_rng(devices=[]):
-                written = cls(config)
-            written.body.load_state_dict(load_file(folder / WEIGHTS), strict=True)
+                made = cls(config)
+            made.backbone.load_state_dict(load_file(folder / WEIGHTS), strict=True)
         except (ValueError, RuntimeError):  # what is not the same here is for transformers
             return None
-        return written.eval()
+        return made.eval()
 
     def get_input_embeddings(self) -> nn.Module:
         """The table of what each token is, under the name by which transformers asks for it."""
-        table: nn.Module = self.body.get_submodule(TABLES[self.config.model_type])
+        table: nn.Module = self.backbone.get_submodule(TABLES[self.config.model_type])
         return table
 
     def forward(
@@ -74,22 +73,27 @@ class Written(nn.Module):
         attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
         inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
     ) -> Any:
-        """What the body makes of texts; `last_hidden_state` is (B, T, C)."""
-        return self.body(
+        """What the backbone makes of texts; `last_hidden_state` is (B, T, C)."""
+        return self.backbone(
             input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds
         )
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder in Hugging Face's layout, which `AutoModel` loads as its own."""
         self.config.save_pretrained(str(folder))
-        weights = {name: weight.contiguous() for name, weight in self.body.state_dict().items()}
+        weights = {name: weight.contiguous() for name, weight in self.backbone.state_dict().items()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
 
 
 def _made_as(config: Any) -> Any:
+    # Each is imported alone: an edit of one must not make models of the other stale.
     match config.model_type:
         case "bert":
+            from wxb.models import bert
+
             return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)
         case "llama":
+            from wxb.models import llama
+
             return llama.LlamaModel(llama.Config.from_hf(config))
     raise ValueError(f"model_type: found {config.model_type!r}; expected bert or llama")

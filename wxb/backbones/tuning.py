@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor
 
-from wxb import pretrained
+from wxb import paths, pretrained
 from wxb.errors import WxbError
 from wxb.files import write_json
-from wxb.params.experiments import SEED, Tuning
+from wxb.params.experiments import Tuning
 from wxb.pretrained import ADAPTER
 
 if TYPE_CHECKING:
@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedModel
 
-Body: TypeAlias = "PreTrainedModel | PeftModel"
+Model: TypeAlias = "PreTrainedModel | PeftModel"
 
 
 def adapt(
-    body: PreTrainedModel, tuning: Tuning, *, task_type: str, new_tokens: list[int] | None = None
-) -> Body:
-    """Make a body ready to learn: all of it, or low-rank matrices beside its frozen weights.
+    backbone: PreTrainedModel,
+    tuning: Tuning,
+    *,
+    task_type: str,
+    new_tokens: list[int] | None = None,
+) -> Model:
+    """Make a backbone ready to learn: all of it, or low-rank matrices beside its frozen weights.
 
-    `task_type` is peft's name of what the body does. The embeddings of `new_tokens` (ids) learn
+    `task_type` is peft's name of what the backbone does. The embeddings of `new_tokens` (ids) learn
     even where the rest of the table is frozen. Seed torch before: LoRA's matrices are random.
     """
     # Without re-entrance the frozen embeddings need no gradient for the blocks to get theirs.
@@ -37,43 +41,43 @@ def adapt(
     if tuning.four_bit:
         from peft import prepare_model_for_kbit_training
 
-        body = prepare_model_for_kbit_training(
-            body, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=how
+        backbone = prepare_model_for_kbit_training(
+            backbone, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=how
         )
     elif tuning.gradient_checkpointing:
-        body.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
+        backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
     if tuning.lora is None:
-        return body
+        return backbone
     from peft import LoraConfig, get_peft_model
 
     lora = tuning.lora
     return get_peft_model(
-        body,
+        backbone,
         LoraConfig(
             r=lora.r,
             lora_alpha=lora.alpha,
             lora_dropout=lora.dropout,
             target_modules=list(lora.target_modules),
-            trainable_token_indices=_rows(body, new_tokens) if new_tokens else None,
+            trainable_token_indices=_rows(backbone, new_tokens) if new_tokens else None,
             task_type=task_type,
         ),
     )
 
 
-def _rows(body: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
+def _rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
     """Tokens by the tables with their rows: peft follows a shared table, not an output's own."""
-    if body.config.tie_word_embeddings:
+    if backbone.config.tie_word_embeddings:
         return tokens
-    tables = body.get_input_embeddings(), body.get_output_embeddings()
-    return {name.split(".")[-1]: tokens for name, m in body.named_modules() if m in tables}
+    tables = backbone.get_input_embeddings(), backbone.get_output_embeddings()
+    return {name.split(".")[-1]: tokens for name, m in backbone.named_modules() if m in tables}
 
 
-def save(body: Body, folder: Path) -> None:
-    """Write a whole body, or what learns beside it with the name of the body it belongs to."""
-    if not hasattr(body, "peft_config"):
-        body.save_pretrained(str(folder))
+def save(backbone: Model, folder: Path) -> None:
+    """Write a whole backbone, or what learns beside it with the name of what it belongs to."""
+    if not hasattr(backbone, "peft_config"):
+        backbone.save_pretrained(str(folder))
         return
-    adapter: Any = body
+    adapter: Any = backbone
     # Left to itself, peft writes the tables of a grown vocabulary whole.
     adapter.save_pretrained(str(folder), save_embedding_layers=not _learns_new_rows(adapter))
     (folder / "README.md").unlink()  # peft's empty form of a model card
@@ -82,34 +86,34 @@ def save(body: Body, folder: Path) -> None:
     write_json(folder / ADAPTER, config)
 
 
-def _learns_new_rows(body: PeftModel) -> bool:
+def _learns_new_rows(backbone: PeftModel) -> bool:
     """Whether all rows that the base lacks in its own folder are among those that learn."""
-    base = pretrained.config(str(body.get_base_model().name_or_path))
-    lacking = set(range(base.vocab_size, body.config.vocab_size))
-    adapter: Any = body.active_peft_config
+    base = pretrained.config(str(backbone.get_base_model().name_or_path))
+    lacking = set(range(base.vocab_size, backbone.config.vocab_size))
+    adapter: Any = backbone.active_peft_config
     learnt = adapter.trainable_token_indices or []
     tables = learnt.values() if isinstance(learnt, dict) else [learnt]
     return all(lacking <= {*rows} for rows in tables)
 
 
-def load(folder: Path, load_body: Callable[[Path], PreTrainedModel]) -> Body:
-    """Load what `save` wrote; matrices go onto the body they name, which lies beside `folder`.
+def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
+    """Load what `save` wrote; matrices go onto the backbone they name, which lies beside `folder`.
 
-    Those of another seed, which lie in the folder of the first, go onto the body beside that.
-    Raises WxbError where there is no such body, and as wxb.pretrained does.
+    Those of another seed, which lie in the folder of the first, go onto the backbone beside that.
+    Raises WxbError where there is no such backbone, and as wxb.pretrained does.
     """
     if not (folder / ADAPTER).exists():
-        return load_body(folder)
+        return load_backbone(folder)
     config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     name = Path(str(config["base_model_name_or_path"])).name
-    model = folder.parent if folder.name.startswith(SEED) else folder
+    model = folder.parent if folder.name.startswith(paths.SEED) else folder
     backbone = model.parent / name
     if not backbone.is_dir():
         raise WxbError(
             f"{folder}: belongs to a model {name!r}, expected in {backbone}; run"
             f" `dvc repro pretrain@{name}`, or copy that model there"
         )
-    return pretrained.adapter(load_body(backbone), folder)
+    return pretrained.adapter(load_backbone(backbone), folder)
 
 
 def noisy(embeddings: Tensor, attention_mask: Tensor, alpha: float) -> Tensor:

@@ -23,7 +23,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from wxb import hub, pretrained
-from wxb.backbones.initialization import wire
+from wxb.backbones.initialization import initialize
 from wxb.params.backbones import Architecture, Backbone
 
 # The classes with the heads of pretraining, by objective and by type of architecture.
@@ -50,7 +50,7 @@ def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTraine
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
     model = cls.from_config(_config(backbone.architecture, tokenizer))
-    wire(model.base_model)
+    initialize(model.base_model)
     return model
 
 
@@ -77,19 +77,19 @@ def _config(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> A
     )
 
 
-def body(
+def load_backbone(
     folder: str | Path,
     *,
     writes: bool = False,
     bidirectional: bool = False,
     four_bit: bool = False,
-    written_out: bool = False,
+    native: bool = False,
 ) -> Any:
     """The embeddings and blocks saved in a folder, in float32, without the heads of pretraining.
 
     `writes` keeps the language model's head; `bidirectional` lifts the causal mask; `four_bit`
     keeps the linear layers in 4 bits (NF4, their scales quantized too: Dettmers et al. 2023,
-    section 3); `written_out` puts the weights into the architecture of this package.
+    section 3); `native` puts the weights into the architecture of this package.
     """
     config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
@@ -105,10 +105,10 @@ def body(
         _keep_scales(model)
     if bidirectional:
         _lift_causal_mask(model)
-    if written_out:
-        from wxb.backbones.native import Written  # pretraining does without it
+    if native:
+        from wxb.backbones.native import Native  # pretraining does without it
 
-        return Written.of(model)
+        return Native.of(model)
     return model
 
 
@@ -168,7 +168,7 @@ def _lift_causal_mask(model: PreTrainedModel) -> None:
 
 
 @contextmanager
-def head_reads(model: Any, chosen: Tensor) -> Iterator[None]:
+def logits_only_at(model: Any, chosen: Tensor) -> Iterator[None]:
     """Meanwhile a language model's logits are those of the chosen positions (B, T): (N, V).
 
     The vocabulary is its widest layer, and where nothing is to be predicted its work is lost.

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wxb import paths
 from wxb.cli import listing, search
+from wxb.cli import predict as prediction
 from wxb.cli.new import command as new
 from wxb.errors import WxbError, choices
 from wxb.files import read_json
@@ -74,9 +76,9 @@ def params(
 
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List everything in params.yaml: what it is, its figures, and whether it is made or stale.
+    """List everything in params.yaml: what it is, its metrics, and whether it is made or stale.
 
-    Example: wxb list --json | jq '.experiments | map_values(.figures.f1)'
+    Example: wxb list --json | jq '.experiments | map_values(.metrics.f1)'
     """
     project = _project()
     there = project.overview()
@@ -96,7 +98,7 @@ def show(
 ) -> None:
     """Show all that is known of one block of params.yaml, and what makes it stale.
 
-    Its figures, training, cost, records, files, settings with their defaults, and the commands
+    Its metrics, training, cost, records, files, settings with their defaults, and the commands
     that run it again.
 
     Example: wxb show ner-encoder
@@ -141,12 +143,12 @@ def table(study: Study = "all") -> None:
     params = load()
     for name in _pages(params, study):
         if name in params.lessons:
-            figures = read_json(_there(Path("reports/metrics/lessons", f"{name}.json"), "lesson"))
-            console.print(listing.figures(params.lessons[name].title, figures))
+            metrics = read_json(_there(paths.metrics(paths.LESSONS, name), "lesson"))
+            console.print(listing.measured(params.lessons[name].title, metrics))
         else:
-            comparison = read_json(_there(Path("reports/studies", f"{name}.json"), "report"))
+            comparison = read_json(_there(paths.study(name), "report"))
             console.print(Markdown(tables.markdown(comparison, costs.read_training(comparison))))
-        page = Path("reports", f"{name}.html")
+        page = paths.page(name)
         verb = "lesson" if name in params.lessons else "report"
         missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"
         print(f"\nReport: {page.resolve() if page.exists() else missing}")
@@ -202,7 +204,7 @@ def card_(
 
     Example: wxb card ner-encoder --output ner-encoder
     """
-    from wxb.tasks.ner import card
+    from wxb.project import card
 
     if output:
         card.share(load(), name, output)
@@ -213,6 +215,7 @@ def card_(
 
 app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
+app.command()(prediction.predict)
 app.command()(masking.mask)
 app.command()(masking.unmask)
 app.command()(search.search)

@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from wxb import paths
+from wxb.charts.wording import amount, duration, listed, words
 from wxb.project.inventory import Facts, headlines
-from wxb.reporting.wording import amount, duration, listed, words
 
 LACKS = {
     "pretrained": "no model",
-    "measured": "no figures",
+    "measured": "no metrics",
     "trained": "no model",
     "scored": "not scored",
     "compared": "no table",
@@ -31,9 +32,10 @@ KINDS = {
     "studies": "Study",
     "lessons": "Lesson",
 }
+DESCRIBED = ("characters", "languages")  # of every text
 NOTES = {
     "stale": "stale: something that it was made from has changed; `wxb show NAME` tells what.",
-    "no model": "no model: the figure was made elsewhere, and came with the committed reports.",
+    "no model": "no model: the metric was made elsewhere, and came with the committed reports.",
 }
 
 
@@ -42,9 +44,9 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
     for name, study in there["studies"].items():
         yield from _study(name, study, there["experiments"])
     yield _table(
-        ["lesson", "figure (95% interval)", "state"],
+        ["lesson", "metric (95% interval)", "state"],
         [
-            (name, _is(facts), _headline(facts["figures"]), state(facts))
+            (name, _is(facts), _headline(facts["metrics"]), state(facts))
             for name, facts in there["lessons"].items()
         ],
     )
@@ -52,7 +54,7 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
     yield _table(
         ["backbone", "on held-out texts", "state"],
         [
-            (name, _is(facts), _learnt(facts["figures"]), state(facts))
+            (name, _is(facts), _learnt(facts["metrics"]), state(facts))
             for name, facts in there["backbones"].items()
         ],
     )
@@ -81,8 +83,8 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     yield title.append(told, style="not bold")
     if facts["changes"]:
         yield _grid("Changed since it was made, by stage", _where(facts["changes"]))
-    if found := facts.get("figures"):
-        yield figures("Figures", found)
+    if found := facts.get("metrics"):
+        yield measured("Metrics", found)
     if best := facts["best"]:
         yield _grid("Training", [_training(best)])
     if facts["members"]:
@@ -95,7 +97,7 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
             yield _grid("Labelled test records, by wording", _nearness(nearness))
         yield from _rejects(facts["profile"])
     if facts["alignment"]:
-        yield _splits("Gold spans on tokens", facts["alignment"])
+        yield _splits("Alignment", facts["alignment"])
     if facts["files"]:
         files = [(path, _bytes(size)) for path, size in facts["files"].items()]
         yield _grid("Files", files, right=True)
@@ -103,9 +105,9 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     yield _grid("Commands", facts["commands"].items())
 
 
-def figures(title: str, found: Mapping[str, float]) -> RenderableType:
-    """Figures under a title, as `wxb table` prints those of a lesson."""
-    return _grid(title, _figures(found))
+def measured(title: str, found: Mapping[str, float]) -> RenderableType:
+    """Metrics under a title, as `wxb table` prints those of a lesson."""
+    return _grid(title, _metrics(found))
 
 
 def state(facts: Facts) -> str:
@@ -125,21 +127,21 @@ def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterato
     members = {member: experiments[member] for member in study["experiments"]}
     corpus = next(iter(members.values()))["corpus"]
     yield Text(f"Study {name} on {corpus}: {study['title']}", style="bold")
-    yield Text(f"reports/{name}.html: {state(study)}\n")
+    yield Text(f"{paths.page(name)}: {state(study)}\n")
     yield _members(members)
     yield Text()
 
 
 def _members(members: Mapping[str, Facts]) -> Table:
     """The experiments of a study."""
-    told = dict.fromkeys(key for facts in members.values() for key in headlines(facts["figures"]))
+    told = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
     return _table(
-        ["experiment", *(f"{words(key)} (95%)" for key in told or ["figure"]), "state"],
+        ["experiment", *(f"{words(key)} (95%)" for key in told or ["metric"]), "state"],
         [
             (
                 member,
                 _is(facts),
-                *(_interval(facts["figures"], key) for key in told or [""]),
+                *(_interval(facts["metrics"], key) for key in told or [""]),
                 state(facts),
             )
             for member, facts in members.items()
@@ -148,15 +150,15 @@ def _members(members: Mapping[str, Facts]) -> Table:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A row for each block: its name, what it is (below the name), its figures, and its state."""
+    """A row for each block: its name, what it is (below the name), its metrics, and its state."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in header:
         table.add_column(column, overflow="fold", no_wrap=column != header[0])
-    for name, what, *figures, told in rows:
+    for name, what, *cells, told in rows:
         style = next((style for word, style in STYLES.items() if word in told), "")
         table.add_row(
             Group(Text(name), Padding(Text(what, style="dim"), (0, 0, 0, 2))),
-            *map(Text, figures),
+            *map(Text, cells),
             Text(told, style=style),
         )
     return table
@@ -203,9 +205,9 @@ def _is(facts: Facts) -> str:
     return f"{facts['origin']}, {facts['objective']}; {facts['corpus']}"
 
 
-def _learnt(figures: Mapping[str, float]) -> str:
-    told = [f"perplexity {figures['perplexity']:,.1f}"] if "perplexity" in figures else []
-    return ", ".join([*told, f"{amount(figures['parameters'])} parameters"]) if figures else "–"
+def _learnt(metrics: Mapping[str, float]) -> str:
+    told = [f"perplexity {metrics['perplexity']:,.1f}"] if "perplexity" in metrics else []
+    return ", ".join([*told, f"{amount(metrics['parameters'])} parameters"]) if metrics else "–"
 
 
 def _records(records: Mapping[str, int]) -> str:
@@ -214,23 +216,23 @@ def _records(records: Mapping[str, int]) -> str:
     return ", ".join(told) or "–"
 
 
-def _interval(figures: Mapping[str, float], key: str) -> str:
-    if not key or key not in figures:
+def _interval(metrics: Mapping[str, float], key: str) -> str:
+    if not key or key not in metrics:
         return "–"
-    return f"{figures[key]:.3f} ({figures[f'{key}_low']:.3f}–{figures[f'{key}_high']:.3f})"
+    return f"{metrics[key]:.3f} ({metrics[f'{key}_low']:.3f}–{metrics[f'{key}_high']:.3f})"
 
 
-def _headline(figures: Mapping[str, float]) -> str:
-    """The figures that come with an interval, by their names."""
-    told = [f"{words(key)} {_interval(figures, key)}" for key in headlines(figures)]
+def _headline(metrics: Mapping[str, float]) -> str:
+    """The metrics that come with an interval, by their names."""
+    told = [f"{words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
     return ", ".join(told) or "–"
 
 
-def _figures(figures: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    main = headlines(figures)
-    for key, value in figures.items():
+def _metrics(metrics: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    main = headlines(metrics)
+    for key, value in metrics.items():
         if key in main:
-            yield words(key), f"{_interval(figures, key)}, 95% interval"
+            yield words(key), f"{_interval(metrics, key)}, 95% interval"
         elif "parameters" in key:
             yield words(key), amount(value)
         elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
@@ -257,7 +259,7 @@ def _training(best: Facts) -> tuple[str, str]:
         place = f"epoch {best['evaluation']} of {best['evaluations']}"
         if best["evaluations"] < (best["allowed"] or 0):
             place += f", stopped early ({best['allowed']} allowed)"
-    return f"best {words(best['figure'])}", f"{told}, {place}"
+    return f"best {words(best['metric'])}", f"{told}, {place}"
 
 
 def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -275,20 +277,28 @@ def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
 
 
 def _profile(profile: Facts) -> RenderableType:
+    listed = [f", {len(names)} {key}" for key, names in profile.items() if isinstance(names, list)]
     return _splits(
-        f"Corpus, of {profile['records']['raw']:,} raw records, {len(profile['types'])} types",
-        {
-            name: {
-                "labelled": split["labelled"],
-                "unlabelled": split["unlabelled"],
-                "spans": sum(split["spans"].values()),
-                "groups": split["groups"],
-                "median characters": split["characters"]["median"],
-                "longest": split["characters"]["longest"],
-            }
-            for name, split in profile["splits"].items()
-        },
+        f"Corpus, of {profile['records']['raw']:,} raw records{''.join(listed)}",
+        {name: _split(split) for name, split in profile["splits"].items()},
     )
+
+
+def _split(split: Facts) -> dict[str, int]:
+    """What a split holds: records, and what a task counts in them by its labels."""
+    counts = {
+        key: sum(by_name.values())
+        for key, by_name in split.items()
+        if isinstance(by_name, Mapping) and key not in DESCRIBED
+    }
+    return {
+        "labelled": split["labelled"],
+        "unlabelled": split["unlabelled"],
+        **counts,
+        "groups": split["groups"],
+        "median characters": split["characters"]["median"],
+        "longest": split["characters"]["longest"],
+    }
 
 
 def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, str]]:
@@ -299,7 +309,7 @@ def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str
 
 
 def _rejects(profile: Facts) -> Iterator[RenderableType]:
-    for title, key in (("Rejected records", "rejects"), ("Mended spans", "mended")):
+    for title, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
         if counts := profile.get(key):
             yield _grid(title, [(why, f"{count:,}") for why, count in counts.items()], right=True)
 

@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wxb import paths
 from wxb.errors import WxbError, choices
 from wxb.hub import packaged
 from wxb.params import load
 from wxb.params.backbones import NAMED
 
 if TYPE_CHECKING:
-    from wxb.backbones.embeddings import Pooling
+    from wxb.cli.embeddings import Pooling
 
 
 def search(
@@ -64,12 +65,13 @@ def _search(
     folder: Path, query: str, texts: list[str], pooling: Pooling, top: int
 ) -> list[dict[str, Any]]:
     from wxb import hub
-    from wxb.backbones import embeddings, tuning
-    from wxb.backbones.weights import body
+    from wxb.backbones import tuning
+    from wxb.backbones.weights import load_backbone
+    from wxb.cli import embeddings
     from wxb.text.tokenizers import load as load_tokenizer
 
     with hub.checkpoint(folder):
-        model, tokenizer = tuning.load(folder, body).eval(), load_tokenizer(folder)
+        model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
     vectors = embeddings.embed(model, tokenizer, [query, *texts], pooling=pooling, label="search")
     return [
         {"cosine": round(hit.cosine, 6), "place": hit.place, "text": texts[hit.place]}
@@ -90,7 +92,7 @@ def folder_of(encoder: str | None) -> Path:
         raise WxbError(
             f"--encoder: no folder, backbone or experiment {name!r}{choices(name, known)}"
         )
-    folder = Path("models", name)
+    folder = paths.model(name)
     if not folder.is_dir():
         stage = f"{'pretrain' if name in params.backbones else 'train'}@{name}"
         raise WxbError(f"{folder}: not there yet; run `dvc repro {stage}` first")
@@ -104,7 +106,7 @@ def _texts(corpus: str | None) -> list[str]:
     params = load()
     name = corpus or next(iter(params.corpora))
     params.named("corpora", name)
-    path = Path("data/clean", name, "test.parquet")
+    path = paths.clean(name) / "test.parquet"
     if not path.exists():
         raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{name}` first")
     return list(dict.fromkeys(clean.texts(path)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,20 +12,14 @@ import pyarrow.parquet as pq
 from wxb.corpora.records import Record
 from wxb.files import read_json
 from wxb.progress import tracked
-from wxb.tasks.ner.spans import Span
+
+if TYPE_CHECKING:
+    from wxb.corpora.labelling import Labelling
 
 SPLITS = ("train", "valid", "test")  # of every corpus
-LOT = 10_000  # records
+CHUNK = 10_000  # records
 
-SCHEMA = pa.schema(
-    {
-        "id": pa.string(),
-        "text": pa.string(),
-        "language": pa.string(),
-        "group": pa.string(),
-        "spans": pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()})),
-    }
-)
+COLUMNS = dict.fromkeys(("id", "text", "language", "group"), pa.string())
 
 
 def splits(folder: Path) -> list[str]:
@@ -38,48 +32,46 @@ def test_sets(folder: Path) -> list[str]:
     return splits(folder)[SPLITS.index("test") :]
 
 
-def write(path: Path, records: Iterable[Record]) -> None:
+def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
     """Write records to a Parquet file."""
+    schema = pa.schema({**COLUMNS, "gold": labelling.GOLD})
     rows = [
         {
-            "id": record.id,
-            "text": record.text,
-            "language": record.language,
-            "group": record.group,
-            "spans": None if record.spans is None else [span._asdict() for span in record.spans],
+            **{name: getattr(record, name) for name in COLUMNS},
+            "gold": None if record.gold is None else labelling.pack(record.gold),
         }
         for record in records
     ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path, labelling: Labelling) -> list[Record]:
     """The records of a Parquet file, in order."""
-    return [_record(row) for row in pq.read_table(path).to_pylist()]
+    return [_record(row, labelling) for row in pq.read_table(path).to_pylist()]
 
 
-def _record(row: Mapping[str, Any]) -> Record:
-    spans = None if row["spans"] is None else tuple(Span(**span) for span in row["spans"])
-    return Record(**{**row, "spans": spans})
+def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
+    gold = None if row["gold"] is None else labelling.unpack(row["gold"])
+    return Record(**{**row, "gold": gold})
 
 
-def labelled(path: Path) -> list[Record]:
-    """Only the records with gold spans (perhaps none in a text)."""
-    return [record for record in read(path) if record.spans is not None]
+def labelled(path: Path, labelling: Labelling) -> list[Record]:
+    """Only the records with gold."""
+    return [record for record in read(path, labelling) if record.gold is not None]
 
 
-def lots(path: Path, label: str) -> Iterator[list[Record]]:
-    """What `labelled` gives, a lot at a time, so that not all are in memory; shows progress."""
-    batches = pq.ParquetFile(path).iter_batches(LOT)
-    total = -(-pq.read_metadata(path).num_rows // LOT)
-    for batch in tracked(batches, label, total, unit="lot"):
-        yield [_record(row) for row in batch.to_pylist() if row["spans"] is not None]
+def chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
+    """What `labelled` gives, a chunk at a time, so that not all are in memory; shows progress."""
+    batches = pq.ParquetFile(path).iter_batches(CHUNK)
+    total = -(-pq.read_metadata(path).num_rows // CHUNK)
+    for batch in tracked(batches, label, total, unit="chunk"):
+        yield [_record(row, labelling) for row in batch.to_pylist() if row["gold"] is not None]
 
 
 def texts(path: Path, *, labelled: bool = False) -> list[str]:
     """All texts of a Parquet file in order, or those of labelled records alone."""
-    columns = pq.read_table(path, columns=["text", "spans"] if labelled else ["text"])
+    columns = pq.read_table(path, columns=["text", "gold"] if labelled else ["text"])
     if labelled:
-        columns = columns.filter(columns["spans"].is_valid())
+        columns = columns.filter(columns["gold"].is_valid())
     found: list[str] = columns["text"].to_pylist()
     return found

@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
-from wxb.corpora.near import units, wording
+from wxb.corpora.near import units
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.params.corpora import Split
 
 Splits = dict[str, list[Record]]
+Wording = Callable[[Record], str]  # what near duplicates share; empty: nothing
 
 
 def divided(
-    records: Iterable[Record], split: Split, *, limit: int | None, seed: int
+    records: Iterable[Record], split: Split, wording: Wording, *, limit: int | None, seed: int
 ) -> tuple[Splits, list[Reject]]:
     """The splits in the order of params, and what had to go: repetitions, and what is over `limit`.
 
@@ -32,16 +33,16 @@ def divided(
     splits = {name: members.get(name, []) for name in split.tests if name in split.patterns}
     tests = [*chain(*splits.values())]
     if split.files:
-        splits["valid"], of_valid = without_duplicates(members.get("valid", []), tests)
+        splits["valid"], of_valid = without_duplicates(members.get("valid", []), wording, tests)
         held = [*tests, *splits["valid"]]
-        train, of_train = without_duplicates(members.get("train", []), held)
+        train, of_train = without_duplicates(members.get("train", []), wording, held)
         splits["train"], surplus = limited(train, limit)
         rejects = [*of_valid, *of_train, *surplus]
         how = "its files were read"
     else:
-        good, of_rest = without_duplicates(members.get(None, []), tests)
+        good, of_rest = without_duplicates(members.get(None, []), wording, tests)
         good, surplus = limited(good, limit)
-        splits |= _shared_out(good, split, seed)
+        splits |= _shared_out(good, split, wording, seed)
         rejects = [*of_rest, *surplus]
         groups = len({record.group for record in good})
         how = f"{len(good)} records in {groups} groups were divided, those of one wording together"
@@ -51,7 +52,7 @@ def divided(
 
 
 def without_duplicates(
-    records: Iterable[Record], held_out: Sequence[Record] = ()
+    records: Iterable[Record], wording: Wording, held_out: Sequence[Record] = ()
 ) -> tuple[list[Record], list[Reject]]:
     """Keep one record of each text, the first labelled one, and none that repeats a held-out one.
 
@@ -66,7 +67,7 @@ def without_duplicates(
         if other is None:
             kept[record.text] = record
             continue
-        if record.text not in held and other.spans is None and record.spans is not None:
+        if record.text not in held and other.gold is None and record.gold is not None:
             kept[record.text] = record
             record, other = other, record
         rejects.append(Reject(record.id, "duplicate text", f"same text as {other.id}", record.id))
@@ -86,7 +87,7 @@ def limited(records: list[Record], limit: int | None) -> tuple[list[Record], lis
     return records[:limit], [Reject(r.id, "over max_records", "", r.id) for r in surplus]
 
 
-def _shared_out(records: Sequence[Record], split: Split, seed: int) -> Splits:
+def _shared_out(records: Sequence[Record], split: Split, wording: Wording, seed: int) -> Splits:
     """Divide records so that no group and no wording stands in two splits.
 
     First go the further test sets, whole values of a field; then test, then valid. The values (or
@@ -105,7 +106,7 @@ def _shared_out(records: Sequence[Record], split: Split, seed: int) -> Splits:
     splits: Splits = {}
     left = list(records)
     for name, share, value in steps:
-        unit_of = units(left, value)
+        unit_of = units(left, value, wording)
         sizes = Counter(unit_of)
         quota, filled = share * len(records), 0
         chosen = set()
@@ -129,7 +130,7 @@ def _group(record: Record) -> str:
 
 def _check_labelled(splits: Mapping[str, Sequence[Record]], how: str) -> None:
     for name, members in splits.items():
-        if not any(record.spans is not None for record in members):
+        if not any(record.gold is not None for record in members):
             raise WxbError(
                 f"the {name} split has no labelled record: {how};"
                 " change `split` of the corpus or bring more"

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from wxb.corpora.layout import decode
 from wxb.corpora.records import RecordError
 from wxb.errors import WxbError
-from wxb.params.corpora import Fields
 
 # Python's parser takes some 400 bytes a character.
 LONGEST_LITERAL = 200_000
@@ -31,12 +30,14 @@ class Raw(NamedTuple):
 
     place: str
     content: Any
-    mended: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
     document: int | None = None
 
 
-def raw_records(file: Path, fields: Fields) -> Iterator[Raw]:
-    """The records of a file, whose suffix tells its format.
+def raw_records(file: Path, parsed: str | None = None) -> Iterator[Raw]:
+    """The records of a file, whose suffix tells its format; cells of CSV are text.
+
+    Those of the column `parsed` hold JSON or what pandas writes of a list.
 
     Raises WxbError for a file that is empty, not UTF-8 or not of its format.
     """
@@ -44,7 +45,7 @@ def raw_records(file: Path, fields: Fields) -> Iterator[Raw]:
         case ".jsonl":
             return _jsonl(file)
         case ".csv":
-            return _csv(file, fields.spans)
+            return _csv(file, parsed)
         case ".parquet":
             return _parquet(file)
         case _:
@@ -70,12 +71,12 @@ def _jsonl(file: Path) -> Iterator[Raw]:
             yield Raw(f"line {number}", _parse(line))
 
 
-def _csv(file: Path, spans: str) -> Iterator[Raw]:
+def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
     csv.field_size_limit(2**31 - 1)
     rows = csv.DictReader(io.StringIO(decode(file), newline=""), strict=True)
     try:
         for row in rows:
-            yield Raw(f"line {rows.line_num}", _unpack(row, spans))
+            yield Raw(f"line {rows.line_num}", _unpack(row, parsed))
     except csv.Error as error:
         raise WxbError(f"{file}: line {rows.reader.line_num} is not CSV: {error}") from None
 
@@ -99,26 +100,26 @@ def _parse(text: str) -> Any:
         return RecordError("broken JSON", str(error))
 
 
-def _unpack(row: dict[str | None, Any], spans: str) -> Any:
-    """A CSV row whose cell of spans is parsed; an empty one says that nobody labelled the text."""
+def _unpack(row: dict[str | None, Any], parsed: str | None) -> Any:
+    """A CSV row with one cell parsed; an empty one says that nobody labelled the record."""
     if None in row or None in row.values():
         return RecordError("broken CSV", "another number of cells than the header has")
-    if spans in row:
-        cell = row[spans] or "null"
-        row[spans] = _parse(cell)
-        if isinstance(row[spans], RecordError):
-            row[spans] = _literal(cell, row[spans].detail)
-        if isinstance(row[spans], RecordError):
-            return row[spans]
+    if parsed in row:
+        cell = row[parsed] or "null"
+        row[parsed] = _parse(cell)
+        if isinstance(row[parsed], RecordError):
+            row[parsed] = _literal(cell, row[parsed].detail)
+        if isinstance(row[parsed], RecordError):
+            return row[parsed]
     return row
 
 
 def _literal(cell: str, fault: str) -> Any:
     """What pandas writes for a list in a cell: a Python literal, which is parsed, never run."""
     if len(cell) > LONGEST_LITERAL:
-        return RecordError("broken spans", f"no JSON ({fault}), and {len(cell)} characters long")
+        return RecordError("broken cell", f"no JSON ({fault}), and {len(cell)} characters long")
     try:
         with warnings.catch_warnings(action="ignore"):  # of odd escapes in strings
             return ast.literal_eval(cell)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        return RecordError("broken spans", f"neither JSON ({fault}) nor a Python literal ({error})")
+        return RecordError("broken cell", f"neither JSON ({fault}) nor a Python literal ({error})")

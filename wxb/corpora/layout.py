@@ -15,16 +15,17 @@ SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files of a raw folder that hold records, sorted by path.
 
-    Column files may have any name; a hidden file is none. Raises WxbError when there is no file.
+    What other than `fields` says how to read may have any name; a hidden file is none. Raises
+    WxbError when there is no file.
     """
     found = sorted(path for path in folder.rglob("*") if path.is_file())
-    if corpus.conll:
+    if corpus.read_by != "fields":
         hidden = {path for path in found if "/." in f"/{path.relative_to(folder).as_posix()}"}
         files = [path for path in found if path not in hidden]
-        expected = "column files"
+        expected = f"files that `{corpus.read_by}` reads"
     else:
         files = [path for path in found if path.suffix.lower() in SUFFIXES]
-        expected = f"a file ending in {', '.join(SUFFIXES)}; or set `conll` to read column files"
+        expected = f"a file ending in {', '.join(SUFFIXES)}{corpus.other_files}"
     if not files:
         names = ", ".join(path.name for path in found) or "nothing"
         raise WxbError(f"{folder}: found {names}; expected {expected}")

@@ -1,14 +1,12 @@
 """How near texts are to each other.
 
-Near duplicates are texts of one wording: the same but for digits, case, white space and mentions.
+Near duplicates are texts of one wording, which is what a task makes of them (`record.wording`).
 Further apart, what counts is how many words have to be changed, added or left out.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 
 import numpy as np
 import regex
@@ -22,7 +20,6 @@ from wxb.corpora.records import Record
 CHUNK = 256  # texts compared with all others at once: a byte for each pair
 FAR = 3  # stands for any larger distance
 
-_DIGITS = re.compile(r"\d+")
 # A mention's type, a run of letters and digits with their marks, or else one character: Chinese and
 # Japanese have no spaces between words.
 _WORD = regex.compile(
@@ -30,28 +27,9 @@ _WORD = regex.compile(
 )
 
 
-def wording(record: Record) -> str:
-    """What a labelled text says, whoever and however many it names.
-
-    Each mention is its type in braces, each number 0, all in lower case and one space apart. Empty
-    for an unlabelled record, and where no letter stands outside mentions: lines of scores or dates
-    look alike and repeat nothing.
-    """
-    if record.spans is None:
-        return ""
-    outside, reached = [], 0
-    for span in record.spans:
-        outside.append(record.text[reached : span.start])
-        reached = span.end
-    outside.append(record.text[reached:])
-    if not any(map(str.isalpha, chain(*outside))):
-        return ""
-    said = [_DIGITS.sub("0", part).casefold() for part in outside]
-    types = [f"{{{span.type}}}" for span in record.spans]
-    return " ".join("".join(chain(*zip(said, [*types, ""], strict=True))).split())
-
-
-def units(records: Sequence[Record], value: Callable[[Record], str]) -> list[str]:
+def units(
+    records: Sequence[Record], value: Callable[[Record], str], wording: Callable[[Record], str]
+) -> list[str]:
     """For each record the name of its unit: what has to stay together.
 
     Records of one value, one group or one wording do, and so, in turn, do those that share one of
@@ -59,8 +37,8 @@ def units(records: Sequence[Record], value: Callable[[Record], str]) -> list[str
     """
     joined = UnionFind()
     for record in records:
-        said = wording(record)
-        also = [("wording", said)] if said else []
+        worded = wording(record)
+        also = [("wording", worded)] if worded else []
         joined.union(("value", value(record)), ("group", record.group), *also)
     names: dict[tuple[str, str], str] = {}
     roots = [joined["value", value(record)] for record in records]

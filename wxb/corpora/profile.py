@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.corpora.near import distances, wording
+from wxb.corpora.labelling import Labelling
+from wxb.corpora.near import distances
 from wxb.corpora.records import Record, Reject
 
 
-def profile(splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject]) -> dict[str, Any]:
-    """Counts of records, rejects and spans by split, and how near test sets are to training."""
+def profile(
+    splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], labelling: Labelling
+) -> dict[str, Any]:
+    """Counts of records, rejects and gold by split, and how near test sets are to training."""
     everything = [record for members in splits.values() for record in members]
-    wordings = {name: [*map(wording, members)] for name, members in splits.items()}
+    wordings = {name: [*map(labelling.wording, members)] for name, members in splits.items()}
     return {
         "records": {
             "raw": len(everything) + len(rejects),
@@ -25,14 +28,14 @@ def profile(splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject]) -
             **{name: len(members) for name, members in splits.items()},
         },
         "rejects": _counted(reject.reason for reject in rejects),
-        "mended": _counted(what for record in everything for what in record.mended),
-        "types": sorted({span.type for record in splits["train"] for span in record.spans or ()}),
+        "repaired": _counted(what for record in everything for what in record.repaired),
+        "labels": labelling.labels(splits["train"]),
         "nearness": {
             name: _nearness(wordings[name], wordings["train"])
             for name in splits
             if name not in ("train", "valid")
         },
-        "splits": {name: _describe(splits[name], wordings[name]) for name in splits},
+        "splits": {name: _describe(splits[name], wordings[name], labelling) for name in splits},
     }
 
 
@@ -50,8 +53,10 @@ def _share(which: NDArray[np.bool_]) -> float:
     return round(float(which.mean()), 4) if len(which) else 0.0
 
 
-def _describe(records: Sequence[Record], wordings: Sequence[str]) -> dict[str, Any]:
-    labelled = [record for record in records if record.spans is not None]
+def _describe(
+    records: Sequence[Record], wordings: Sequence[str], labelling: Labelling
+) -> dict[str, Any]:
+    labelled = [record for record in records if record.gold is not None]
     lengths = np.array([len(record.text) for record in records])
     groups: dict[str, list[str]] = {}
     for record, own in zip(records, wordings, strict=True):
@@ -60,7 +65,6 @@ def _describe(records: Sequence[Record], wordings: Sequence[str]) -> dict[str, A
     return {
         "labelled": len(labelled),
         "unlabelled": len(records) - len(labelled),
-        "without_spans": sum(not record.spans for record in labelled),
         "near_duplicates": sum(len(members) - 1 for members in groups.values()),
         "groups": len({record.group for record in records}),
         "groups_sharing_wordings": len(
@@ -71,7 +75,7 @@ def _describe(records: Sequence[Record], wordings: Sequence[str]) -> dict[str, A
             for name, share in (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
         },
         "languages": _counted(record.language or "unknown" for record in records),
-        "spans": _counted(span.type for record in labelled for span in record.spans or ()),
+        **labelling.describe(labelled),
     }
 
 

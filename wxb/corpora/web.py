@@ -199,8 +199,8 @@ def _version(headers: Mapping[str, str]) -> str:
 
 def _whole(headers: Mapping[str, str], start: int) -> int | None:
     """The size of the whole file, if its bytes from `start` on are what comes."""
-    span = re.fullmatch(rf"bytes {start}-\d+/(\d+)", headers.get("Content-Range", ""))
-    return int(span[1]) if span else None
+    part = re.fullmatch(rf"bytes {start}-\d+/(\d+)", headers.get("Content-Range", ""))
+    return int(part[1]) if part else None
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from transformers import AutoModel
 
 from wxb import hub, pretrained
+from wxb.charts.figures import matrix
 from wxb.errors import WxbError
 from wxb.lessons import Lesson, Part, Table
 from wxb.models import masks
 from wxb.models.attention import sinusoids
 from wxb.params import Params
 from wxb.params.lessons import AttentionLesson
-from wxb.reporting.figures import matrix
 
 Floats = NDArray[np.float64]
 

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, f1_score
 from transformers import set_seed
 
+from wxb.charts.figures import Curve, Line, curves
+from wxb.charts.wording import amount
 from wxb.lessons import Lesson, Part, Table, pictures
 from wxb.lessons.pictures import Images
+from wxb.metrics import Metric
 from wxb.metrics.bootstrap import Interval, intervals
 from wxb.models.cnn import CNN
 from wxb.params import Params
 from wxb.params.lessons import ImagesLesson
-from wxb.reporting.figures import Curve, Line, curves
-from wxb.reporting.wording import amount
 from wxb.training import checkpoints
 from wxb.training.trainer import fit
 
-BEST = "accuracy"  # the validation figure that picks the best checkpoint
+BEST = Metric("accuracy", "accuracy")
 PUBLISHED = (
     "The published series (day 9) reports an accuracy of 0.591 on CIFAR-10, for a small CNN after"
     " 20 epochs. This network is another one, and fewer pictures to train on count for much."
@@ -55,7 +56,7 @@ def run(params: Params, name: str) -> Lesson:
         valid=_items(valid, mean, spread),
         collate=_collate,
         targets=["labels"],
-        figures=lambda predicted, labels: {BEST: float(np.mean(predicted == labels))},
+        figures=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
         summarize=lambda logits, _: logits.argmax(-1),
         best=BEST,
         seed=params.seed,
@@ -93,8 +94,8 @@ def accuracy(right: NDArray[np.bool_], *, resamples: int, seed: int) -> Interval
     this share.
     """
     one = np.ones(len(right), np.int64)
-    counts = np.stack([right.astype(np.int64), one, one], axis=1)
-    return intervals(counts, resamples=resamples, seed=seed)["f1"]
+    counts = np.stack([right.astype(np.int64), one], axis=1)
+    return intervals(counts, _share, resamples=resamples, seed=seed)["accuracy"]
 
 
 def _items(
@@ -152,6 +153,11 @@ def _lesson(
             _network(settings, train, parameters),
         ],
     )
+
+
+def _share(sums: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+    """Accuracy (...) of numbers of right pictures and of all (..., 2)."""
+    return {"accuracy": sums[..., 0] / sums[..., 1]}
 
 
 def _confusion(test: Images, predicted: NDArray[np.int64]) -> Part:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wxb.masking.masker import Masker, Report
     from wxb.masking.operators import Operators
     from wxb.masking.work import Part
+    from wxb.tasks.ner.predictor import Recognizer
 
 # Typer would take an empty argument for the folder here.
 _PATH: dict[str, Any] = {"parser": inputs.to_path, "metavar": "<path>"}
@@ -233,7 +234,9 @@ def _masker(experiment: str, operators: Operators, mapping: Mapping | None) -> M
     from wxb.masking.masker import Masker
     from wxb.project import trained
 
-    recognizer = trained.load(experiment)
+    recognizer = cast("Recognizer", trained.load(experiment))
+    if not hasattr(recognizer, "types"):
+        raise WxbError(f"{experiment}: finds no entities; expected an experiment of task ner")
     known.check_types(operators, recognizer.types, experiment)
     return Masker(recognizer, operators, mapping)
 

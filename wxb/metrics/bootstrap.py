@@ -1,8 +1,9 @@
-"""Percentile bootstrap over groups of documents for span scores, and over seeds of training.
+"""Percentile bootstrap over groups of documents, and over seeds of training.
 
-Groups, not spans, are resampled with replacement: spans of one document are not independent, nor
-are documents of one template, article or author. Where a system was trained with several seeds,
-its seeds are drawn anew too, so that intervals tell what another training may change.
+Scores are functions of statistics that add up over documents, on any scale. Groups are resampled
+with replacement, as documents of one template, article, author or speaker are not independent.
+Where a system was trained with several seeds, its seeds are drawn anew too, so that intervals tell
+what another training may change.
 Every call with the same arguments gives the same numbers. With a handful of groups the intervals
 are too narrow and the p values too small, as for any percentile bootstrap; so it is with seeds.
 
@@ -10,20 +11,20 @@ Sources: Efron & Tibshirani (1993), "An Introduction to the Bootstrap"; Berg-Kir
 & Klein (2012), "An Empirical Investigation of Statistical Significance in NLP".
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.tasks.ner.metrics import COLUMNS, prf
+Scores = Callable[[NDArray[Any]], Mapping[str, NDArray[Any]]]  # of sums (..., C): (...) by key
 
 # Resampling weights held at once, groups x resamples: 32 MiB of int64.
 _BLOCK_CELLS = 2**22
 
 
 class Interval(NamedTuple):
-    """A score in [0, 1] on the given documents and the ends of its confidence interval."""
+    """A score on the given documents and the ends of its confidence interval."""
 
     value: float
     low: float
@@ -31,7 +32,7 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A difference of two F1 scores in [-1, 1], its confidence interval and two-sided p value."""
+    """A difference of two scores, its confidence interval and two-sided p value."""
 
     value: float
     low: float
@@ -39,7 +40,7 @@ class Difference(NamedTuple):
     p_value: float
 
 
-def by_group(counts: NDArray[np.int64], groups: Sequence[str]) -> NDArray[np.int64]:
+def by_group(counts: NDArray[Any], groups: Sequence[str]) -> NDArray[Any]:
     """Sum counts (documents, ...) over the documents of each group: (groups, ...), in their order.
 
     Raises ValueError unless there is one group for each document.
@@ -47,42 +48,45 @@ def by_group(counts: NDArray[np.int64], groups: Sequence[str]) -> NDArray[np.int
     if len(groups) != len(counts):
         raise ValueError(f"found {len(groups)} groups, expected {len(counts)}, one a document")
     places = {name: place for place, name in enumerate(dict.fromkeys(groups))}
-    sums = np.zeros((len(places), *counts.shape[1:]), dtype=np.int64)
+    sums = np.zeros((len(places), *counts.shape[1:]), dtype=counts.dtype)
     np.add.at(sums, [places[name] for name in groups], counts)
     return sums
 
 
 def intervals(
-    counts: NDArray[np.int64], *, resamples: int, seed: int, level: float = 0.95
+    counts: NDArray[Any], scores: Scores, *, resamples: int, seed: int, level: float = 0.95
 ) -> dict[str, Interval]:
-    """Give precision, recall and F1 percentile intervals (Efron & Tibshirani 1993, chapter 13).
+    """Give each of the scores a percentile interval (Efron & Tibshirani 1993, chapter 13).
 
-    `counts` has shape (groups, 3), or (groups, seeds, 3) for a system that was trained with several
-    seeds, whose score is the mean over them; `level` is the nominal coverage. The keys are
-    "precision", "recall" and "f1".
+    `counts` are statistics (groups, C), or (groups, seeds, C) for a system that was trained with
+    several seeds, whose score is the mean over them; `level` is the nominal coverage.
 
     Raises:
         ValueError: no groups, another shape, `resamples` below 1 or `level` outside (0, 1).
     """
     counts = _checked(counts, resamples, level)
     rng = np.random.default_rng(seed)
-    observed = prf(counts.sum(axis=0))
-    resampled = prf(_resampled_sums(counts, resamples, rng))
+    observed = scores(counts.sum(axis=0))
+    resampled = scores(_resampled_sums(counts, resamples, rng))
     seeds = _drawn_seeds(counts.shape[1], resamples, rng)
     return {
-        name: Interval(float(value.mean()), *_percentiles(_means(values, seeds), level))
-        for name, value, values in zip(
-            ("precision", "recall", "f1"), observed, resampled, strict=True
-        )
+        name: Interval(float(value.mean()), *_percentiles(_means(resampled[name], seeds), level))
+        for name, value in observed.items()
     }
 
 
 def paired(
-    a: NDArray[np.int64], b: NDArray[np.int64], *, resamples: int, seed: int, level: float = 0.95
+    a: NDArray[Any],
+    b: NDArray[Any],
+    score: Callable[[NDArray[Any]], NDArray[Any]],
+    *,
+    resamples: int,
+    seed: int,
+    level: float = 0.95,
 ) -> Difference:
-    """Compare the F1 of systems `a` and `b` (a minus b) on the same resampled groups.
+    """Compare one score of systems `a` and `b` (a minus b) on the same resampled groups.
 
-    `a` and `b` have shape (groups, 3) or (groups, seeds, 3), as for `intervals`, and row i of both
+    `a` and `b` have shape (groups, C) or (groups, seeds, C), as for `intervals`, and row i of both
     is the same group; their seeds have nothing in common, and are drawn apart. The p value is that
     of the paired bootstrap test (Berg-Kirkpatrick et al. 2012), two-sided: how often the resampled
     differences, shifted to centre on zero, are at least as large as the observed one; its smallest
@@ -97,8 +101,8 @@ def paired(
         raise ValueError(f"found b with {len(b)} groups, expected {len(a)} as for a")
     rng = np.random.default_rng(seed)
     both = np.concatenate([a, b], axis=1)
-    observed = prf(both.sum(axis=0))[2]
-    resampled = prf(_resampled_sums(both, resamples, rng))[2]
+    observed = score(both.sum(axis=0))
+    resampled = score(_resampled_sums(both, resamples, rng))
     cut = a.shape[1]
     value = float(observed[:cut].mean() - observed[cut:].mean())
     differences = _means(resampled[:, :cut], _drawn_seeds(cut, resamples, rng)) - _means(
@@ -109,12 +113,11 @@ def paired(
     return Difference(value, *_percentiles(differences, level), (1 + extreme) / (1 + resamples))
 
 
-def _checked(counts: NDArray[np.int64], resamples: int, level: float) -> NDArray[np.int64]:
-    """The counts as (groups, seeds, 3)."""
-    if counts.ndim not in (2, 3) or counts.shape[-1] != COLUMNS or 0 in counts.shape[1:]:
+def _checked(counts: NDArray[Any], resamples: int, level: float) -> NDArray[Any]:
+    """The counts as (groups, seeds, C)."""
+    if counts.ndim not in (2, 3) or 0 in counts.shape[1:]:
         raise ValueError(
-            f"found counts of shape {counts.shape}, expected (groups, {COLUMNS}) or"
-            f" (groups, seeds, {COLUMNS})"
+            f"found counts of shape {counts.shape}, expected (groups, C) or (groups, seeds, C)"
         )
     if len(counts) == 0:
         raise ValueError("found 0 groups, expected at least 1")
@@ -122,12 +125,10 @@ def _checked(counts: NDArray[np.int64], resamples: int, level: float) -> NDArray
         raise ValueError(f"found {resamples} resamples, expected at least 1")
     if not 0 < level < 1:
         raise ValueError(f"found level {level}, expected a number between 0 and 1")
-    return counts.reshape(len(counts), -1, COLUMNS)
+    return counts.reshape(len(counts), -1, counts.shape[-1])
 
 
-def _resampled_sums(
-    counts: NDArray[np.int64], resamples: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _resampled_sums(counts: NDArray[Any], resamples: int, rng: np.random.Generator) -> NDArray[Any]:
     """Sum the rows of `resamples` draws of as many groups; shape (resamples, ...)."""
     # A multinomial weight is how often a resample holds a group. The generator fills row after
     # row, so the block size bounds memory and leaves the stream of random numbers as it is.

@@ -1,1 +1,1 @@
-"""Models: bodies from a configuration or a checkpoint, and the heads that tasks put on them."""
+"""Models: backbones from a configuration or a checkpoint, and the heads that tasks put on them."""

@@ -1,4 +1,4 @@
-"""What the architectures written out here take from a Hugging Face configuration."""
+"""What the native architectures take from a Hugging Face configuration."""
 
 from __future__ import annotations
 

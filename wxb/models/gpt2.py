@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
 from wxb.models.configuration import ACTIVATIONS
-from wxb.models.generation import Cache, GenerationMixin, KeysValues, extend
+from wxb.models.decoding import Cache, GenerationMixin, KeysValues, extend
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
-from wxb.models.generation import Cache, GenerationMixin, KeysValues, extend
+from wxb.models.decoding import Cache, GenerationMixin, KeysValues, extend
 
 ROPE: dict[str, tuple[str, ...]] = {  # kinds of rotary positions, and the settings each needs
     "default": ("rope_theta",),

@@ -40,7 +40,7 @@ class LSTM(RNN):
         return torch.stack([o.sigmoid() * memory.tanh(), memory])
 
 
-def without_frame(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+def without_special_tokens(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Ids and mask (B, T - 2) without the first and last token of each row: [CLS] and [SEP].
 
     Rows are padded on the right, so each keeps two tokens less and they begin one column later.

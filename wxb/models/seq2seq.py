@@ -92,8 +92,8 @@ class Seq2Seq(nn.Module):
         return State(hidden, torch.zeros_like(hidden), source, keys, seen)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Logits (B, V) of the tokens that follow these (B,), and the state behind them."""
-        inputs = self.dropout(self.target_embedding(tokens))  # (B, E)
+        """Logits (B, V) of the tokens that follow these (B, 1), and the state behind them."""
+        inputs = self.dropout(self.target_embedding(tokens)).squeeze(1)  # (B, E)
         if self.attention:
             weights = self.attention(state.hidden, state.keys, state.seen)  # (B, S)
             context = (weights[:, None] @ state.source).squeeze(1)  # (B, 2 * H)
@@ -119,12 +119,13 @@ class Seq2Seq(nn.Module):
         coins = torch.rand(labels.shape, generator=generator).to(labels.device)
         forced = coins < teacher_forcing  # (B, T)
         state = self.encode(input_ids, attention_mask)
-        tokens = torch.full_like(labels[:, 0], self.config.bos)
+        tokens = torch.full_like(labels[:, :1], self.config.bos)  # (B, 1)
         logits = []
         for time in range(labels.shape[1]):
             scores, state = self.step(tokens, state)
             logits.append(scores)
-            tokens = torch.where(forced[:, time], labels[:, time], scores.argmax(dim=-1))
+            likeliest = scores.argmax(dim=-1)  # (B,)
+            tokens = torch.where(forced[:, time], labels[:, time], likeliest)[:, None]
         stacked = torch.stack(logits, dim=1)  # (B, T, V)
         loss = F.cross_entropy(
             stacked.flatten(0, 1), labels.flatten(), ignore_index=self.config.pad

@@ -238,11 +238,12 @@ class Translator(nn.Module):
         return self.transformer.start(self.embed(self.source_embedding, input_ids), attention_mask)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Logits (B, V) of the tokens that follow these (B,), and the state behind them."""
-        past = state.layers[0].length
-        target = self.embed(self.target_embedding, tokens[:, None], first=past)  # (B, 1, C)
-        hidden, state = self.transformer.decoder(target, state)
-        return self.logits(hidden[:, 0]), state
+        """Logits (B, V) of the tokens that follow these (B, T), and the state behind them."""
+        past, length = state.layers[0].length, tokens.shape[1]
+        target = self.embed(self.target_embedding, tokens, first=past)  # (B, T, C)
+        written = masks.decoder(None, length, past + length, tokens.device)
+        hidden, state = self.transformer.decoder(target, state, written)
+        return self.logits(hidden[:, -1]), state
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits (..., V) of the decoder's output (..., C)."""

@@ -18,7 +18,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
 from wxb.models.configuration import ACTIVATIONS
-from wxb.models.generation import Cache, KeysValues, extend, greedy
+from wxb.models.decoding import Cache, KeysValues, complete, extend
 
 
 @dataclass(frozen=True)
@@ -355,32 +355,29 @@ class WhisperForConditionalGeneration(nn.Module):
         pad_token_id: int | None = None,
         use_cache: bool = True,
     ) -> Tensor:
-        """Write down recordings with the likeliest tokens; see `wxb.models.generation.greedy`.
+        """Write down recordings with the likeliest tokens: ids (B, T + N), the start included.
 
-        Plain: no token is suppressed or forced (language and task are start tokens, given by the
-        caller), no rules for timestamps, no second try at a higher temperature, and no more than
-        the one window of 30 seconds.
+        Limits are those of `wxb.models.decoding.complete`. Plain: no token is suppressed or forced
+        (language and task are start tokens, given by the caller), no rules for timestamps, no
+        second try at a higher temperature, and no more than the one window of 30 seconds.
         """
         encoded = self.model.encoder(input_features)
 
-        def step(
-            ids: Tensor, mask: Tensor, positions: Tensor, past: Cache | None
-        ) -> tuple[Tensor, Cache | None]:
-            output = self(
+        def forward(past_key_values: Cache | None, **inputs: Tensor) -> Seq2SeqLM:
+            output: Seq2SeqLM = self(
                 encoder_outputs=encoded,
-                decoder_input_ids=ids,
-                decoder_attention_mask=mask,
-                decoder_position_ids=positions,
-                past_key_values=past,
+                past_key_values=past_key_values,
                 use_cache=use_cache,
+                **{f"decoder_{name}": tensor for name, tensor in inputs.items()},
             )
-            return output.logits[:, -1], output.past_key_values
+            return output
 
-        return greedy(
-            step,
+        written = complete(
+            forward,
             decoder_input_ids,
             decoder_attention_mask,
             max_new_tokens=max_new_tokens,
             eos_token_id=eos_token_id,
             pad_token_id=pad_token_id,
         )
+        return torch.cat([decoder_input_ids, written.tokens], dim=1)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import ConfigDict, Field, PositiveInt, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -20,10 +21,12 @@ from wxb.errors import WxbError, choices, nearest
 from wxb.params.backbones import Backbone, Parity
 from wxb.params.corpora import Corpus
 from wxb.params.experiments import Experiment, Study
-from wxb.params.lessons import LESSONS, AnyLesson
-from wxb.params.section import Name, Section
+from wxb.params.lessons import LESSONS, Lesson
+from wxb.params.section import Name, OneOf, Section
+from wxb.params.tasks import forms
 
 PARAMS = Path("params.yaml")
+MODELS = Path("wxb/models")
 
 
 class ParamsError(WxbError):
@@ -33,15 +36,18 @@ class ParamsError(WxbError):
 class Params(Section):
     """All of params.yaml."""
 
+    # Tasks' forms of blocks are built of what is here: they are looked up when first needed.
+    model_config = ConfigDict(defer_build=True)
+
     seed: Annotated[int, Field(ge=0)]
     threads: PositiveInt
     portable: bool
     resamples: PositiveInt
-    corpora: dict[Name, Corpus]
+    corpora: dict[Name, Annotated[Corpus, OneOf("task", forms("Corpus"))]]
     backbones: dict[Name, Backbone]
-    experiments: dict[Name, Experiment]
+    experiments: dict[Name, Annotated[Experiment, OneOf("task", forms("AnyExperiment"))]]
     studies: dict[Name, Study]
-    lessons: dict[Name, Annotated[AnyLesson, Field(discriminator="lesson")]]
+    lessons: dict[Name, Annotated[Lesson, OneOf("lesson", lambda: LESSONS)]]
     parity: dict[Name, Parity]
 
     def named(self, section: str, name: str) -> Any:
@@ -91,16 +97,17 @@ def check(content: Any, path: Path = PARAMS) -> Params:
 
 def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
     """One line for a pydantic error: key, what was found, what was expected, nearest name."""
-    # Inside a lesson, pydantic also names its kind; in the file there is no such level.
-    shown = (*loc[:2], *loc[3:]) if loc[:1] == ("lessons",) else loc
-    key = ".".join(str(part) for part in shown if part != "[key]") or "the file"
-    if fault["type"] == "union_tag_invalid":
-        return _unknown(f"{key}.lesson", "lesson", fault["ctx"]["tag"], LESSONS)
-    if fault["type"] == "union_tag_not_found":
-        slip = nearest("lesson", fault["input"])
-        return f"{key}.lesson: missing (there is: {', '.join(LESSONS)}){slip}"
+    keys = [str(part) for part, is_key in _walk(loc) if is_key and part != "[key]"]
+    key = ".".join(keys) or "the file"
+    if fault["type"].startswith("union_tag"):
+        form = fault["ctx"]["discriminator"].strip("'")
+        known = list(_step(_at(loc), None))
+        if fault["type"] == "union_tag_invalid":
+            return _unknown(f"{key}.{form}", form, fault["ctx"]["tag"], known)
+        slip = nearest(form, fault["input"])
+        return f"{key}.{form}: missing (there is: {', '.join(known)}){slip}"
     if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key{choices(loc[-1], _fields(loc[:-1]))}"
+        return f"{key}: unknown key{choices(loc[-1], _at(loc[:-1]).model_fields)}"
     if fault["type"] == "missing":
         return f"{key}: missing; {fault['msg']}"
     if fault["type"] == "value_error":
@@ -112,22 +119,52 @@ def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
     return f"{key}: found {fault['input']!r}; {fault['msg']}{hint}"
 
 
-def _fields(loc: Iterable[int | str]) -> list[str]:
-    """The keys that the section at a place of params.yaml may hold."""
-    section: type[Section] = Params
+def _walk(loc: Iterable[int | str]) -> Iterator[tuple[int | str, bool]]:
+    """The parts of a place as pydantic tells it, and whether each is a key in the file.
+
+    Inside a block that has several forms it also names the form, for which there is no level.
+    """
+    here: Any = Params
     for part in loc:
-        if field := section.model_fields.get(str(part)):
-            section = _section_of(field.annotation) or section
-        else:
-            section = LESSONS.get(str(part), section)
-    return list(section.model_fields)
+        yield part, not isinstance(here, OneOf)
+        here = _step(here, part)
 
 
-def _section_of(annotation: Any) -> type[Section] | None:
-    """The Section inside an annotation such as `dict[Name, Corpus]` or `Generate | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation
-    return next(filter(None, map(_section_of, get_args(annotation))), None)
+def _at(loc: Iterable[int | str]) -> Any:
+    """What may stand at a place: a Section, OneOf several, or another annotation."""
+    here: Any = Params
+    for part in loc:
+        here = _step(here, part)
+    return here
+
+
+def _step(here: Any, part: int | str | None) -> Any:
+    """One step down from an annotation, by a key, an index or the tag of a form; None gives all."""
+    if isinstance(here, OneOf):
+        forms = {tag: _plain(form) for tag, form in here.forms().items()}
+        return forms if part is None else forms.get(str(part))
+    if _is_section(here):
+        field = here.model_fields.get(str(part))
+        return _plain(field.annotation) if field else None
+    # The values of a mapping, the items of a list.
+    return _plain(get_args(here)[-1]) if get_args(here) else None
+
+
+def _plain(annotation: Any) -> Any:
+    """An annotation as OneOf, or without `Annotated` and without None as an alternative."""
+    for part in getattr(annotation, "__metadata__", ()):
+        if isinstance(part, OneOf):
+            return part
+    if get_origin(annotation) is Annotated:
+        return _plain(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        inside = [_plain(a) for a in get_args(annotation) if a is not NoneType]
+        return next((a for a in inside if _is_section(a) or get_args(a)), annotation)
+    return annotation
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Section)
 
 
 def _dangling(params: Params) -> Iterable[str]:
@@ -143,6 +180,12 @@ def _dangling(params: Params) -> Iterable[str]:
         ):
             if (value := getattr(experiment, key)) not in known:
                 yield _unknown(f"experiments.{name}.{key}", key, value, known)
+        if (corpus := params.corpora.get(experiment.corpus)) and corpus.task != experiment.task:
+            yield (
+                f"experiments.{name}.task: found {experiment.task!r}; corpus"
+                f" {experiment.corpus!r} is for task {corpus.task!r}"
+            )
+        yield from _other_code(name, experiment, params.backbones.get(experiment.backbone))
         yield from _too_long(name, experiment, params.backbones.get(experiment.backbone))
     for name, study in params.studies.items():
         yield from _faults_of_study(name, study, params.experiments)
@@ -156,12 +199,31 @@ def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
     return f"{key}: unknown {kind} {value!r}{choices(value, known)}"
 
 
-def _too_long(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:
-    if backbone and backbone.architecture:
-        longest = backbone.architecture.max_position_embeddings
-        if experiment.max_length > longest:
+def _other_code(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:
+    found, folder = experiment.architecture, MODELS.as_posix()
+    known = [folder, *(f"{folder}/{file}" for file in sorted(_code()))]
+    if found not in known:
+        yield _unknown(f"experiments.{name}.architecture", "architecture", found, known)
+    elif backbone and backbone.architecture:
+        expected = f"{folder}/{backbone.architecture.model_type}.py"
+        if found != expected:
             yield (
-                f"experiments.{name}.max_length: found {experiment.max_length}; backbone"
+                f"experiments.{name}.architecture: found {found!r}; backbone"
+                f" {experiment.backbone!r} is of {expected}"
+            )
+
+
+def _code() -> list[str]:
+    """The native architectures, as file names."""
+    return [path.name for path in Path(__file__).parents[1].glob("models/[!_]*.py")]
+
+
+def _too_long(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:
+    if backbone and backbone.architecture and (length := experiment.longest_input):
+        longest = backbone.architecture.max_position_embeddings
+        if length > longest:
+            yield (
+                f"experiments.{name}.encoding.max_length: found {length}; backbone"
                 f" {experiment.backbone!r} has max_position_embeddings {longest}"
             )
 
@@ -181,6 +243,9 @@ def _faults_of_study(
     for member, experiment in experiments.items():
         if experiment.study == name and member not in study.experiments:
             yield f"{key}: lacks {member!r}, whose block says study {name!r}; add it to the list"
+    for member in study.experiments:
+        if member in experiments and experiments[member].task != study.task:
+            yield f"{key}: {member!r} is of task {experiments[member].task!r}, not {study.task!r}"
     corpora = sorted({experiments[m].corpus for m in study.experiments if m in experiments})
     if len(corpora) > 1:
         yield (

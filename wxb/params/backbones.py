@@ -48,7 +48,7 @@ class Architecture(Section):
 
 
 class Backbone(Section):
-    """A tokenizer and a body: made here, or a named, local or hub checkpoint."""
+    """A tokenizer and a model: made here, or a named, local or hub checkpoint."""
 
     corpus: Name
     objective: Literal["mlm+nsp", "causal-lm", "none"]

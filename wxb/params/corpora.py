@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar
 from urllib.parse import unquote
 
 from pydantic import Field, HttpUrl, PositiveInt, model_validator
@@ -57,29 +57,8 @@ class Fields(Section):
     """The names that a corpus gives to the fields of a record; null where it has none."""
 
     text: str = "input"
-    spans: str = "spans"
-    start: str = "start"
-    end: str = "end"
-    type: str = "type"
-    value: str | None = None
     language: str | None = "language"
     id: str | None = "id"
-
-
-class Conll(Section):
-    """How the columns of a file with one token a line make records."""
-
-    token: int = 0
-    tag: int = -1
-    join: Literal[" ", ""] = " "
-    characters: bool = False
-    unit: Literal["sentence", "document"] = "sentence"
-
-    @model_validator(mode="after")
-    def _two_columns(self) -> Conll:
-        if self.token == self.tag:
-            raise ValueError(f"token and tag are both in column {self.token}")
-        return self
 
 
 # The splits that every corpus has, and what stands beside their files or counts.
@@ -170,45 +149,26 @@ class Split(Section):
         return self
 
 
-class Augment(Section):
-    """Copies of every labelled training record, with other mentions of the same types."""
-
-    copies: PositiveInt
-    share: Annotated[float, Field(gt=0, le=1)]
-
-
 class Corpus(Section):
-    """Raw records: where they come from, and how they are read and split."""
+    """Raw records: where they come from, and how they are read and split; of any task."""
 
+    task: str
     path: str
     generate: Generate | None = None
     hub: Hub | None = None
     urls: Annotated[list[Download], Field(min_length=1)] | None = None
     fields: Fields = Fields()
-    conll: Conll | None = None
-    repair: Literal["by-value"] | None = None
-    labels: dict[str, str | None] = Field(default={})
     languages: list[str] | None = None
     max_characters: PositiveInt = 20_000
     max_records: PositiveInt | None = None
     split: Split
-    augment: Augment | None = None
 
-    @model_validator(mode="after")
-    def _columns_have_no_names(self) -> Corpus:
-        by_fields = self.split.by or self.split.held_out
-        if self.conll and (self.fields != Fields() or by_fields or self.languages):
-            raise ValueError(
-                "column files (`conll`) hold tokens and tags alone: leave `fields`, `languages`"
-                " and each `by` of `split` out"
-            )
-        return self
+    other_files: ClassVar[str] = ""  # what else than files with fields may be read, for errors
 
-    @model_validator(mode="after")
-    def _repair_by_something(self) -> Corpus:
-        if self.repair and self.fields.value is None:
-            raise ValueError("`repair: by-value` needs `fields.value`, the text of a span")
-        return self
+    @property
+    def read_by(self) -> str:
+        """The key that says how files become records."""
+        return "fields"
 
     @model_validator(mode="after")
     def _one_origin(self) -> Corpus:

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field, PositiveInt, model_validator
 
+from wxb import paths
 from wxb.params.section import Fraction, Name, PositiveFloat, Section
 from wxb.params.training import Training
 
-SEED = "seed-"  # begins the folder of another seed than a study's first
 Seed = Annotated[int, Field(ge=0)]
-
-
-class Head(Section):
-    """The tagging head: one projection shared by the BIO, start and end classifiers."""
-
-    projection: PositiveInt
-    dropout: Fraction = 0.1
-
-
-class WordFeatures(Section):
-    """A table of embeddings for the letters of words, which helps where training texts are few."""
-
-    rows: Annotated[int, Field(ge=2)]
-    width: PositiveInt
-    window: Annotated[int, Field(ge=0)]
-    dropout: Fraction = 0.0
 
 
 class LowRank(Section):
@@ -56,59 +40,56 @@ class Tuning(Section):
         return self
 
 
-class Generation(Section):
-    """How answers are written."""
+class Encoding(Section):
+    """How much of a text is read: so many tokens, special ones included."""
 
-    special_tokens: bool = False
-    batch_size: PositiveInt = 64
+    max_length: PositiveInt
+
+
+class Prediction(Section):
+    """How inputs are predicted."""
+
+    batch_size: PositiveInt = 32
 
 
 class Experiment(Section):
-    """Corpus + task + backbone + how it is tuned; a row of its study's table."""
+    """Corpus + task and method + backbone + how it is tuned; a row of its study's table.
+
+    Settings are grouped by the first stage that reads them, so that a change reruns no more than it
+    must: `encoding` by tokenize or align, `model`, `tuning` and `training` by train, `prediction`
+    by evaluate. The forms of the groups are the method's. `architecture` is the code that a change
+    of makes it stale: that of its backbone, or the folder wxb/models where none is native.
+    """
+
+    slow: ClassVar[bool] = False  # longer to train and evaluate than others: begun first
 
     study: Name
     corpus: Name
-    task: Literal["ner"]
-    method: Literal["tagging", "generation"]
+    task: str
+    method: str
     backbone: Name
-    max_length: PositiveInt
-    stride: Annotated[int, Field(ge=0)]
-    implementation: Literal["transformers", "wxb"] = "transformers"
-    bidirectional: bool = False
-    word_features: WordFeatures | None = None
-    head: Head | None
-    generation: Generation | None
-    tuning: Tuning = Tuning()
+    architecture: str
+    encoding: Section
+    model: Section
+    tuning: Tuning
     training: Training
+    prediction: Section
 
-    @model_validator(mode="after")
-    def _parts_of_task(self) -> Experiment:
-        generates = self.method == "generation"
-        if (self.head is None) != generates or (self.generation is None) == generates:
-            raise ValueError("method tagging needs `head`, and generation `generation`")
-        if generates and (self.bidirectional or self.word_features):
-            raise ValueError("`bidirectional` and `word_features` are for tagging")
-        if self.implementation == "wxb" and (
-            generates
-            or self.bidirectional
-            or self.tuning.lora
-            or self.tuning.gradient_checkpointing
-        ):
-            raise ValueError(
-                "implementation wxb is for tagging in full: without `bidirectional`,"
-                " `tuning.lora` and `tuning.gradient_checkpointing`"
-            )
-        if self.stride > self.max_length // 2:
-            raise ValueError(
-                f"windows of max_length {self.max_length} share at most half of it; found stride"
-                f" {self.stride}"
-            )
-        return self
+    @property
+    def traits(self) -> list[str]:
+        """What sets its model apart from the plain one of its method, in words."""
+        return []
+
+    @property
+    def longest_input(self) -> int | None:
+        """How many tokens the backbone reads at a time, if that is set; compared with its own."""
+        return getattr(self.encoding, "max_length", None)
 
 
 class Study(Section):
     """Experiments scored on the same test records, in the order of the table."""
 
+    task: str
     title: str
     seed: Seed | Annotated[list[Seed], Field(min_length=1)]  # a list: one training for each
     experiments: Annotated[list[Name], Field(min_length=1)]
@@ -120,7 +101,7 @@ class Study(Section):
 
     def folder(self, seed: int) -> str:
         """Where in the folder of an experiment lies what is of this seed: of the first, on top."""
-        return "" if seed == self.seeds[0] else f"{SEED}{seed}"
+        return "" if seed == self.seeds[0] else f"{paths.SEED}{seed}"
 
     @model_validator(mode="after")
     def _each_seed_once(self) -> Study:

@@ -72,8 +72,8 @@ class AttentionLesson(Lesson):
     width: Annotated[int, Field(ge=2, multiple_of=2)]
 
 
-AnyLesson = GatesLesson | ImagesLesson | AttentionLesson
-# By their `lesson`, which tells pydantic what the other keys are.
+# By their `lesson`, which tells what the other keys are.
 LESSONS: dict[str, type[Lesson]] = {
-    get_args(block.model_fields["lesson"].annotation)[0]: block for block in get_args(AnyLesson)
+    get_args(block.model_fields["lesson"].annotation)[0]: block
+    for block in (GatesLesson, ImagesLesson, AttentionLesson)
 }

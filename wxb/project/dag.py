@@ -33,7 +33,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """A stage of dvc.yaml, by its name in DVC (`train@ner-encoder`), and what changed since it ran.
+    """A stage of dvc.yaml, by its name in DVC (`train@NAME`), and what changed since it ran.
 
     `upstream`: the stages whose outputs it reads. `changes`: how each file or folder differs, by
     DVC's words (modified, new, deleted, not in cache); what a run writes at this moment is left

@@ -9,15 +9,20 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from wxb import paths
 from wxb.project import dag
 
 # The stages that draw a page, and the table beside it.
-TABLES = {"report": "reports/studies/{name}.csv", "lesson": "reports/metrics/lessons/{name}.json"}
+TABLES: dict[str, Callable[[str], Path]] = {
+    "report": partial(paths.study, suffix="csv"),
+    "lesson": partial(paths.metrics, paths.LESSONS),
+}
 
 
 # How a stage is handed over to DVC; its name follows.
@@ -30,7 +35,7 @@ class PlanError(Exception):
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of dvc.yaml: its name in DVC (`train@ner-encoder`) and the stages it waits for.
+    """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages it waits for.
 
     It is `due` if DVC calls it or anything upstream of it stale. Whether a due stage really runs
     is DVC's decision when its turn comes: inputs that kept their bytes are no reason.
@@ -43,7 +48,7 @@ class Stage:
     @property
     def log(self) -> str:
         """The file, relative to the project, that the stage itself keeps as its log."""
-        return f"logs/{self.name}.log"
+        return paths.log(self.name).as_posix()
 
 
 def plan() -> list[Stage]:
@@ -126,7 +131,7 @@ def targets(stages: Iterable[Stage]) -> dict[str, Target]:
     for stage in stages:
         verb, _, name = stage.name.partition("@")
         if table := TABLES.get(verb):
-            files = [f"reports/{name}.html", table.format(name=name)]
+            files = [file.as_posix() for file in (paths.page(name), table(name))]
             found[name] = Target(stage.name, [] if stage.due else files)
     return found
 

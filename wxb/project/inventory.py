@@ -1,4 +1,4 @@
-"""What there is in a project: the blocks of params.yaml, what was made of them, and its figures.
+"""What there is in a project: the blocks of params.yaml, what was made of them, and its metrics.
 
 Everything here is plain data, fit for JSON; wxb/cli/listing.py lays it out for people.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wxb import paths, tasks
 from wxb.errors import WxbError, nearest
 from wxb.files import read_json
 from wxb.params import Params
@@ -17,8 +18,7 @@ from wxb.params.backbones import Backbone
 from wxb.params.corpora import Corpus
 from wxb.params.experiments import Experiment, Study
 from wxb.params.lessons import Lesson
-from wxb.params.section import Section
-from wxb.project.profiles import flat
+from wxb.params.section import Section, flat
 from wxb.project.staleness import Staleness
 
 SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
@@ -31,8 +31,7 @@ MAKES = {
     "lessons": "lesson",
 }
 ENDS = {**MAKES, "experiments": "evaluate"}
-# What a task picks its best checkpoint by. Pretraining picks none: its last weights stay.
-WATCHED = ("valid_f1", "valid_accuracy")
+VALID, LOSS = "valid_", "valid_loss"  # curves on validation records
 
 Facts = dict[str, Any]
 
@@ -46,7 +45,7 @@ class Project(NamedTuple):
     running: Sequence[str]
 
     def overview(self) -> dict[str, dict[str, Facts]]:
-        """Every block by section and name: what it is, its figures and its state."""
+        """Every block by section and name: what it is, its metrics and its state."""
         return {
             section: {name: self._brief(section, name) for name in getattr(self.params, section)}
             for section in SECTIONS
@@ -65,7 +64,7 @@ class Project(NamedTuple):
     def _brief(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
         made = _made(name, block)
-        # A figure without its model (a clone has such) may be as fresh as any.
+        # A metric without its model (a clone has such) may be as fresh as any.
         verb = MAKES[section] if made.get("scored") is False else ENDS[section]
         return {
             **_described(name, block),
@@ -78,8 +77,7 @@ class Project(NamedTuple):
         block = getattr(self.params, section)[name]
         corpus = name if section == "corpora" else getattr(block, "corpus", "")
         costs = {
-            stage: _read(Path("reports/cost", *stage.split("@")).with_suffix(".json"))
-            for stage in self._stages(section, name)
+            stage: _read(paths.cost(*stage.split("@"))) for stage in self._stages(section, name)
         }
         return {
             "changes": [
@@ -92,8 +90,8 @@ class Project(NamedTuple):
                 for member in getattr(block, "experiments", [])
             },
             "best": self._best(name, block),
-            "profile": _read(Path("data/clean", corpus, "profile.json")),
-            "alignment": _read(Path("data/targets", name, "alignment.json"))
+            "profile": _read(paths.clean(corpus) / paths.PROFILE),
+            "alignment": _read(paths.targets(name) / paths.ALIGNMENT)
             if isinstance(block, Experiment)
             else {},
             "cost": {stage: cost for stage, cost in costs.items() if cost},
@@ -131,14 +129,14 @@ class Project(NamedTuple):
 
     def _files(self, section: str, name: str, block: Section) -> list[tuple[str, int]]:
         """What the stages of a block wrote and is there, with its size in bytes."""
-        paths = []
+        outputs = []
         for stage in self._stages(section, name):
             wanted = self.dag[stage.partition("@")[0]]["do"]
             outs = [out for kind in ("outs", "metrics", "plots") for out in wanted.get(kind, [])]
-            paths += [out if isinstance(out, str) else next(iter(out)) for out in outs]
-            paths.append(f"logs/{stage}.log")
+            outputs += [out if isinstance(out, str) else next(iter(out)) for out in outs]
+            outputs.append(paths.log(stage).as_posix())
         study = getattr(block, "study", "")
-        named = [p.replace("${key}", name).replace("${item.study}", study) for p in paths]
+        named = [p.replace("${key}", name).replace("${item.study}", study) for p in outputs]
         return [(path, _size(Path(path))) for path in named if Path(path).exists()]
 
 
@@ -155,25 +153,26 @@ def sections(params: Params, name: str) -> list[str]:
     return found
 
 
-def headlines(figures: Mapping[str, float]) -> list[str]:
-    """The names of the figures that come with an interval: one for each test set."""
-    return [key for key in figures if {f"{key}_low", f"{key}_high"} <= figures.keys()]
+def headlines(metrics: Mapping[str, float]) -> list[str]:
+    """The names of the metrics that come with an interval: one for each test set."""
+    return [key for key in metrics if {f"{key}_low", f"{key}_high"} <= metrics.keys()]
 
 
 def _described(name: str, block: Section) -> Facts:
-    """What a block is, and its figures."""
+    """What a block is, and its metrics."""
     match block:
         case Corpus():
-            profile = _read(Path("data/clean", name, "profile.json"))
-            records, types = profile.get("records", {}), profile.get("types", [])
-            return {"origin": _origin(block), "records": records, "types": types}
+            profile = _read(paths.clean(name) / paths.PROFILE)
+            # Such as the labels that its records have.
+            listed = {key: names for key, names in profile.items() if isinstance(names, list)}
+            return {"origin": _origin(block), "records": profile.get("records", {}), **listed}
         case Backbone():
             shape = block.architecture
             return {
                 "origin": shape.model_type if shape else block.checkpoint,
                 "objective": block.objective,
                 "corpus": block.corpus,
-                "figures": _read(Path("reports/metrics/pretrain", f"{name}.json")),
+                "metrics": _read(paths.metrics(paths.PRETRAIN, name)),
             }
         case Experiment():
             return {
@@ -182,13 +181,13 @@ def _described(name: str, block: Section) -> Facts:
                 "corpus": block.corpus,
                 "backbone": block.backbone,
                 "tuning": tuning(block),
-                "figures": _read(_metrics(block.study, name)),
+                "metrics": _read(paths.metrics(block.study, name)),
             }
         case Study():
             return {"title": block.title, "experiments": block.experiments}
         case Lesson():
-            figures = _read(Path("reports/metrics/lessons", f"{name}.json"))
-            return {"title": block.title, "lesson": block.lesson, "figures": figures}
+            metrics = _read(paths.metrics(paths.LESSONS, name))
+            return {"title": block.title, "lesson": block.lesson, "metrics": metrics}
     raise TypeError(type(block))
 
 
@@ -196,23 +195,19 @@ def _made(name: str, block: Section) -> dict[str, bool]:
     """What was made of a block, in the order of making."""
     match block:
         case Corpus():
-            return {"cleaned": Path("data/clean", name).is_dir()}
+            return {"cleaned": paths.clean(name).is_dir()}
         case Backbone():
-            measured = Path("reports/metrics/pretrain", f"{name}.json").exists()
-            return {"pretrained": Path("models", name).is_dir(), "measured": measured}
+            measured = paths.metrics(paths.PRETRAIN, name).exists()
+            return {"pretrained": paths.model(name).is_dir(), "measured": measured}
         case Experiment():
-            trained = Path("models", name).is_dir()
-            return {"trained": trained, "scored": _metrics(block.study, name).exists()}
+            trained = paths.model(name).is_dir()
+            return {"trained": trained, "scored": paths.metrics(block.study, name).exists()}
         case Lesson():
-            measured = Path("reports/metrics/lessons", f"{name}.json").exists()
-            return {"measured": measured, "reported": Path("reports", f"{name}.html").exists()}
+            measured = paths.metrics(paths.LESSONS, name).exists()
+            return {"measured": measured, "reported": paths.page(name).exists()}
         case _:
-            table, page = Path("reports/studies", f"{name}.json"), Path("reports", f"{name}.html")
+            table, page = paths.study(name), paths.page(name)
             return {"compared": table.exists(), "reported": page.exists()}
-
-
-def _metrics(study: str, experiment: str) -> Path:
-    return Path("reports/metrics", study, f"{experiment}.json")
 
 
 def _origin(corpus: Corpus) -> str:
@@ -229,35 +224,40 @@ def tuning(experiment: Experiment) -> str:
     how = experiment.tuning
     lora = f"{'QLoRA' if how.four_bit else 'LoRA'} r {how.lora.r}" if how.lora else ""
     noise = f"NEFTune {how.neftune_alpha:g}" if how.neftune_alpha else ""
-    sight = "bidirectional" if experiment.bidirectional else ""
-    letters = "word features" if experiment.word_features else ""
-    return ", ".join(filter(None, [lora, sight, letters, noise]))
+    return ", ".join(filter(None, [lora, *experiment.traits, noise]))
 
 
 def _best(name: str, block: Section) -> Facts:
-    """When training was at its best by the figure it is watched by, of how many evaluations."""
-    watched: tuple[str, ...]
+    """When training was at its best by the metric it is watched by, of how many evaluations.
+
+    That is a score of the task on validation records if there is one, or else the loss on them;
+    the loss for a backbone, which has no task.
+    """
+    falling = {LOSS}
     match block:
         case Experiment():
-            folder, watched = Path("reports/training", block.study, name), WATCHED
+            files = paths.training(block.study, name).glob(f"{VALID}*.csv")
+            scores = tasks.metrics(block.task).METRICS
+            falling |= {f"{VALID}{score.key}" for score in scores if score.lower_is_better}
         case Backbone():
-            folder, watched = Path("reports/training/pretrain", name), ("valid_loss",)
+            files = paths.training(paths.PRETRAIN, name).glob(f"{LOSS}.csv")
         case _:
             return {}
-    for key in watched:
-        if (path := folder / f"{key}.csv").exists():
-            with path.open(encoding="utf-8", newline="") as file:
-                points = [(int(row["step"]), float(row[key])) for row in csv.DictReader(file)]
-            values = [-value if key == "valid_loss" else value for _, value in points]
-            place = values.index(max(values))
-            return {
-                "figure": key,
-                "value": points[place][1],
-                "step": points[place][0],
-                "evaluation": place + 1,
-                "evaluations": len(points),
-            }
-    return {}
+    drawn = sorted(files, key=lambda path: (path.stem == LOSS, path.stem))
+    if not drawn:
+        return {}
+    key = drawn[0].stem
+    with drawn[0].open(encoding="utf-8", newline="") as file:
+        points = [(int(row["step"]), float(row[key])) for row in csv.DictReader(file)]
+    values = [value for _, value in points]
+    place = values.index((min if key in falling else max)(values))
+    return {
+        "metric": key,
+        "value": values[place],
+        "step": points[place][0],
+        "evaluation": place + 1,
+        "evaluations": len(points),
+    }
 
 
 def _commands(section: str, name: str, block: Section) -> dict[str, str]:
@@ -272,7 +272,7 @@ def _commands(section: str, name: str, block: Section) -> dict[str, str]:
     if isinstance(block, Experiment):
         commands["its whole study"] = f"snakemake --cores 2 {block.study}"
     if isinstance(block, (Corpus, Experiment)):
-        commands["its spans for other tools"] = f"wxb export {name}"
+        commands["in formats of other tools"] = f"wxb export {name}"
     return commands
 
 

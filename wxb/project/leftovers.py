@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from wxb import paths
 from wxb.errors import WxbError
 from wxb.params import Params
 from wxb.project import revisions
@@ -46,30 +47,30 @@ def remove(path: Path) -> None:
 def _unnamed(params: Params) -> Iterator[Path]:
     """What stages wrote for blocks that params.yaml no longer has, and unfinished drafts of any."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
-    known: dict[str, Collection[str]] = {
-        "data/raw": corpora,
-        "data/clean": corpora,
-        "data/tokenizers": backbones,
-        "data/features": experiments,
-        "data/targets": experiments,
-        "models": {*backbones, *experiments},
-        "reports/metrics/parity": params.parity,
-        "reports/metrics/pretrain": backbones,
-        "reports/training/pretrain": backbones,
-        "reports/studies": params.studies,
-        "reports/metrics/lessons": params.lessons,
+    known: dict[Path, Collection[str]] = {
+        paths.RAW: corpora,
+        paths.CLEAN: corpora,
+        paths.TOKENIZERS: backbones,
+        paths.FEATURES: experiments,
+        paths.TARGETS: experiments,
+        paths.MODELS: {*backbones, *experiments},
+        paths.METRICS / paths.PARITY: params.parity,
+        paths.METRICS / paths.PRETRAIN: backbones,
+        paths.TRAINING / paths.PRETRAIN: backbones,
+        paths.STUDIES: params.studies,
+        paths.METRICS / paths.LESSONS: params.lessons,
         **{
-            f"reports/{kind}/{study}": block.experiments
-            for kind in ("metrics", "predictions", "training")
+            kind / study: block.experiments
+            for kind in (paths.METRICS, paths.PREDICTIONS, paths.TRAINING)
             for study, block in params.studies.items()
         },
     }
     used = {path.resolve() for path in (*_read(params), *_tracked())}
     for folder, names in known.items():
-        for path in sorted(Path(folder).glob("[!.]*")):
+        for path in sorted(folder.glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
                 yield path
-        yield from sorted(Path(folder).glob(".*.partial"))
+        yield from sorted(folder.glob(".*.partial"))
 
 
 def _read(params: Params) -> Iterator[Path]:
@@ -121,8 +122,7 @@ def _downloads(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
     """Parts of files, named by their hashes; some stage wants them until all have their corpus."""
     stage = next((stage for stage in running if stage.startswith("download@")), "")
     lacking = any(
-        corpus.urls and not Path("data/raw", name).exists()
-        for name, corpus in params.corpora.items()
+        corpus.urls and not paths.raw(name).exists() for name, corpus in params.corpora.items()
     )
     from wxb.corpora.web import FOLDER as DOWNLOADS  # slow: it imports requests
 

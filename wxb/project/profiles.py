@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ruamel.yaml import YAML
 
+from wxb import paths
 from wxb.files import publish
 from wxb.params import PARAMS, ParamsError, check, read_yaml
+from wxb.params.section import flat
 
 if TYPE_CHECKING:
     from wxb.project.revisions import Tree
@@ -135,7 +137,7 @@ def _foreign(
         users = [
             key
             for key, value in flat(params).items()
-            if _place(key) not in places and str(value).removeprefix("models/") in members
+            if _place(key) not in places and str(value).removeprefix(f"{paths.MODELS}/") in members
         ]
         if why := [*differing, *users]:
             staying[name] = places, why[0]
@@ -211,14 +213,3 @@ def _merge(target: Any, overlay: Mapping[str, Any]) -> None:
             _merge(target[name], value)
         elif name not in target or target[name] != value:
             target[name] = value
-
-
-def flat(block: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The values of a block by dotted key; an empty block is a value."""
-    values: dict[str, Any] = {}
-    for key, value in block.items():
-        if isinstance(value, Mapping) and value:
-            values |= flat(value, f"{prefix}{key}.")
-        else:
-            values[f"{prefix}{key}"] = value
-    return values

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from wxb import paths
 from wxb.errors import WxbError
 from wxb.files import read_json, write_json
 from wxb.params import Params
 from wxb.project.revisions import Index, Tree, WorkingTree
 from wxb.reporting.costs import read_training, stages_of
 
-PROVENANCE = "reports/provenance.json"
+PROVENANCE = paths.PROVENANCE.as_posix()
 MACHINE = ("device", "cpu", "capability", "torch")  # keys of reports/cost, where it has them
 
 # sha256 of the study's JSON, finished, machines, seconds of training by experiment, and how many
@@ -28,13 +29,13 @@ Provenance = Mapping[str, Any]
 
 def study_file(study: str) -> str:
     """The path of a study's table as JSON."""
-    return f"reports/studies/{study}.json"
+    return paths.study(study).as_posix()
 
 
 def studies(tree: Tree) -> list[str]:
     """The studies whose tables a tree has."""
-    paths = map(Path, tree.files("reports/studies"))
-    return [path.stem for path in paths if path.suffix == ".json"]
+    files = map(Path, tree.files(paths.STUDIES.as_posix()))
+    return [path.stem for path in files if path.suffix == ".json"]
 
 
 def of(study: str, tree: Tree, told: Tree | None = None) -> Provenance | None:
@@ -113,12 +114,12 @@ def _costs(params: Params, study: str) -> Iterable[Path]:
     for name in params.studies[study].experiments:
         for stage in stages_of(params, name):
             verb, _, block = stage.partition("@")
-            yield Path("reports/cost", verb, f"{block}.json")
+            yield paths.cost(verb, block)
 
 
 def _trained_on(corpus: str) -> dict[str, int]:
     """How many labelled records a corpus has for training, if it is here."""
-    profile = Path("data/clean", corpus, "profile.json")
+    profile = paths.clean(corpus) / paths.PROFILE
     there = profile.is_file()
     return {"trained_on": read_json(profile)["splits"]["train"]["labelled"]} if there else {}
 

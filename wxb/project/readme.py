@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from wxb import paths
+from wxb.charts.wording import listed
 from wxb.errors import WxbError
 from wxb.params import read_yaml
 from wxb.project import profiles, provenance, revisions
-from wxb.project.seeds import SEEDS
-from wxb.reporting.wording import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -73,7 +73,7 @@ def _seeds() -> Iterator[str]:
     from wxb.reporting.pairs import verdicts  # takes numpy
     from wxb.reporting.tables import over_seeds
 
-    study = json.loads(revisions.index().read(SEEDS) or b"{}")
+    study = json.loads(revisions.index().read(paths.SEEDS.as_posix()) or b"{}")
     if study:
         yield over_seeds(study)
         yield "".join(f"- {sentence}\n" for sentence in verdicts(study))
@@ -122,7 +122,7 @@ def stages_table() -> str:
             for kind in ("outs", "metrics", "plots")
             for out in what.get(kind, [])
         ]
-        written = ", ".join(out for out in outs if "reports/cost" not in out)
+        written = ", ".join(out for out in outs if paths.COST.as_posix() not in out)
         rows.append(f"| `{verb}` | {section} | {what['desc']} | {written} |")
     return "\n".join(rows) + "\n"
 

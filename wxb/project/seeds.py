@@ -1,4 +1,4 @@
-"""What several seeds of training make of the demo's study, in reports/seeds.json.
+"""What several seeds of training make of a study, in reports/seeds.json.
 
 `make seeds` runs the profile seeds in a clone, and writes the file with this module.
 """
@@ -14,20 +14,20 @@ from wxb.files import read_json
 from wxb.params import load
 from wxb.project import provenance
 
-SEEDS = "reports/seeds.json"
-STUDY = "ner"
-
 
 def found() -> dict[str, Any]:
-    """The study that was made here, and where that was; WxbError unless all of it was."""
-    study: dict[str, Any] = read_json(Path(provenance.study_file(STUDY)))
-    made = provenance.measured(load(), STUDY)
-    if not made or len(study["seeds"]) < 2:
-        raise WxbError(
-            f"{STUDY}: expected a study that was made here with several seeds; run"
-            f" `wxb params seeds` and `dvc repro report@{STUDY}` first"
-        )
-    return {**study, "made": made}
+    """The study with several seeds that was made here, and where; WxbError unless all of it was."""
+    params = load()
+    for name, block in params.studies.items():
+        path = Path(provenance.study_file(name))
+        study: dict[str, Any] = read_json(path) if path.is_file() else {"seeds": []}
+        made = provenance.measured(params, name)
+        if made and len(block.seeds) > 1 and study["seeds"] == block.seeds:
+            return {**study, "made": made}
+    raise WxbError(
+        "expected a study that was made here with several seeds; run `wxb params seeds` and"
+        " `dvc repro` first"
+    )
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
+from wxb.params.section import flat
 from wxb.project import dag
-from wxb.project.profiles import flat
 
 LOCKS = Path(".wxb/locks")  # where a stage says which process runs it
 
 # DVC's words for what is not there. Nothing made from it is wrong for that: a clone without data
-# has the very figures that were committed.
+# has the very metrics that were committed.
 ABSENT = {"deleted", "not in cache"}
 
 

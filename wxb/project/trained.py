@@ -3,59 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError
 
-from wxb import tasks
+from wxb import paths, tasks
 from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params import PARAMS
 from wxb.params import load as load_params
-from wxb.params.experiments import Experiment
 
 if TYPE_CHECKING:
-    from wxb.tasks.ner.predictor import Recognizer
-
-SETTINGS = "wxb.json"  # of wxb.tasks.ner.predictor, whose import takes seconds
+    from wxb.tasks.methods import Predictor
 
 
-def load(experiment: str | Path) -> Recognizer:
-    """The recogniser of a trained experiment: `load("ner-encoder").predict(texts)`.
+def load(experiment: str | Path) -> Predictor:
+    """The predictor of a trained experiment: `load(name).predict(inputs)`.
 
     `experiment` is a name in params.yaml of the project that the current folder is in, or the path
     of a folder that a train stage wrote. Raises WxbError where it is unknown or not trained.
     """
     folder = find(experiment)
     try:
-        settings = read_json(folder / SETTINGS)
-        task, method = settings["task"], settings["method"]
-        if task not in get_args(Experiment.model_fields["task"].annotation):
-            raise WxbError(f"{folder}: finds no entities (task {task!r})")
-        recognizer: Recognizer = tasks.module(task, method).Predictor.load(folder)
+        settings = read_json(folder / paths.SETTINGS)
+        method = tasks.method(settings["task"], settings["method"])
+        predictor = method.Predictor.load(folder)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise WxbError(
             f"{folder}: expected a model that its train stage wrote; it cannot be loaded"
             f" ({type(error).__name__}: {error}). Train it again: dvc repro --force"
             f" --single-item train@{folder.name}"
         ) from error
-    return recognizer
+    return predictor
 
 
 def find(experiment: str | Path) -> Path:
     """The folder of a trained experiment; errors as in `load`."""
     folder = Path(experiment)
-    if (folder / SETTINGS).is_file():
+    if (folder / paths.SETTINGS).is_file():
         return folder
     if isinstance(experiment, Path) or len(folder.parts) != 1:
         raise WxbError(
-            f"{folder}: expected the folder of a trained experiment, with {SETTINGS} in it"
+            f"{folder}: expected the folder of a trained experiment, with {paths.SETTINGS} in it"
             f" ({'it has none' if folder.is_dir() else 'there is no such folder'}); give a name of"
             " params.yaml or another path"
         )
     root = _root()
-    folder = root / "models" / folder
-    if not (folder / SETTINGS).is_file():
+    folder = root / paths.model(folder.name)
+    if not (folder / paths.SETTINGS).is_file():
         load_params(root / PARAMS).named("experiments", str(experiment))
         raise WxbError(
             f"{folder}: experiment {experiment!r} is not trained yet; in {root.resolve()} run"

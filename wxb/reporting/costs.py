@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from wxb import paths
 from wxb.files import read_json
 from wxb.params import Params
 
-Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@ner-encoder
+Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
 
 class Row(NamedTuple):
@@ -95,11 +95,8 @@ def of_training(comparison: Mapping[str, Any], costs: Costs) -> dict[str, float]
 
 def read_training(comparison: Mapping[str, Any]) -> dict[str, float]:
     """What `of_training` gives of the costs that were measured here."""
-    paths = {
-        f"train@{name}": Path("reports/cost/train", f"{name}.json")
-        for name in comparison["systems"]
-    }
-    costs = {stage: read_json(path) for stage, path in paths.items() if path.is_file()}
+    files = {f"train@{name}": paths.cost("train", name) for name in comparison["systems"]}
+    costs = {stage: read_json(path) for stage, path in files.items() if path.is_file()}
     return of_training(comparison, costs)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from wxb.charts import figures
+from wxb.charts.rendering import render
 from wxb.lessons import Lesson
 from wxb.params import Params
-from wxb.project.profiles import flat
-from wxb.reporting import figures
-from wxb.reporting.rendering import render
+from wxb.params.section import flat
 
 
 def assemble(params: Params, name: str, lesson: Lesson) -> str:
@@ -18,6 +18,7 @@ def assemble(params: Params, name: str, lesson: Lesson) -> str:
         for place, caption in enumerate(part.figures)
     }
     return render(
+        "wxb.reporting",
         "lesson.html",
         {id_: lesson.parts[number].figures[caption] for (number, caption), id_ in places.items()},
         name=name,

@@ -6,85 +6,83 @@ Numbers and choices are made in this package, their wording and looks in templat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from wxb.params import Params
-from wxb.reporting import costs, figures, grids, pairs, published, tables
-from wxb.reporting.costs import Costs
-from wxb.reporting.examples import examples
-from wxb.reporting.figures import Curve, Line
+from wxb.charts import figures
+from wxb.charts.figures import Curve, Line
+from wxb.charts.parts import Part, Study, TaskPage
+from wxb.charts.rendering import render
+from wxb.charts.scores import headline, metrics
+from wxb.charts.wording import origin, words
+from wxb.reporting import costs, pairs, tables
 from wxb.reporting.lead import lead
-from wxb.reporting.rendering import render
-from wxb.reporting.settings import origin, settings, wired
-from wxb.tasks.ner.evaluation import Judged
+from wxb.reporting.settings import settings, structured
 
+VALID, LOSS = "valid_", "valid_loss"  # curves on validation records
 STAGES = dict(zip(("pretrain", "train", "evaluate"), figures.SERIES, strict=False))
-ERRORS: dict[str, str] = {
-    outcome: fill for outcome, fill in figures.OUTCOMES.items() if outcome != "correct"
-}
 PANEL = 210  # pixels of a small figure
-# What a task is watched by while it trains, and picks its best checkpoint by.
-VALIDATION = {"valid_f1": "validation F1", "valid_accuracy": "validation accuracy"}
+# The parts that every study has, by their ids, with their titles in the list of sections.
+OWN = {
+    "results": "Results",
+    "noise": "Noise",
+    "cost": "Cost",
+    "training": "Training",
+    "making": "How it was made",
+}
 
 
-class Study(NamedTuple):
-    """All that a page tells, as the stages left it; a stage that left nothing has no key."""
-
-    params: Params
-    comparison: Mapping[
-        str, Any
-    ]  # as wxb.tasks.ner.evaluation.compare gives it, with title and sizes
-    judged: Mapping[str, Sequence[Judged]]  # by experiment
-    curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then figure
-    pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then figure
-    pretrained: Mapping[str, Mapping[str, float]]  # by backbone: figures on held-out texts
-    costs: Costs
-
-
-def assemble(study: Study) -> str:
-    """The page of a study as HTML."""
+def assemble(study: Study, task: TaskPage) -> str:
+    """The page of a study of a task as HTML."""
     comparison, params = study.comparison, study.params
     systems = comparison["systems"]
     names = list(systems)
     chips = figures.chips(names)
     backbones = costs.of_backbones(params, names, study.pretrained, study.costs)
     experiments = costs.of_experiments(systems, study.costs)
-    drawn = {**_scores(comparison), **_prices(systems, backbones, experiments), **_curves(study)}
+    parts = {part.id: part for part in task.parts(study)}
+    metric, validation = headline(comparison), _validation(study)
+    scores = {name: system[metric.key] for name, system in systems.items()}
+    charts = {
+        "forest": figures.forest(metric, scores, task.PUBLISHED),
+        **_prices(comparison, backbones, experiments),
+        **_curves(study, validation),
+        **{id_: chart for part in parts.values() for id_, chart in part.charts.items()},
+    }
     return render(
+        "wxb.reporting",
         "study.html",
-        {key: figure for key, figure in drawn.items() if _any(figure)},
+        charts,
+        parts=parts,
+        sections=_sections(parts),
+        task=task,
+        headline=metric,
+        metrics=metrics(comparison),
         comparison=comparison,
         systems=systems,
         sets=tables.test_sets(comparison),
-        recalls=tables.recalls(comparison),
+        shares=tables.shares(comparison),
         resampled=tables.resampled(comparison),
         verdicts={name: pairs.verdicts(found) for name, found in comparison["further"].items()},
         seconds=costs.of_training(comparison, study.costs),
         params=params,
-        lead=lead(comparison, study.costs),
+        lead=lead(comparison, study.costs, task),
         wall={name: costs.wall(params, name, study.costs) for name in names},
-        matrix=grids.matrix(comparison),
+        matrix=pairs.matrix(comparison),
         too_few=pairs.too_few(comparison),
         alpha=pairs.ALPHA,
         experiments=experiments,
         backbones=backbones,
-        wired=wired(params, [row.name for row in backbones]),
-        types=grids.types(comparison),
-        support=grids.support_of(comparison),
-        examples={name: examples(study.judged[name]) for name in names},
+        structured=structured(params, [row.name for row in backbones]),
         chips=chips,
         backbone_chips=figures.chips(study.pretraining),
-        validation=VALIDATION,
+        validation=validation,
         watched={
             key: {name: chip for name, chip in chips.items() if key in study.curves[name]}
-            for key in VALIDATION
+            for key in validation
         },
         stage_colours=STAGES,
-        outcomes=figures.OUTCOMES,
-        errors=ERRORS,
         pretrained=study.pretrained,
         pretrained_figures=_keys(study.pretrained.values()),
-        published=published,
         origin=origin(params.corpora[params.experiments[names[0]].corpus]),
         settings=settings(params, names),
     )
@@ -94,52 +92,66 @@ def assemble(study: Study) -> str:
 _Figures = dict[str, figures.go.Figure]
 
 
-def _scores(comparison: Mapping[str, Any]) -> _Figures:
-    systems = comparison["systems"]
+def _sections(parts: Mapping[str, Part]) -> dict[str, str]:
+    """The titles of all parts by their ids, in the order of the page."""
+    after = {
+        place: {id_: part.title for id_, part in parts.items() if part.place == place}
+        for place in OWN
+    }
     return {
-        "forest": figures.forest(
-            {name: system["f1"] for name, system in systems.items()},
-            {system.name: system.f1 for system in published.SYSTEMS},
-        ),
-        "errors": figures.stacked(
-            {name: system["errors"] for name, system in systems.items()}, ERRORS, title="spans"
-        ),
+        id_: title for place in OWN for id_, title in {place: OWN[place], **after[place]}.items()
     }
 
 
 def _prices(
-    systems: Mapping[str, Any], backbones: Sequence[costs.Row], experiments: Sequence[costs.Row]
+    comparison: Mapping[str, Any], backbones: Sequence[costs.Row], experiments: Sequence[costs.Row]
 ) -> _Figures:
-    scores = {name: system["f1"] for name, system in systems.items()}
+    metric, systems = headline(comparison), comparison["systems"]
+    scores = {name: system[metric.key] for name, system in systems.items()}
     trained = {name: system["trainable_parameters"] for name, system in systems.items()}
     spent = costs.seconds(experiments)
     training = {name: verbs["train"] for name, verbs in spent.items() if "train" in verbs}
     # A backbone may have the name of an experiment's file, but never its row of the figure.
     shared = {f"{name} (backbone)": verbs for name, verbs in costs.seconds(backbones).items()}
+    drawn = {
+        "seconds": figures.tradeoff(metric, scores, training, title="seconds of training"),
+        "parameters": figures.tradeoff(metric, scores, trained, title="trained parameters"),
+    }
     return {
-        "f1-seconds": figures.tradeoff(scores, training, title="seconds of training"),
-        "f1-parameters": figures.tradeoff(scores, trained, title="trained parameters"),
+        **{f"{metric.key}-{price}": figure for price, figure in drawn.items()},
         "seconds": figures.stacked({**shared, **spent}, STAGES, title="seconds"),
     }
 
 
-def _curves(study: Study) -> _Figures:
+def _curves(study: Study, validation: Mapping[str, str]) -> _Figures:
     losses = {
         f"loss-{name}": figures.curves(
             _lines({name: drawn}, "loss", "valid_loss", first=number), title="loss", height=PANEL
         )
         for number, (name, drawn) in enumerate(study.curves.items())
     }
-    validation = {
+    watched = {
         key: figures.curves(_lines(study.curves, key), title=title)
-        for key, title in VALIDATION.items()
+        for key, title in validation.items()
     }
     return {
-        **validation,
+        **watched,
         **losses,
         "pretraining-loss": figures.curves(
             _lines(study.pretraining, "loss", "valid_loss"), title="pretraining loss"
         ),
+    }
+
+
+def _validation(study: Study) -> dict[str, str]:
+    """The titles of the curves, but losses, on validation records: first those of test scores."""
+    titles = {f"{VALID}{key}": metric.title for key, metric in metrics(study.comparison).items()}
+    drawn = {key for curves in study.curves.values() for key in curves if key.startswith(VALID)}
+    drawn -= {LOSS}
+    known = [key for key in titles if key in drawn]
+    return {
+        key: f"validation {titles.get(key, words(key.removeprefix(VALID)))}"
+        for key in [*known, *sorted(drawn - {*known})]
     }
 
 
@@ -152,10 +164,6 @@ def _lines(
         for key in (solid, dashed)
         if key in drawn
     ]
-
-
-def _any(figure: figures.go.Figure) -> bool:
-    return any(trace.x for trace in figure.data)
 
 
 def _keys(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from wxb.metrics import LEVEL
+from wxb.charts.scores import headline, told
+from wxb.metrics import LEVEL, Metric
 
 ALPHA = round(1 - LEVEL, 6)  # the risk of calling any difference of a study real by chance
 
 
 class Pair(NamedTuple):
-    """A difference of F1 with its interval and p value, raw and corrected.
+    """How far `a` is ahead of `b` by the headline score, with interval and p value.
 
-    From `results` it is told from the winner's side: `a` is ahead, and `value` not negative.
+    A negative `value` is how far it is behind, whichever direction of the score is better. From
+    `results` it is told from the winner's side: `value` is not negative.
     """
 
     a: str
@@ -57,12 +59,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def results(comparison: Mapping[str, Any]) -> list[Pair]:
     """Every pair of a comparison in its order, told from the winner's side."""
+    lower = headline(comparison).lower_is_better
     corrected = holm([pair["difference"]["p_value"] for pair in comparison["pairs"]])
-    told = [
+    pairs = [
         Pair(pair["a"], pair["b"], **pair["difference"], corrected=p_value)
         for pair, p_value in zip(comparison["pairs"], corrected, strict=True)
     ]
-    return [pair.turned() if pair.value < 0 else pair for pair in told]
+    if lower:  # the lead is the difference, seen from the other end
+        pairs = [pair.turned()._replace(a=pair.a, b=pair.b) for pair in pairs]
+    return [pair.turned() if pair.value < 0 else pair for pair in pairs]
 
 
 def between(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
@@ -71,14 +76,21 @@ def between(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
 
 
 def ranking(pairs: Sequence[Pair]) -> list[str]:
-    """The names in the pairs, best F1 first; empty where there is no pair."""
+    """The names in the pairs, the best first; empty where there is no pair."""
     names = dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b))
     sides = between(pairs)
 
-    def ahead(name: str) -> float:  # of the average of the others; equal F1, equal place
+    def ahead(name: str) -> float:  # of the average of the others; equal scores, equal place
         return round(sum(sides[name, other].value for other in names if other != name), 6)
 
     return sorted(names, key=ahead, reverse=True)
+
+
+def matrix(comparison: Mapping[str, Any]) -> dict[str, list[Pair | None]]:
+    """By experiment, its lead over each in the study's order; None over itself."""
+    sides = between(results(comparison))
+    names = list(comparison["systems"])
+    return {a: [None if a == b else sides[a, b] for b in names] for a in names}
 
 
 def too_few(comparison: Mapping[str, Any]) -> str:
@@ -102,17 +114,20 @@ def verdicts(comparison: Mapping[str, Any]) -> list[str]:
         return []
     best, *others = ranking(pairs)
     sides = between(pairs)
-    told = [sides[best, other] for other in others]
-    told += [pair for names in pairwise(others) if not (pair := sides[names]).beyond_noise]
-    return [sentence(pair, several=len(pairs) > 1) for pair in told]
+    worth = [sides[best, other] for other in others]
+    worth += [pair for names in pairwise(others) if not (pair := sides[names]).beyond_noise]
+    metric = headline(comparison)
+    return [sentence(pair, metric, several=len(pairs) > 1) for pair in worth]
 
 
-def sentence(pair: Pair, *, several: bool) -> str:
+def sentence(pair: Pair, metric: Metric, *, several: bool) -> str:
     """What one test says; with `several`, its corrected p value too."""
     p_value = f"p = {pair.p_value:.3f}" + (f", Holm {pair.corrected:.3f}" if several else "")
     if pair.value == 0:
-        return f"{pair.a} and {pair.b} have the same F1 ({p_value})."
-    noise = f"95% interval of the difference {pair.low:+.3f} to {pair.high:+.3f}, {p_value}"
+        return f"{pair.a} and {pair.b} have the same {metric.title} ({p_value})."
+    low, high = (f"{bound:+.{metric.decimals}f}" for bound in (pair.low, pair.high))
+    noise = f"95% interval of the difference {low} to {high}, {p_value}"
+    lead = f"{told(pair.value, metric)} {metric.title}"
     if not pair.beyond_noise:
-        return f"{pair.a} is ahead of {pair.b} by {pair.value:.3f} F1, within noise ({noise})."
-    return f"{pair.a} beats {pair.b} by {pair.value:.3f} F1 ({noise})."
+        return f"{pair.a} is ahead of {pair.b} by {lead}, within noise ({noise})."
+    return f"{pair.a} beats {pair.b} by {lead} ({noise})."

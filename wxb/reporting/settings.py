@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from wxb.params import Params
-from wxb.params.corpora import Corpus
-from wxb.project.profiles import flat
+from wxb.params.section import flat
 
 
 class Settings(NamedTuple):
@@ -30,15 +29,7 @@ def settings(params: Params, names: Sequence[str]) -> Settings:
     )
 
 
-def origin(corpus: Corpus) -> str:
-    """Where the records of a corpus come from, in words."""
-    if corpus.generate:
-        languages = ", ".join(corpus.generate.languages)
-        return f"{corpus.generate.labelled:,} generated records ({languages})"
-    return f"records of {corpus.hub.repository if corpus.hub else corpus.path}"
-
-
-def wired(params: Params, backbones: Iterable[str]) -> list[str]:
+def structured(params: Params, backbones: Iterable[str]) -> list[str]:
     """The backbones that begin with weights of ours (wxb/backbones/initialization.py)."""
     return [name for name in backbones if params.backbones[name].architecture]
 

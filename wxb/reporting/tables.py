@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
-from wxb.metrics import TEST
+from wxb.charts.scores import headline, interval, metrics, told
+from wxb.charts.wording import amount, duration, listed
+from wxb.metrics import TEST, Metric
 from wxb.reporting.pairs import too_few, verdicts
-from wxb.reporting.wording import amount, duration, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCORES = ("precision", "recall", "f1")
-RECALLS = {"recall_seen": "mentions of training", "recall_unseen": "other mentions"}
 # What a system is made of, and what it learned from: of the metrics, beside its scores.
 SIZES = ("parameters", "trainable_parameters", "updates", "examples")
 
@@ -25,7 +24,10 @@ def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
-    """One row an experiment and test set, in their order, numbers as they are (scores 0 to 1)."""
+    """One row an experiment and test set, in their order, numbers as they are.
+
+    Beside its scores, shares and counts a system's details are told, those that are flat counts.
+    """
     import pandas as pd  # takes a second, which the other tables need not wait for
 
     return pd.DataFrame(
@@ -35,13 +37,12 @@ def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
                 "test_set": test_set,
                 **{
                     f"{score}{suffix}": system[score][part]
-                    for score in SCORES
+                    for score in metrics(found)
                     for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
                 },
-                **{recall: system.get(recall) for recall in RECALLS},
-                "support": found["spans"],
-                "predicted": system["predicted"],
-                **system["errors"],
+                **{share: system.get(share) for share in found["shares"]},
+                **{key: count for key, count in system.items() if key in found["counts"]},
+                **_flat_details(system, found),
                 **{size: comparison["systems"][name][size] for size in SIZES},
             }
             for test_set, found in test_sets(comparison).items()
@@ -50,12 +51,23 @@ def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
     )
 
 
+def _flat_details(system: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        name: count
+        for key, detail in system.items()
+        if isinstance(detail, Mapping) and key not in found["metrics"]
+        for name, count in detail.items()
+        if isinstance(count, int)
+    }
+
+
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:
     """The study in Markdown: its tables, then what each paired test says.
 
     `seconds` of training by experiment, for one seed, are told where they are known; what must be
     reproducible goes without.
     """
+    signature = comparison["signature"]
     lines = [
         f"**{comparison['title']}**",
         "",
@@ -63,23 +75,24 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
         "",
         *_tests(comparison),
         "",
-        *_recalls(comparison),
+        *_shares(comparison),
         "What each learned from" + (", and in what time:" if seconds else ":"),
         "",
         *_table(_terms(comparison, seconds)),
         "",
         *(_described(name, found) for name, found in test_sets(comparison).items()),
-        f"Strict span F1; intervals and p values from {comparison['resamples']:,} bootstrap"
-        f" resamples of {resampled(comparison)} (seed {comparison['seed']}).",
+        f"{signature[0].upper()}{signature[1:]}; intervals and p values from"
+        f" {comparison['resamples']:,} bootstrap resamples of {resampled(comparison)}"
+        f" (seed {comparison['seed']}).",
     ]
     return "\n".join(lines) + "\n"
 
 
-def f1(system: Mapping[str, Any]) -> str:
-    """F1 with its interval; of several seeds their mean and standard deviation."""
-    score, runs = system["f1"], system["f1_by_run"]
-    spread = f" ± {stdev(runs):.3f}" if len(runs) > 1 else ""
-    return f"{score['value']:.3f}{spread} ({score['low']:.3f}–{score['high']:.3f})"
+def _score(system: Mapping[str, Any], metric: Metric) -> str:
+    """The headline with its interval; of several seeds their mean and standard deviation."""
+    score, runs = system[metric.key], system[f"{metric.key}_by_run"]
+    spread = f" ± {told(stdev(runs), metric)}" if len(runs) > 1 else ""
+    return f"{told(score['value'], metric)}{spread} ({interval(score, metric)})"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -92,55 +105,50 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 def _scores(comparison: Mapping[str, Any]) -> list[list[str]]:
     seeds = len(comparison["seeds"])
     of = f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
-    further = comparison["further"]
+    further, first = comparison["further"], headline(comparison)
+    others = [metric for metric in metrics(comparison).values() if metric != first]
     return [
         [
             "experiment",
-            f"F1{of} (95% interval)",
-            *(f"{name}: F1 (95% interval)" for name in further),
-            "precision",
-            "recall",
-            "right",
-            "found",
-            "gold",
+            f"{first.title}{of} (95% interval)",
+            *(f"{name}: {first.title} (95% interval)" for name in further),
+            *(metric.title for metric in others),
+            *comparison["counts"].values(),
         ],
         *(
             [
                 name,
-                f1(system),
-                *(f1(found["systems"][name]) for found in further.values()),
-                f"{system['precision']['value']:.3f}",
-                f"{system['recall']['value']:.3f}",
-                f"{system['correct']:,}",
-                f"{system['predicted']:,}",
-                f"{comparison['spans']:,}",
+                _score(system, first),
+                *(_score(found["systems"][name], first) for found in further.values()),
+                *(told(system[metric.key]["value"], metric) for metric in others),
+                *(f"{system[count]:,}" for count in comparison["counts"]),
             ]
             for name, system in comparison["systems"].items()
         ),
     ]
 
 
-def recalls(comparison: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The recalls told of each test set: its name, the key, and what it is called."""
+def shares(comparison: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The shares told of each test set: its name, the key, and what it is the share of."""
     return [
-        (test_set, recall, title)
+        (test_set, share, title)
         for test_set, found in test_sets(comparison).items()
-        for recall, title in RECALLS.items()
-        if all(recall in system for system in found["systems"].values())
+        for share, title in found["shares"].items()
+        if all(share in system for system in found["systems"].values())
     ]
 
 
-def _recalls(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """Recall of mentions by whether training has them; nothing where that is not known."""
+def _shares(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """A table of the shares; nothing where none is known."""
     sets = test_sets(comparison)
-    if told := recalls(comparison):
-        yield "Recall, by whether the very mention stands in the training records:"
+    if columns := shares(comparison):
+        yield "Further shares, without intervals:"
         yield ""
         yield from _table(
             [
-                ["experiment", *(f"{test_set}: {title}" for test_set, _, title in told)],
+                ["experiment", *(f"{test_set}: {title}" for test_set, _, title in columns)],
                 *(
-                    [name, *(f"{sets[s]['systems'][name][key]:.3f}" for s, key, _ in told)]
+                    [name, *(f"{sets[s]['systems'][name][key]:.3f}" for s, key, _ in columns)]
                     for name in comparison["systems"]
                 ),
             ]
@@ -174,13 +182,25 @@ def _speed(system: Mapping[str, Any], seconds: float | None) -> list[str]:
 def side_by_side(
     comparisons: Mapping[str, Mapping[str, Any]], trained_on: Mapping[str, int | None]
 ) -> str:
-    """F1 with its interval of several studies whose experiments are called alike, in Markdown.
+    """The headline of several studies whose experiments are called alike, in Markdown.
 
-    `trained_on` is the number of training records of each, None where it is not known.
+    Studies with one headline share a table. `trained_on` is the number of training records of
+    each, None where it is not known.
     """
+    tables: dict[Metric, dict[str, Mapping[str, Any]]] = {}
+    for study, comparison in comparisons.items():
+        tables.setdefault(headline(comparison), {})[study] = comparison
+    return "\n".join(_beside(metric, alike, trained_on) for metric, alike in tables.items())
+
+
+def _beside(
+    metric: Metric,
+    comparisons: Mapping[str, Mapping[str, Any]],
+    trained_on: Mapping[str, int | None],
+) -> str:
     scores = {
         study: {
-            name.removeprefix(f"{study}-"): f1(system)
+            name.removeprefix(f"{study}-"): _score(system, metric)
             for name, system in comparison["systems"].items()
         }
         for study, comparison in comparisons.items()
@@ -190,8 +210,7 @@ def side_by_side(
         "training records": trained_on,
     }
     rows = [
-        ["F1 (95% interval)", *comparisons],
-        ["---", *["---:"] * len(comparisons)],
+        [f"{metric.title} (95% interval)", *comparisons],
         *(
             [name, *(scores[study].get(name, "") for study in comparisons)]
             for name in dict.fromkeys(name for column in scores.values() for name in column)
@@ -201,12 +220,12 @@ def side_by_side(
             for what, found in counts.items()
         ),
     ]
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    return "".join(f"{line}\n" for line in _table(rows))
 
 
 def over_seeds(comparison: Mapping[str, Any]) -> str:
-    """F1 with each seed, and their mean and deviation on each test set, in Markdown."""
-    further = comparison["further"]
+    """The headline with each seed, and their mean and deviation on each test set, in Markdown."""
+    further, metric = comparison["further"], headline(comparison)
     rows = [
         [
             "experiment",
@@ -216,9 +235,9 @@ def over_seeds(comparison: Mapping[str, Any]) -> str:
         *(
             [
                 name,
-                *(f"{score:.3f}" for score in system["f1_by_run"]),
-                f1(system),
-                *(f1(found["systems"][name]) for found in further.values()),
+                *(told(score, metric) for score in system[f"{metric.key}_by_run"]),
+                _score(system, metric),
+                *(_score(found["systems"][name], metric) for found in further.values()),
             ]
             for name, system in comparison["systems"].items()
         ),
@@ -248,7 +267,12 @@ def _tests(comparison: Mapping[str, Any]) -> list[str]:
 def _described(name: str, found: Mapping[str, Any]) -> str:
     """How much a test set holds."""
     groups = f" in {found['groups']:,} groups" if found["groups"] < found["documents"] else ""
-    return f"{name}: {found['documents']:,} records{groups}, {found['spans']:,} spans."
+    return f"{name}: {found['documents']:,} records{groups}{_held(found)}."
+
+
+def _held(found: Mapping[str, Any]) -> str:
+    """What the records of a test set hold, with a comma before it; nothing if they are the unit."""
+    return "" if found["unit"] == "records" else f", {found['support']:,} {found['unit']}"
 
 
 def resampled(comparison: Mapping[str, Any]) -> str:

@@ -29,15 +29,10 @@ class Encoded(NamedTuple):
     splits: NDArray[np.int64]
 
 
-class Targets(NamedTuple):
-    """What a tagger learns, one entry a token, laid out like the `Encoded` it was made from."""
-
-    tags: NDArray[np.int16]  # IGNORED, or a tag's number
-    starts: NDArray[np.int8]  # 1 at the first token of a span, IGNORED where tags are
-    ends: NDArray[np.int8]  # 1 at the last
-
-
 TOKENS = Encoded._fields[:3]
+
+# Arrays by name, and where each text begins in them.
+Columns = tuple[dict[str, NDArray[Any]], NDArray[np.int64]]
 
 
 def part(encoded: Encoded, start: int, stop: int) -> Encoded:
@@ -58,16 +53,10 @@ def read_encoded(path: Path) -> Encoded:
     return Encoded(**columns, splits=splits)
 
 
-def read_targets(path: Path) -> Targets:
-    """Read a tagger's targets."""
-    columns, _ = read_columns(path, Targets._fields)
-    return Targets(**columns)
-
-
 def joined(
     parts: Iterable[tuple[Mapping[str, NDArray[Any]], NDArray[np.int64]]],
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Columns and splits of several lots of texts (one at least), as of one."""
+    """Columns and splits of several chunks of texts (one at least), as of one."""
     columns, splits = zip(*parts, strict=True)
     lengths = np.concatenate([np.diff(s) for s in splits])
     together = {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}

@@ -1,4 +1,4 @@
-"""Which characters each token stands for: what a tokenizer says of it is checked, and mended.
+"""Which characters each token stands for: what a tokenizer says of it is checked, and repaired.
 
 Fast tokenizers give wrong offsets in the wild. LLaMA-3's were empty (huggingface/tokenizers issues
 1517, 1553), a `▁` on its own claims the first letter of its word (1018, 1775), a letter that NFC
@@ -46,13 +46,13 @@ def on_text(
     Raises WxbError where the offsets are wrong and the tokens do not tell the right ones.
     """
     pieces = Pieces(tokenizer)
-    said = pieces.said(np.flatnonzero(np.bincount(ids)).tolist())
+    spelled = pieces.spelled(np.flatnonzero(np.bincount(ids)).tolist())
     fold = lru_cache(maxsize=100_000)(pieces.fold)
-    starts, ends, wrong, unsure = _claims(said, ids, offsets, rows, texts)
+    starts, ends, wrong, unsure = _claims(spelled, ids, offsets, rows, texts)
     edges = np.searchsorted(rows, np.arange(len(texts) + 1))
     for row in np.flatnonzero(wrong | unsure).tolist():
         tokens, text = slice(edges[row], edges[row + 1]), texts[row]
-        spelling = [said[number] for number in ids[tokens].tolist()]
+        spelling = [spelled[number] for number in ids[tokens].tolist()]
         if not wrong[row] and not _fault(spelling, offsets[tokens], text, pieces, fold):
             continue
         found = _spelled(pieces.guessed(spelling, text), text, fold)
@@ -68,7 +68,7 @@ def on_text(
 
 
 def _claims(
-    said: dict[int, bytes | None],
+    spelled: dict[int, bytes | None],
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
@@ -83,8 +83,8 @@ def _claims(
     low, high = np.clip(offsets, 0, lengths[rows, None]).T + base[rows]
     first, last = before[low], before[np.maximum(low, high)]
 
-    spells = np.zeros(max(said, default=-1) + 1, np.int64)
-    for number, one in said.items():
+    spells = np.zeros(max(spelled, default=-1) + 1, np.int64)
+    for number, one in spelled.items():
         spells[number] = _count(one)
     unknown = spells[ids] == _UNKNOWN
     expected = np.where(unknown, last - first, spells[ids])
@@ -104,10 +104,10 @@ def _claims(
     return starts, ends, wrong, _per_text(rows, unknown, texts) > 0
 
 
-def _count(said: bytes | None) -> int:
+def _count(spelled: bytes | None) -> int:
     """How many visible characters a token spells."""
     try:
-        return _UNKNOWN if said is None else len(ink(said.decode()))
+        return _UNKNOWN if spelled is None else len(ink(spelled.decode()))
     except UnicodeDecodeError:
         return _BROKEN
 

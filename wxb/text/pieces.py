@@ -69,11 +69,11 @@ class Pieces:
         self.unknown = {tokenizer.unk_token_id, unknown and backend.token_to_id(unknown)}
         self.added = backend.get_added_tokens_decoder()
 
-    def said(self, ids: Iterable[int]) -> dict[int, bytes | None]:
+    def spelled(self, ids: Iterable[int]) -> dict[int, bytes | None]:
         """The bytes of the normalized text that each id stands for; None: an unknown token."""
-        return {number: self._said(number) for number in ids}
+        return {number: self._spelled(number) for number in ids}
 
-    def _said(self, number: int) -> bytes | None:
+    def _spelled(self, number: int) -> bytes | None:
         if number in self.unknown:
             return None
         piece = str(self.backend.id_to_token(number))
@@ -131,7 +131,7 @@ class Pieces:
     def silent(self, character: str) -> bool:
         """Whether the tokenizer drops a character: alone, it gives no token that says anything."""
         ids = self.backend.encode(character, add_special_tokens=False).ids
-        return all(one is not None and not ink(_text(one)) for one in self.said(ids).values())
+        return all(one is not None and not ink(_text(one)) for one in self.spelled(ids).values())
 
 
 class Seen(NamedTuple):

@@ -169,7 +169,7 @@ class SavedTokenizer:
         return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
 
 
-LOT = 4096  # texts at a time: what the library tells of a token takes many bytes
+CHUNK = 4096  # texts at a time: what the library tells of a token takes many bytes
 
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str], *, label: str | None = None) -> Encoded:
@@ -178,9 +178,9 @@ def encode(tokenizer: AnyTokenizer, texts: Sequence[str], *, label: str | None =
     Shows progress under a `label`. Raises WxbError when the tokenizer's offsets are wrong and right
     ones cannot be derived.
     """
-    lots = range(0, max(1, len(texts)), LOT)
-    starts = tracked(lots, label, len(lots), unit="lot") if label else lots
-    columns, splits = joined(_encode(tokenizer, texts[start : start + LOT]) for start in starts)
+    chunks = range(0, max(1, len(texts)), CHUNK)
+    starts = tracked(chunks, label, len(chunks), unit="chunk") if label else chunks
+    columns, splits = joined(_encode(tokenizer, texts[start : start + CHUNK]) for start in starts)
     return Encoded(**columns, splits=splits)
 
 
@@ -199,7 +199,7 @@ def _encode(
     return {"ids": ids, "starts": starts, "ends": ends}, splits
 
 
-def frame(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The special tokens that stand before and after every text."""
     encoding = _backend(tokenizer).encode("0", add_special_tokens=True)
     inner = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)

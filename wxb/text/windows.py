@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.text.encoded import Encoded
-from wxb.text.tokenizers import frame
+from wxb.text.tokenizers import special_tokens
 
 if TYPE_CHECKING:
     from wxb.text.tokenizers import AnyTokenizer
@@ -57,7 +57,8 @@ def cut(splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
 
 def over(encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int) -> Windows:
     """Windows over tokenized texts: with the special tokens around, `max_length` tokens at most."""
-    return cut(encoded.splits, size=max_length - sum(map(len, frame(tokenizer))), stride=stride)
+    room = max_length - sum(map(len, special_tokens(tokenizer)))
+    return cut(encoded.splits, size=room, stride=stride)
 
 
 def whole(

@@ -19,7 +19,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from wxb.backbones.weights import head_reads
+from wxb.backbones.weights import logits_only_at
 from wxb.text.encoded import IGNORED
 from wxb.text.tokenizers import ids_of
 from wxb.training.batches import collate
@@ -150,11 +150,11 @@ class MaskedPairs(_Stream):
         chosen = rng.permutation(candidates)[:count]
         labels = np.full_like(plain, IGNORED)
         labels[chosen] = plain[chosen]
-        fate = rng.random(len(chosen))
+        drawn = rng.random(len(chosen))
         noise = rng.integers(self.first_plain, self.vocabulary, len(chosen))
         ids = plain.copy()
         ids[chosen] = np.select(
-            [fate < MASKED, fate < MASKED + REPLACED], [self.mask, noise], ids[chosen]
+            [drawn < MASKED, drawn < MASKED + REPLACED], [self.mask, noise], ids[chosen]
         )
         return ids, labels
 
@@ -215,7 +215,7 @@ class Objective(nn.Module):
         else:
             inputs["token_type_ids"] = token_type_ids
         chosen = labels != IGNORED
-        with head_reads(self.model, chosen):
+        with logits_only_at(self.model, chosen):
             output = self.model(**inputs)
         labels = labels[chosen]
         if next_sentence_label is None:
@@ -247,5 +247,5 @@ def measure(
             pairs_right += int((found["pairs"].argmax(-1) == apart).sum())
             pairs += len(apart)
     loss = nll / tokens
-    figures = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
-    return {**figures, "nsp_accuracy": pairs_right / pairs} if pairs else figures
+    metrics = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
+    return {**metrics, "nsp_accuracy": pairs_right / pairs} if pairs else metrics

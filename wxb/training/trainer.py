@@ -25,6 +25,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.errors import WxbError
+from wxb.metrics import Metric
 from wxb.params.training import Optimisation, Pretraining, Training
 from wxb.progress import Progress
 from wxb.training.checkpoints import last_complete
@@ -45,7 +46,7 @@ def fit(
     targets: Sequence[str],
     figures: Callable[[Any, Any], dict[str, float]] | None,
     summarize: Callable[[Any, Any], Any] | None,
-    best: str | None,
+    best: Metric | None,
     seed: int,
     checkpoints: Path,
     label: str,
@@ -55,7 +56,7 @@ def fit(
     `train` and `valid` are datasets: they have a length, and items that `collate` makes batches of.
     `targets` are the names of the columns that are not inputs; `summarize(logits, labels)` reduces
     a batch to what `figures(predictions, labels)` needs to score the validation records. With
-    `best`, the name of a figure, training stops early and ends with the best checkpoint's weights.
+    `best`, a figure, training stops early and ends with the best checkpoint's weights.
     Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
     best checkpoint is gone when training ends, or no figure was a number.
     """
@@ -81,7 +82,7 @@ def fit(
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
     if best is not None:
-        _check_best(trainer.state, best)
+        _check_best(trainer.state, best.key)
     return [_figures_of(row) for row in trainer.state.log_history]
 
 
@@ -120,7 +121,7 @@ def _arguments(
     settings: Training | Pretraining,
     train: Any,
     targets: Sequence[str],
-    best: str | None,
+    best: Metric | None,
     seed: int,
     checkpoints: Path,
 ) -> TrainingArguments:
@@ -158,8 +159,8 @@ def _arguments(
         lr_scheduler_kwargs=_schedule_options(settings, best),
         max_grad_norm=settings.max_grad_norm,
         load_best_model_at_end=best is not None,
-        metric_for_best_model=best,
-        greater_is_better=best is not None or None,
+        metric_for_best_model=best.key if best else None,
+        greater_is_better=not best.lower_is_better if best else None,
         save_total_limit=2,
         restore_callback_states_from_checkpoint=True,
         logging_steps=max(1, steps // LOGS),
@@ -176,9 +177,12 @@ def _arguments(
     )
 
 
-def _schedule_options(settings: Optimisation, best: str | None) -> dict[str, Any]:
+def _schedule_options(settings: Optimisation, best: Metric | None) -> dict[str, Any]:
     if settings.schedule == "reduce_lr_on_plateau":
-        return {"mode": "min" if best is None else "max", **settings.schedule_options}
+        return {
+            "mode": "min" if best is None or best.lower_is_better else "max",
+            **settings.schedule_options,
+        }
     return {} if settings.schedule == "step" else dict(settings.schedule_options)
 
 
@@ -193,7 +197,7 @@ class _Trainer(Trainer):
         self.schedule = schedule
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        # A frozen body is as it was when it was loaded, and may be 4-bit and large.
+        # A frozen backbone is as it was when it was loaded, and may be 4-bit and large.
         assert output_dir is not None
         Path(output_dir).mkdir(parents=True, exist_ok=True)
         save_file(self._learnt(), Path(output_dir, SAFE_WEIGHTS_NAME))

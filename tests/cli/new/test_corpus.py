@@ -18,7 +18,8 @@ from tests.corpora.made import lettered
 from wxb.cli.new import corpus, trial
 from wxb.errors import WxbError
 from wxb.files import read_json
-from wxb.params.corpora import Corpus
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.params import Corpus
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 NAMES = ["Ann Miller", "Bob Stone", "Eve Hart", "Joe Lund", "Kim Park", "Max Weber", "Sue Reed"]
@@ -79,7 +80,7 @@ def cleaned(path, block):
         Path("raw").mkdir()
         shutil.copy(path, "raw")
     made = Corpus.model_validate(block)
-    preprocess(Path("raw"), made, seed=1, label="p", out=Path("clean"))
+    preprocess(Path("raw"), made, labelling, seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 
@@ -98,7 +99,12 @@ BY_DOCUMENT = {"by": None, "test": 0.2, "valid": 0.1}
 
 def test_fields_are_found_by_what_they_hold():
     write("post.json", records())
-    assert guessed("post.json") == {"path": "post.json", "fields": FIELDS, "split": BY_DOCUMENT}
+    assert guessed("post.json") == {
+        "task": "ner",
+        "path": "post.json",
+        "fields": FIELDS,
+        "split": BY_DOCUMENT,
+    }
     assert cleaned("post.json", guessed("post.json"))["records"]["rejected"] == 0
 
 
@@ -272,7 +278,7 @@ def test_columns(rows, conll, scheme):
     found = corpus.find_out(Path("town.conll"), None)
     assert f"{scheme} tags" in found.notes[0]
     assert not found.trial.rejects
-    assert cleaned("town.conll", block)["types"]
+    assert cleaned("town.conll", block)["labels"]
 
 
 def test_document_marks_are_told():

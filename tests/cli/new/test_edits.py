@@ -13,7 +13,7 @@ from wxb.params import ParamsError
 
 ROOT = Path(__file__).parents[3]
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
-BLOCK = "mine:\n  path: x.json\n  split: {test: 0.2, valid: 0.1}\n"
+BLOCK = "mine:\n  task: ner\n  path: x.json\n  split: {test: 0.2, valid: 0.1}\n"
 
 
 def loaded(text):
@@ -113,6 +113,6 @@ def test_invalid_parameters_are_never_written(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS)
     with pytest.raises(ParamsError, match="split"):
-        edits.write(edits.with_block(PARAMS, "corpora", "mine:\n  path: x\n"), path)
+        edits.write(edits.with_block(PARAMS, "corpora", "mine:\n  task: ner\n  path: x\n"), path)
     assert path.read_text() == PARAMS
     assert [*tmp_path.iterdir()] == [path]

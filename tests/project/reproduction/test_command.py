@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from tests.reporting.conftest import comparison
 from tests.repository import commit, git, write
+from wxb import paths
 from wxb.cli.app import app
 from wxb.errors import WxbError
 from wxb.params import load
@@ -123,7 +124,7 @@ def test_a_repository_without_commits_has_nothing_to_compare_with(project):
 
 def test_a_promise_for_these_parameters_is_told(project):
     write("models/a/model.safetensors", "weights")
-    promise.PROMISE.write_text(json.dumps(promise.promised()))
+    paths.PROMISE.write_text(json.dumps(promise.promised()))
     told = wxb("--brief", "--study", "ner")[1]
     assert "portable: 9 of 9 files have the bytes that reports/tiny.json promises" in told
     assert json.loads(wxb("--json")[1])["portable"] == {

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.repository import write
+from wxb import paths
 from wxb.files import write_json
 from wxb.project import profiles
-from wxb.project.reproduction.promise import PROMISE, kept, promised
+from wxb.project.reproduction.promise import kept, promised
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,11 +25,11 @@ def project(tmp_path, monkeypatch):
     for path in ("models/a/model.safetensors", "models/b/config.json", "reports/metrics/a/b.json"):
         write(path, f"the bytes of {path}")
     write("models/.gitignore", "/a\n/b\n")
-    write_json(PROMISE, promised())
+    write_json(paths.PROMISE, promised())
 
 
 def test_what_was_promised_is_met(project):
-    assert json.loads(PROMISE.read_text())["files"].keys() == {
+    assert json.loads(paths.PROMISE.read_text())["files"].keys() == {
         "models/a/model.safetensors",
         "models/b/config.json",
         "reports/metrics/a/b.json",
@@ -53,7 +54,7 @@ def test_nothing_is_promised_for_other_parameters(project):
     assert kept() is None
     profiles.switch("tiny")
     assert kept()
-    PROMISE.unlink()
+    paths.PROMISE.unlink()
     assert kept() is None
 
 

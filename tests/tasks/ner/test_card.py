@@ -1,8 +1,5 @@
-"""The model card tells what the reports tell, and its examples give what our own code gives."""
+"""The examples on the card of a model that finds spans give what our own code gives."""
 
-import errno
-import json
-import os
 import re
 import shutil
 import subprocess
@@ -10,14 +7,12 @@ import sys
 
 import pytest
 import torch
-from huggingface_hub import ModelCard
 from transformers import AutoTokenizer
 
 from tests.trained import project as trained_project
 from wxb import params
 from wxb.errors import WxbError
-from wxb.project import trained
-from wxb.tasks.ner import card
+from wxb.project import card, trained
 from wxb.tasks.ner.tagging.bio import tag_names
 
 
@@ -26,55 +21,10 @@ def project(tmp_path_factory):
     return trained_project(tmp_path_factory.mktemp("project"))
 
 
-@pytest.fixture
-def told(project, monkeypatch):
-    """Scores and the card of the trained experiment."""
+def test_plain_transformers_give_the_same_tags(project, monkeypatch):
     monkeypatch.chdir(project)
-    scores = json.loads((project / "reports/metrics/ner/ner-encoder.json").read_text())
-    return scores, card.card(params.load(), "ner-encoder")
-
-
-def examples(text):
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-
-
-def test_scores_and_data_are_those_of_the_reports(told):
-    scores, text = told
-    interval = "{f1:.3f} ({f1_low:.3f}–{f1_high:.3f})".format(**scores)
-    assert f"| {interval} | {scores['precision']:.3f} | {scores['recall']:.3f} |" in text
-    assert "16 labelled records to train on, 8 to choose" in text
-    assert "On 24 test records with 24 spans" in text
-    assert "\n\n\n" not in text
-    data = ModelCard(text).data
-    results = {result.metric_type: result.metric_value for result in data.eval_results}
-    assert results == {key: round(scores[key], 4) for key in ("f1", "precision", "recall")}
-    assert (data.pipeline_tag, data.library_name) == ("token-classification", "transformers")
-
-
-def test_of_several_seeds_the_first_is_shared_and_the_scores_are_called_means(
-    project, told, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(project)
-    one = params.load()
-    study = one.studies["ner"].model_copy(update={"seed": [4, 5]})
-    several = one.model_copy(update={"studies": {"ner": study}})
-    assert "- One run with seed 1; the interval does not cover another seed." in told[1]
-    text = card.card(several, "ner-encoder")
-    assert "- The scores are means over the seeds 4, 5, which the interval covers too;" in text
-    assert "\n\n\n" not in text
-    other = project / "models/ner-encoder/seed-5"
-    other.mkdir()
-    try:
-        card.share(several, "ner-encoder", tmp_path / "shared")
-    finally:
-        other.rmdir()
-    assert not (tmp_path / "shared/seed-5").exists()
-    assert (tmp_path / "shared/wxb.json").exists()
-
-
-def test_plain_transformers_give_the_same_tags(project, told):
-    _, text = told
-    code = examples(text)[1]
+    text = card.card(params.load(), "ner-encoder")
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
     assert "wxb" not in code.replace("wxb.json", "")
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True
@@ -90,59 +40,8 @@ def test_plain_transformers_give_the_same_tags(project, told):
     assert done.stdout == f"{[names[best] for best in logits[0].argmax(dim=-1).tolist()]}\n"
 
 
-def test_our_own_example_runs(told):
-    exec(examples(told[1])[0], {})
-
-
-def test_a_shared_folder_works_elsewhere(project, told, tmp_path, monkeypatch):
-    card.share(params.load(), "ner-encoder", tmp_path / "shared")
-    with pytest.raises(WxbError, match="is there already"):
-        card.share(params.load(), "ner-encoder", tmp_path / "shared")
-    written = (tmp_path / "shared/README.md").read_text(encoding="utf-8")
-    assert str(tmp_path / "shared") in examples(written)[1]
-    text = ["Yesterday Ann Lee said hello."]
-    here = trained.load("ner-encoder").predict(text)
-    monkeypatch.chdir(tmp_path)
-    assert trained.load(tmp_path / "shared").predict(text) == here != [[]]
-
-
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@pytest.mark.parametrize("at", ["copyfile", "copytree"])
-def test_a_full_disk_is_told_and_leaves_nothing(told, tmp_path, monkeypatch, at):
-    monkeypatch.setattr(shutil, at, full)
-    with pytest.raises(WxbError, match=r"shared: cannot copy .*No space left.*nothing is left"):
-        card.share(params.load(), "ner-encoder", tmp_path / "shared")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_is_told(told, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(WxbError, match="cannot copy the model there"):
-        card.share(params.load(), "ner-encoder", tmp_path / "file/shared")
-
-
-def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
-    with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
-        card.card(params.load(), "ner-encodr")
-    shutil.copytree(project, tmp_path / "copy")
-    monkeypatch.chdir(tmp_path / "copy")
+def test_missing_scores_by_type_are_told(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(project, tmp_path / "copy"))
     shutil.rmtree("reports/predictions")
     with pytest.raises(WxbError, match="run `dvc repro evaluate@ner-encoder` first"):
         card.card(params.load(), "ner-encoder")
-
-
-def test_a_card_runs_no_code_of_the_model(project, told, tmp_path, monkeypatch):
-    copy = shutil.copytree(project, tmp_path / "copy")
-    monkeypatch.chdir(copy)
-    path = copy / "models/ner-encoder/config.json"
-    settings = json.loads(path.read_text()) | {"auto_map": {"AutoModel": "code.Model"}}
-    path.write_text(json.dumps({**settings, "model_type": "unheard-of"}))
-    code = copy / "models/ner-encoder/code.py"
-    code.write_text(f"open({str(tmp_path / 'trace')!r}, 'w')")
-    card.share(params.load(), "ner-encoder", tmp_path / "shared")
-    with pytest.raises(WxbError, match=r"shared/config\.json: found `auto_map`"):
-        trained.load(tmp_path / "shared")
-    assert not (tmp_path / "trace").exists()

@@ -20,13 +20,14 @@ from wxb.corpora import clean, reading
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.files import write_json
+from wxb.metrics import evaluation
 from wxb.params import check, read_yaml
-from wxb.params.corpora import Corpus
-from wxb.tasks.ner import evaluation, exports
-from wxb.tasks.ner.evaluation import Judged
+from wxb.tasks.ner import exports, metrics
+from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.exports import Exported
-from wxb.tasks.ner.metrics import counts, prf
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.metrics import Judged, counts, prf
+from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[3]
 
@@ -84,7 +85,7 @@ def batches(draw):
     return [record._replace(predicted=None, scores=()) for record in batch]
 
 
-def inked(text):
+def nonblank(text):
     """A text without its white space."""
     return "".join(text.split())
 
@@ -92,17 +93,19 @@ def inked(text):
 def in_ink(text, spans):
     """Spans of a text as spans of its visible characters."""
     return tuple(
-        Span(len(inked(text[: span.start])), len(inked(text[: span.end])), span.type)
+        Span(len(nonblank(text[: span.start])), len(nonblank(text[: span.end])), span.type)
         for span in spans
     )
 
 
 def read_back(content, name, **changes):
     """The records that the corpora's own reader finds in a file."""
-    corpus = Corpus.model_validate({"path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes})
+    corpus = Corpus.model_validate(
+        {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes}
+    )
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, name).write_bytes(content)
-        return list(reading.read(Path(folder), corpus))
+        return list(reading.read(Path(folder), corpus, labelling))
 
 
 def exported(text="Ann  Lee, 42", gold=(), predicted=None, **changes):
@@ -134,7 +137,7 @@ def test_tokens_are_words_and_single_marks(text, tokens):
 def test_tokens_lose_nothing_but_white_space(drawn):
     text, gold, predicted = drawn
     tokens = exports.cut(text, gold, predicted)
-    assert "".join(text[start:end] for start, end in tokens) == inked(text)
+    assert "".join(text[start:end] for start, end in tokens) == nonblank(text)
     assert not any(c.isspace() for start, end in tokens for c in text[start:end])
 
 
@@ -153,11 +156,11 @@ def test_conll_is_read_back(batch):
     content = b"".join(exports.conll(batch))
     for column in range(len(batch[0].columns)):
         found = read_back(content, "test.conll", conll={"tag": 1 + column, "join": ""})
-        assert [record.text for record in found] == [inked(record.text) for record in batch]
-        assert [record.spans for record in found] == [
+        assert [record.text for record in found] == [nonblank(record.text) for record in batch]
+        assert [record.gold for record in found] == [
             in_ink(record.text, record.columns[column]) for record in batch
         ]
-        assert not any(record.mended for record in found)
+        assert not any(record.repaired for record in found)
 
 
 @given(batches())
@@ -195,7 +198,7 @@ def test_jsonl_is_read_back(batch):
     for column, field in enumerate(fields):
         found = read_back(content, "test.jsonl", fields={**names, "spans": field})
         assert [record.text for record in found] == [record.text for record in batch]
-        assert [record.spans for record in found] == [record.columns[column] for record in batch]
+        assert [record.gold for record in found] == [record.columns[column] for record in batch]
 
 
 @needs_spacy
@@ -212,7 +215,7 @@ def test_docbin_is_read_back(batch):
         *_, shown = record.columns
         assert _spans(doc.ents) == shown
         if record.predicted is not None:
-            assert _spans(doc.spans["gold"]) == record.gold
+            assert _spans(doc.gold["gold"]) == record.gold
         assert doc.user_data == {"id": record.id, "language": record.language}
     assert list(exports.docbin(batch)) == [content], "the same records gave other bytes"
 
@@ -302,9 +305,13 @@ def project(tmp_path, monkeypatch):
     for split in SPLITS:
         text = f"{split} record"
         labelled = Record("7", text, (Span(0, len(split), "SPLIT"),), "en", text)
-        clean.write(folder / f"{split}.parquet", [labelled, Record("8", "raw", None, "en", "raw")])
+        clean.write(
+            folder / f"{split}.parquet",
+            [labelled, Record("8", "raw", None, "en", "raw")],
+            labelling,
+        )
     prediction = Judged("7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,))
-    evaluation.write(tmp_path / "reports/predictions/ner/ner-encoder", [prediction])
+    evaluation.write(metrics, tmp_path / "reports/predictions/ner/ner-encoder", [prediction])
     return check(read_yaml(ROOT / "params.yaml"))
 
 

@@ -8,9 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.corpora.records import Record
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.predictor import THRESHOLDS, Recognizer, ScoredSpan, disjoint
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 from wxb.text.tokenizers import train
 
 TEXTS = ["one", "", "one two three four", "two", " ", "one two", "three"] * 3
@@ -22,15 +23,15 @@ class Counting(Recognizer):
 
     batch_size = 4
 
-    def read(self, encoded, windows, chosen, texts):
+    def predict_windows(self, encoded, windows, chosen, texts):
         self.lengths.append([int(windows.lasts[w] - windows.firsts[w]) for w in chosen])
         return [texts[windows.rows[w]] for w in chosen]
 
-    def glue(self, encoded, windows, said, text):
-        assert list(said) == sorted(said)
-        assert set(said.values()) == {text}
-        row = windows.rows[next(iter(said))]
-        assert list(said) == np.flatnonzero(windows.rows == row).tolist()
+    def merge_windows(self, encoded, windows, found, text):
+        assert list(found) == sorted(found)
+        assert set(found.values()) == {text}
+        row = windows.rows[next(iter(found))]
+        assert list(found) == np.flatnonzero(windows.rows == row).tolist()
         return [ScoredSpan(Span(0, 1, "A"), len(text) / 20)] if text else []
 
 
@@ -107,7 +108,7 @@ def test_of_equally_sure_spans_the_first_and_then_the_longest_is_kept():
 def test_spans_of_any_recognizer_are_disjoint(recognizer):
     spans = [Span(4, 6, "A"), Span(0, 3, "A"), Span(1, 5, "A")]
     scored = [ScoredSpan(s, score) for s, score in zip(spans, (0.5, 0.6, 0.7), strict=True)]
-    recognizer.glue = lambda *_: scored
+    recognizer.merge_windows = lambda *_: scored
     assert recognizer.candidates(["one"], label="test") == recognizer.predict(["one"])
     assert recognizer.predict(["one"]) == [[scored[2]]]
 
@@ -130,7 +131,8 @@ def test_the_threshold_is_the_lowest_of_the_best(rows, right):
     recognizer = Recognizer.__new__(Recognizer)
     recognizer.candidates = lambda texts, label: found
     texts = [""] * len(rows)
-    recognizer.choose_threshold(texts, gold, label="test")
+    records = [Record("", "", tuple(spans), None, "") for spans in gold]
+    recognizer.calibrate(records, label="test")
 
     def f1(threshold):
         recognizer.threshold = threshold

@@ -10,7 +10,7 @@ from wxb.cli.new import columns, edits, fields, layout, trial
 from wxb.cli.new.layout import Guess
 from wxb.cli.new.trial import Trial
 from wxb.errors import WxbError
-from wxb.params.corpora import Corpus
+from wxb.tasks.ner.params import Corpus
 
 
 class Found(NamedTuple):
@@ -31,7 +31,7 @@ def find_out(path: Path, name: str | None) -> Found:
     members = layout.found(path)
     guess = (fields if layout.hold_records(members) else columns).guess(members)
     guess = _with_split(path, members, guess)
-    content = {"path": _inside(path), **guess.content}
+    content = {"task": "ner", "path": _inside(path), **guess.content}
     corpus = Corpus.model_validate(content)
     seen = trial.run(path, corpus)
     if not seen.kept:

@@ -13,7 +13,7 @@ from wxb.cli.new.labels import Found, described, is_int, layout, share
 from wxb.cli.new.layout import Guess
 from wxb.corpora.formats import raw_records
 from wxb.errors import WxbError
-from wxb.params.corpora import Fields
+from wxb.tasks.ner.params import Fields
 
 Row = Mapping[str, Any]
 
@@ -84,7 +84,7 @@ def guess(files: Sequence[Path]) -> Guess:
 
 def _rows(file: Path) -> list[dict[str, Any]]:
     """The records of a file that are objects; lists in cells of CSV are read."""
-    rows = [dict(r.content) for r in raw_records(file, Fields()) if isinstance(r.content, Mapping)]
+    rows = [dict(r.content) for r in raw_records(file) if isinstance(r.content, Mapping)]
     if file.suffix.lower() == ".csv":
         for name in _fields(rows[:HEAD]):
             cells = _cells(file, name)
@@ -100,7 +100,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 def _cells(file: Path, name: str) -> Iterable[tuple[str, Any]]:
     """The cells of a CSV column, as text and as what they hold."""
-    plain, parsed = (raw_records(file, Fields(spans=spans)) for spans in ("\0", name))
+    plain, parsed = (raw_records(file, parsed=parsed) for parsed in (None, name))
     for before, after in zip(plain, parsed, strict=True):
         if isinstance(before.content, Mapping) and isinstance(after.content, Mapping):
             yield before.content[name], after.content[name]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from ruamel.yaml import YAML
 
+from wxb import paths
 from wxb.cli.new import edits, trial
-from wxb.params import Params
+from wxb.params import MODELS, Params
 from wxb.params.backbones import NAMED
-from wxb.params.corpora import Corpus
+from wxb.tasks.ner.params import Corpus
 
 TEMPLATE = Path(__file__).with_name("study.yaml")
 INSTALL = "pip install --editable '.[pretrained]'"
@@ -33,7 +36,7 @@ def _english(name: str, corpus: Corpus) -> tuple[bool, str]:
     languages = corpus.languages or (corpus.generate and corpus.generate.languages)
     if languages:
         return trial.are_english(languages), f"as params.yaml says ({', '.join(languages)})"
-    path = Path("data/raw", name)
+    path = paths.raw(name)
     if not path.exists():
         if corpus.hub or corpus.urls:
             return False, f"as far as is known before {path} is there"
@@ -54,7 +57,13 @@ def study(text: str, name: str, corpus: str, title: str, *, pretrained: bool) ->
     for section, blocks in chosen.items():
         for block in blocks:
             text = edits.with_block(text, section, edits.block(template, section, block))
-    lines = [f"{name}:", f"  title: {edits.scalar(title)}", "  seed: 1", "  experiments:"]
+    lines = [
+        f"{name}:",
+        "  task: ner",
+        f"  title: {edits.scalar(title)}",
+        "  seed: 1",
+        "  experiments:",
+    ]
     lines += [f"  - {block}" for block in chosen["experiments"]]
     return edits.with_block(text, "studies", "".join(f"{line}\n" for line in lines))
 
@@ -94,11 +103,21 @@ def experiment(
         needed = f"{study}-minilm"
         if backbone is None and needed not in backbones:
             text = edits.with_block(text, "backbones", edits.block(template, "backbones", needed))
-    for key, value in (("study", study), ("corpus", corpus), ("backbone", backbone)):
+    chosen: dict[str, str | None] = {"study": study, "corpus": corpus, "backbone": backbone}
+    if backbone:
+        chosen["architecture"] = _architecture(YAML(typ="safe").load(text)["backbones"][backbone])
+    for key, value in chosen.items():
         if value:
             block = edits.with_value(block, (source, key), value)
     text = edits.with_block(text, "experiments", edits.renamed(block, name))
     return edits.with_item(text, ("studies", study, "experiments"), name)
+
+
+def _architecture(backbone: Mapping[str, Any]) -> str:
+    """Where the code of a backbone's architecture is, for `architecture` of an experiment."""
+    shape = backbone.get("architecture") or {}
+    kind = "bert" if backbone.get("checkpoint") in NAMED else shape.get("model_type")
+    return f"{MODELS}/{kind}.py" if kind else str(MODELS)
 
 
 def _template(study: str, corpus: str) -> str:

@@ -12,8 +12,9 @@ from pathlib import Path
 from wxb.cli.new.layout import folder
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
-from wxb.params.corpora import Corpus
 from wxb.progress import tracked
+from wxb.tasks.ner import record
+from wxb.tasks.ner.params import Corpus
 
 # They are 21 to 27% of the words of English news, tweets and letters, and 1 to 3% of French,
 # German or Spanish ones.
@@ -55,7 +56,7 @@ def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
     """Read the records at a path, or the first so many. Raises WxbError as the reader does."""
     trial, texts = Trial(), set[int]()
     with folder(path) as raw:
-        items = tracked(reading.read(raw, corpus), f"look at {path.name}")
+        items = tracked(reading.read(raw, corpus, record), f"look at {path.name}")
         for item in islice(items, limit):
             if isinstance(item, Reject):
                 trial.rejects[item.reason] += 1
@@ -67,16 +68,16 @@ def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
     return trial
 
 
-def _count(record: Record, trial: Trial) -> None:
+def _count(found: Record, trial: Trial) -> None:
     trial.kept += 1
-    trial.unlabelled += record.spans is None
-    trial.repaired.update(record.mended)
-    trial.types.update(span.type for span in record.spans or ())
-    if record.language:
-        trial.languages[record.language] += 1
-    trial.groups.add(record.group)
+    trial.unlabelled += found.gold is None
+    trial.repaired.update(found.repaired)
+    trial.types.update(span.type for span in found.gold or ())
+    if found.language:
+        trial.languages[found.language] += 1
+    trial.groups.add(found.group)
     if len(trial.texts) < SAMPLE:
-        trial.texts.append(record.text)
+        trial.texts.append(found.text)
 
 
 def is_english(texts: Sequence[str]) -> bool:

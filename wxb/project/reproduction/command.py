@@ -37,7 +37,7 @@ def compare(
     bytes are promised on one kind of CPU only; with the parameters of `wxb params tiny`, on every
     x86-64 CPU with AVX2, and it is told whether they were met.
 
-    Example: wxb compare HEAD~1 --study ner
+    Example: wxb compare HEAD~1 --study NAME
     """
     params = load()
     before = Project(revisions.commit(revision))

@@ -75,7 +75,7 @@ class Result(NamedTuple):
     swaps: Sequence[Swap]
     params: Sequence[Change]  # of what it is made from
     seeds: tuple[list[int], list[int]]
-    records: Mapping[str, tuple[int, int]]  # counts of test records or spans that differ
+    records: Mapping[str, tuple[int, int]]  # counts over the test records that differ
     machines: tuple[list[dict[str, str]], list[dict[str, str]]]
 
     def named(self, *verdicts: Verdict) -> list[str]:

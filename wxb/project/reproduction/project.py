@@ -10,11 +10,13 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from wxb import paths
 from wxb.params import Params
+from wxb.params.section import flat
 from wxb.project import profiles, provenance
 from wxb.project.revisions import Tree, WorkingTree
 
-METRICS = "reports/metrics"
+METRICS = paths.METRICS.as_posix()
 # Folders of metrics that belong to no study, and the stage that writes them.
 STAGES = {"lessons": "lesson", "pretrain": "pretrain", "parity": "parity"}
 TOGETHER = ("pretrain", "parity")  # one result for all; each lesson is a result of its own
@@ -23,7 +25,7 @@ Metrics = Mapping[str, float]
 
 
 class Project:
-    """The results in a tree: `ner`, a study; `images`, a lesson; `pretrain` and `parity`."""
+    """The results in a tree by their names: studies, lessons, `pretrain` and `parity`."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -64,7 +66,7 @@ class Project:
     def records(self, result: str) -> dict[str, int]:
         """How much a result was tested on: counts by what is counted, as far as known."""
         if study := self.study(result):
-            return {"test records": study["documents"], "spans": study["spans"]}
+            return {"test records": study["documents"], study["unit"]: study["support"]}
         supports = [
             found["support"] for found in self.metrics(result).values() if "support" in found
         ]
@@ -82,15 +84,15 @@ class Project:
         """The hash that DVC has of a model; None where there is none."""
         stages = self._lock.get("stages", {})
         outs = [out for stage in stages.values() for out in stage.get("outs", [])]
-        return next((out["md5"] for out in outs if out["path"] == f"models/{name}"), None)
+        return next(
+            (out["md5"] for out in outs if out["path"] == paths.model(name).as_posix()), None
+        )
 
     def params(self, result: str) -> dict[str, Any]:
         """The values of params.yaml that a result is made from, by dotted key."""
         general = {k: v for k, v in self._params.items() if not isinstance(v, Mapping)}
         blocks = {place: self._block(*place) for place in self._blocks(result)}
-        return profiles.flat(
-            {**general, **{".".join(place): b for place, b in blocks.items() if b}}
-        )
+        return flat({**general, **{".".join(place): b for place, b in blocks.items() if b}})
 
     def machines(self, result: str, params: Params | None) -> list[dict[str, str]]:
         """The machines that made a study, as far as known; `params` are those of a working tree."""

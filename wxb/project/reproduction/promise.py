@@ -10,13 +10,13 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from wxb import paths
 from wxb.files import read_json, sha256
 from wxb.params import PARAMS, read_yaml
 from wxb.project.profiles import flat
 from wxb.project.revisions import WorkingTree
 
-PROMISE = Path("reports/tiny.json")
-FOLDERS = ("models", "reports/metrics")
+FOLDERS = (paths.MODELS.as_posix(), paths.METRICS.as_posix())
 
 
 class Kept(NamedTuple):
@@ -30,9 +30,8 @@ class Kept(NamedTuple):
     def line(self) -> str:
         """It in one line, with the files that differ."""
         made = self.files - len(self.missing)
-        same = (
-            f"{made - len(self.differing)} of {made} files have the bytes that {PROMISE} promises"
-        )
+        equal = made - len(self.differing)
+        same = f"{equal} of {made} files have the bytes that {paths.PROMISE} promises"
         lacking = f", {len(self.missing)} are not made" if self.missing else ""
         other = f"; other bytes: {', '.join(self.differing)}" if self.differing else ""
         return f"portable: {same}{lacking}{other}"
@@ -41,16 +40,16 @@ class Kept(NamedTuple):
 def promised() -> dict[str, object]:
     """The parameters here as one hash, and the SHA-256 of every model and metric made of them."""
     tree = WorkingTree()
-    paths = [path for folder in FOLDERS for path in tree.files(folder)]
-    made = [path for path in paths if not Path(path).name.startswith(".")]  # DVC's .gitignore
+    files = [path for folder in FOLDERS for path in tree.files(folder)]
+    made = [path for path in files if not Path(path).name.startswith(".")]  # DVC's .gitignore
     return {"params": _params(), "files": {path: sha256(Path(path)) for path in made}}
 
 
 def kept() -> Kept | None:
     """Whether what was made here is as promised; None where other parameters were promised."""
-    if not PROMISE.exists():
+    if not paths.PROMISE.exists():
         return None
-    promise = read_json(PROMISE)
+    promise = read_json(paths.PROMISE)
     if promise["params"] != _params():
         return None
     found = {path: Path(path) for path in promise["files"]}

@@ -12,10 +12,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from wxb.charts.wording import listed, words
 from wxb.project import provenance
 from wxb.project.reproduction.comparison import INSIDE, Result, Score, Swap, Verdict
 from wxb.project.revisions import WorkingTree
-from wxb.reporting.wording import listed, words
 
 SHOWN = 6  # metrics of one score, told one by one
 STYLES = {Verdict.SAME: "green", Verdict.WITHIN: "green", Verdict.BEYOND: "red"}
@@ -49,7 +49,7 @@ def summary(result: Result) -> Summary:
 
 
 def line(result: Result, before: str, after: str, remedy: str = "") -> str:
-    """The verdict in one line: `ner: reproduced within noise of HEAD (03ec366): 7 of 7 scores ...`.
+    """The verdict in one line: `study: reproduced within noise of HEAD (03ec366): 7 of 7 ...`.
 
     `before` and `after` name both times; `remedy` is the command that makes what is lacking here.
     """

@@ -14,14 +14,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import regex
 
+from wxb import paths
 from wxb.errors import WxbError, choices
 from wxb.files import publish
 from wxb.params import Params
-from wxb.tasks.ner.spans import Span
+
+if TYPE_CHECKING:
+    from wxb.tasks.ner.record.spans import Span
 
 Format = Literal["conll", "jsonl", "spacy"]
 
@@ -60,26 +63,28 @@ def records(params: Params, name: str, split: str) -> list[Exported]:
     where the stage that makes them has not run.
     """
     from wxb.corpora import clean  # with pyarrow: no other command should wait for it
-    from wxb.tasks.ner import evaluation
+    from wxb.metrics import evaluation
+    from wxb.tasks.ner import metrics, record
 
     _check_name(params, name)
     if name in params.corpora:
-        folder = Path("data/clean", name)
-        _check_made(folder / "profile.json", f"preprocess@{name}")
+        folder = paths.clean(name)
+        _check_made(folder / paths.PROFILE, f"preprocess@{name}")
         if split not in (splits := clean.splits(folder)):
             raise WxbError(f"corpus {name} has no split {split!r}{choices(split, splits)}")
         path = folder / f"{split}.parquet"
         _check_made(path, f"preprocess@{name}")
-        return [Exported(r.id, r.text, r.language, r.spans or ()) for r in clean.labelled(path)]
+        return [Exported(r.id, r.text, r.language, r.gold) for r in clean.labelled(path, record)]
     if split != "test":
         raise WxbError(
             f"{name} is an experiment, and experiments predict on the test records only;"
             f" found split {split!r}: export its corpus {params.experiments[name].corpus!r} instead"
         )
-    folder = Path("reports/predictions", params.experiments[name].study, name)
+    folder = paths.predictions(params.experiments[name].study, name)
     _check_made(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
     return [
-        Exported(r.id, r.text, None, r.gold, r.predicted, r.scores) for r in evaluation.read(folder)
+        Exported(r.id, r.text, None, r.gold, r.predicted, r.scores)
+        for r in evaluation.read(metrics, folder)
     ]
 
 

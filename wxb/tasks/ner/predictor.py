@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wxb.files import write_json
-from wxb.params.experiments import Experiment
+from wxb.corpora.records import Record
 from wxb.progress import tracked
+from wxb.tasks.methods import Trained, in_batches
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 from wxb.text.encoded import Encoded
 from wxb.text.tokenizers import encode
 from wxb.text.windows import Windows, over
-
-SETTINGS = "wxb.json"
 
 # Candidates for the threshold; 0 keeps every span that the model gives.
 THRESHOLDS = np.linspace(0, 0.95, 20)
@@ -31,54 +28,33 @@ class ScoredSpan(NamedTuple):
     score: float
 
 
-class Recognizer:
+class Recognizer(Trained):
     """A trained model with its tokenizer. Decoding is this, in training and everywhere else."""
 
-    batch_size = 32  # windows at a time; of about one length
+    batch_size = 32  # windows at a time
 
     def __init__(
         self, model: Any, tokenizer: Any, types: Sequence[str], *, max_length: int, stride: int
     ) -> None:
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.model, self.tokenizer = model.eval().to(device), tokenizer
+        super().__init__(model, tokenizer)
         self.types, self.max_length, self.stride = list(types), max_length, stride
         self.threshold = 0.0
 
-    def save(self, folder: Path, experiment: Experiment, *, updates: int, examples: int) -> None:
-        """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout.
+    def kept(self) -> dict[str, Any]:
+        """What is found, how sure it is to be, and how texts are cut."""
+        names = ("types", "threshold", "max_length", "stride")
+        return {name: getattr(self, name) for name in names}
 
-        `updates` of the weights were made in training, from so many `examples`, each pass counted.
-        """
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-        settings = {
-            "task": experiment.task,
-            "method": experiment.method,
-            "types": self.types,
-            "threshold": self.threshold,
-            "max_length": self.max_length,
-            "stride": self.stride,
-            "four_bit": experiment.tuning.four_bit,
-            "training": {"updates": updates, "examples": examples},
-        }
-        write_json(folder / SETTINGS, {**settings, **self.own_settings(experiment)})
-
-    def own_settings(self, experiment: Experiment) -> dict[str, Any]:
-        """What `load` of this kind needs besides."""
-        raise NotImplementedError
-
-    def read(
+    def predict_windows(
         self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
     ) -> list[Any]:
         """What the model says of each of the chosen windows: one batch."""
         raise NotImplementedError
 
-    def glue(
-        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
+    def merge_windows(
+        self, encoded: Encoded, windows: Windows, found: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
-        """The spans of a text, from what was said of its windows, in their order.
+        """The spans of a text, from what was predicted of its windows, in their order.
 
         Where some overlap, `candidates` keeps the surer.
         """
@@ -91,48 +67,52 @@ class Recognizer:
             for spans in self.candidates(texts, label=label)
         ]
 
+    def describe(self, given: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
+        """The spans with what they select, and how sure the model is of each."""
+        return {
+            "spans": [
+                {**span._asdict(), "text": given[span.start : span.end], "score": round(score, 4)}
+                for span, score in prediction
+            ]
+        }
+
+    def show(self, given: str, prediction: Sequence[ScoredSpan]) -> str:
+        """The text with each span in brackets, and its type after it."""
+        parts, reached = [], 0
+        for span, _ in prediction:
+            parts += [given[reached : span.start], f"[{given[span.start : span.end]}]({span.type})"]
+            reached = span.end
+        return "".join([*parts, given[reached:]])
+
     def candidates(self, texts: Sequence[str], *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text whatever their score, sorted and disjoint."""
         encoded = encode(self.tokenizer, texts)
         windows = over(encoded, self.tokenizer, max_length=self.max_length, stride=self.stride)
-        # Windows of about one length share a batch; the order decides nothing but speed.
-        order = np.argsort(windows.lasts - windows.firsts, kind="stable").tolist()
-        batches = [
-            order[start : start + self.batch_size]
-            for start in range(0, len(order), self.batch_size)
-        ]
+        batches = in_batches(windows.lasts - windows.firsts, self.batch_size)
         windows_of = np.bincount(windows.rows, minlength=len(texts))
-        heard: dict[int, dict[int, Any]] = {}
+        outputs: dict[int, dict[int, Any]] = {}
         spans: list[list[ScoredSpan]] = [[] for _ in texts]
         for chosen in tracked(batches, label, len(batches), unit="batch"):
-            said = self.read(encoded, windows, chosen, texts)
-            for window, one in zip(chosen, said, strict=True):
+            predicted = self.predict_windows(encoded, windows, chosen, texts)
+            for window, one in zip(chosen, predicted, strict=True):
                 row = int(windows.rows[window])
-                heard.setdefault(row, {})[window] = one
-                if len(heard[row]) == windows_of[row]:
-                    in_order = dict(sorted(heard.pop(row).items()))
-                    spans[row] = disjoint(self.glue(encoded, windows, in_order, texts[row]))
+                outputs.setdefault(row, {})[window] = one
+                if len(outputs[row]) == windows_of[row]:
+                    in_order = dict(sorted(outputs.pop(row).items()))
+                    spans[row] = disjoint(
+                        self.merge_windows(encoded, windows, in_order, texts[row])
+                    )
         return spans
 
-    def choose_threshold(
-        self, texts: Sequence[str], gold: Sequence[Sequence[Span]], *, label: str
-    ) -> None:
+    def calibrate(self, records: Sequence[Record], *, label: str) -> None:
         """Set the threshold to the lowest that gives the best F1 on these (validation) records."""
-        candidates = self.candidates(texts, label=label)
+        gold = [record.gold or () for record in records]
+        candidates = self.candidates([record.text for record in records], label=label)
         scores = [
             scorer.prf(scorer.counts(gold, [_over(t, spans) for spans in candidates]).sum(axis=0))
             for t in THRESHOLDS
         ]
         self.threshold = float(THRESHOLDS[int(np.argmax([f1 for _, _, f1 in scores]))])
-
-    def token_f1(
-        self,
-        texts: Sequence[str],
-        gold: Sequence[Sequence[Span]],
-        predicted: Sequence[Sequence[Span]],
-    ) -> float | None:
-        """What seqeval gives spans on the tokens of a tagger; None where tokens are not tagged."""
-        return None
 
 
 def disjoint(found: Iterable[ScoredSpan]) -> list[ScoredSpan]:

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from wxb.tasks.ner.generation.answers import locate, parse, pieces
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 # The characters that mean something in an answer, and those that fold or break in other ways.
 awkward = st.one_of(st.sampled_from("ab9 |;\\\n=>\u3000李é"), st.characters(codec="utf-8"))

@@ -16,13 +16,15 @@ from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 from wxb.backbones.generator import Generator, language_model
 from wxb.corpora.records import Record
 from wxb.files import read_json
-from wxb.params.experiments import Experiment, Generation
+from wxb.params.experiments import Tuning
 from wxb.params.training import Training
+from wxb.paths import SETTINGS
 from wxb.tasks.ner.generation import answers, method
 from wxb.tasks.ner.generation.method import Predictor
-from wxb.tasks.ner.predictor import SETTINGS, ScoredSpan
-from wxb.tasks.ner.spans import Span
-from wxb.tasks.ner.tagging.bio import Fate
+from wxb.tasks.ner.params import Generation
+from wxb.tasks.ner.predictor import ScoredSpan
+from wxb.tasks.ner.record.alignment import Status
+from wxb.tasks.ner.record.spans import Span
 from wxb.text.encoded import IGNORED, read_columns, write_columns, write_encoded
 from wxb.text.tokenizers import encode, load, train
 from wxb.text.windows import characters, over
@@ -41,7 +43,7 @@ def record(text, *mentions):
         at = text.index(value, at)
         spans.append(Span(at, at + len(value), kind))
         at += len(value)
-    return Record(id=text, text=text, spans=tuple(spans), language=None, group="")
+    return Record(id=text, text=text, gold=tuple(spans), language=None, group="")
 
 
 RECORDS = [
@@ -65,16 +67,17 @@ each_vocabulary = pytest.mark.parametrize("special", [True, False], ids=["specia
 
 
 def experiment(special):
-    return Experiment(
+    return Generation(
         study="s",
         corpus="c",
         task="ner",
         method="generation",
         backbone="decoder",
-        max_length=MAX_LENGTH,
-        stride=STRIDE,
-        head=None,
-        generation=Generation(special_tokens=special, batch_size=4),
+        architecture="wxb/models/llama.py",
+        encoding={"max_length": MAX_LENGTH, "stride": STRIDE, "special_tokens": special},
+        model={},
+        prediction={"batch_size": 4},
+        tuning=Tuning(),
         training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
     )
 
@@ -108,14 +111,14 @@ def vocabulary(backbone, special):
 
 
 def aligned(backbone, special, records, folder):
-    """Features and targets as the stages write them; the tokenizer, and the fates of gold."""
+    """Features and targets as the stages write them; the tokenizer, and the statuses of gold."""
     encoded, windows = read(backbone, records)
     write_encoded(folder / "features.arrow", encoded)
     tokenizer = vocabulary(backbone, special)
-    columns, splits, fates = method.aligned(encoded, windows, records, TYPES, tokenizer)
+    columns, splits, statuses = method.lay(encoded, windows, records, TYPES, tokenizer)
     write_columns(folder / "targets.arrow", columns, splits)
-    each = iter(map(Fate, fates))
-    by_record = [[next(each) for _ in one.spans] for one in records]
+    each = iter(map(Status, statuses))
+    by_record = [[next(each) for _ in one.gold] for one in records]
     assert next(each, None) is None
     return tokenizer, by_record
 
@@ -133,17 +136,12 @@ def answer_rows(folder):
 
 
 def items_of(folder, tokenizer, records):
-    return method.dataset(
-        folder / "features.arrow",
-        folder / "targets.arrow",
-        tokenizer,
-        [r.text for r in records],
-        experiment(True),
-    )
+    files = folder / "features.arrow", folder / "targets.arrow"
+    return method.dataset(*files, tokenizer, records, experiment(True))
 
 
 def gold_of(records):
-    return [list(r.spans) for r in records]
+    return [list(r.gold) for r in records]
 
 
 # Vocabulary
@@ -174,9 +172,9 @@ def test_answers_are_those_of_gold_with_an_end(backbone, special, tmp_path):
         assert row[-1] == tokenizer.eos_token_id
         assert tokenizer.eos_token_id not in row[:-1]
         written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
-        assert written == "".join(answers.pieces(one.text, one.spans))
+        assert written == "".join(answers.pieces(one.text, one.gold))
         assert answers.parse(written) == [
-            (span.type, one.text[span.start : span.end]) for span in one.spans
+            (span.type, one.text[span.start : span.end]) for span in one.gold
         ]
 
 
@@ -185,7 +183,7 @@ def test_special_tokens_shorten_answers_and_stand_for_markers_only(backbone, tmp
     size = len(load(backbone))
     _, _ = aligned(backbone, True, records, tmp_path)
     for row, one in zip(answer_rows(tmp_path), records, strict=True):
-        assert (row >= size).sum() == max(0, 2 * len(one.spans) - 1)
+        assert (row >= size).sum() == max(0, 2 * len(one.gold) - 1)
 
 
 def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
@@ -205,21 +203,21 @@ def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
 
 
 @each_vocabulary
-def test_every_gold_span_meets_one_fate(backbone, special, tmp_path):
+def test_every_gold_span_meets_one_status(backbone, special, tmp_path):
     strange = record("Ann is 9.", "Ann/PLACE", "9/AGE")
     # The name that is meant comes second; what is written is read as the first.
-    twice = replace(record("Joe, no: Joe!"), spans=(Span(9, 12, "NAME"),))
-    wide = replace(record("Ann " * 20), spans=(Span(4, 79, "NAME"),))
+    twice = replace(record("Joe, no: Joe!"), gold=(Span(9, 12, "NAME"),))
+    wide = replace(record("Ann " * 20), gold=(Span(4, 79, "NAME"),))
     records = [*RECORDS, *TRICKS, strange, twice, wide]
-    _, fates = aligned(backbone, special, records, tmp_path)
-    assert {fate for row in fates[:-3] for fate in row} == {Fate.KEPT}
-    assert fates[-3:] == [[Fate.LOST, Fate.KEPT], [Fate.REPAIRED], [Fate.SPLIT]]
+    _, statuses = aligned(backbone, special, records, tmp_path)
+    assert {status for row in statuses[:-3] for status in row} == {Status.KEPT}
+    assert statuses[-3:] == [[Status.LOST, Status.KEPT], [Status.REPAIRED], [Status.SPLIT]]
 
 
 @each_vocabulary
 def test_answers_of_windows_name_all_that_they_hold_whole(backbone, special, tmp_path):
-    tokenizer, (fates,) = aligned(backbone, special, [LONG], tmp_path)
-    assert set(fates) == {Fate.KEPT}
+    tokenizer, (statuses,) = aligned(backbone, special, [LONG], tmp_path)
+    assert set(statuses) == {Status.KEPT}
     encoded, windows = read(backbone, [LONG])
     rows = answer_rows(tmp_path)
     assert len(rows) == len(windows.rows) > 3
@@ -229,21 +227,21 @@ def test_answers_of_windows_name_all_that_they_hold_whole(backbone, special, tmp
         written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
         found = answers.locate(LONG.text[start:end], answers.parse(written))
         found = {Span(span.start + start, span.end + start, span.type) for span in found}
-        assert found == {s for s in LONG.spans if start <= s.start and s.end <= end}
+        assert found == {s for s in LONG.gold if start <= s.start and s.end <= end}
         named |= found
-    assert named == set(LONG.spans)
+    assert named == set(LONG.gold)
 
 
 def test_a_text_that_fits_is_told_to_its_last_character(backbone, tmp_path):
     one = record("\u0000\u200b 9", "9/AGE")
-    _, fates = aligned(backbone, True, [one], tmp_path)
-    assert fates == [[Fate.KEPT]]
+    _, statuses = aligned(backbone, True, [one], tmp_path)
+    assert statuses == [[Status.KEPT]]
 
 
 @each_vocabulary
 def test_no_record_is_no_answer(backbone, special, tmp_path):
-    tokenizer, fates = aligned(backbone, special, [], tmp_path)
-    assert fates == []
+    tokenizer, statuses = aligned(backbone, special, [], tmp_path)
+    assert statuses == []
     assert items_of(tmp_path, tokenizer, []) == []
 
 
@@ -302,7 +300,6 @@ def test_answers_grow_as_long_as_in_training(backbone, special, tmp_path):
         Recorder(), tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
     )
     assert predictor.longest == max(map(len, answer_rows(tmp_path)))
-    assert predictor.batch_size == 4
 
 
 @each_vocabulary
@@ -322,7 +319,7 @@ def test_accuracy_is_the_share_of_right_answer_tokens(backbone, special, tmp_pat
     assert predicted.shape == labels.shape
     figures = method.figures(predicted.numpy(), labels.numpy())
     hits = int((logits.argmax(-1) == asked).sum())
-    assert figures == {method.BEST: pytest.approx(hits / len(asked))}
+    assert figures == {method.BEST.key: pytest.approx(hits / len(asked))}
     assert 0 < figures["accuracy"] < 1
 
 
@@ -420,8 +417,8 @@ def test_what_windows_name_glues_back_to_the_whole(backbone, special, tmp_path):
     parts = [f"Ann{n} and Bob{n}," for n in range(30)]
     mentions = [f"{name}{n}/NAME" for n in range(30) for name in ("Ann", "Bob")]
     records = [record(" ".join(parts), *mentions), *RECORDS, LONG]
-    tokenizer, fates = aligned(backbone, special, records, tmp_path)
-    assert {fate for row in fates for fate in row} == {Fate.KEPT}
+    tokenizer, statuses = aligned(backbone, special, records, tmp_path)
+    assert {status for row in statuses for status in row} == {Status.KEPT}
     oracle = Oracle(items_of(tmp_path, tokenizer, records))
     predictor = Predictor.of(
         oracle, tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
@@ -436,7 +433,9 @@ def test_mentions_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
     before = [ScoredSpan(Span(stop - far, stop - far + 2, "AGE"), 0.5) for far in (9, 6, 3)]
     wide = ScoredSpan(Span(stop - 8, stop + 9, "NAME"), 0.9)
     told = {0: before, 1: [wide]}
-    monkeypatch.setattr(predictor, "read", lambda *given: [told.get(w, []) for w in given[2]])
+    monkeypatch.setattr(
+        predictor, "predict_windows", lambda *given: [told.get(w, []) for w in given[2]]
+    )
     assert predictor.candidates([LONG.text], label="test") == [[wide]]
 
 
@@ -477,7 +476,6 @@ def test_settings_are_saved(trained, backbone):
             "four_bit": False,
             "training": {"updates": 3, "examples": 20},
             "longest": predictor.longest,
-            "batch_size": 4,
         }
 
 

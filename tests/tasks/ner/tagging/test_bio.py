@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.scheme import IOB2, Entities
 
-from wxb.tasks.ner.spans import Span
-from wxb.tasks.ner.tagging.bio import Fate, account, align, likeliest, runs, tag_names
+from wxb.tasks.ner.record.alignment import Status, account
+from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.tagging.bio import align, likeliest, runs, tag_names
 from wxb.text.encoded import IGNORED, Encoded
 from wxb.text.windows import cut
 
@@ -55,13 +56,13 @@ def encoded_of(rows):
 
 
 def aligned(rows, size=99, stride=0):
-    """Targets of several texts; the spans that their tags say; the fates of gold, by text."""
+    """Targets of several texts; the spans that their tags say; the statuses of gold, by text."""
     encoded = encoded_of([tokens for tokens, _ in rows])
     windows = cut(encoded.splits, size=size, stride=stride)
     golds = [gold for _, gold in rows]
-    targets, fates = align(encoded, windows, golds, TYPES)
-    assert len(fates) == sum(map(len, golds))
-    each = iter(map(Fate, fates))
+    targets, statuses = align(encoded, windows, golds, TYPES)
+    assert len(statuses) == sum(map(len, golds))
+    each = iter(map(Status, statuses))
     return (
         targets,
         [spans_of(encoded, targets.tags, row) for row in range(len(rows))],
@@ -79,38 +80,40 @@ def spans_of(encoded, tags, row):
 
 
 def one_by_one(tokens, gold):
-    """The spans that a text's tags should say and their fates, span for span and token for token.
+    """The spans that a text's tags should say, and their statuses, one by one.
 
     What `align` does with arrays, written out.
     """
-    inked = [(start, end) for start, end in tokens if end > start]
-    said, fates, free = [], [], 0
+    nonblank = [(start, end) for start, end in tokens if end > start]
+    reported, statuses, free = [], [], 0
     for span in gold:
-        met = [at for at, (a, b) in enumerate(inked) if a < span.end and b > span.start]
-        if not met or met[0] < free or span.type not in TYPES:
-            fates.append(Fate.LOST)
+        touched = [at for at, (a, b) in enumerate(nonblank) if a < span.end and b > span.start]
+        if not touched or touched[0] < free or span.type not in TYPES:
+            statuses.append(Status.LOST)
             continue
-        free = met[-1] + 1
-        said.append(Span(inked[met[0]][0], inked[met[-1]][1], span.type))
-        fates.append(Fate.KEPT if said[-1] == span else Fate.REPAIRED)
-    return said, fates
+        free = touched[-1] + 1
+        reported.append(Span(nonblank[touched[0]][0], nonblank[touched[-1]][1], span.type))
+        statuses.append(Status.KEPT if reported[-1] == span else Status.REPAIRED)
+    return reported, statuses
 
 
 @settings(deadline=None)
 @given(texts)
 def test_arrays_say_what_single_steps_say(rows):
-    _, said, fates = aligned(rows)
-    assert list(zip(said, fates, strict=True)) == [one_by_one(*row) for row in rows]
+    _, reported, statuses = aligned(rows)
+    assert list(zip(reported, statuses, strict=True)) == [one_by_one(*row) for row in rows]
 
 
 @settings(deadline=None)
 @given(texts)
-def test_the_fates_explain_every_difference_between_gold_and_tags(rows):
+def test_the_statuses_explain_every_difference_between_gold_and_tags(rows):
     """What is kept comes back, repaired ones come back with other edges, nothing else does."""
-    _, said, fates = aligned(rows)
-    for (_, gold), read, met in zip(rows, said, fates, strict=True):
-        kept = [span for span, fate in zip(gold, met, strict=True) if fate is Fate.KEPT]
-        repaired = [span for span, fate in zip(gold, met, strict=True) if fate is Fate.REPAIRED]
+    _, reported, statuses = aligned(rows)
+    for (_, gold), read, touched in zip(rows, reported, statuses, strict=True):
+        kept = [span for span, status in zip(gold, touched, strict=True) if status is Status.KEPT]
+        repaired = [
+            span for span, status in zip(gold, touched, strict=True) if status is Status.REPAIRED
+        ]
         assert [span for span in read if span in gold] == kept
         changed = [span for span in read if span not in gold]
         assert [span.type for span in changed] == [span.type for span in repaired]
@@ -121,10 +124,10 @@ def test_the_fates_explain_every_difference_between_gold_and_tags(rows):
 
 @settings(deadline=None)
 @given(texts, sizes)
-def test_windows_change_nothing_but_the_fate_of_what_none_holds(rows, how):
+def test_windows_change_nothing_but_the_status_of_what_none_holds(rows, how):
     size, stride = how
-    targets, _, fates = aligned(rows, size=size, stride=stride)
-    expected, _, whole_fates = aligned(rows)
+    targets, _, statuses = aligned(rows, size=size, stride=stride)
+    expected, _, whole_statuses = aligned(rows)
     for values, others in zip(targets, expected, strict=True):
         np.testing.assert_array_equal(values, others)
     encoded = encoded_of([tokens for tokens, _ in rows])
@@ -135,10 +138,16 @@ def test_windows_change_nothing_but_the_fate_of_what_none_holds(rows, how):
             for at, first, last, *_ in zip(*windows, strict=True)
             if at == row
         ]
-        for span, fate, whole_fate in zip(gold, fates[row], whole_fates[row], strict=True):
-            met = {i for i, (a, b) in enumerate(tokens) if a < min(span.end, b) and b > span.start}
-            split = whole_fate is not Fate.LOST and not any(met <= tokens for tokens in held)
-            assert fate is (Fate.SPLIT if split else whole_fate)
+        for span, status, whole_status in zip(
+            gold, statuses[row], whole_statuses[row], strict=True
+        ):
+            touched = {
+                i for i, (a, b) in enumerate(tokens) if a < min(span.end, b) and b > span.start
+            }
+            split = whole_status is not Status.LOST and not any(
+                touched <= tokens for tokens in held
+            )
+            assert status is (Status.SPLIT if split else whole_status)
 
 
 @settings(deadline=None)
@@ -164,29 +173,29 @@ def test_flags_mark_the_first_and_last_tokens_of_tags(rows):
     np.testing.assert_array_equal(targets.ends == 1, last_flags)
 
 
-def test_each_fate():
+def test_each_status():
     tokens = [(0, 3), (3, 5), (5, 9), (9, 9)]  # abc de fghi, and a blank
 
     def one(*gold, **how):
-        _, said, fates = aligned([(tokens, list(gold))], **how)
-        return said[0], fates[0]
+        _, reported, statuses = aligned([(tokens, list(gold))], **how)
+        return reported[0], statuses[0]
 
-    assert one(Span(0, 5, "AGE")) == ([Span(0, 5, "AGE")], [Fate.KEPT])
-    assert one(Span(1, 5, "AGE")) == ([Span(0, 5, "AGE")], [Fate.REPAIRED])
-    assert one(Span(5, 12, "AGE")) == ([Span(5, 9, "AGE")], [Fate.REPAIRED])
-    assert one(Span(10, 12, "AGE")) == ([], [Fate.LOST])
-    assert one(Span(0, 3, "UNHEARD_OF")) == ([], [Fate.LOST])
+    assert one(Span(0, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.KEPT])
+    assert one(Span(1, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.REPAIRED])
+    assert one(Span(5, 12, "AGE")) == ([Span(5, 9, "AGE")], [Status.REPAIRED])
+    assert one(Span(10, 12, "AGE")) == ([], [Status.LOST])
+    assert one(Span(0, 3, "UNHEARD_OF")) == ([], [Status.LOST])
     claimed = Span(0, 1, "AGE"), Span(2, 3, "CITY")
-    assert one(*claimed) == ([Span(0, 3, "AGE")], [Fate.REPAIRED, Fate.LOST])
-    assert one(Span(0, 5, "AGE"), size=2) == ([Span(0, 5, "AGE")], [Fate.KEPT])
-    assert one(Span(3, 9, "AGE"), size=2) == ([Span(3, 9, "AGE")], [Fate.SPLIT])
-    assert one(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Fate.KEPT])
+    assert one(*claimed) == ([Span(0, 3, "AGE")], [Status.REPAIRED, Status.LOST])
+    assert one(Span(0, 5, "AGE"), size=2) == ([Span(0, 5, "AGE")], [Status.KEPT])
+    assert one(Span(3, 9, "AGE"), size=2) == ([Span(3, 9, "AGE")], [Status.SPLIT])
+    assert one(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Status.KEPT])
 
 
-@given(st.lists(st.sampled_from(Fate), max_size=9))
-def test_the_account_adds_up(fates):
-    counts = account(np.array(fates, np.int8))
-    assert counts.pop("gold") == len(fates) == sum(counts.values())
+@given(st.lists(st.sampled_from(Status), max_size=9))
+def test_the_account_adds_up(statuses):
+    counts = account(np.array(statuses, np.int8))
+    assert counts.pop("gold") == len(statuses) == sum(counts.values())
     assert list(counts) == ["kept", "repaired", "split", "lost"]
 
 

@@ -13,20 +13,23 @@ from stages import evaluate
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.files import read_json, write_json
+from wxb.metrics import evaluation
 from wxb.params import Params, load
-from wxb.params.experiments import Experiment, Head, WordFeatures
+from wxb.params.experiments import Tuning
 from wxb.params.training import Training
-from wxb.tasks.ner import evaluation
+from wxb.paths import SETTINGS
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.predictor import SETTINGS
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.params import Encoding, Tagging, WordFeatures
+from wxb.tasks.ner.record.alignment import Status, account
+from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging import method
-from wxb.tasks.ner.tagging.bio import Fate, align, likeliest, tag_names
+from wxb.tasks.ner.tagging.bio import align, likeliest, tag_names
 from wxb.tasks.ner.tagging.method import Predictor
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.tasks.ner.tagging.words import continued
 from wxb.text.encoded import IGNORED, write_columns, write_encoded
-from wxb.text.tokenizers import encode, frame, train
+from wxb.text.tokenizers import encode, special_tokens, train
 from wxb.text.windows import over
 from wxb.training.batches import collate
 
@@ -42,16 +45,17 @@ TEXTS = [
     "Carl 5 Dora 6 " * 20,
     " \n ",
 ]
-EXPERIMENT = Experiment(
+EXPERIMENT = Tagging(
     study="ner",
     corpus="c",
     task="ner",
     method="tagging",
     backbone="b",
-    max_length=24,
-    stride=8,
-    head=Head(projection=16, dropout=0.1),
-    generation=None,
+    architecture="wxb/models/bert.py",
+    encoding={"max_length": 24, "stride": 8},
+    model={"head": {"projection": 16, "dropout": 0.1}},
+    prediction={},
+    tuning=Tuning(),
     training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
 )
 WORDS = WordFeatures(rows=50, width=4, window=1, dropout=0.1)
@@ -62,7 +66,9 @@ each_kind = pytest.mark.parametrize("kind", [*sorted(TOKENIZERS), WITH_WORDS])
 
 
 def experiment_of(kind):
-    return EXPERIMENT.model_copy(update={"word_features": WORDS if kind == WITH_WORDS else None})
+    words = WORDS if kind == WITH_WORDS else None
+    model = EXPERIMENT.model.model_copy(update={"word_features": words})
+    return EXPERIMENT.model_copy(update={"model": model})
 
 
 def predictor_of(kind):
@@ -79,13 +85,15 @@ def predictor_of(kind):
         "max_position_embeddings": 32,
         "initializer_range": 0.2,
     }
-    body = (
+    backbone = (
         BertModel(BertConfig(**shape), add_pooling_layer=False)
         if kind.startswith("wordpiece")
         else LlamaModel(LlamaConfig(**shape))
     )
     tags = len(tag_names(TYPES))
-    model = Tagger(body, tags, experiment.head, word_features=experiment.word_features)
+    model = Tagger(
+        backbone, tags, experiment.model.head, word_features=experiment.model.word_features
+    )
     for name, values in model.head.named_parameters():
         torch.nn.init.normal_(values, std=0.0 if name.endswith("bias") else 1.0)
     return Predictor.of(model, tokenizer, TYPES, experiment, Path("unread"))
@@ -93,13 +101,13 @@ def predictor_of(kind):
 
 def records_of(texts, gold):
     return [
-        Record(id=str(number), text=text, spans=tuple(spans), language=None, group="")
+        Record(id=str(number), text=text, gold=tuple(spans), language=None, group="")
         for number, (text, spans) in enumerate(zip(texts, gold, strict=True))
     ]
 
 
 def written(kind, texts, gold, folder, experiment=None):
-    """Features and targets in their files; the items made of them, and the fates of gold."""
+    """Features and targets in their files; the items made of them, and the statuses of gold."""
     tokenizer = TOKENIZERS[kind.partition(",")[0]]
     experiment = experiment or experiment_of(kind)
     encoded = encode(tokenizer, texts)
@@ -107,13 +115,15 @@ def written(kind, texts, gold, folder, experiment=None):
     features, targets = folder / "features.arrow", folder / "targets.arrow"
     write_encoded(features, encoded)
     records = records_of(texts, gold)
-    columns, splits, fates = method.aligned(encoded, windows, records, TYPES, tokenizer)
+    columns, splits, counted = method.aligned(features, [records], TYPES, tokenizer, experiment)
     write_columns(targets, columns, splits)
-    return method.dataset(features, targets, tokenizer, texts, experiment), fates
+    _, statuses = align(encoded, windows, gold, TYPES)
+    assert counted == account(statuses)
+    return method.dataset(features, targets, tokenizer, records, experiment), statuses
 
 
 def windows_of(encoded, tokenizer, experiment=EXPERIMENT):
-    return over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
+    return over(encoded, tokenizer, **experiment.encoding.model_dump())
 
 
 def bare(rows):
@@ -126,11 +136,11 @@ def bare(rows):
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_dataset_has_one_item_a_text_that_fits(tmp_path, count):
     gold = [[Span(0, 3, "NAME")], [], [Span(2, 5, "NAME")]][:count]
-    items, fates = written("wordpiece", TEXTS[:count], gold, tmp_path)
+    items, statuses = written("wordpiece", TEXTS[:count], gold, tmp_path)
     tokenizer = TOKENIZERS["wordpiece"]
     encoded = encode(tokenizer, TEXTS[:count])
     targets, expected = align(encoded, windows_of(encoded, tokenizer), gold, TYPES)
-    assert fates.tolist() == expected.tolist()
+    assert statuses.tolist() == expected.tolist()
     assert len(items) == count
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     for row, item in enumerate(items):
@@ -146,14 +156,14 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
     text, tokenizer = TEXTS[6], TOKENIZERS[kind.partition(",")[0]]
     gold = [[Span(0, 4, "NAME"), Span(200, 204, "NAME")]]
     items, _ = written(kind, [text], gold, tmp_path)
-    longer = EXPERIMENT.model_copy(update={"max_length": 999})
+    longer = EXPERIMENT.model_copy(update={"encoding": Encoding(max_length=999, stride=8)})
     (whole,), _ = written(kind, [text], gold, tmp_path, longer)
     encoded = encode(tokenizer, [text])
     windows = windows_of(encoded, tokenizer)
-    before, after = map(len, frame(tokenizer))
+    before, after = map(len, special_tokens(tokenizer))
     assert len(items) == len(windows.rows) > 3
     for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
-        assert len(item["input_ids"]) == EXPERIMENT.max_length
+        assert len(item["input_ids"]) == EXPERIMENT.encoding.max_length
         inside = slice(before, len(item["input_ids"]) - after)
         for name in ("input_ids", *method.TARGETS):
             assert (
@@ -171,8 +181,8 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
     found = bare(predictor.candidates(texts, label="test"))
     # Half right, so that the score is neither 0 nor 1.
     gold = [spans[: 1 + len(spans) // 2] for spans in found]
-    items, fates = written(kind, texts, gold, tmp_path)
-    assert set(fates.tolist()) == {Fate.KEPT}
+    items, statuses = written(kind, texts, gold, tmp_path)
+    assert set(statuses.tolist()) == {Status.KEPT}
     batch = collate(items, predictor.tokenizer.pad_token_id)
     with torch.inference_mode():
         inputs = {k: v for k, v in batch.items() if k not in method.TARGETS}
@@ -181,17 +191,17 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
     assert len(items) == len(texts)
     best = torch.full_like(output["tags"], -1.0)
     for row, item in enumerate(items):
-        start, inked = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
-        if len(inked):
-            places = start + inked - len(frame(predictor.tokenizer)[0])
+        start, nonblank = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
+        if len(nonblank):
+            places = start + nonblank - len(special_tokens(predictor.tokenizer)[0])
             offsets = (side[places] for side in (encoded.starts, encoded.ends))
-            scores = output["tags"][row].log_softmax(-1).numpy()[inked]
-            best[row, inked, likeliest(scores, continued(texts[row], *offsets))] = 1.0
+            scores = output["tags"][row].log_softmax(-1).numpy()[nonblank]
+            best[row, nonblank, likeliest(scores, continued(texts[row], *offsets))] = 1.0
     logits = [best, output["starts"], output["ends"]]
     labels = [batch[name].numpy() for name in method.TARGETS]
     figures = method.figures(method.summarize(logits, labels).numpy(), labels)
     expected = scorer.prf(scorer.counts(gold, found).sum(axis=0))[2]
-    assert figures == {method.BEST: expected}
+    assert figures == {method.BEST.key: expected}
     assert 0 < expected < 1
 
 
@@ -318,12 +328,12 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
     splits["new"] = splits["new"][:1]
     for name, records in splits.items():
-        clean.write(corpus / f"{name}.parquet", records)
+        clean.write(corpus / f"{name}.parquet", records, labelling)
     write_json(corpus / "profile.json", {"splits": {key: {} for key in splits}})
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 
-    judged = evaluation.read(Path("reports/predictions/ner/ner-encoder"))
+    judged = evaluation.read(scorer, Path("reports/predictions/ner/ner-encoder"))
     assert [list(record.predicted) for record in judged] == bare(expected)
     assert [record.gold for record in judged] == gold
     for record, spans in zip(judged, expected, strict=True):
@@ -331,7 +341,9 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
     f1 = scorer.prf(scorer.counts(gold, bare(expected)).sum(axis=0))[2]
     assert metrics["f1"] == pytest.approx(f1, abs=1e-6)
-    assert metrics["seqeval_f1"] == round(predictor.token_f1(TEXTS, gold, bare(expected)), 6)
+    records = [Record(text, text, spans, None, "") for text, spans in zip(TEXTS, gold, strict=True)]
+    by_tokens = predictor.further_metrics(records, expected)
+    assert metrics["seqeval_f1"] == round(by_tokens["seqeval_f1"], 6)
     assert metrics["recall_seen"] == metrics["recall"]  # training has the same texts
     assert (metrics["updates"], metrics["examples"]) == (3, 20)
     assert metrics["new_support"] == len(gold[0])

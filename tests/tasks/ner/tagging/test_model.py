@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
-from wxb.params.experiments import Head, WordFeatures
+from wxb.tasks.ner.params import Head, WordFeatures
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.text.encoded import IGNORED
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.tasks.ner.metrics import counts, prf
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.seqeval_f1 import seqeval_f1
 from wxb.text.encoded import Encoded
 

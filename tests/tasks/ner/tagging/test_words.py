@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.params.experiments import WordFeatures
+from wxb.tasks.ner.params import WordFeatures
 from wxb.tasks.ner.tagging.words import FEATURES, WordEmbedding, continued, features
 
 ROOT = Path(__file__).parents[4]
@@ -171,7 +171,7 @@ def test_pieces_of_a_word_are_told_the_whole_of_it():
 
 
 def test_blank_tokens_are_no_words():
-    """As the frame of a text, and what a tokenizer makes of white space alone."""
+    """As the special tokens of a text, and what a tokenizer makes of white space alone."""
     found = told("a b", [0, 0, 1, 2, 3], [0, 1, 1, 3, 3], window=1)
     assert not found[[0, 2, 4]].any()
     assert np.array_equal(found[[1, 3]], told("a b", [0, 2], [1, 3], window=1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 
 BOUNDARY = "=>"  # between a text and its answer
 FIELD = "|"

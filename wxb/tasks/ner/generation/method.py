@@ -7,6 +7,7 @@ at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import AddedToken
 
+from wxb import paths
 from wxb.corpora.records import Record
 from wxb.files import read_json
-from wxb.params.experiments import Experiment
+from wxb.metrics import Metric
+from wxb.tasks import methods
 from wxb.tasks.ner.generation import answers
-from wxb.tasks.ner.predictor import SETTINGS, Recognizer, ScoredSpan
-from wxb.tasks.ner.spans import Span
-from wxb.tasks.ner.tagging.bio import Fate
-from wxb.text.encoded import IGNORED, Encoded, read_columns, read_encoded
-from wxb.text.tokenizers import SavedTokenizer, frame, ids_of
-from wxb.text.windows import Windows, characters, over
+from wxb.tasks.ner.params import Generation, GenerationPrediction
+from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.record import encoding
+from wxb.tasks.ner.record.alignment import Status
+from wxb.tasks.ner.record.spans import Span
+from wxb.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
+from wxb.text.tokenizers import SavedTokenizer, ids_of, special_tokens
+from wxb.text.windows import Windows, characters
 
 if TYPE_CHECKING:
     import torch
@@ -32,14 +37,15 @@ if TYPE_CHECKING:
     from wxb.backbones.generator import Generator
 
 TARGETS = ("labels",)
-BEST = "accuracy"  # the validation figure that picks the best checkpoint
+BEST = Metric("accuracy", "accuracy")
+
+encode, collator = methods.encode, methods.collator
 
 
-def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> Any:
+def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Generation) -> Any:
     """The tokenizer of the model: where asked for, every marker of an answer is one token."""
-    assert experiment.generation is not None
-    if experiment.generation.special_tokens:
-        markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, types)]
+    if experiment.encoding.special_tokens:
+        markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, labels)]
         tokenizer.backend_tokenizer.add_special_tokens(
             [AddedToken(marker, special=True, normalized=False) for marker in markers]
         )
@@ -47,35 +53,47 @@ def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> 
 
 
 def aligned(
+    path: Path,
+    chunks: Iterable[Sequence[Record]],
+    labels: Sequence[str],
+    tokenizer: Any,
+    experiment: Generation,
+) -> tuple[*Columns, dict[str, int]]:
+    """The tokens of every window's answer, where each begins, and what became of every gold span.
+
+    The answer names what the window holds whole. A span is kept when reading the answers finds it
+    where it stands.
+    """
+    laid = partial(lay, types=labels, tokenizer=tokenizer)
+    return encoding.aligned(path, chunks, tokenizer, experiment.encoding, laid)
+
+
+def lay(
     encoded: Encoded,
     windows: Windows,
     records: Sequence[Record],
     types: Sequence[str],
     tokenizer: Any,
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], NDArray[np.int8]]:
-    """The tokens of every window's answer, where each begins, and the fate of every gold span.
-
-    The answer names what the window holds whole. A span is kept when reading the answers finds it
-    where it stands.
-    """
+) -> tuple[*Columns, NDArray[np.int8]]:
+    """The answers of some windows, where each begins, and the status of every gold span."""
     texts, told = [], []
     readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
     for window, row in enumerate(windows.rows):
         record = records[row]
         start, end = _characters(encoded, windows, window, record.text)
-        held = {s for s in record.spans or () if start <= s.start and s.end <= end}
+        held = {s for s in record.gold if start <= s.start and s.end <= end}
         texts.append(record.text[start:end])
         told.append(_moved(sorted(s for s in held if s.type in types), -start))
         answer = "".join(answers.pieces(texts[-1], told[-1]))
         read = _moved(answers.locate(texts[-1], answers.parse(answer)), start)
         readings[row].append((held, set(read)))
     ids, splits = _answer_ids(tokenizer, texts, told)
-    fates = [
-        _fate(span, readings[row], types)
+    statuses = [
+        _status(span, readings[row], types)
         for row, record in enumerate(records)
-        for span in record.spans or ()
+        for span in record.gold
     ]
-    return {"labels": ids}, splits, np.array(fates, np.int8)
+    return {"labels": ids}, splits, np.array(statuses, np.int8)
 
 
 def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
@@ -88,16 +106,16 @@ def _moved(spans: Iterable[Span], by: int) -> list[Span]:
     return [Span(span.start + by, span.end + by, span.type) for span in spans]
 
 
-def _fate(
+def _status(
     span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
-) -> Fate:
+) -> Status:
     """By the windows of its text: what each holds of gold, and what reading its answer finds."""
     if span.type not in types:
-        return Fate.LOST
+        return Status.LOST
     found = [span in read for held, read in readings if span in held]
     if not found:
-        return Fate.SPLIT
-    return Fate.KEPT if all(found) else Fate.REPAIRED
+        return Status.SPLIT
+    return Status.KEPT if all(found) else Status.REPAIRED
 
 
 def _answer_ids(
@@ -125,7 +143,7 @@ def _answer_ids(
 
 
 def build(
-    backbone: Path, types: Sequence[str], experiment: Experiment, tokenizer: Any
+    backbone: Path, labels: Sequence[str], experiment: Generation, tokenizer: Any
 ) -> Generator:
     """The model that training starts from; seed torch before, new embeddings are random."""
     from wxb.backbones import tuning
@@ -142,11 +160,15 @@ def build(
 
 
 def dataset(
-    features: Path, targets: Path, tokenizer: Any, texts: Sequence[str], experiment: Experiment
+    features: Path,
+    targets: Path,
+    tokenizer: Any,
+    records: Sequence[Record],
+    experiment: Generation,
 ) -> list[dict[str, NDArray[Any]]]:
     """One item a window: prompt and answer, with labels on the answer only."""
     encoded = read_encoded(features)
-    windows = over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
+    windows = encoding.windows(encoded, tokenizer, experiment.encoding)
     columns, splits = read_columns(targets, ["labels"])
     prompts = _prompts(encoded, windows, range(len(windows.rows)), tokenizer)
     items = []
@@ -165,7 +187,7 @@ def _prompts(
     encoded: Encoded, windows: Windows, chosen: Iterable[int], tokenizer: Any
 ) -> list[NDArray[np.int32]]:
     """What asks for the answer to each of the chosen windows, in training as in prediction."""
-    before, after = frame(tokenizer)
+    before, after = special_tokens(tokenizer)
     boundary = ids_of(tokenizer, [answers.BOUNDARY], special=True)[0]
     return [
         np.concatenate([before, encoded.ids[windows.firsts[w] : windows.lasts[w]], after, boundary])
@@ -183,7 +205,7 @@ def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 def figures(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
     """The share of answer tokens that are right when all before them are, while training."""
     asked = labels != IGNORED
-    return {BEST: float((predicted == labels)[asked].mean())}
+    return {BEST.key: float((predicted == labels)[asked].mean())}
 
 
 class Predictor(Recognizer):
@@ -193,11 +215,11 @@ class Predictor(Recognizer):
     longest: int  # tokens of an answer
 
     @classmethod
-    def load(cls, folder: Path) -> Predictor:
+    def load(cls, folder: Path, prediction: GenerationPrediction | None = None) -> Predictor:
         """Load a folder that `save` wrote."""
         from wxb.backbones.generator import Generator
 
-        settings = read_json(folder / SETTINGS)
+        settings = read_json(folder / paths.SETTINGS)
         tokenizer = SavedTokenizer(folder)
         model = Generator.from_pretrained(
             folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
@@ -205,7 +227,7 @@ class Predictor(Recognizer):
         lengths = {name: settings[name] for name in ("max_length", "stride")}
         predictor = cls(model, tokenizer, settings["types"], **lengths)
         predictor.threshold, predictor.longest = settings["threshold"], settings["longest"]
-        predictor.batch_size = settings["batch_size"]
+        predictor.batch_size = (prediction or GenerationPrediction()).batch_size
         return predictor
 
     @classmethod
@@ -213,24 +235,22 @@ class Predictor(Recognizer):
         cls,
         model: Generator,
         tokenizer: Any,
-        types: Sequence[str],
-        experiment: Experiment,
+        labels: Sequence[str],
+        experiment: Generation,
         targets: Path,
     ) -> Predictor:
         """The predictor of a model that was just trained; answers grow as long as in training."""
-        assert experiment.generation is not None
-        lengths = experiment.model_dump(include={"max_length", "stride"})
-        predictor = cls(model, tokenizer, types, **lengths)
+        lengths = experiment.encoding.model_dump(include={"max_length", "stride"})
+        predictor = cls(model, tokenizer, labels, **lengths)
         _, splits = read_columns(targets, ["labels"])
         predictor.longest = int(np.diff(splits).max())
-        predictor.batch_size = experiment.generation.batch_size
         return predictor
 
-    def own_settings(self, experiment: Experiment) -> dict[str, Any]:
-        """How answers are generated."""
-        return {"longest": self.longest, "batch_size": self.batch_size}
+    def own_settings(self, experiment: Any) -> dict[str, Any]:
+        """How long answers may be."""
+        return {"longest": self.longest}
 
-    def read(
+    def predict_windows(
         self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
     ) -> list[list[ScoredSpan]]:
         """Write the answers, read them, and find their mentions in the windows."""
@@ -257,12 +277,12 @@ class Predictor(Recognizer):
             found.append([ScoredSpan(span, score) for span in spans])
         return found
 
-    def glue(
-        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
+    def merge_windows(
+        self, encoded: Encoded, windows: Windows, found: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
         """Of each window the mentions whose middle it decides on."""
         kept: list[ScoredSpan] = []
-        for window, spans in said.items():
+        for window, spans in found.items():
             row, begin, stop = (int(windows[at][window]) for at in (0, 3, 4))
             start, end = characters(encoded, row, begin, stop, text)
             kept += [one for one in spans if start <= (one.span.start + one.span.end) // 2 < end]

@@ -7,17 +7,33 @@ Tags are numbers: 0 is `O`, and for the type at index t of a list of types, `B` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import IntEnum, auto
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.tasks.ner.spans import Span
-from wxb.text.encoded import IGNORED, Encoded, Targets
+from wxb.tasks.ner.record.alignment import Status
+from wxb.tasks.ner.record.spans import Span
+from wxb.text.encoded import IGNORED, Encoded, read_columns
 from wxb.text.windows import Windows, whole
 
 OUTSIDE = 0
 FAR = 1 << 32  # more characters than any text has
+
+
+class Targets(NamedTuple):
+    """What a tagger learns, one entry a token, laid out like the `Encoded` it was made from."""
+
+    tags: NDArray[np.int16]  # IGNORED, or a tag's number
+    starts: NDArray[np.int8]  # 1 at the first token of a span, IGNORED where tags are
+    ends: NDArray[np.int8]  # 1 at the last
+
+
+def read_targets(path: Path) -> Targets:
+    """Read a tagger's targets."""
+    columns, _ = read_columns(path, Targets._fields)
+    return Targets(**columns)
 
 
 def tag_names(types: Sequence[str]) -> list[str]:
@@ -25,30 +41,12 @@ def tag_names(types: Sequence[str]) -> list[str]:
     return ["O", *(f"{prefix}-{name}" for name in types for prefix in "BI")]
 
 
-class Fate(IntEnum):
-    """What became of a gold span when it was laid on tokens."""
-
-    KEPT = auto()
-    """What is taught gives back the very span."""
-    REPAIRED = auto()
-    """What is taught gives another: a token reaches over an edge, or the mention stands twice."""
-    SPLIT = auto()
-    """No window holds it whole: each window that reads of it is taught its part."""
-    LOST = auto()
-    """No token covers it, or another span already claimed its first token, or its type is new."""
-
-
-def account(fates: NDArray[np.integer]) -> dict[str, int]:
-    """How many gold spans met each fate; the counts add up to `gold`."""
-    return {"gold": len(fates), **{f.name.lower(): int((fates == f).sum()) for f in Fate}}
-
-
 def align(
     encoded: Encoded, windows: Windows, gold: Sequence[Sequence[Span]], types: Sequence[str]
 ) -> tuple[Targets, NDArray[np.int8]]:
     """Tag the tokens of several texts with the gold spans of each (sorted and disjoint).
 
-    Also tells the fate of each span, in the order of texts and spans.
+    Also tells the status of each span, in the order of texts and spans.
     """
     number = {name: index for index, name in enumerate(types)}
     flat = [
@@ -57,10 +55,10 @@ def align(
         for span in spans
     ]
     rows, span_starts, span_ends, kinds = np.array(flat, np.int64).reshape(-1, 4).T
-    inked = np.flatnonzero(encoded.ends > encoded.starts)
-    starts, ends = encoded.starts[inked], encoded.ends[inked]
+    non_blank = np.flatnonzero(encoded.ends > encoded.starts)
+    starts, ends = encoded.starts[non_blank], encoded.ends[non_blank]
     # All texts as one: far enough apart that no span of one reaches a token of the next.
-    base = np.repeat(np.arange(len(gold)) * FAR, np.diff(encoded.splits))[inked]
+    base = np.repeat(np.arange(len(gold)) * FAR, np.diff(encoded.splits))[non_blank]
     firsts = np.searchsorted(ends + base, span_starts + rows * FAR, side="right")
     lasts = np.searchsorted(starts + base, span_ends + rows * FAR, side="left")
     found = np.flatnonzero((firsts < lasts) & (kinds >= 0))
@@ -71,17 +69,17 @@ def align(
     first_flags, last_flags = np.zeros((2, len(tags)), np.int8)
     lengths = lasts - firsts
     covered = np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths)
-    tags[inked[covered]] = 2 + 2 * np.repeat(kinds, lengths)
-    tags[inked[firsts]] -= 1
-    first_flags[inked[firsts]] = last_flags[inked[lasts - 1]] = 1
+    tags[non_blank[covered]] = 2 + 2 * np.repeat(kinds, lengths)
+    tags[non_blank[firsts]] -= 1
+    first_flags[non_blank[firsts]] = last_flags[non_blank[lasts - 1]] = 1
     for values in (tags, first_flags, last_flags):
         values[encoded.ends <= encoded.starts] = IGNORED
 
     exact = (starts[firsts] == span_starts[found]) & (ends[lasts - 1] == span_ends[found])
-    held = whole(windows, inked[firsts], inked[lasts - 1] + 1)
-    fates = np.full(len(flat), Fate.LOST, np.int8)
-    fates[found] = np.select([~held, exact], [Fate.SPLIT, Fate.KEPT], Fate.REPAIRED)
-    return Targets(tags, first_flags, last_flags), fates
+    held = whole(windows, non_blank[firsts], non_blank[lasts - 1] + 1)
+    statuses = np.full(len(flat), Status.LOST, np.int8)
+    statuses[found] = np.select([~held, exact], [Status.SPLIT, Status.KEPT], Status.REPAIRED)
+    return Targets(tags, first_flags, last_flags), statuses
 
 
 def _unclaimed(firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb import paths
 from wxb.corpora.records import Record
 from wxb.files import read_json
-from wxb.params.experiments import Experiment, Head, WordFeatures
+from wxb.metrics import Metric
+from wxb.params.experiments import Prediction
+from wxb.tasks import methods
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.predictor import SETTINGS, Recognizer, ScoredSpan
-from wxb.tasks.ner.spans import Span
-from wxb.tasks.ner.tagging.bio import align, likeliest, runs, tag_names
-from wxb.text.encoded import IGNORED, Encoded, Targets, read_encoded, read_targets
-from wxb.text.tokenizers import SavedTokenizer, encode, frame
-from wxb.text.windows import Windows, over
+from wxb.tasks.ner.params import Head, Tagging, WordFeatures
+from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.record import encoding
+from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.tagging.bio import Targets, align, likeliest, read_targets, runs, tag_names
+from wxb.text import tokenizers
+from wxb.text.encoded import IGNORED, Columns, Encoded, read_encoded
+from wxb.text.tokenizers import SavedTokenizer, special_tokens
+from wxb.text.windows import Windows
 
 if TYPE_CHECKING:
     import torch
@@ -30,58 +36,59 @@ if TYPE_CHECKING:
     from wxb.tasks.ner.tagging.model import Tagger
 
 TARGETS = Targets._fields
-BEST = "f1"  # the validation figure that picks the best checkpoint
+BEST = Metric("f1", "F1")
 
-
-def vocabulary(tokenizer: Any, types: Sequence[str], experiment: Experiment) -> Any:
-    """The tokenizer of the model; tags need no tokens of their own."""
-    return tokenizer
+vocabulary, encode, collator = methods.vocabulary, methods.encode, methods.collator
 
 
 def aligned(
-    encoded: Encoded,
-    windows: Windows,
-    records: Sequence[Record],
-    types: Sequence[str],
+    path: Path,
+    chunks: Iterable[Sequence[Record]],
+    labels: Sequence[str],
     tokenizer: Any,
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], NDArray[np.int8]]:
-    """The tags of every token, where each text's begin, and the fate of every gold span."""
-    targets, fates = align(encoded, windows, [record.spans or () for record in records], types)
-    return targets._asdict(), encoded.splits, fates
+    experiment: Tagging,
+) -> tuple[*Columns, dict[str, int]]:
+    """The tags of every token, where each text's begin, and what became of every gold span."""
+
+    def lay(
+        encoded: Encoded, windows: Windows, records: Sequence[Record]
+    ) -> tuple[*Columns, NDArray[np.int8]]:
+        targets, statuses = align(encoded, windows, [record.gold for record in records], labels)
+        return targets._asdict(), encoded.splits, statuses
+
+    return encoding.aligned(path, chunks, tokenizer, experiment.encoding, lay)
 
 
-def build(backbone: Path, types: Sequence[str], experiment: Experiment, tokenizer: Any) -> Tagger:
+def build(backbone: Path, labels: Sequence[str], experiment: Tagging, tokenizer: Any) -> Tagger:
     """The model that training starts from; seed torch before, the head is random."""
-    from wxb.backbones import tuning
-    from wxb.backbones.weights import body
     from wxb.tasks.ner.tagging.model import Tagger
 
-    assert experiment.head is not None
-    settings = experiment.tuning
-    bare = body(
+    shape = experiment.model
+    return Tagger.to_learn(
         backbone,
-        bidirectional=experiment.bidirectional,
-        four_bit=settings.four_bit,
-        written_out=experiment.implementation == "wxb",
-    )
-    return Tagger(
-        tuning.adapt(bare, settings, task_type="FEATURE_EXTRACTION"),
-        len(tag_names(types)),
-        experiment.head,
-        word_features=experiment.word_features,
-        neftune_alpha=settings.neftune_alpha,
+        experiment.tuning,
+        bidirectional=shape.bidirectional,
+        native=shape.implementation == "native",
+        tags=len(tag_names(labels)),
+        settings=shape.head,
+        word_features=shape.word_features,
     )
 
 
 def dataset(
-    features: Path, targets: Path, tokenizer: Any, texts: Sequence[str], experiment: Experiment
+    features: Path,
+    targets: Path,
+    tokenizer: Any,
+    records: Sequence[Record],
+    experiment: Tagging,
 ) -> list[dict[str, NDArray[Any]]]:
     """One item a window: its ids and targets, as the model's `forward` names them."""
     encoded, tagged = read_encoded(features), read_targets(targets)
-    windows = over(encoded, tokenizer, max_length=experiment.max_length, stride=experiment.stride)
-    before, after = map(len, frame(tokenizer))
+    windows = encoding.windows(encoded, tokenizer, experiment.encoding)
+    before, after = map(len, special_tokens(tokenizer))
     every = range(len(windows.rows))
-    items = _inputs(encoded, windows, every, texts, tokenizer, experiment.word_features)
+    texts = [record.text for record in records]
+    items = _inputs(encoded, windows, every, texts, tokenizer, experiment.model.word_features)
     for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
         for name, values in tagged._asdict().items():
             item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
@@ -99,15 +106,15 @@ def _inputs(
     """What the model is given of some windows, before they are padded."""
     from wxb.tasks.ner.tagging import words
 
-    before, after = frame(tokenizer)
+    before, after = special_tokens(tokenizer)
     items: list[dict[str, NDArray[Any]]] = []
     for window in chosen:
-        seqeval_f1 = slice(windows.firsts[window], windows.lasts[window])
-        items.append({"input_ids": np.concatenate([before, encoded.ids[seqeval_f1], after])})
+        tokens = slice(windows.firsts[window], windows.lasts[window])
+        items.append({"input_ids": np.concatenate([before, encoded.ids[tokens], after])})
         if settings:
             text, offsets = (
                 texts[windows.rows[window]],
-                (encoded.starts[seqeval_f1], encoded.ends[seqeval_f1]),
+                (encoded.starts[tokens], encoded.ends[tokens]),
             )
             told = words.features(text, *offsets, settings)
             items[-1]["words"] = np.pad(told, ((len(before), len(after)), (0, 0)))
@@ -124,7 +131,7 @@ def figures(predicted: NDArray[Any], labels: Sequence[NDArray[Any]]) -> dict[str
     tags = labels[0]
     found = np.where(tags == IGNORED, IGNORED, predicted)
     counts = scorer.counts([_token_spans(r) for r in tags], [_token_spans(r) for r in found])
-    return {BEST: scorer.prf(counts.sum(axis=0))[2]}
+    return {BEST.key: scorer.prf(counts.sum(axis=0))[2]}
 
 
 def _token_spans(tags: NDArray[Any]) -> list[Span]:
@@ -137,11 +144,11 @@ class Predictor(Recognizer):
     word_features: WordFeatures | None = None
 
     @classmethod
-    def load(cls, folder: Path) -> Predictor:
+    def load(cls, folder: Path, prediction: Prediction | None = None) -> Predictor:
         """Load a folder that `save` wrote."""
         from wxb.tasks.ner.tagging.model import Tagger
 
-        settings = read_json(folder / SETTINGS)
+        settings = read_json(folder / paths.SETTINGS)
         types = settings["types"]
         words = settings["word_features"]
         word_features = WordFeatures(**words) if words else None
@@ -157,6 +164,7 @@ class Predictor(Recognizer):
         predictor = cls(model, SavedTokenizer(folder), types, **lengths)
         predictor.threshold = settings["threshold"]
         predictor.word_features = word_features
+        predictor.batch_size = (prediction or Prediction()).batch_size
         return predictor
 
     @classmethod
@@ -164,23 +172,22 @@ class Predictor(Recognizer):
         cls,
         model: Tagger,
         tokenizer: Any,
-        types: Sequence[str],
-        experiment: Experiment,
+        labels: Sequence[str],
+        experiment: Tagging,
         targets: Path,
     ) -> Predictor:
         """The predictor of a model that was just trained."""
-        lengths = experiment.model_dump(include={"max_length", "stride"})
-        predictor = cls(model, tokenizer, types, **lengths)
-        predictor.word_features = experiment.word_features
+        predictor = cls(model, tokenizer, labels, **experiment.encoding.model_dump())
+        predictor.word_features = experiment.model.word_features
         return predictor
 
-    def own_settings(self, experiment: Experiment) -> dict[str, Any]:
-        """The shape of the head, what the body is given, which way it looks, and whose it is."""
+    def own_settings(self, experiment: Any) -> dict[str, Any]:
+        """The shape of the head, what the backbone is given, its direction, and whose it is."""
         own = {"head", "word_features", "bidirectional", "implementation"}
-        kept = experiment.model_dump(include=own)
+        kept = experiment.model.model_dump(include=own)
         return dict(kept)
 
-    def read(
+    def predict_windows(
         self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
     ) -> list[tuple[NDArray[Any], ...]]:
         """For the tokens (T,) of each window: log p of every tag (T, K), p of start and of end."""
@@ -195,17 +202,17 @@ class Predictor(Recognizer):
             output = self.model(**{name: value.to(device) for name, value in batch.items()})
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
-        before = len(frame(self.tokenizer)[0])
-        seqeval_f1 = [
+        before = len(special_tokens(self.tokenizer)[0])
+        tokens = [
             slice(before, before + windows.lasts[window] - windows.firsts[window])
             for window in chosen
         ]
         return [
-            (tags[at, kept], starts[at, kept], ends[at, kept]) for at, kept in enumerate(seqeval_f1)
+            (tags[at, kept], starts[at, kept], ends[at, kept]) for at, kept in enumerate(tokens)
         ]
 
-    def glue(
-        self, encoded: Encoded, windows: Windows, said: Mapping[int, Any], text: str
+    def merge_windows(
+        self, encoded: Encoded, windows: Windows, found: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
         """The likeliest tags of the whole text, read strictly."""
         from wxb.tasks.ner.tagging.words import continued
@@ -215,19 +222,19 @@ class Predictor(Recognizer):
                 values[windows.begins[w] - windows.firsts[w] :][
                     : windows.stops[w] - windows.begins[w]
                 ]
-                for values in heard
+                for values in outputs
             ]
-            for w, heard in said.items()
+            for w, outputs in found.items()
         ]
         tags, p_start, p_end = (np.concatenate(parts) for parts in zip(*decided, strict=True))
-        row = windows.rows[next(iter(said))]
-        seqeval_f1 = slice(encoded.splits[row], encoded.splits[row + 1])
-        starts, ends = encoded.starts[seqeval_f1], encoded.ends[seqeval_f1]
-        inked = np.flatnonzero(ends > starts)
+        row = windows.rows[next(iter(found))]
+        tokens = slice(encoded.splits[row], encoded.splits[row + 1])
+        starts, ends = encoded.starts[tokens], encoded.ends[tokens]
+        non_blank = np.flatnonzero(ends > starts)
         counted = np.full(len(starts), IGNORED)
-        if len(inked):
-            joined = continued(text, starts[inked], ends[inked])
-            counted[inked] = likeliest(tags[inked], joined)
+        if len(non_blank):
+            joined = continued(text, starts[non_blank], ends[non_blank])
+            counted[non_blank] = likeliest(tags[non_blank], joined)
         return [
             ScoredSpan(
                 Span(int(starts[first]), int(ends[last - 1]), self.types[kind]),
@@ -236,13 +243,13 @@ class Predictor(Recognizer):
             for first, last, kind in runs(counted.tolist())
         ]
 
-    def token_f1(
-        self,
-        texts: Sequence[str],
-        gold: Sequence[Sequence[Span]],
-        predicted: Sequence[Sequence[Span]],
-    ) -> float:
-        """Micro F1 of the spans (sorted and disjoint) on this tagger's tokens, strictly IOB2."""
-        from wxb.tasks.ner.tagging import seqeval_f1
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
+    ) -> dict[str, float]:
+        """Micro F1 of the spans on this tagger's tokens by seqeval, strictly IOB2."""
+        from wxb.tasks.ner.tagging.seqeval_f1 import seqeval_f1
 
-        return seqeval_f1.seqeval_f1(encode(self.tokenizer, texts), gold, predicted)
+        gold = [record.gold or () for record in records]
+        predicted = [[scored.span for scored in spans] for spans in predictions]
+        encoded = tokenizers.encode(self.tokenizer, [record.text for record in records])
+        return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}

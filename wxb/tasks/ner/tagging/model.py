@@ -1,24 +1,16 @@
-"""A body with a tagging head: what every token is, and where spans start and end."""
+"""A backbone with a tagging head: what every token is, and where spans start and end."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
-from typing import Any
-
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.backbones import tuning
-from wxb.backbones.native import Written
-from wxb.params.experiments import Head, WordFeatures
+from wxb.backbones.headed import Headed
+from wxb.tasks.ner.params import Head, WordFeatures
 from wxb.tasks.ner.tagging.words import WordEmbedding
 from wxb.text.encoded import IGNORED
-
-HEAD = "head.safetensors"
-WORDS = "words.safetensors"
 
 
 class TaggingHead(nn.Module):
@@ -39,61 +31,22 @@ class TaggingHead(nn.Module):
         return self.tag(shared), self.start(shared).squeeze(-1), self.end(shared).squeeze(-1)
 
 
-class Tagger(nn.Module):
-    """Body and head; saved as a plain Hugging Face or peft folder with the head beside the body."""
+class Tagger(Headed):
+    """Backbone and head, and what the letters of words tell, where that is asked for."""
 
     def __init__(
         self,
-        backbone: tuning.Body,
+        backbone: tuning.Model,
         tags: int,
         settings: Head,
         *,
         word_features: WordFeatures | None = None,
         neftune_alpha: float | None = None,
     ) -> None:
-        super().__init__()
-        self.backbone = backbone
+        super().__init__(backbone, neftune_alpha=neftune_alpha)
         size = backbone.config.hidden_size
         self.words = WordEmbedding(size, word_features) if word_features else None
         self.head = TaggingHead(size, tags, settings)
-        self.neftune_alpha = neftune_alpha
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        folder: Path,
-        *,
-        tags: int,
-        settings: Head,
-        word_features: WordFeatures | None = None,
-        bidirectional: bool = False,
-        four_bit: bool = False,
-    ) -> Tagger:
-        """Load what `save_pretrained` wrote, to predict: the same logits.
-
-        `bidirectional` and `four_bit` tell how the body was made that an adapter belongs to. A
-        whole one is run by the architecture written out here, if there is one: transformers takes
-        seconds to import.
-        """
-        backbone: Any = None if four_bit else Written.read(folder)
-        if backbone is None:
-            from wxb.backbones.weights import body
-
-            backbone = tuning.load(
-                folder, partial(body, bidirectional=bidirectional, four_bit=four_bit)
-            )
-        model = cls(backbone, tags, settings, word_features=word_features)
-        model.head.load_state_dict(load_file(folder / HEAD), strict=True)
-        if model.words:
-            model.words.load_state_dict(load_file(folder / WORDS), strict=True)
-        return model.eval()
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write body and head; `AutoModel` or peft loads the body from the same folder."""
-        tuning.save(self.backbone, folder)
-        save_file(self.head.state_dict(), folder / HEAD)
-        if self.words:
-            save_file(self.words.state_dict(), folder / WORDS)
 
     def forward(
         self,
@@ -105,12 +58,7 @@ class Tagger(nn.Module):
         ends: Tensor | None = None,  # (B, T)
     ) -> dict[str, Tensor]:
         """Logits, and with targets the loss: BIO + 0.5 * mean(start, end), over tagged tokens."""
-        inputs = {"input_ids": input_ids}
-        if self.training and self.neftune_alpha:
-            embeddings = self.backbone.get_input_embeddings()(input_ids)
-            noisy = tuning.noisy(embeddings, attention_mask, self.neftune_alpha)
-            inputs = {"inputs_embeds": noisy}
-        hidden = self.backbone(**inputs, attention_mask=attention_mask).last_hidden_state
+        hidden = self.hidden(input_ids, attention_mask)
         if self.words:
             hidden = hidden + self.words(words)
         tag_logits, start_logits, end_logits = self.head(hidden)

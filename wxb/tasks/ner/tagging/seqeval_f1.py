@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wxb.tasks.ner.spans import Span
+from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import align, tag_names
 from wxb.text.encoded import IGNORED, Encoded
 from wxb.text.windows import cut

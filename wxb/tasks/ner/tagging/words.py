@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.params.experiments import WordFeatures
+from wxb.tasks.ner.params import WordFeatures
 
 # Two letters or digits in a row, with their marks and joiners, of scripts that put spaces between
 # words.
@@ -46,9 +46,13 @@ def features(
     letters in lower case, its first letter, its last three, and its shape, as in spaCy's pipelines.
     """
     window = settings.window
-    inked = np.flatnonzero(ends > starts)
-    firsts = np.flatnonzero(~continued(text, starts[inked], ends[inked])) if len(inked) else inked
-    pieces = np.split(inked, firsts[1:])
+    non_blank = np.flatnonzero(ends > starts)
+    firsts = (
+        np.flatnonzero(~continued(text, starts[non_blank], ends[non_blank]))
+        if len(non_blank)
+        else non_blank
+    )
+    pieces = np.split(non_blank, firsts[1:])
     told = np.zeros((len(firsts) + 2 * window, FEATURES), np.int64)
     for place, tokens in enumerate(pieces[: len(firsts)], window):
         told[place] = _hashed(text[starts[tokens[0]] : ends[tokens[-1]]], settings.rows)

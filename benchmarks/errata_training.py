@@ -1,0 +1,151 @@
+"""The defects of the published series in training: both forms, by the same seeds."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from errata_scoring import Pair, above, f1_of
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import set_seed
+
+from wxb import paths, tasks
+from wxb.backbones import tuning
+from wxb.backbones.tuning import noisy
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.files import read_json
+from wxb.params import Params
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.tagging.bio import OUTSIDE
+from wxb.tasks.ner.tagging.method import TARGETS
+from wxb.text.encoded import IGNORED
+from wxb.text.tokenizers import load as load_tokenizer
+from wxb.training.batches import collate
+from wxb.training.trainer import fit
+
+NEFTUNE = 5.0  # alpha of the series
+
+Item = dict[str, NDArray[Any]]
+
+
+def padded_to(length: int, outside: int, items: Sequence[Item], *, pad: int) -> dict[str, Tensor]:
+    """A batch of that many columns, in which targets of padding are `outside`."""
+    batch = collate(items, pad)
+    fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(TARGETS, outside)
+    short = batch["attention_mask"] == 0
+    for name in TARGETS:
+        batch[name] = batch[name].masked_fill(short, outside)
+    more = length - short.shape[1]
+    return {
+        name: torch.nn.functional.pad(values, (0, more), value=fill[name])
+        for name, values in batch.items()
+    }
+
+
+def over_the_prompt(item: Item) -> Item:
+    """The item with its prompt among what is to be learnt; nothing precedes the first token."""
+    labels = item["input_ids"].astype(item["labels"].dtype)
+    return {**item, "labels": np.concatenate([[IGNORED], labels[1:]]).astype(labels.dtype)}
+
+
+def noisy_by_padding(embeddings: Tensor, attention_mask: Tensor, alpha: float) -> Tensor:
+    """NEFTune's noise with L the padded length, on padding as on tokens."""
+    return noisy(embeddings, torch.ones_like(attention_mask), alpha)
+
+
+class Form(NamedTuple):
+    """One way of training; what is not given is as in the project."""
+
+    batch: Callable[..., dict[str, Tensor]] = collate
+    item: Callable[[Item], Item] | None = None
+    noise: Callable[..., Tensor] | None = None
+    alpha: float | None = None
+
+
+def training_pairs(
+    params: Params, records: Sequence[Record], names: Mapping[str, str], limit: int, seeds: int
+) -> Iterator[Pair]:
+    """Both forms of what is wrong in training; `names` are those of experiments, by method."""
+    comparisons: list[tuple[str, str, Form, Form]] = []
+    if name := names.get("tagging"):
+        length = params.experiments[name].encoding.max_length
+        right, wrong = (partial(padded_to, length, fill) for fill in (IGNORED, OUTSIDE))
+        defect = "padding is labelled O"
+        comparisons.append((defect, name, Form(batch=right), Form(batch=wrong)))
+        defect = "NEFTune's noise by the padded length"
+        by_row = Form(batch=right, alpha=NEFTUNE)
+        by_padding = by_row._replace(noise=noisy_by_padding)
+        comparisons.append((defect, name, by_row, by_padding))
+    if name := names.get("generation"):
+        defect = "loss over the prompt"
+        comparisons.append((defect, name, Form(), Form(item=over_the_prompt)))
+    texts, gold = [r.text for r in records], [r.gold or () for r in records]
+    for defect, name, *forms in comparisons:
+        tables = []
+        for form in forms:
+            for seed in range(params.seed, params.seed + seeds):
+                predictor = trained(params, name, form, limit, seed)
+                label = f"{defect}: seed {seed}"
+                tables.append(counts(gold, above(0, predictor.candidates(texts, label=label))))
+        right_of, published_of = tables[:seeds], tables[seeds:]
+        each = ", ".join(
+            f"{f1_of(p) - f1_of(r):+.3f}" for r, p in zip(right_of, published_of, strict=True)
+        )
+        note = f"trained on {limit} windows of text; difference with each seed: {each}"
+        yield Pair(defect, name, sum(right_of), sum(published_of), note)  # type: ignore[arg-type]
+
+
+def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
+    """Train an experiment anew, on its first `limit` windows, in one form."""
+    experiment = params.experiments[name]
+    if form.alpha:
+        noisier = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
+        experiment = experiment.model_copy(update={"tuning": noisier})
+    task = tasks.method(experiment.task, experiment.method)
+    backbone, targets = paths.model(experiment.backbone), paths.targets(name)
+    labels = read_json(targets / paths.LABELS)
+    tokenizer = task.vocabulary(load_tokenizer(backbone), labels, experiment)
+    set_seed(seed)
+    model = task.build(backbone, labels, experiment, tokenizer)
+    items = {}
+    for split, size in (("train", limit), ("valid", max(1, limit // 8))):
+        path = paths.clean(experiment.corpus) / f"{split}.parquet"
+        items[split] = task.dataset(
+            paths.features(name) / f"{split}.arrow",
+            targets / f"{split}.arrow",
+            tokenizer,
+            clean.labelled(path, labelling),
+            experiment,
+        )[:size]
+    if form.item:
+        items["train"] = [form.item(item) for item in items["train"]]
+    noise: AbstractContextManager[Any] = nullcontext()
+    if form.noise:
+        noise = patch.object(tuning, "noisy", form.noise)
+    log = redirect_stdout(io.StringIO())
+    with tempfile.TemporaryDirectory() as folder, noise, log:
+        fit(
+            model,
+            experiment.training,
+            **items,
+            collate=partial(form.batch, pad=tokenizer.pad_token_id),
+            targets=task.TARGETS,
+            figures=task.figures,
+            summarize=task.summarize,
+            best=task.BEST,
+            seed=seed,
+            checkpoints=Path(folder),
+            label=f"{name}: seed {seed}",
+        )
+    return task.Predictor.of(model, tokenizer, labels, experiment, targets / "train.arrow")

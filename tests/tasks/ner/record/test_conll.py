@@ -1,0 +1,306 @@
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
+
+from wxb.corpora import reading
+from wxb.corpora.records import Record, Reject
+from wxb.errors import WxbError
+from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.record import conll
+from wxb.tasks.ner.record.conll import Tag
+from wxb.tasks.ner.record.spans import Span
+
+NER = Path(__file__).parents[3] / "../shared/data/ner"
+
+
+def read(folder, content, name="train.txt", **options):
+    place = folder / "raw"
+    place.mkdir(exist_ok=True)
+    (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    settings = {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, "conll": options}
+    return list(reading.read(place, Corpus.model_validate(settings), labelling))
+
+
+def tags(names):
+    return [Tag(*name.split("-", 1)) if name != "O" else conll.OUTSIDE for name in names]
+
+
+def text_and_mentions(record):
+    return record.text, [(record.text[s.start : s.end], s.type) for s in record.gold]
+
+
+def test_sentences_are_read_with_their_spans(tmp_path):
+    content = "Ann\tB-PER\nLee\tI-PER\nsleeps\tO\n.\tO\n\nBonn\tB-LOC\n"
+    assert read(tmp_path, content) == [
+        Record(
+            id="train.txt:line 1",
+            text="Ann Lee sleeps .",
+            gold=(Span(0, 7, "PER"),),
+            language=None,
+            group="Ann Lee sleeps .",
+        ),
+        Record("train.txt:line 6", "Bonn", (Span(0, 4, "LOC"),), None, "Bonn"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("Ann NNP I-NP B-PER\nin IN O O\nBonn NNP I-NP B-LOC\n", {}),
+        ("Ann   B-PER \nin O\n  Bonn B-LOC", {}),
+        ("1\tAnn\tB-PER\tx\n2\tin\tO\tx\n3\tBonn\tB-LOC\tx\n", {"token": 1, "tag": 2}),
+        ("B-PER\tAnn\nO\tin\nB-LOC\tBonn", {"token": -1, "tag": 0}),
+        ("\ufeffAnn\tB-PER\r\nin\tO\r\nBonn\tB-LOC\r\n\r\n", {}),
+        ("\n\t\n\nAnn\tB-PER\nin\tO\nBonn\tB-LOC\n \n\n", {}),
+        ("-DOCSTART- -X- O O\nAnn\tB-PER\nin\tO\nBonn\tB-LOC\n", {}),
+        ("Ann\tS-PER\nin\tO\nBonn\tU-LOC", {}),
+        ("Ann\tW-PER\t\nin\tO\nBonn\tI-LOC", {}),
+    ],
+)
+def test_columns_may_be_divided_and_ordered_in_many_ways(tmp_path, content, options):
+    (record,) = read(tmp_path, content, **options)
+    expected = ("Ann in Bonn", [("Ann", "PER"), ("Bonn", "LOC")])
+    assert text_and_mentions(record) == expected
+
+
+def test_chinese_by_character_without_its_place_in_the_word(tmp_path):
+    content = "李0\tB-PER.NAM\n明1\tI-PER.NAM\n在0\tO\n😀12\tO\n波0\tB-GPE\n恩1\tI-GPE\n"
+    (record,) = read(tmp_path, content, join="", characters=True)
+    assert text_and_mentions(record) == ("李明在😀波恩", [("李明", "PER.NAM"), ("波恩", "GPE")])
+
+
+def test_other_spaces_do_not_divide_columns(tmp_path):
+    (record,) = read(tmp_path, "in O\nNew\xa0York B-LOC\n\u3000 O\n")
+    assert text_and_mentions(record) == ("in New\xa0York \u3000", [("New\xa0York", "LOC")])
+
+
+def test_documents_have_their_sentences_on_lines(tmp_path):
+    head = "-DOCSTART- -X- O O\n"
+    content = f"{head}\nAnn\tB-PER\n\nin\tO\nBonn\tB-LOC\n{head}Ulm\tB-LOC\n\n{head}"
+    first, second = read(tmp_path, content, unit="document")
+    assert text_and_mentions(first) == ("Ann\nin Bonn", [("Ann", "PER"), ("Bonn", "LOC")])
+    assert text_and_mentions(second) == ("Ulm", [("Ulm", "LOC")])
+    assert [first.id, second.id] == ["train.txt:line 3", "train.txt:line 8"]
+
+
+def test_sentences_of_a_marked_document_are_a_group(tmp_path):
+    head = "-DOCSTART- -X- O O\n\n"
+    content = f"before\tO\n\n{head}Ann\tB-PER\n\nBonn\tO\n\n{head}{head}Ulm\tO\n"
+    records = read(tmp_path, content, name="test.txt")
+    assert [(r.text, r.group) for r in records] == [
+        ("before", "test.txt:0"),
+        ("Ann", "test.txt:1"),
+        ("Bonn", "test.txt:1"),
+        ("Ulm", "test.txt:3"),
+    ]
+    whole = read(tmp_path, content, name="test.txt", unit="document")
+    assert [r.group for r in whole] == [r.text for r in whole] == ["before", "Ann\nBonn", "Ulm"]
+
+
+def test_each_file_tells_whether_it_marks_documents(tmp_path):
+    read(tmp_path, "-DOCSTART-\n\nAnn\tO\n\nBonn\n", name="a")
+    first, bad, second = read(tmp_path, "Ulm\tO\n\n-DOCSTART-\n", name="b")
+    assert (first.group, second.group) == ("a:1", "Ulm")
+    assert isinstance(bad, Reject)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "detail"),
+    [
+        ("Bonn", "too few columns", "line 4: 'Bonn' has 1; expected a token in column 0"),
+        ("Bonn\t", "too few columns", "line 4"),
+        ("\u3000", "too few columns", "line 4"),
+        ("Bonn\tLOC", "unknown tag", "line 4: 'LOC'; expected O, or a type after one of B-, E-"),
+        ("Bonn\tX-LOC", "unknown tag", "'X-LOC'"),
+        ("Bonn\tBI-LOC", "unknown tag", "'BI-LOC'"),
+        ("Bonn\tB-", "unknown tag", "'B-'"),
+        ("Bonn\tB", "unknown tag", "'B'"),
+        ("Bonn\to", "unknown tag", "'o'"),
+        ("Bo\0nn\tO", "NUL character", "at offset 7"),
+    ],
+)
+def test_a_bad_line_costs_its_sentence(tmp_path, line, reason, detail):
+    first, bad, last = read(tmp_path, f"Ann\tO\n\nnear\tO\n{line}\n!\tO\n\nUlm\tB-LOC\n")
+    assert (first.text, last.text) == ("Ann", "Ulm")
+    assert isinstance(bad, Reject)
+    assert (bad.origin, bad.reason, bad.id) == ("train.txt:line 3", reason, None)
+    assert detail in bad.detail
+
+
+def test_a_bad_line_costs_its_document(tmp_path):
+    content = "Ann\tO\n\nBonn\n\n-DOCSTART-\n\nUlm\tB-LOC\n"
+    bad, good = read(tmp_path, content, unit="document")
+    assert (bad.origin, bad.reason, good.text) == ("train.txt:line 1", "too few columns", "Ulm")
+
+
+def test_the_token_and_the_tag_are_two_columns(tmp_path):
+    (item,) = read(tmp_path, "a b B-LOC\n", token=2, tag=-1)
+    assert item.reason == "too few columns"
+
+
+def test_blank_sentences_are_rejected_and_replacement_characters_kept(tmp_path):
+    blank, kept = read(tmp_path, "\u3000\tO\n \tO\n\n\ufffd\tB-X\n\u2028\tO\n\ufffd\tO\n")
+    assert blank.reason == "blank text"
+    assert text_and_mentions(kept) == ("\ufffd \u2028 \ufffd", [("\ufffd", "X")])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "found an empty file"), (b"caf\xe9 O", "byte 0xe9"), (b"\xff\xfeA\0", "UTF-16")],
+)
+def test_an_unreadable_file_is_an_error_that_names_it(tmp_path, content, message):
+    with pytest.raises(WxbError, match=rf"train\.txt: found .*{message[6:]}"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("names", "repaired"),
+    [
+        ("B-A I-A O B-A", []),
+        ("B-A O I-A I-A O I-B", ["I- without B-"] * 2),
+        ("B-A I-B", ["I- without B-"]),
+        ("S-A O E-A", ["E- without B-"]),
+        # IOB1: B- only parts neighbours.
+        ("I-A I-A B-A I-B O I-A", []),
+        ("I-A", []),
+    ],
+)
+def test_a_beginning_that_is_not_marked_is_told_where_others_are(tmp_path, names, repaired):
+    lines = [f"word\t{name}" for name in names.split()]
+    first, other = read(tmp_path, "\n".join(lines) + "\n\nAnn\tO")
+    assert list(first.repaired) == repaired
+    assert other.repaired == ()
+
+
+def test_each_file_has_a_scheme_of_its_own(tmp_path):
+    read(tmp_path, "Ann\tB-A\n", name="a")
+    first, second = read(tmp_path, "Ann\tI-A\n", name="b")
+    assert first.repaired == second.repaired == ()
+
+
+def iob2(length):
+    return ["B", *["I"] * (length - 1)]
+
+
+def marked(begin, inside, last, single):
+    return lambda n: [single] if n == 1 else [begin, *inside * (n - 2), last]
+
+
+SCHEMES = {
+    "IOB2": iob2,
+    "BIOES": marked("B", "I", "E", "S"),
+    "BILOU": marked("B", "I", "L", "U"),
+    "BMEWO": marked("B", "M", "E", "W"),
+}
+
+
+def written(length, chunks, scheme):
+    """The tags of disjoint chunks, in order, of a sentence of so many tokens."""
+    names = ["O"] * length
+    previous = None
+    for first, end, type_ in chunks:
+        if scheme == "IOB1":
+            prefixes = ["I"] * (end - first)
+            if previous is not None and previous[1:] == (first, type_):
+                prefixes[0] = "B"
+        else:
+            prefixes = SCHEMES[scheme](end - first)
+        names[first:end] = [f"{prefix}-{type_}" for prefix in prefixes]
+        previous = first, end, type_
+    return names
+
+
+@st.composite
+def sentences(draw, tokens):
+    """(tokens, disjoint chunks of them)."""
+    words = draw(st.lists(tokens, min_size=1, max_size=12))
+    cuts = sorted(draw(st.sets(st.integers(0, len(words)), max_size=8)))
+    types = st.sampled_from([None, "A", "B-c"])
+    chunks = [(a, b, draw(types)) for a, b in pairwise(cuts)]
+    return words, [chunk for chunk in chunks if chunk[2]]
+
+
+@given(sentences(st.just("word")), st.sampled_from(["IOB1", *SCHEMES]))
+def test_every_scheme_is_read_to_the_chunks_it_was_written_from(sentence, scheme):
+    words, chunks = sentence
+    assert conll.chunks(tags(written(len(words), chunks, scheme))) == chunks
+
+
+prefixes = st.sampled_from("BIES")
+names = st.just("O") | st.builds("{}-{}".format, prefixes, st.sampled_from(["A", "B-c"]))
+
+
+@given(st.lists(names, max_size=12))
+def test_any_tags_are_read_as_seqeval_reads_them(names):
+    found = [(type_, first, end - 1) for first, end, type_ in conll.chunks(tags(names))]
+    assert found == get_entities(names)
+
+
+odd = st.sampled_from("\u3000\xa0\u2028\x85 \r\x0b") | st.characters(
+    exclude_categories=["Cs"], exclude_characters="\t\n\0"
+)
+
+
+@given(
+    st.lists(sentences(st.text(odd, min_size=1, max_size=4)), min_size=1, max_size=4),
+    st.sampled_from(["IOB1", *SCHEMES]),
+    st.sampled_from([" ", ""]),
+    st.sampled_from(["sentence", "document"]),
+)
+def test_the_text_holds_the_tokens_of_every_span(tmp_path_factory, items, scheme, join, unit):
+    content = "\n\n".join(
+        "\n".join(
+            f"{token}\t{name}"
+            for token, name in zip(words, written(len(words), chunks, scheme), strict=True)
+        )
+        for words, chunks in items
+    )
+    texts = [join.join(words) for words, _ in items]
+    mentions = [[join.join(words[a:b]) for a, b, _ in chunks] for words, chunks in items]
+    if unit == "document":
+        texts, mentions = ["\n".join(texts)], [[*chain(*mentions)]]
+    records = read(tmp_path_factory.getbasetemp(), content, join=join, unit=unit)
+    assert len(records) == len(texts)
+    for record, text, expected in zip(records, texts, mentions, strict=True):
+        if isinstance(record, Reject):
+            blank = not text.strip() or any(not mention.strip() for mention in expected)
+            assert blank
+            assert record.reason in ("blank text", "blank span")
+            continue
+        assert record.text == text
+        found = [text[span.start : span.end] for span in record.gold]
+        assert found == [mention.strip() for mention in expected]
+        assert record.repaired == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "sentences", "spans", "repaired"),
+    [
+        ("conll2003/train.txt", {}, 14_041, 23_499, 0),
+        ("conll2003/valid.txt", {}, 3250, 5942, 0),
+        ("conll2003/test.txt", {}, 3453, 5648, 0),
+        ("conll2003/test.txt", {"unit": "document"}, 231, 5648, 0),
+        ("wnut17/wnut17train.conll", {}, 3394, 1975, 0),
+        ("wnut17/emerging.dev.conll", {}, 1009, 836, 0),
+        ("wnut17/emerging.test.annotated", {}, 1287, 1079, 0),
+        ("msra/msra_test_bio.txt", {"join": ""}, 3442, 6190, 0),
+        ("weibo/weiboNER_2nd_conll.train", {"join": "", "characters": True}, 1350, 1895, 10),
+        ("weibo/weiboNER_2nd_conll.dev", {"join": "", "characters": True}, 270, 389, 0),
+        ("weibo/weiboNER_2nd_conll.test", {"join": "", "characters": True}, 270, 418, 4),
+    ],
+)
+def test_published_files_hold_what_is_published(
+    tmp_path, path, options, sentences, spans, repaired
+):
+    if not (NER / path).exists():
+        pytest.skip(f"{path} is not in ../shared/data/ner")
+    records = read(tmp_path, (NER / path).read_bytes(), **options)
+    assert not [record for record in records if isinstance(record, Reject)]
+    assert len(records) == sentences
+    assert sum(len(record.gold) for record in records) == spans
+    assert sum(len(record.repaired) for record in records) == repaired

@@ -1,0 +1,110 @@
+"""What methods take whose input is one text."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from wxb.corpora.records import Record
+from wxb.files import read_json
+from wxb.params.experiments import Encoding, Prediction, Tuning
+from wxb.tasks import methods
+from wxb.text import tokenizers
+from wxb.text.encoded import read_encoded
+
+TEXTS = ["one two three four five six", "two", "", "six five"]
+BATCH = 3
+
+
+class Sum(nn.Module):
+    """Gives the sum of the ids of each text."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = nn.Parameter(torch.tensor(float(factor)))
+        self.sizes = []
+
+    def forward(self, input_ids, attention_mask):
+        self.sizes.append(tuple(input_ids.shape))
+        return {"sum": (input_ids * attention_mask).sum(1) * self.factor}
+
+    def save_pretrained(self, folder):
+        folder.mkdir()
+        (folder / "factor").write_text(str(self.factor.item()))
+
+
+class Adder(methods.Trained):
+    batch_size = BATCH
+
+    @classmethod
+    def load_model(cls, folder, settings):
+        assert settings["labels"] == ["a", "b"]
+        return Sum((folder / "factor").read_text())
+
+
+class Experiment:
+    task, method, encoding, tuning = "adding", "sum", Encoding(max_length=5), Tuning()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tokenizers.train("wordpiece", 300, TEXTS)
+
+
+@pytest.fixture
+def items(tokenizer):
+    return methods.inputs(tokenizers.encode(tokenizer, TEXTS), tokenizer, 5)
+
+
+def test_inputs_have_special_tokens_and_lose_their_end_where_they_are_too_long(tokenizer, items):
+    whole = [tokenizer(text)["input_ids"] for text in TEXTS]
+    ids = [item["input_ids"].tolist() for item in items]
+    assert ids[0] == [*whole[0][:4], whole[0][-1]]
+    assert ids[1:] == whole[1:]
+    assert len(ids[0]) == 5 < len(whole[0])
+
+
+def test_texts_are_written_and_read_again(tokenizer, tmp_path):
+    records = [Record(text, text, None, None, "") for text in TEXTS]
+    methods.encode(records, tokenizer, tmp_path / "texts.arrow", label="encode")
+    expected = tokenizers.encode(tokenizer, TEXTS)
+    for found, column in zip(read_encoded(tmp_path / "texts.arrow"), expected, strict=True):
+        np.testing.assert_array_equal(found, column)
+
+
+def test_batches_hold_each_item_once_beside_those_of_its_length():
+    lengths = [5, 1, 3, 1, 9]
+    batches = methods.in_batches(lengths, 2)
+    assert [[lengths[at] for at in batch] for batch in batches] == [[1, 1], [3, 5], [9]]
+    assert sorted(chain(*batches)) == [0, 1, 2, 3, 4]
+
+
+def test_outputs_are_in_the_order_of_the_items(tokenizer, items):
+    model = Sum(2)
+    found = Adder(model, tokenizer).outputs(items, label="add")
+    assert [float(one["sum"]) for one in found] == [2 * item["input_ids"].sum() for item in items]
+    assert [size[0] for size in model.sizes] == [BATCH, len(TEXTS) - BATCH]
+    assert Adder(model, tokenizer).outputs([], label="add") == []
+
+
+def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
+    made = Adder.of(Sum(3), tokenizer, ("a", "b"), Experiment, tmp_path)
+    made.save(tmp_path / "model", Experiment, updates=2, examples=7)
+    loaded = Adder.load(tmp_path / "model", Prediction(batch_size=1))
+    assert (Adder.load(tmp_path / "model").batch_size, loaded.batch_size) == (BATCH, 1)
+    assert loaded.outputs(items, label="add") == made.outputs(items, label="add")
+    assert read_json(tmp_path / "model" / "wxb.json") == {
+        "task": "adding",
+        "method": "sum",
+        "labels": ["a", "b"],
+        "max_length": 5,
+        "four_bit": False,
+        "training": {"updates": 2, "examples": 7},
+    }
+
+
+def test_the_likeliest_class_is_summed_up():
+    logits = torch.tensor([[0.1, 0.9], [2.0, -1.0]])
+    assert methods.summarize(logits, torch.tensor([0, 0])).tolist() == [1, 0]

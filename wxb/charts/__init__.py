@@ -1,0 +1,1 @@
+"""Charts, and templates made into HTML: what the pages of studies, tasks and lessons share."""

@@ -1,0 +1,62 @@
+"""What a page is made of, and what a task's `page.py` gives to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from wxb.charts.figures import Curve
+from wxb.params import Params
+
+Place = Literal["results", "noise", "cost", "training"]
+
+
+class Study(NamedTuple):
+    """All that a page tells, as the stages left it; a stage that left nothing has no key."""
+
+    params: Params
+    comparison: Mapping[str, Any]  # as the stage compare writes it
+    judged: Mapping[str, Sequence[Any]]  # rows of predictions.jsonl, by experiment
+    curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then figure
+    pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then figure
+    pretrained: Mapping[str, Mapping[str, float]]  # by backbone: figures on held-out texts
+    costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
+
+
+class Part(NamedTuple):
+    """A section of the page, with its heading, that only studies of one task have."""
+
+    id: str
+    title: str  # in the list of sections
+    place: Place  # the section that it follows
+    html: Markup  # as `rendering.render` gives it
+    charts: Mapping[str, go.Figure]  # by the id of their place in it
+
+
+class TaskPage(Protocol):
+    """The module `page` of a task."""
+
+    @property
+    def RULE(self) -> str:  # noqa: N802
+        """What counts as right, in a sentence."""
+
+    @property
+    def WATCHED(self) -> str:  # noqa: N802
+        """What the curves on validation records are, in sentences."""
+
+    @property
+    def USABLE(self) -> float | None:  # noqa: N802
+        """The headline score below which nobody would use a system; None: not told."""
+
+    @property
+    def PUBLISHED(self) -> Mapping[str, float]:  # noqa: N802
+        """Headline scores that others printed, by system: a part `published` tells of them."""
+
+    def failures(self, system: Mapping[str, Any]) -> str:
+        """Where one system of a comparison fails, in sentences; the first part tells more."""
+
+    def parts(self, study: Study) -> list[Part]:
+        """The parts of a study's page that only this task has, in their order."""

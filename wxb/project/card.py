@@ -1,0 +1,170 @@
+"""Model cards: what a trained experiment was made from, what it scores, its limits, how to use it.
+
+The form is that of the Hugging Face hub (huggingface_hub.ModelCard), scores in its metadata. What
+to say of a score and of the use of a model is the task's, in its module `card`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from wxb import paths
+from wxb.charts.wording import amount, origin
+from wxb.errors import WxbError
+from wxb.files import publish, read_json
+from wxb.metrics import TEST
+from wxb.params import Params
+from wxb.params.experiments import Experiment
+from wxb.project import trained
+from wxb.project.inventory import tuning
+
+DIGITS = 4  # of a score in the metadata
+
+
+class TaskCard(Protocol):
+    """The module `card` of a task."""
+
+    @property
+    def TEMPLATE(self) -> Path:  # noqa: N802
+        """The card in Jinja's Markdown: it begins with `card_data` between two lines of dashes."""
+
+    @property
+    def TASK(self) -> str:  # noqa: N802
+        """The hub's name of what is scored."""
+
+    @property
+    def TAGS(self) -> Sequence[str]:  # noqa: N802
+        """What the hub lists the model under, besides."""
+
+    @property
+    def SCORES(self) -> Sequence[str]:  # noqa: N802
+        """The keys of the scores that go into the metadata."""
+
+    def pipeline(self, experiment: Any) -> str:
+        """The hub's name of what the model does."""
+
+    def facts(
+        self, experiment: Any, model: Path, predictions: Path, scores: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """What only this task's template needs, from the folders of the model and its predictions.
+
+        Raises WxbError where a file is not there.
+        """
+
+
+def card(params: Params, name: str, folder: Path | None = None) -> str:
+    """The card of a trained and scored experiment, as Markdown; its examples load from `folder`.
+
+    Raises WxbError where the experiment is unknown, not trained, or not scored, and where its task
+    has no cards.
+    """
+    from huggingface_hub import ModelCard
+
+    experiment: Experiment = params.named("experiments", name)
+    task = _task(experiment.task)
+    model = trained.find(name)
+    measured = paths.metrics(experiment.study, name)
+    if not measured.exists():
+        raise WxbError(f"{measured}: not there yet; run `dvc repro evaluate@{name}` first")
+    scores = read_json(measured)
+    corpus = params.corpora[experiment.corpus]
+    splits = read_json(paths.clean(experiment.corpus) / paths.PROFILE)["splits"]
+    languages = [code for code in splits["train"]["languages"] if code != "unknown"]
+    described = ModelCard.from_template(
+        _metadata(task, name, experiment, scores, languages),
+        template_path=str(task.TEMPLATE),
+        name=name,
+        folder=folder or model,
+        base=paths.model(experiment.backbone).as_posix(),
+        backbone=_backbone(params, experiment),
+        tuning=tuning(experiment),
+        adapter=experiment.tuning.lora is not None,
+        parameters=amount(scores["parameters"]),
+        trainable=amount(scores["trainable_parameters"]),
+        origin=origin(corpus),
+        generated=corpus.generate is not None,
+        languages=languages,
+        **{split: splits[split] for split in ("train", "valid", TEST)},
+        scores=scores,
+        seeds=params.studies[experiment.study].seeds,
+        corpus=corpus,
+        settings=read_json(model / paths.SETTINGS),
+        **task.facts(experiment, model, paths.predictions(experiment.study, name), scores),
+    )
+    return str(described)
+
+
+def share(params: Params, name: str, folder: Path) -> None:
+    """Copy a trained experiment to a new folder, with its card as README.md; errors as in `card`.
+
+    Raises WxbError too where the folder is there already, or cannot be written.
+    """
+    if folder.exists():
+        raise WxbError(f"{folder}: is there already; name a folder that is not")
+    text = card(params, name, folder)
+    try:
+        with publish(folder) as (draft,):
+            # What the card tells of is the model of the first seed.
+            others = shutil.ignore_patterns(f"{paths.SEED}*")
+            shutil.copytree(trained.find(name), draft, ignore=others)
+            (draft / "README.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        # copytree goes on where one file fails, and tells all: (from, to, why).
+        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+        raise WxbError(
+            f"{folder}: cannot copy the model there ({why}); nothing is left of the attempt: name"
+            " a folder with room for it, where you may write"
+        ) from error
+
+
+def _task(name: str) -> TaskCard:
+    module = f"wxb.tasks.{name}.card"
+    if find_spec(module) is None:
+        raise WxbError(f"task {name} has no model cards; found no {module}")
+    return cast("TaskCard", import_module(module))
+
+
+def _metadata(
+    task: TaskCard,
+    name: str,
+    experiment: Experiment,
+    scores: Mapping[str, float],
+    languages: list[str],
+) -> Any:
+    from huggingface_hub import EvalResult, ModelCardData
+
+    return ModelCardData(
+        model_name=name,
+        library_name="peft" if experiment.tuning.lora else "transformers",
+        pipeline_tag=task.pipeline(experiment),
+        language=languages or None,
+        tags=["wxb", *task.TAGS],
+        eval_results=[
+            EvalResult(
+                task_type=task.TASK,
+                dataset_type=experiment.corpus,
+                dataset_name=experiment.corpus,
+                dataset_split=TEST,
+                metric_type=metric,
+                metric_value=round(scores[metric], DIGITS),
+            )
+            for metric in task.SCORES
+        ],
+    )
+
+
+def _backbone(params: Params, experiment: Experiment) -> str:
+    backbone = params.backbones[experiment.backbone]
+    shape = backbone.architecture
+    kind = (
+        f"{shape.model_type} with {shape.num_hidden_layers} layers of {shape.hidden_size}"
+        if shape
+        else f"`{backbone.checkpoint}`"
+    )
+    steps = backbone.pretraining.steps if backbone.pretraining else 0
+    return f"{kind}, pretrained for {steps:,} steps ({backbone.objective})" if steps else kind

@@ -1,0 +1,255 @@
+"""What a method of a task brings: the stages tokenize, align, train and evaluate call nothing else.
+
+A method is a folder `wxb/tasks/<task>/<method>/` whose module `method` has these names. Below are
+what those take whose input is one text, where they have nothing better of their own. Torch is
+imported where a model is needed, so that the stages before training start at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb import paths
+from wxb.corpora.records import Record
+from wxb.files import read_json, write_json
+from wxb.metrics import Metric
+from wxb.progress import tracked
+from wxb.text import tokenizers
+from wxb.text.encoded import Columns, Encoded, write_encoded
+from wxb.text.tokenizers import SavedTokenizer, special_tokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Predictor(Protocol):
+    """A trained model, ready to use."""
+
+    model: Any
+
+    @classmethod
+    def of(
+        cls, model: Any, tokenizer: Any, labels: Sequence[str], experiment: Any, targets: Path
+    ) -> Self:
+        """Of a model that was just trained on the targets in a file."""
+
+    @classmethod
+    def load(cls, folder: Path, prediction: Any = None) -> Self:
+        """What `save` wrote; `prediction` are the settings of that name, else their defaults."""
+
+    def save(self, folder: Path, experiment: Any, *, updates: int, examples: int) -> None:
+        """Write it; `updates` of the weights were made from so many `examples`."""
+
+    def calibrate(self, records: Sequence[Record], *, label: str) -> None:
+        """Choose what is chosen on validation records, such as a threshold."""
+
+    def predict(self, inputs: Sequence[Any], /, *, label: str = "predict") -> list[Any]:
+        """A prediction for each input; shows progress under a label."""
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Any]
+    ) -> dict[str, float]:
+        """Scores that need the model besides its predictions."""
+
+    def describe(self, given: Any, prediction: Any) -> dict[str, Any]:
+        """The prediction for an input as JSON, for programs."""
+
+    def show(self, given: Any, prediction: Any) -> str:
+        """The prediction for an input in a line, for people."""
+
+
+class Method(Protocol):
+    """The module `method` of a method. `labels` are those of training, as profile.json has them."""
+
+    @property
+    def TARGETS(self) -> Sequence[str]:  # noqa: N802
+        """The columns of an item that are not inputs."""
+
+    @property
+    def BEST(self) -> Metric:  # noqa: N802
+        """The validation figure that picks the best checkpoint."""
+
+    @property
+    def Predictor(self) -> type[Predictor]:  # noqa: N802
+        """What uses a trained model."""
+
+    def vocabulary(self, tokenizer: Any, labels: Sequence[str], experiment: Any) -> Any:
+        """The tokenizer of the model, with the tokens that the method adds."""
+
+    def encode(self, records: Sequence[Record], tokenizer: Any, path: Path, *, label: str) -> None:
+        """Write the encoded inputs of records to a file."""
+
+    def aligned(
+        self,
+        path: Path,
+        chunks: Iterable[Sequence[Record]],
+        labels: Sequence[str],
+        tokenizer: Any,
+        experiment: Any,
+    ) -> tuple[*Columns, dict[str, int]]:
+        """Targets of the encoded records, where each begins, and what became of their gold."""
+
+    def build(self, backbone: Path, labels: Sequence[str], experiment: Any, tokenizer: Any) -> Any:
+        """The model that training starts from; seed torch before."""
+
+    def dataset(
+        self,
+        features: Path,
+        targets: Path,
+        tokenizer: Any,
+        records: Sequence[Record],
+        experiment: Any,
+    ) -> Sequence[Mapping[str, NDArray[Any]]]:
+        """Items to learn: arrays by the names of the model's inputs."""
+
+    def collator(self, tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, Any]]:
+        """What makes a batch of items."""
+
+    def summarize(self, logits: Any, labels: Any) -> Any:
+        """What `figures` needs of a batch."""
+
+    def figures(self, predicted: Any, labels: Any) -> dict[str, float]:
+        """Validation figures while training, BEST among them."""
+
+
+def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Any) -> Any:
+    """The tokenizer of a model that needs no tokens besides those of its backbone."""
+    return tokenizer
+
+
+def encode(records: Sequence[Record], tokenizer: Any, path: Path, *, label: str) -> None:
+    """Write the tokens of the records' texts, with character offsets."""
+    texts = [record.text for record in records]
+    write_encoded(path, tokenizers.encode(tokenizer, texts, label=label))
+
+
+def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> list[dict[str, NDArray[np.int32]]]:
+    """One item a text: its `input_ids` with the special tokens around, `max_length` at most.
+
+    Of a longer text the end is cut off.
+    """
+    before, after = special_tokens(tokenizer)
+    room = max_length - len(before) - len(after)
+    return [
+        {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
+        for start, stop in zip(encoded.splits[:-1], encoded.splits[1:], strict=True)
+    ]
+
+
+def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor]]:
+    """What pads items to the longest of a batch."""
+    from wxb.training.batches import collate
+
+    return partial(collate, pad=tokenizer.pad_token_id)
+
+
+def in_batches(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
+    """The places of items, `size` at a time: those of about one length share a batch."""
+    order: list[int] = np.argsort(lengths, kind="stable").tolist()
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The likeliest class (...) of logits (..., K)."""
+    return logits.argmax(-1)
+
+
+class Trained:
+    """A trained model with its tokenizer; what is predicted with it, a task says."""
+
+    batch_size = 32  # items at a time
+
+    def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
+        """`settings` are those that `load` needs, by their names in the file."""
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.model, self.tokenizer = model.eval().to(device), tokenizer
+        self.settings = settings
+
+    @classmethod
+    def of(
+        cls, model: Any, tokenizer: Any, labels: Sequence[str], experiment: Any, targets: Path
+    ) -> Self:
+        """Of a model that was just trained; its labels and how it reads a text are settings."""
+        return cls(model, tokenizer, labels=list(labels), **experiment.encoding.model_dump())
+
+    @classmethod
+    def load(cls, folder: Path, prediction: Any = None) -> Self:
+        """Load a folder that `save` wrote; of `prediction` only the size of batches counts."""
+        settings = read_json(folder / paths.SETTINGS)
+        predictor = cls(cls.load_model(folder, settings), SavedTokenizer(folder), **settings)
+        if prediction is not None:
+            predictor.batch_size = prediction.batch_size
+        return predictor
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any]) -> Any:
+        """The model that its `save_pretrained` wrote."""
+        raise NotImplementedError
+
+    def save(self, folder: Path, experiment: Any, *, updates: int, examples: int) -> None:
+        """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout.
+
+        `updates` of the weights were made in training, from so many `examples`, each pass counted.
+        """
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        settings = {
+            "task": experiment.task,
+            "method": experiment.method,
+            **self.kept(),
+            "four_bit": experiment.tuning.four_bit,
+            "training": {"updates": updates, "examples": examples},
+            **self.own_settings(experiment),
+        }
+        write_json(folder / paths.SETTINGS, settings)
+
+    def kept(self) -> dict[str, Any]:
+        """What `load` needs."""
+        return self.settings
+
+    def own_settings(self, experiment: Any) -> dict[str, Any]:
+        """What `load` needs besides, of models of this method."""
+        return {}
+
+    def calibrate(self, records: Sequence[Record], *, label: str) -> None:
+        """Choose nothing: a method with a threshold has its own."""
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Any]
+    ) -> dict[str, float]:
+        """No scores but those of the predictions."""
+        return {}
+
+    def describe(self, given: Any, prediction: Any) -> dict[str, Any]:
+        """The prediction as it is."""
+        return {"prediction": prediction}
+
+    def show(self, given: Any, prediction: Any) -> str:
+        """The prediction as it is."""
+        return str(prediction)
+
+    def outputs(
+        self, items: Sequence[Mapping[str, NDArray[Any]]], *, label: str
+    ) -> list[dict[str, NDArray[Any]]]:
+        """What the model gives for each item with `input_ids`: arrays (...) of its (B, ...)."""
+        import torch
+
+        collate, device = collator(self.tokenizer), next(self.model.parameters()).device
+        batches = in_batches([len(item["input_ids"]) for item in items], self.batch_size)
+        found: list[dict[str, NDArray[Any]]] = [{} for _ in items]
+        for chosen in tracked(batches, label, len(batches), unit="batch"):
+            batch = {k: v.to(device) for k, v in collate([items[at] for at in chosen]).items()}
+            with torch.inference_mode():
+                given = self.model(**batch)
+            for name, values in given.items():
+                for at, value in zip(chosen, values.float().cpu().numpy(), strict=True):
+                    found[at][name] = value
+        return found

@@ -1,0 +1,97 @@
+"""What became of gold and predicted spans, one by one: hits, mix-ups, misses and inventions."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import StrEnum, auto
+from itertools import product
+from typing import NamedTuple
+
+from wxb.tasks.ner.record.spans import Span, aligned
+
+
+class Outcome(StrEnum):
+    """What became of a gold span, a predicted span, or a matched pair of both."""
+
+    CORRECT = auto()
+    """Same offsets, same type."""
+    WRONG_TYPE = auto()
+    """Same offsets, other type."""
+    WRONG_BOUNDARY = auto()
+    """Overlapping but different offsets, same type."""
+    WRONG_BOTH = auto()
+    """Overlapping but different offsets, other type."""
+    MISSED = auto()
+    """A gold span left without a prediction."""
+    SPURIOUS = auto()
+    """A predicted span left without a gold span."""
+
+
+class Finding(NamedTuple):
+    """One outcome and its spans: `gold` is None when SPURIOUS, `predicted` is None when MISSED."""
+
+    outcome: Outcome
+    gold: Span | None
+    predicted: Span | None
+
+
+def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> list[Finding]:
+    """Explain one document: every gold and every predicted span is in exactly one finding.
+
+    Exact matches go first. The rest are matched one to one, greedily: same offsets, then overlaps
+    of the same type, then other overlaps; larger overlaps first, then the leftmost. What is left
+    is MISSED or SPURIOUS. Findings are sorted by the position of the gold span, or of the
+    predicted span where there is no gold span.
+    """
+    golds, predictions = set(gold), set(predicted)
+    findings = [Finding(Outcome.CORRECT, span, span) for span in sorted(golds & predictions)]
+    missed, spurious = golds - predictions, predictions - golds
+    pairs = [pair for pair in product(sorted(missed), sorted(spurious)) if _overlap(*pair)]
+    for g, p in sorted(pairs, key=_priority):
+        if g in missed and p in spurious:
+            missed.remove(g)
+            spurious.remove(p)
+            findings.append(Finding(_mismatch(g, p), g, p))
+    findings += [Finding(Outcome.MISSED, span, None) for span in sorted(missed)]
+    findings += [Finding(Outcome.SPURIOUS, None, span) for span in sorted(spurious)]
+    return sorted(findings, key=_position)
+
+
+def breakdown(
+    gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
+) -> dict[str, int]:
+    """Count the findings of `compare` over documents: every outcome is a key, in enum order.
+
+    Raises:
+        ValueError: `gold` and `predicted` hold different numbers of documents.
+    """
+    tally = Counter(
+        finding.outcome for g, p in aligned(gold, predicted) for finding in compare(g, p)
+    )
+    return {outcome.value: tally[outcome] for outcome in Outcome}
+
+
+def _overlap(a: Span, b: Span) -> int:
+    return max(0, min(a.end, b.end) - max(a.start, b.start))
+
+
+def _same_offsets(a: Span, b: Span) -> bool:
+    return (a.start, a.end) == (b.start, b.end)
+
+
+def _mismatch(gold: Span, predicted: Span) -> Outcome:
+    if _same_offsets(gold, predicted):
+        return Outcome.WRONG_TYPE
+    return Outcome.WRONG_BOUNDARY if gold.type == predicted.type else Outcome.WRONG_BOTH
+
+
+_RANK = {Outcome.WRONG_TYPE: 0, Outcome.WRONG_BOUNDARY: 1, Outcome.WRONG_BOTH: 2}
+
+
+def _priority(pair: tuple[Span, Span]) -> tuple[int, int, int]:
+    # "Leftmost" is where the overlap starts, so that swapping gold and predicted changes nothing.
+    g, p = pair
+    return _RANK[_mismatch(g, p)], -_overlap(g, p), max(g.start, p.start)
+
+
+def _position(finding: Finding) -> tuple[Span, ...]:
+    return tuple(span for span in (finding.gold, finding.predicted) if span is not None)
