@@ -24,7 +24,7 @@ from wxb.tasks.ner.metrics import (
 from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, breakdown, compare
 from wxb.tasks.ner.record.spans import Span
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 TYPES = ("EMAIL", "NAME", "PHONE")
 
 types = st.sampled_from(TYPES)

@@ -15,7 +15,7 @@ from wxb.tasks.ner.record import conll
 from wxb.tasks.ner.record.conll import Tag
 from wxb.tasks.ner.record.spans import Span
 
-NER = Path(__file__).parents[3] / "../shared/data/ner"
+NER = Path(__file__).parents[4] / "../shared/data/ner"
 
 
 def read(folder, content, name="train.txt", **options):
