@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
 def tagger_pairs(name: str, tagger: Recognizer, records: Sequence[Record]) -> Iterator[Pair]:
     """The defects of scoring and decoding, on what a trained tagger says."""
-    texts, gold = [r.text for r in records], [r.gold or () for r in records]
+    texts, gold = [r.input for r in records], [r.gold or () for r in records]
     scored = tagger.candidates(texts, label=f"{name}: whole texts")
     found = above(tagger.threshold, scored)
     right = counts(gold, found)
@@ -134,7 +134,7 @@ class Answer(NamedTuple):
 
 def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Iterator[Pair]:
     """The defects of prompts and of reading answers, on what a trained generator writes."""
-    texts, gold = [r.text for r in records], [r.gold or () for r in records]
+    texts, gold = [r.input for r in records], [r.gold or () for r in records]
     read = partial(spans_of, generator)
     asked = ask(generator, texts, label=f"{name}: prompt of training")
     right = counts(gold, [read(t, a, a.ids) for t, a in zip(texts, asked, strict=True)])
@@ -162,7 +162,7 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
 def fitting(generator: Recognizer, records: Sequence[Record]) -> list[Record]:
     """The records that one window holds: each then has one prompt and one answer."""
     room = generator.max_length - sum(map(len, special_tokens(generator.tokenizer)))
-    lengths = np.diff(encode(generator.tokenizer, [r.text for r in records]).splits)
+    lengths = np.diff(encode(generator.tokenizer, [r.input for r in records]).splits)
     return [record for record, length in zip(records, lengths, strict=True) if length <= room]
 
 
@@ -245,7 +245,7 @@ def with_separator(record: Record) -> tuple[str, list[Span]]:
     """A record whose first mention has a separator after its first character."""
     first, *rest = record.gold or ()
     at, more = first.start + 1, len(answers.SEPARATOR)
-    text = record.text[:at] + answers.SEPARATOR + record.text[at:]
+    text = record.input[:at] + answers.SEPARATOR + record.input[at:]
     return text, [
         Span(first.start, first.end + more, first.type),
         *(Span(s.start + more, s.end + more, s.type) for s in rest),

@@ -90,7 +90,7 @@ def training_pairs(
     if name := names.get("generation"):
         defect = "loss over the prompt"
         comparisons.append((defect, name, Form(), Form(item=over_the_prompt)))
-    texts, gold = [r.text for r in records], [r.gold or () for r in records]
+    texts, gold = [r.input for r in records], [r.gold or () for r in records]
     for defect, name, *forms in comparisons:
         tables = []
         for form in forms:

@@ -67,7 +67,7 @@ SETS = {
         {
             "path": "pii/synth_dataset_v2.json",
             "fields": {
-                "text": "full_text",
+                "input": "full_text",
                 "spans": "spans",
                 "start": "start_position",
                 "end": "end_position",
@@ -248,7 +248,7 @@ def train_one(
     else:
         judged, told = by_ours(recipes[system], splits, options)
     test = splits["test"]
-    assert [record.text for record in judged] == [record.text for record in test]
+    assert [record.input for record in judged] == [record.input for record in test]
     found = counts([record.gold for record in judged], [record.predicted for record in judged])
     groups: dict[str, NDArray[np.int64]] = {}
     for record, row in zip(test, found, strict=True):
@@ -285,14 +285,16 @@ def by_ours(
     recipe["experiment"]["training"]["epochs"] = epochs
     corpus = {
         "path": "records",
-        "fields": {"text": "text", "language": None, "id": None},
+        "fields": {"input": "text", "language": None, "id": None},
         "split": {"files": {name: [f"{name}.jsonl"] for name in splits}},
         "augment": recipe["augment"],
     }
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         Path("records").mkdir()
         for name, members in splits.items():
-            rows = ({"text": r.text, "spans": [s._asdict() for s in r.gold or ()]} for r in members)
+            rows = (
+                {"text": r.input, "spans": [s._asdict() for s in r.gold or ()]} for r in members
+            )
             write_jsonl(Path("records", f"{name}.jsonl"), rows)
         params = project(corpus, options, recipe)
         seconds = {}

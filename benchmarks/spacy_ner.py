@@ -138,7 +138,7 @@ def predictions(
     Raises WxbError for predictions on other records: they are older than the splits.
     """
     expected = {
-        name: [(record.id, record.text, record.gold or ()) for record in records]
+        name: [(record.id, record.input, record.gold or ()) for record in records]
         for name, records in tests.items()
     }
     ours: dict[str, dict[str, dict[str, evaluation.Run]]] = {}
@@ -152,7 +152,7 @@ def predictions(
         else:
             ours[name] = evaluation.load(metrics, folder)
             judged = {
-                test_set: [(record.id, record.text, record.gold) for record in runs[""]]
+                test_set: [(record.id, record.input, record.gold) for record in runs[""]]
                 for test_set, runs in ours[name].items()
             }
             if judged != expected:

@@ -127,13 +127,13 @@ def example(nlp: Language, record: Record) -> Example:
         # Such spans are counted and told at the end.
         warnings.filterwarnings("ignore", message=r"\[W030\]")
         return Example.from_dict(
-            nlp.make_doc(record.text), {"entities": [tuple(span) for span in record.gold or ()]}
+            nlp.make_doc(record.input), {"entities": [tuple(span) for span in record.gold or ()]}
         )
 
 
 def misaligned(nlp: Language, record: Record) -> list[Span]:
     """The gold spans of a record that begin or end inside one of spaCy's tokens."""
-    doc = nlp.make_doc(record.text)
+    doc = nlp.make_doc(record.input)
     return [span for span in record.gold or () if doc.char_span(span.start, span.end) is None]
 
 
@@ -161,7 +161,7 @@ def parameters(nlp: Language) -> int:
 def _found(nlp: Language, records: Sequence[Record]) -> list[tuple[Span, ...]]:
     return [
         tuple(Span(entity.start_char, entity.end_char, entity.label_) for entity in doc.ents)
-        for doc in nlp.pipe(record.text for record in records)
+        for doc in nlp.pipe(record.input for record in records)
     ]
 
 

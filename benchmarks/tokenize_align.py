@@ -59,7 +59,7 @@ def main(
 ) -> None:
     """Time tokenize and align on records like the demo's, on as many cores as there are."""
     made = _records(records, seed)
-    texts, gold = [r.text for r in made], [r.gold or () for r in made]
+    texts, gold = [r.input for r in made], [r.gold or () for r in made]
     types = sorted({span.type for spans in gold for span in spans})
     lengths = [len(text) for text in texts]
     console.print(

@@ -31,7 +31,7 @@ def main(params: Params, name: str) -> None:
         predictor = method.Predictor.load(model / place, experiment.prediction)
         for test_set, records in sets.items():
             label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
-            predictions = predictor.predict([record.text for record in records], label=label)
+            predictions = predictor.predict([record.input for record in records], label=label)
             judged[test_set][place] = [
                 scorer.judge(record, prediction, known)
                 for record, prediction in zip(records, predictions, strict=True)

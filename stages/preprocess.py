@@ -8,6 +8,7 @@ from wxb.corpora import clean, reading
 from wxb.corpora.division import divided
 from wxb.corpora.labelling import Labelling
 from wxb.corpora.profile import profile
+from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
@@ -17,7 +18,14 @@ from wxb.progress import tracked
 
 
 def preprocess(
-    folder: Path, corpus: Corpus, labelling: Labelling, *, seed: int, label: str, out: Path
+    folder: Path,
+    corpus: Corpus,
+    task: Reading,
+    labelling: Labelling,
+    *,
+    seed: int,
+    label: str,
+    out: Path,
 ) -> None:
     """Write each `<split>.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
 
@@ -26,7 +34,7 @@ def preprocess(
     """
     good: list[Record] = []
     rejects: list[Reject] = []
-    for item in tracked(reading.read(folder, corpus, labelling), label):
+    for item in tracked(reading.read(folder, corpus, task), label):
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:
@@ -41,13 +49,11 @@ def preprocess(
             f" {reason}: {detail}; compare `{corpus.read_by}` of the corpus"
             " with the file"
         )
-    splits, lost = divided(
-        good, corpus.split, labelling.wording, limit=corpus.max_records, seed=seed
-    )
+    splits, lost = divided(good, corpus.split, task.wording, limit=corpus.max_records, seed=seed)
     rejects += lost
-    about = profile(splits, rejects, labelling)
-    known = {record.text for record in good}
-    copies = labelling.augmented(splits["train"], corpus, known=known, seed=seed)
+    about = profile(splits, rejects, task)
+    known = {record.input for record in good}
+    copies = task.augmented(splits["train"], corpus, known=known, seed=seed)
     if copies is not None:
         splits["train"] += copies
         about["augmented"] = len(copies)
@@ -61,9 +67,10 @@ def preprocess(
 def main(params: Params, name: str) -> None:
     """Clean the corpus `name` of params.yaml."""
     corpus = params.named("corpora", name)
-    labelling, label = tasks.record(corpus.task), f"preprocess@{name}"
+    task, labelling = tasks.reading(corpus.task), tasks.record(corpus.task)
+    folder, label = paths.raw(name), f"preprocess@{name}"
     with publish(paths.clean(name)) as (out,):
-        preprocess(paths.raw(name), corpus, labelling, seed=params.seed, label=label, out=out)
+        preprocess(folder, corpus, task, labelling, seed=params.seed, label=label, out=out)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,12 @@ class Tiny(Project):
         }
 
 
+def other_settings(params):
+    """One experiment learns at another rate, one predicts in other batches."""
+    params["experiments"]["ner-encoder"]["training"].update(learning_rate=2e-2)
+    params["experiments"]["ner-generative-neftune"]["prediction"].update(batch_size=16)
+
+
 def few(params):
     params["portable"] = False  # which takes twice the time
     params["lessons"]["images"]["training"]["epochs"] = 1
@@ -234,17 +240,14 @@ class TestPipeline:
         assert by_snakemake.snakemake() == set()
         assert by_snakemake.repro() == set()
 
-    def test_another_learning_rate_reruns_its_experiment_only(self, by_snakemake, by_dvc):
+    def test_another_setting_reruns_the_stages_that_read_it(self, by_snakemake, by_dvc):
         changed = {"train@ner-encoder", "evaluate@ner-encoder", "compare@ner", "report@ner"}
         changed |= {"lesson@attention"}  # which shows the trained model
+        changed |= {"evaluate@ner-generative-neftune"}  # how it predicts is not trained
         changed |= {"check"}
         for project in (by_snakemake, by_dvc):
             project.commit("before")
-            project.edit(
-                lambda params: params["experiments"]["ner-encoder"]["training"].update(
-                    learning_rate=2e-2
-                )
-            )
+            project.edit(other_settings)
         assert at_once(by_snakemake.snakemake, by_dvc.repro) == [changed, changed]
         assert "learning_rate" in by_dvc.run("dvc", "params", "diff")
         assert by_snakemake.hashes() == by_dvc.hashes()
@@ -255,8 +258,10 @@ class TestPipeline:
         for project in (by_snakemake, by_dvc):
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
             project.append("wxb/corpora/fetching.py", "# a comment\n")
+            project.append("wxb/tasks/ner/reading/conll.py", "# a comment\n")
         expected = {
             "download@pii",  # gives the same records as before
+            "preprocess@pii",
             "download@local",
             "preprocess@local",
         }

@@ -14,7 +14,7 @@ from wxb.metrics import evaluation
 from wxb.params.experiments import Tuning
 from wxb.params.training import Training
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Tagging
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging import method
@@ -51,7 +51,7 @@ def project(folder):
     ]
     (folder / "data/clean/pii").mkdir(parents=True)
     splits = {"train": records[:16], "valid": records[16:], "test": records}
-    write_json(folder / "data/clean/pii/profile.json", profile(splits, [], labelling))
+    write_json(folder / "data/clean/pii/profile.json", profile(splits, [], ner_reading))
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     features = folder / "features"
@@ -81,7 +81,7 @@ def project(folder):
     predictor.save(folder / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
     judged = [
         metrics.Judged(
-            r.id, r.text, r.gold, tuple(s.span for s in row), tuple(s.score for s in row)
+            r.id, r.input, r.gold, tuple(s.span for s in row), tuple(s.score for s in row)
         )
         for r, row in zip(records, predictor.predict(texts), strict=True)
     ]

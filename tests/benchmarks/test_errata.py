@@ -46,7 +46,7 @@ def recognizer(texts, kind="wordpiece"):
 
 
 def record(text, *spans):
-    return Record(id=text, text=text, gold=tuple(spans), language=None, group="")
+    return Record(id=text, input=text, gold=tuple(spans), language=None, group="")
 
 
 # Scoring and decoding of taggers
@@ -236,9 +236,9 @@ def test_the_right_way_is_the_project_s_own(project, monkeypatch):
         test,
         load().experiments["ner-generative"],
     )
-    asked = scoring.ask(predictor, [one.text for one in test], label="test")
+    asked = scoring.ask(predictor, [one.input for one in test], label="test")
     for one, answer, item in zip(test, asked, taught, strict=True):
         told = item["labels"] != IGNORED
         assert answer.prompt.tolist() == item["input_ids"][~told].tolist()
         sure = answer._replace(score=1.0)
-        assert scoring.spans_of(predictor, one.text, sure, item["labels"][told]) == [*one.gold]
+        assert scoring.spans_of(predictor, one.input, sure, item["labels"][told]) == [*one.gold]

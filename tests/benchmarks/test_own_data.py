@@ -76,7 +76,7 @@ def small(benchmark, tmp_path, monkeypatch):
     write_jsonl(tmp_path / "data.jsonl", rows)
     corpus = {
         "path": "data.jsonl",
-        "fields": {"text": "text", "language": None, "id": None},
+        "fields": {"input": "text", "language": None, "id": None},
         "split": {"by": None, "test": 0.25, "valid": 0.25},
     }
     monkeypatch.setattr(benchmark, "SETS", {"names": benchmark.Data(corpus, "zh", (None,))})

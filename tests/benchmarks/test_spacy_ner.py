@@ -128,7 +128,7 @@ def test_a_language_that_spacy_lacks_is_an_error(benchmark):
 def judged(records, *, right):
     """What a system found that gets the first `right` records right, and nothing else."""
     return [
-        metrics.Judged(r.id, r.text, r.gold, found, (0.9,) * len(found))
+        metrics.Judged(r.id, r.input, r.gold, found, (0.9,) * len(found))
         for i, r in enumerate(records)
         for found in [r.gold if i < right else ()]
     ]

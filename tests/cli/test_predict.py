@@ -45,7 +45,7 @@ def expected(project, monkeypatch):
 
 def lines(done):
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.rstrip("\n").split("\n")]
 
 
 def test_inputs_of_every_kind_are_predicted_alike(predict, project, expected):
@@ -78,3 +78,39 @@ def test_a_field_that_is_not_there_is_named(predict, project):
     assert done.returncode == 1
     assert "line 1: found 'sentence'; expected a text in 'input' or 'text'" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_slip_in_a_name_is_told_before_the_model_is_loaded(predict):
+    done = predict("no-such.jsonl")
+    assert done.returncode == 2
+    assert "no file 'no-such.jsonl'" in done.stderr
+
+
+def test_bytes_that_are_no_text_are_told_with_their_line(project):
+    code = "from wxb.cli.app import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "predict", "-e", "ner-encoder"],
+        cwd=project,
+        input=b"Ann\n\xff\n",
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"standard input, line 2: expected UTF-8" in done.stderr
+
+
+def test_only_a_line_feed_ends_an_input(predict, project):
+    said = "Ann\u2028and\x0cBob\x85 say"
+    (project / "separators.txt").write_text(f"{said}\nCy\n", newline="")
+    expected = [said, "Cy"]
+    assert [row["input"] for row in lines(predict("--json", "separators.txt"))] == expected
+    assert [row["input"] for row in lines(predict("--json", given=f"{said}\nCy\n"))] == expected
+
+
+def test_hidden_files_of_a_folder_are_not_read(predict, project):
+    folder = project / "with-hidden"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git/config").write_text("hidden\n")
+    (folder / ".DS_Store").write_bytes(b"\xff\xfe")
+    (folder / "a.txt").write_text("Ann\n")
+    assert [row["input"] for row in lines(predict("--json", "with-hidden"))] == ["Ann"]

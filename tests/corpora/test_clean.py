@@ -10,7 +10,7 @@ from wxb.tasks.ner.record.spans import Span
 spans = st.none() | st.just(()) | st.just((Span(0, 1, "A"), Span(1, 2, "B")))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=2)
 some_records = st.lists(
-    st.builds(Record, id=texts, text=texts, gold=spans, language=st.none() | texts, group=texts)
+    st.builds(Record, id=texts, input=texts, gold=spans, language=st.none() | texts, group=texts)
 )
 
 
@@ -21,7 +21,7 @@ def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     clean.write(path, records, labelling)
     assert clean.read(path, labelling) == records
     assert clean.labelled(path, labelling) == [r for r in records if r.gold is not None]
-    assert clean.texts(path) == [r.text for r in records]
+    assert clean.texts(path) == [r.input for r in records]
 
 
 def test_the_profile_names_the_splits(tmp_path):

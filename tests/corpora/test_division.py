@@ -10,7 +10,7 @@ from wxb.corpora.division import without_duplicates
 from wxb.corpora.records import Reject
 from wxb.errors import WxbError
 from wxb.params.corpora import Split
-from wxb.tasks.ner.record import wording
+from wxb.tasks.ner.reading import wording
 from wxb.tasks.ner.record.spans import Span
 
 FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
@@ -66,9 +66,9 @@ def test_every_record_is_kept_once_or_rejected(items):
     ]
     kept, rejects = without_duplicates(records, wording)
     assert sorted(r.id for r in [*kept, *rejects]) == sorted(r.id for r in records)
-    assert len({r.text for r in kept}) == len(kept)
+    assert len({r.input for r in kept}) == len(kept)
     labelled_texts = {text for text, labelled in items if labelled}
-    assert {r.text for r in kept if r.gold is not None} == labelled_texts
+    assert {r.input for r in kept if r.gold is not None} == labelled_texts
 
 
 def test_a_text_that_is_held_out_is_not_kept_even_labelled():
@@ -119,7 +119,7 @@ def published(**splits):
 
 def test_given_splits_are_kept_apart_and_the_test_split_whole():
     splits, rejects = given_splits(published(train="abcbdE", valid="deea", test="aafF"))
-    assert {name: "".join(r.text for r in members) for name, members in splits.items()} == {
+    assert {name: "".join(r.input for r in members) for name, members in splits.items()} == {
         "train": "bc",
         "valid": "de",
         "test": "aafF",
@@ -147,7 +147,7 @@ def test_further_given_test_sets_stay_whole_and_training_loses_what_repeats_them
     records = published(train="abcxD", valid="yab", test="ab")
     splits, rejects = given_splits(records, tweets="acd", posts="ee")
     assert list(splits) == ["train", "valid", "test", "tweets", "posts"]
-    assert {name: "".join(r.text for r in members) for name, members in splits.items()} == {
+    assert {name: "".join(r.input for r in members) for name, members in splits.items()} == {
         "train": "x",
         "valid": "y",
         "test": "ab",
@@ -195,7 +195,7 @@ def test_every_record_of_given_splits_is_kept_or_rejected(train, valid, test, tw
     records += published(tweets=["w", *tweets])
     assert sorted(r.id for r in [*everything, *rejects]) == sorted(r.id for r in records)
     assert all(r.split == name for name, members in splits.items() for r in members)
-    texts = {name: [r.text for r in members] for name, members in splits.items()}
+    texts = {name: [r.input for r in members] for name, members in splits.items()}
     assert (texts["test"], texts["tweets"]) == (["z", *test], ["w", *tweets])
     tested = {text.lower() for text in [*texts["test"], *texts["tweets"]]}
     expected = [text for text in dict.fromkeys(["y", *valid]) if text.lower() not in tested]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.corpora.made import record
 from wxb.corpora.near import CHUNK, FAR, distances, units
-from wxb.tasks.ner.record import wording
+from wxb.tasks.ner.reading import wording
 from wxb.tasks.ner.record.spans import Span
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.record.spans import Span
 
@@ -33,7 +33,7 @@ def read(folder, content, name="records.jsonl", **changes):
     place = folder / f"raw {name}"
     place.mkdir(exist_ok=True)
     (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(reading.read(place, corpus(**changes), labelling))
+    return list(reading.read(place, corpus(**changes), ner_reading))
 
 
 def read_one(folder, content, **changes):
@@ -57,7 +57,7 @@ def test_a_record_is_read_with_sorted_spans(tmp_path):
     content = raw(spans=[(13, 17, "CITY"), (0, 3, "NAME")])
     assert read_one(tmp_path, content) == Record(
         id="1",
-        text="Ann lives in Bonn.",
+        input="Ann lives in Bonn.",
         gold=(Span(0, 3, "NAME"), Span(13, 17, "CITY")),
         language="en",
         group="Ann lives in Bonn.",
@@ -116,7 +116,7 @@ def test_a_span_must_hold_its_value(tmp_path, value, kept):
 def test_a_record_of_a_megabyte(tmp_path):
     content = raw(text="Ann " * 250_000)
     assert read_one(tmp_path, content).reason == "too long"
-    assert len(read_one(tmp_path, content, max_characters=10**6).text) == 10**6
+    assert len(read_one(tmp_path, content, max_characters=10**6).input) == 10**6
 
 
 def test_a_field_that_is_not_read_may_hold_anything(tmp_path):
@@ -138,7 +138,7 @@ def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
-    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}), labelling)]
+    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}), ner_reading)]
     assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
 
 
@@ -150,7 +150,7 @@ def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
     for name in ("train", "valid", "test"):
         lines = [json.dumps(raw(f"Ann of {name}", id="1")), json.dumps(raw(id="2"))]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), labelling))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), ner_reading))
     assert [(item.split, item.id) for item in items] == [
         ("test", "1"),
         ("test", "2"),
@@ -166,7 +166,7 @@ def test_test_sets_of_files_are_read_first_and_ids_may_start_again(tmp_path):
     for name in ("a", "tweets", "posts"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(raw(f"Ann of {name}", id="1")))
     further = {"tweets": {"files": ["tweets*"]}, "posts": {"files": ["posts*"]}}
-    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further}), labelling))
+    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further}), ner_reading))
     assert [(item.split, item.id) for item in items] == [
         ("tweets", "1"),
         ("posts", "posts.jsonl:line 1"),
@@ -179,7 +179,7 @@ def test_an_id_that_is_a_place_cannot_be_taken_twice(tmp_path):
     lines = [json.dumps(raw(id="test.jsonl:line 2"))] * 2
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines if name == "test" else lines[:1]))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), labelling))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), ner_reading))
     assert isinstance(items[1], Reject)
     assert items[1].reason == "duplicate id"
     ids = [item.id for item in items if isinstance(item, Record)]
@@ -233,7 +233,7 @@ def test_offsets_are_code_points(tmp_path, text, mention, ascii_only):
     span = (start, start + len(mention), "NAME")
     content = json.dumps(raw(text, [span]), ensure_ascii=ascii_only)
     (item,) = read(tmp_path, content)
-    assert item.text == text
+    assert item.input == text
     assert item.gold == (Span(*span),)
 
 
@@ -325,7 +325,7 @@ def test_one_broken_line_costs_one_record(tmp_path):
 def test_line_separators_of_unicode_do_not_end_a_line(tmp_path):
     text = "a\u2028b\u2029c\x85d\x0be"
     (item,) = read(tmp_path, json.dumps(raw(text, []), ensure_ascii=False))
-    assert item.text == text
+    assert item.input == text
 
 
 def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_path):
@@ -333,7 +333,7 @@ def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_pat
     spans = [json.dumps([{"start": 0, "end": 1, "type": "T"}])] * 3
     rows = zip(texts, [*spans, "[]", ""], strict=True)
     items = read(tmp_path, as_csv([["input", "spans"], *rows]), "records.csv")
-    assert [item.text for item in items if isinstance(item, Record)] == [*texts[:3], texts[4]]
+    assert [item.input for item in items if isinstance(item, Record)] == [*texts[:3], texts[4]]
     assert [item.reason for item in items if isinstance(item, Reject)] == ["blank text"]
     assert items[0].gold == (Span(0, 1, "T"),)
     assert items[-1].gold is None
@@ -381,4 +381,18 @@ def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, it
     }
     for name, content in written.items():
         read_back = read(tmp_path_factory.getbasetemp(), content, name)
-        assert [(item.text, item.gold) for item in read_back] == items
+        assert [(item.input, item.gold) for item in read_back] == items
+
+
+def wording(text):
+    return reading.wording(Record("1", text, None, None, ""))
+
+
+def test_texts_that_differ_in_digits_case_and_space_have_one_wording():
+    assert wording("Room 12  is FREE\n") == wording("room 7 is free") == "room 0 is free"
+    assert wording("Room 12 is free") != wording("Room 12 is taken")
+
+
+@pytest.mark.parametrize("text", ["", "3:1", "— 2026 —"])
+def test_a_text_without_a_letter_has_no_wording(text):
+    assert wording(text) == ""

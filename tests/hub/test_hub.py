@@ -288,7 +288,7 @@ def test_the_full_profile_gets_its_data_tokenizers_and_weights(ask, twin, files,
     rejects = {"other language": 12_075, "over max_records": 25}
     assert read_json(cleaned / "profile.json")["rejects"] == rejects
     for member in clean.read(cleaned / "test.parquet", labelling):
-        found = {span.type: member.text[span.start : span.end] for span in member.gold}
+        found = {span.type: member.input[span.start : span.end] for span in member.gold}
         town = "Bonn 😀" if int(member.id) % 3 else "Ulm"
         assert found == {"GIVENNAME": f"Zoë{member.id}", "CITY": town}
 
@@ -395,7 +395,7 @@ def test_records_come_out_of_shards_of_every_format(ask, twin, tmp_path):
             shards = [made for name, made in SHARDS.items() if fnmatch(name, f"data/{pattern}")]
             expected = {r["id"]: (r["input"], r["spans"]) for made in shards for r in made}
             found = {
-                record.id: (record.text, [span._asdict() for span in record.gold])
+                record.id: (record.input, [span._asdict() for span in record.gold])
                 for record in clean.read(tmp_path / f"data/clean/{form}/{split}.parquet", labelling)
             }
             assert found == expected

@@ -35,7 +35,7 @@ def records(draw):
     gold = draw(span_tuples())
     return Judged(
         id=draw(st.text(st.characters(codec="utf-8"), max_size=4)),
-        text=draw(st.text(st.characters(codec="utf-8"), max_size=8)),
+        input=draw(st.text(st.characters(codec="utf-8"), max_size=8)),
         gold=gold,
         predicted=predicted,
         scores=tuple(draw(score) for _ in predicted),
@@ -141,7 +141,7 @@ RECORD = Judged("1", "Ann is 9", (Span(0, 3, "NAME"),), (Span(7, 8, "AGE"),), (0
         [],
         [RECORD, RECORD],
         [RECORD._replace(id="2")],
-        [RECORD._replace(text="Eve is 9")],
+        [RECORD._replace(input="Eve is 9")],
         [RECORD._replace(gold=())],
     ],
 )

@@ -32,7 +32,7 @@ from wxb.project.dag import steps
 from wxb.project.inventory import Project, headlines
 from wxb.project.profiles import flat
 from wxb.project.staleness import Change, Staleness, running, staleness
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.record.spans import Span
 
 F1 = {"precision": 0.5, "recall": 0.4, "f1": 0.444, "f1_low": 0.4, "f1_high": 0.5}
@@ -87,7 +87,7 @@ def write(path, verb):
                 name: [Record(name, f"Ann 7 {text}", spans, "en", "")]
                 for name, text in texts.items()
             }
-            write_json(path / "profile.json", profile(splits, rejects, labelling))
+            write_json(path / "profile.json", profile(splits, rejects, ner_reading))
         if verb == "align":
             statuses = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
             write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, statuses))

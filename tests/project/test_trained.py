@@ -88,6 +88,14 @@ def test_a_broken_model_is_told(project, tmp_path, broken):
         trained.load(tmp_path / "m")
 
 
+def test_a_model_of_a_task_that_is_not_here_is_told(project, tmp_path):
+    shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
+    settings = json.loads((tmp_path / "m/wxb.json").read_text())
+    (tmp_path / "m/wxb.json").write_text(json.dumps({**settings, "task": "os.path"}))
+    with pytest.raises(WxbError, match=r"No module named .wxb\.tasks\.os"):
+        trained.load(tmp_path / "m")
+
+
 def test_looking_for_a_model_is_quick(project):
     """Nothing that takes long is imported before it is known that there is a model."""
     code = (

@@ -8,6 +8,7 @@ from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.files import read_json, write_json
 from wxb.params import check, read_yaml
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.record.spans import Span
 from wxb.text.encoded import read_encoded
@@ -28,8 +29,8 @@ def test_every_split_is_tokenized_and_aligned(tmp_path, monkeypatch):
     }
     for name, members in splits.items():
         clean.write(corpus / f"{name}.parquet", members, labelling)
-    write_json(corpus / "profile.json", profile(splits, [], labelling))
-    texts = [r.text for r in splits["train"]]
+    write_json(corpus / "profile.json", profile(splits, [], ner_reading))
+    texts = [r.input for r in splits["train"]]
     train("wordpiece", 100, texts).save_pretrained("data/tokenizers/encoder")
 
     tokenize.main(params, "ner-encoder")

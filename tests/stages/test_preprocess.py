@@ -14,9 +14,10 @@ from wxb.corpora import clean
 from wxb.errors import WxbError
 from wxb.files import read_json, read_jsonl
 from wxb.params import check, read_yaml
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.params import Corpus
-from wxb.tasks.ner.record import wording
+from wxb.tasks.ner.reading import wording
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data"
@@ -45,7 +46,13 @@ def run(folder, contents, **changes):
 
 def clean_folder(folder, settings):
     preprocess(
-        folder / "raw", settings, labelling, seed=1, label="preprocess@test", out=folder / "clean"
+        folder / "raw",
+        settings,
+        ner_reading,
+        labelling,
+        seed=1,
+        label="preprocess@test",
+        out=folder / "clean",
     )
     return folder / "clean"
 
@@ -118,7 +125,7 @@ def test_every_raw_record_ends_in_a_split_or_in_the_rejects(
     assert sum(map(len, splits.values())) + len(rejects) == len(contents)
     assert counts["rejects"] == reasons(out)
     everything = [r for members in splits.values() for r in members]
-    assert len({r.text for r in everything}) == len({r.id for r in everything}) == len(everything)
+    assert len({r.input for r in everything}) == len({r.id for r in everything}) == len(everything)
     for left, right in combinations(splits.values(), 2):
         assert {*map(wording, left)} & {*map(wording, right)} <= {""}
     known = [r.id for r in everything] + [r["id"] for r in rejects if r["id"] is not None]
@@ -236,7 +243,7 @@ def test_every_raw_record_of_given_splits_ends_in_its_split_or_in_the_rejects(
     assert len(everything) + len(rejects) == sum(map(len, raws.values()))
     assert len({r.id for r in everything}) == len(everything)
     for name, members in splits.items():
-        assert {r.text for r in members} <= {r["input"] for r in raws[name]}
+        assert {r.input for r in members} <= {r["input"] for r in raws[name]}
     told = Counter(r["reason"] for r in rejects)
     assert told["duplicate id"] == 0
     usable = len(raws["test"]) - sum(r["origin"].startswith("test.jsonl") for r in rejects)
@@ -281,7 +288,7 @@ def test_a_further_set_of_files_stands_beside_splits_that_are_divided(tmp_path):
     }
     assert counts["rejects"] == {"near duplicate": 1}
     assert rejected(out)[0]["detail"] == "same wording as id 1"
-    assert [r.text for r in kept(out)["tweets"]] == [r["input"] for r in tweets]
+    assert [r.input for r in kept(out)["tweets"]] == [r["input"] for r in tweets]
     assert list(counts["nearness"]) == ["test", "tweets"]
 
 
@@ -315,7 +322,7 @@ def test_columns_that_are_no_columns_are_told(tmp_path):
 
 
 PRESIDIO = {
-    "text": "full_text",
+    "input": "full_text",
     "start": "start_position",
     "end": "end_position",
     "type": "entity_type",
@@ -323,7 +330,7 @@ PRESIDIO = {
     "id": None,
 }
 AI4PRIVACY = {
-    "text": "source_text",
+    "input": "source_text",
     "spans": "privacy_mask",
     "type": "label",
     "value": "value",
@@ -431,7 +438,7 @@ def test_repaired_spans_are_those_of_the_placeholders(tmp_path):
     for file in folder.glob("*.csv"):
         shutil.copy(file, tmp_path / "raw")
     out = clean_folder(tmp_path, corpus(**BY_VALUE))
-    found = {r.text: [span._asdict() for span in r.gold] for s in kept(out).values() for r in s}
+    found = {r.input: [span._asdict() for span in r.gold] for s in kept(out).values() for r in s}
     expected = {r["input"]: r["spans"] for r in read_json(folder / "repaired_spans.json")}
     assert {text: found[text] for text in expected} == expected
 

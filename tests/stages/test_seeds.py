@@ -14,6 +14,7 @@ from wxb.files import read_json, sha256, write_json
 from wxb.metrics import evaluation
 from wxb.params import check, read_yaml
 from wxb.tasks.ner import metrics as scorer
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.record.spans import Span
 
@@ -66,7 +67,7 @@ def project(tmp_path_factory):
         splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
         for name, members in splits.items():
             clean.write(corpus / f"{name}.parquet", members, labelling)
-        write_json(corpus / "profile.json", profile(splits, [], labelling))
+        write_json(corpus / "profile.json", profile(splits, [], ner_reading))
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
             stage.main(params, name)

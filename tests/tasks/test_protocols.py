@@ -9,6 +9,7 @@ import pytest
 from wxb import tasks
 from wxb.charts.parts import TaskPage
 from wxb.corpora.labelling import Labelling
+from wxb.corpora.reading import Reading
 from wxb.metrics.scorer import Scorer
 from wxb.params.tasks import FOLDER, names
 from wxb.tasks.methods import Method, Predictor
@@ -25,6 +26,7 @@ def lacking(found, protocol):
 @pytest.mark.parametrize("task", names())
 def test_a_task_has_every_name(task):
     assert lacking(tasks.record(task), Labelling) == []
+    assert lacking(tasks.reading(task), Reading) == []
     assert lacking(tasks.metrics(task), Scorer) == []
     assert lacking(tasks.page(task), TaskPage) == []
 
@@ -43,7 +45,8 @@ def test_mypy_holds_a_task_to_the_protocols(task):
         ast.unparse(n.annotation) for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)
     )
     held.pop("TaskCard", None)  # cards are for those that want them
-    assert held == {"Labelling": 1, "Scorer": 1, "TaskPage": 1, "Method": len(methods(task))}
+    one_each = dict.fromkeys(("Labelling", "Reading", "Scorer", "TaskPage"), 1)
+    assert held == {**one_each, "Method": len(methods(task))}
 
 
 def test_what_a_module_lacks_is_found():

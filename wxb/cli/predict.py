@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from wxb.errors import WxbError
+from wxb.masking.inputs import filled, misused, path_of
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")  # files of records; others hold an input a line
@@ -20,7 +21,10 @@ FIELDS = ("input", "text")
 
 def predict(
     experiment: Annotated[
-        str, typer.Option("--experiment", "-e", help="a trained experiment, or its folder")
+        str,
+        typer.Option(
+            "--experiment", "-e", callback=filled, help="a trained experiment, or its folder"
+        ),
     ],
     inputs: Annotated[
         list[str] | None,
@@ -40,15 +44,18 @@ def predict(
 ) -> None:
     """Print what a trained experiment predicts, a line for each input, in their order.
 
-    Progress goes to standard error, predictions to standard output.
+    Progress goes to standard error, predictions to standard output. Line breaks inside an input
+    stay in what is printed for people; with --json each prediction is a line.
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
     from wxb.project import trained
 
-    texts = _texts(inputs or ["-"], field)
+    if not inputs and sys.stdin.isatty():
+        misused("INPUT", "missing: what shall be read?")
+    sources = [(given, path_of(given)) for given in inputs or ["-"]]  # a slip is told at once
     predictor = trained.load(experiment)
-    for chunk in _chunks(texts):
+    for chunk in _chunks(_texts(sources, field)):
         for text, prediction in zip(chunk, predictor.predict(chunk, label="predict"), strict=True):
             told = predictor.describe(text, prediction)
             line = json.dumps({"input": text, **told}, ensure_ascii=False)
@@ -60,31 +67,33 @@ def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _texts(inputs: Iterable[str], field: str | None) -> Iterator[str]:
-    """The inputs that arguments name. Raises WxbError for a file that holds none."""
-    for name in inputs:
-        if name == "-":
-            yield from (line.rstrip("\r\n") for line in sys.stdin)
-        elif (path := Path(name)).is_dir():
+def _texts(sources: Iterable[tuple[str, Path | None]], field: str | None) -> Iterator[str]:
+    """The inputs of arguments, whose paths are given. Raises WxbError for a file of none."""
+    for given, path in sources:
+        if given == "-":
+            yield from _of_standard_input()
+        elif path is None:
+            yield given
+        elif path.is_dir():
             yield from _of_folder(path, field)
-        elif _is_file(path):
-            yield from _of_file(path, field)
         else:
-            yield name
+            yield from _of_file(path, field)
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a text may be too long for a path, or hold NUL
-        return False
+def _of_standard_input() -> Iterator[str]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode().rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise WxbError(f"standard input, line {number}: expected UTF-8; {error}") from None
 
 
 def _of_folder(folder: Path, field: str | None) -> Iterator[str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    if not files:
+    shown = [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]
+    if not shown:
         raise WxbError(f"{folder}: found no file in it; expected files of texts or records")
-    for path in files:
+    for path in shown:
         yield from _of_file(path, field)
 
 
@@ -94,7 +103,8 @@ def _of_file(path: Path, field: str | None) -> Iterator[str]:
     from wxb.corpora.records import RecordError
 
     if path.suffix.lower() not in SUFFIXES:
-        yield from decode(path).splitlines()
+        # Only line feeds end a line: texts may hold other separators of Unicode.
+        yield from (line.rstrip("\r") for line in decode(path).removesuffix("\n").split("\n"))
         return
     for raw in raw_records(path):
         if isinstance(raw.content, RecordError):

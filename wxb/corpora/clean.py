@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SPLITS = ("train", "valid", "test")  # of every corpus
 CHUNK = 10_000  # records
 
-COLUMNS = dict.fromkeys(("id", "text", "language", "group"), pa.string())
+COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
 
 def splits(folder: Path) -> list[str]:
@@ -70,8 +70,8 @@ def chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record
 
 def texts(path: Path, *, labelled: bool = False) -> list[str]:
     """All texts of a Parquet file in order, or those of labelled records alone."""
-    columns = pq.read_table(path, columns=["text", "gold"] if labelled else ["text"])
+    columns = pq.read_table(path, columns=["input", "gold"] if labelled else ["input"])
     if labelled:
         columns = columns.filter(columns["gold"].is_valid())
-    found: list[str] = columns["text"].to_pylist()
+    found: list[str] = columns["input"].to_pylist()
     return found

@@ -59,23 +59,23 @@ def without_duplicates(
     Unlabelled copies of a labelled text go, wherever they stand. Of held-out records not even the
     wording may be repeated.
     """
-    held = {record.text: record for record in held_out}
+    held = {record.input: record for record in held_out}
     kept: dict[str, Record] = {}
     rejects = []
     for record in records:
-        other = held.get(record.text) or kept.get(record.text)
+        other = held.get(record.input) or kept.get(record.input)
         if other is None:
-            kept[record.text] = record
+            kept[record.input] = record
             continue
-        if record.text not in held and other.gold is None and record.gold is not None:
-            kept[record.text] = record
+        if record.input not in held and other.gold is None and record.gold is not None:
+            kept[record.input] = record
             record, other = other, record
         rejects.append(Reject(record.id, "duplicate text", f"same text as {other.id}", record.id))
     near = {wording(record): record for record in reversed(held_out)}
     near.pop("", None)
     for record in [*kept.values()]:
         if repeated := near.get(wording(record)):
-            del kept[record.text]
+            del kept[record.input]
             detail = f"same wording as {repeated.id}"
             rejects.append(Reject(record.id, "near duplicate", detail, record.id))
     return list(kept.values()), rejects

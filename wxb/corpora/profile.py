@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.corpora.labelling import Labelling
 from wxb.corpora.near import distances
+from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
 
 
 def profile(
-    splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], labelling: Labelling
+    splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], task: Reading
 ) -> dict[str, Any]:
     """Counts of records, rejects and gold by split, and how near test sets are to training."""
     everything = [record for members in splits.values() for record in members]
-    wordings = {name: [*map(labelling.wording, members)] for name, members in splits.items()}
+    wordings = {name: [*map(task.wording, members)] for name, members in splits.items()}
     return {
         "records": {
             "raw": len(everything) + len(rejects),
@@ -29,13 +29,13 @@ def profile(
         },
         "rejects": _counted(reject.reason for reject in rejects),
         "repaired": _counted(what for record in everything for what in record.repaired),
-        "labels": labelling.labels(splits["train"]),
+        "labels": task.labels(splits["train"]),
         "nearness": {
             name: _nearness(wordings[name], wordings["train"])
             for name in splits
             if name not in ("train", "valid")
         },
-        "splits": {name: _describe(splits[name], wordings[name], labelling) for name in splits},
+        "splits": {name: _describe(splits[name], wordings[name], task) for name in splits},
     }
 
 
@@ -53,11 +53,9 @@ def _share(which: NDArray[np.bool_]) -> float:
     return round(float(which.mean()), 4) if len(which) else 0.0
 
 
-def _describe(
-    records: Sequence[Record], wordings: Sequence[str], labelling: Labelling
-) -> dict[str, Any]:
+def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading) -> dict[str, Any]:
     labelled = [record for record in records if record.gold is not None]
-    lengths = np.array([len(record.text) for record in records])
+    lengths = np.array([len(record.input) for record in records])
     groups: dict[str, list[str]] = {}
     for record, own in zip(records, wordings, strict=True):
         if own:
@@ -75,7 +73,7 @@ def _describe(
             for name, share in (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
         },
         "languages": _counted(record.language or "unknown" for record in records),
-        **labelling.describe(labelled),
+        **task.describe(labelled),
     }
 
 

@@ -1,25 +1,72 @@
 """Raw files to checked records.
 
-The names of a record's fields are mapped in params.yaml; what its gold is, the task says. A file
-that cannot be read at all is a `WxbError`; a record that cannot be used is a `Reject` with its
+The names of a record's fields are mapped in params.yaml; how its gold is read, the task says. A
+file that cannot be read at all is a `WxbError`; a record that cannot be used is a `Reject` with its
 reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from wxb.corpora import formats
 from wxb.corpora.formats import Raw
-from wxb.corpora.labelling import Labelling
 from wxb.corpora.layout import by_split, data_files
 from wxb.corpora.records import Record, RecordError, Reject, encodable, required
 from wxb.params.corpora import Corpus
 
 
-def read(folder: Path, corpus: Corpus, labelling: Labelling) -> Iterator[Record | Reject]:
+class Reading(Protocol):
+    """The module `reading` of a task: what the stage preprocess alone needs of it."""
+
+    def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
+        """The records of a raw file, not yet checked."""
+
+    def gold(self, raw: Mapping[str, Any], text: str, corpus: Any) -> tuple[Any, tuple[str, ...]]:
+        """The gold of a raw record, None where nobody labelled it, and what was repaired in it.
+
+        Raises RecordError where it cannot be used.
+        """
+
+    def wording(self, record: Record) -> str:
+        """What a record says but for what may differ between near duplicates; empty: nothing."""
+
+    def labels(self, records: Sequence[Record]) -> list[str]:
+        """The labels that occur in records, sorted: types, classes; empty where there are none."""
+
+    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+        """Counts of the gold of labelled records, for profile.json."""
+
+    def augmented(
+        self, records: Sequence[Record], corpus: Any, *, known: set[str], seed: int
+    ) -> list[Record] | None:
+        """More training records made of these; None where the corpus asks for none."""
+
+
+def raw_records(file: Path, corpus: Any) -> Iterator[Raw]:
+    """The records of a file, whose suffix tells its format."""
+    return formats.raw_records(file)
+
+
+def wording(record: Record) -> str:
+    """What a text says: in lower case, each number 0, one space apart; empty without a letter."""
+    if not any(map(str.isalpha, record.input)):
+        return ""
+    return " ".join(re.sub(r"\d+", "0", record.input).casefold().split())
+
+
+def augmented(
+    records: Sequence[Record], corpus: Any, *, known: set[str], seed: int
+) -> list[Record] | None:
+    """No more records than there are."""
+    return None
+
+
+def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Reject]:
     """The records of a raw folder, checked one by one, in the order of paths.
 
     Of splits that files make the test sets come first, the training split last. Raises WxbError for
@@ -31,8 +78,8 @@ def read(folder: Path, corpus: Corpus, labelling: Labelling) -> Iterator[Record 
     for split in [*corpus.split.tests, "valid", "train", None]:
         for file in splits.get(split, []):
             path = file.relative_to(folder).as_posix()
-            for raw in labelling.raw_records(file, corpus):
-                item = _checked(raw, corpus, labelling, path, split, seen)
+            for raw in task.raw_records(file, corpus):
+                item = _checked(raw, corpus, task, path, split, seen)
                 if isinstance(item, Record):
                     seen.add(item.id)
                 yield item
@@ -41,7 +88,7 @@ def read(folder: Path, corpus: Corpus, labelling: Labelling) -> Iterator[Record 
 def _checked(
     raw: Raw,
     corpus: Corpus,
-    labelling: Labelling,
+    task: Reading,
     path: str,
     split: str | None,
     seen: set[str],
@@ -52,7 +99,7 @@ def _checked(
     try:
         if isinstance(content, RecordError):
             raise content
-        record = _record(content, corpus, labelling, origin)
+        record = _record(content, corpus, task, origin)
         record = replace(record, split=split, repaired=raw.repaired + record.repaired)
         if raw.document is not None:
             record = replace(record, group=f"{path}:{raw.document}")
@@ -67,15 +114,15 @@ def _checked(
         return Reject(origin, why.reason, why.detail, None if known is None else str(known))
 
 
-def _record(raw: Any, corpus: Corpus, labelling: Labelling, origin: str) -> Record:
+def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
     fields = corpus.fields
     if not isinstance(raw, Mapping):
         raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
-    text = required(raw, fields.text)
+    text = required(raw, fields.input)
     if not isinstance(text, str):
-        raise RecordError("wrong type", f"{fields.text!r} is {type(text).__name__}, expected text")
+        raise RecordError("wrong type", f"{fields.input!r} is {type(text).__name__}, expected text")
     if not text.strip():
-        raise RecordError("blank text", f"{fields.text!r} has no visible character")
+        raise RecordError("blank text", f"{fields.input!r} has no visible character")
     if "\0" in text:
         raise RecordError("NUL character", f"at offset {text.index(chr(0))}")
     if len(text) > corpus.max_characters:
@@ -83,15 +130,15 @@ def _record(raw: Any, corpus: Corpus, labelling: Labelling, origin: str) -> Reco
     group = text if corpus.split.by is None else str(required(raw, corpus.split.by))
     language = raw.get(fields.language) if fields.language else None
     id_ = raw.get(fields.id) if fields.id else None
-    gold, repaired = labelling.gold(raw, text, corpus)
+    gold, repaired = task.gold(raw, text, corpus)
     record = Record(
         id=origin if id_ is None else str(id_),
-        text=text,
+        input=text,
         gold=gold,
         language=None if language is None else str(language),
         group=group,
         values=tuple(str(required(raw, field)) for field, _ in corpus.split.held_out.values()),
         repaired=repaired,
     )
-    encodable(record.id, record.text, record.language or "", record.group, *record.values)
+    encodable(record.id, record.input, record.language or "", record.group, *record.values)
     return record

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 class Record:
     """An input and its gold, whose type the task says; `gold` is None where nobody labelled it.
 
+    The input is a text; of a task that reads files, such as audio, their path.
+
     Records of one `group` stay together where records are divided or resampled. The last three
     fields matter until the corpus is divided, and are not kept on disk: the split that the record
     was published in, its values of the fields by which further test sets are held out, and one
@@ -18,7 +20,7 @@ class Record:
     """
 
     id: str
-    text: str
+    input: str
     gold: Any
     language: str | None
     group: str

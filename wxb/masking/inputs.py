@@ -30,7 +30,7 @@ def stream(
     With them a line for each file or subfolder of a folder that is skipped; it has been told on
     standard error, too. Raises typer's usage error before any is read.
     """
-    path = _path(source)
+    path = path_of(source)
     if path is None:
         target = folders.file_to_write(output) if output else None
         if source in (None, "-"):
@@ -52,8 +52,8 @@ def stream(
     return work.joined(parts) if one_output else parts, found.unread
 
 
-def _path(source: str | None) -> Path | None:
-    """The file or folder that is meant, or None for a text."""
+def path_of(source: str | None) -> Path | None:
+    """The file or folder that is meant, or None for a text. Raises typer's error for a slip."""
     if source in (None, "-"):
         return None
     assert source is not None

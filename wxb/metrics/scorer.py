@@ -90,7 +90,7 @@ class Judged(NamedTuple):
     """One test record with its gold and what a system predicted."""
 
     id: str
-    text: str
+    input: str
     gold: Any
     predicted: Any
     group: str = ""
@@ -102,8 +102,8 @@ def known(records: Iterable[Any]) -> None:
 
 def judge(record: Any, prediction: Any, known: None) -> Judged:
     """A test record with its prediction; a record that is its own group stays ungrouped."""
-    group = "" if record.group == record.text else record.group
-    return Judged(record.id, record.text, record.gold, prediction, group)
+    group = "" if record.group == record.input else record.group
+    return Judged(record.id, record.input, record.gold, prediction, group)
 
 
 def parse(row: Mapping[str, Any]) -> Judged:
@@ -113,7 +113,7 @@ def parse(row: Mapping[str, Any]) -> Judged:
 
 def same(row: Judged) -> tuple[str, str, Any]:
     """What the rows of two systems must share: record, text and gold."""
-    return row.id, row.text, row.gold
+    return row.id, row.input, row.gold
 
 
 def details(rows: Sequence[Judged]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Download(Section):
 class Fields(Section):
     """The names that a corpus gives to the fields of a record; null where it has none."""
 
-    text: str = "input"
+    input: str = "input"
     language: str | None = "language"
     id: str | None = "id"
 

@@ -28,7 +28,15 @@ def load(experiment: str | Path) -> Predictor:
         settings = read_json(folder / paths.SETTINGS)
         method = tasks.method(settings["task"], settings["method"])
         predictor = method.Predictor.load(folder)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RuntimeError,
+        ImportError,
+        SafetensorError,
+    ) as error:
         raise WxbError(
             f"{folder}: expected a model that its train stage wrote; it cannot be loaded"
             f" ({type(error).__name__}: {error}). Train it again: dvc repro --force"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from wxb.charts.parts import TaskPage  # takes plotly
     from wxb.corpora.labelling import Labelling
+    from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
     from wxb.tasks.methods import Method
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 def record(task: str) -> Labelling:
     """What the gold of a task is."""
     return cast("Labelling", import_module(f"wxb.tasks.{task}.record"))
+
+
+def reading(task: str) -> Reading:
+    """How the records of a task are read."""
+    return cast("Reading", import_module(f"wxb.tasks.{task}.reading"))
 
 
 def metrics(task: str) -> Scorer:

@@ -125,7 +125,7 @@ def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Any) -> Any:
 
 def encode(records: Sequence[Record], tokenizer: Any, path: Path, *, label: str) -> None:
     """Write the tokens of the records' texts, with character offsets."""
-    texts = [record.text for record in records]
+    texts = [record.input for record in records]
     write_encoded(path, tokenizers.encode(tokenizer, texts, label=label))
 
 

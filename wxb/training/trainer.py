@@ -68,7 +68,7 @@ def fit(
         data_collator=collate,
         compute_metrics=None if figures is None else partial(_scored, figures),
         preprocess_logits_for_metrics=summarize,
-        callbacks=[_Narrator(label)],
+        callbacks=[_Narrator(label, best)],
         schedule=settings,
     )
     if isinstance(settings, Training):
@@ -232,8 +232,9 @@ class _Trainer(Trainer):
 class _Narrator(TrainerCallback):
     """Shows progress on the terminal, and every logged figure in the stage's log."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, best: Metric | None) -> None:
         self.label = label
+        self.shown = {"loss", *([f"valid_{best.key}"] if best else [])}
         self.figures: dict[str, str] = {}
 
     def on_train_begin(
@@ -267,8 +268,8 @@ class _Narrator(TrainerCallback):
     ) -> None:
         figures = dict(logs or {})
         print(f"step {state.global_step}: {figures}", flush=True)
-        shown = _figures_of(figures)
-        self.figures |= {k: f"{v:.3f}" for k, v in shown.items() if k in ("loss", "valid_f1")}
+        found = _figures_of(figures)
+        self.figures |= {k: f"{v:.3f}" for k, v in found.items() if k in self.shown}
 
 
 def _figures_of(row: Mapping[str, float]) -> dict[str, float]:

@@ -18,6 +18,7 @@ from tests.corpora.made import lettered
 from wxb.cli.new import corpus, trial
 from wxb.errors import WxbError
 from wxb.files import read_json
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.params import Corpus
 
@@ -80,12 +81,12 @@ def cleaned(path, block):
         Path("raw").mkdir()
         shutil.copy(path, "raw")
     made = Corpus.model_validate(block)
-    preprocess(Path("raw"), made, labelling, seed=1, label="p", out=Path("clean"))
+    preprocess(Path("raw"), made, ner_reading, labelling, seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 
 FIELDS = {
-    "text": "body",
+    "input": "body",
     "spans": "marks",
     "start": "begin",
     "end": "stop",
@@ -164,7 +165,7 @@ def test_tokens_of_a_span_are_not_its_characters():
 
 def test_the_text_is_the_one_that_spans_fit():
     rows = [{"masked": "To [NAME] of [CITY], as a number on the list", **r} for r in records()]
-    assert guessed(write("post.json", rows))["fields"]["text"] == "body"
+    assert guessed(write("post.json", rows))["fields"]["input"] == "body"
 
 
 def test_language_id_and_group():
@@ -319,7 +320,7 @@ def test_a_file_whose_records_are_all_rejected_shows_the_guess():
     rows = records()
     for row in rows:
         row["marks"].append(row["marks"][0])
-    with pytest.raises(WxbError, match=r"(?s)all 60 records.*overlapping spans.*text: body"):
+    with pytest.raises(WxbError, match=r"(?s)all 60 records.*overlapping spans.*input: body"):
         guessed(write("post.json", rows))
 
 

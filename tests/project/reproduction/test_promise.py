@@ -22,8 +22,13 @@ def project(tmp_path, monkeypatch):
     shutil.copy(ROOT / "params.yaml", tmp_path)
     shutil.copytree(ROOT / "params", tmp_path / "params")
     profiles.switch("tiny")
-    for path in ("models/a/model.safetensors", "models/b/config.json", "reports/metrics/a/b.json"):
+    for path in (
+        "models/a/model.safetensors",
+        "models/b/config.json",
+        "reports/metrics/ner/b.json",
+    ):
         write(path, f"the bytes of {path}")
+    write("reports/metrics/kept-from-elsewhere/b.json", "the metrics of a study of another profile")
     write("models/.gitignore", "/a\n/b\n")
     write_json(paths.PROMISE, promised())
 
@@ -32,7 +37,7 @@ def test_what_was_promised_is_met(project):
     assert json.loads(paths.PROMISE.read_text())["files"].keys() == {
         "models/a/model.safetensors",
         "models/b/config.json",
-        "reports/metrics/a/b.json",
+        "reports/metrics/ner/b.json",
     }
     assert kept() == (3, [], [])
     assert kept().line == "portable: 3 of 3 files have the bytes that reports/tiny.json promises"

@@ -23,6 +23,7 @@ from wxb.files import write_json
 from wxb.metrics import evaluation
 from wxb.params import check, read_yaml
 from wxb.tasks.ner import exports, metrics
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.exports import Exported
 from wxb.tasks.ner.metrics import Judged, counts, prf
@@ -105,7 +106,7 @@ def read_back(content, name, **changes):
     )
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, name).write_bytes(content)
-        return list(reading.read(Path(folder), corpus, labelling))
+        return list(reading.read(Path(folder), corpus, ner_reading))
 
 
 def exported(text="Ann  Lee, 42", gold=(), predicted=None, **changes):
@@ -156,10 +157,9 @@ def test_conll_is_read_back(batch):
     content = b"".join(exports.conll(batch))
     for column in range(len(batch[0].columns)):
         found = read_back(content, "test.conll", conll={"tag": 1 + column, "join": ""})
-        assert [record.text for record in found] == [nonblank(record.text) for record in batch]
-        assert [record.gold for record in found] == [
-            in_ink(record.text, record.columns[column]) for record in batch
-        ]
+        assert [record.input for record in found] == [nonblank(record.text) for record in batch]
+        gold = [in_ink(record.text, record.columns[column]) for record in batch]
+        assert [record.gold for record in found] == gold
         assert not any(record.repaired for record in found)
 
 
@@ -193,11 +193,11 @@ def test_seqeval_scores_the_columns_as_our_scorer_does_the_spans(batch):
 def test_jsonl_is_read_back(batch):
     content = b"".join(exports.jsonl(batch))
     assert len(content.decode().splitlines()) == len(batch)
-    names = {"text": "text", "type": "label", "language": None, "id": None}
+    names = {"input": "text", "type": "label", "language": None, "id": None}
     fields = ["spans"] if batch[0].predicted is None else ["gold", "spans"]
     for column, field in enumerate(fields):
         found = read_back(content, "test.jsonl", fields={**names, "spans": field})
-        assert [record.text for record in found] == [record.text for record in batch]
+        assert [record.input for record in found] == [record.text for record in batch]
         assert [record.gold for record in found] == [record.columns[column] for record in batch]
 
 

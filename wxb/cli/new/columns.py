@@ -13,7 +13,7 @@ import regex
 from wxb.cli.new.layout import Guess
 from wxb.corpora.layout import SUFFIXES, decode
 from wxb.errors import WxbError
-from wxb.tasks.ner.record.conll import BEGINNING, DOCUMENT, PREFIXES, cells
+from wxb.tasks.ner.reading.conll import BEGINNING, DOCUMENT, PREFIXES, cells
 
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
 # Scripts that are written without spaces between words.

@@ -54,7 +54,7 @@ def guess(files: Sequence[Path]) -> Guess:
     language = next((name for name in others if _is_language(rows, name)), None)
     id_, by = _id(rows, others), _group(rows, others)
     fields = Fields(
-        text=found.text,
+        input=found.text,
         spans=best.spans,
         start=found.start,
         end=found.end,

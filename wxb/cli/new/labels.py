@@ -71,7 +71,7 @@ class Found(NamedTuple):
         included = self.fits and 2 * self.fits.inclusive > self.fits.spans
         none = "spans have none that stands in the text"
         return {
-            "text": "the spans fit it best",
+            "input": "the spans fit it best",
             "spans": f"{self.total:,} spans",
             "start": "characters from 0",
             "end": "the last, included; see repair" if included else "one past the last",

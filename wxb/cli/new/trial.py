@@ -13,7 +13,7 @@ from wxb.cli.new.layout import folder
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.progress import tracked
-from wxb.tasks.ner import record
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Corpus
 
 # They are 21 to 27% of the words of English news, tweets and letters, and 1 to 3% of French,
@@ -56,15 +56,15 @@ def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
     """Read the records at a path, or the first so many. Raises WxbError as the reader does."""
     trial, texts = Trial(), set[int]()
     with folder(path) as raw:
-        items = tracked(reading.read(raw, corpus, record), f"look at {path.name}")
+        items = tracked(reading.read(raw, corpus, ner_reading), f"look at {path.name}")
         for item in islice(items, limit):
             if isinstance(item, Reject):
                 trial.rejects[item.reason] += 1
                 trial.examples.setdefault(item.reason, f"{item.origin}: {item.detail}")
             else:
                 _count(item, trial)
-                trial.repeated += hash(item.text) in texts
-                texts.add(hash(item.text))
+                trial.repeated += hash(item.input) in texts
+                texts.add(hash(item.input))
     return trial
 
 
@@ -77,7 +77,7 @@ def _count(found: Record, trial: Trial) -> None:
         trial.languages[found.language] += 1
     trial.groups.add(found.group)
     if len(trial.texts) < SAMPLE:
-        trial.texts.append(found.text)
+        trial.texts.append(found.input)
 
 
 def is_english(texts: Sequence[str]) -> bool:

@@ -74,7 +74,7 @@ def records(params: Params, name: str, split: str) -> list[Exported]:
             raise WxbError(f"corpus {name} has no split {split!r}{choices(split, splits)}")
         path = folder / f"{split}.parquet"
         _check_made(path, f"preprocess@{name}")
-        return [Exported(r.id, r.text, r.language, r.gold) for r in clean.labelled(path, record)]
+        return [Exported(r.id, r.input, r.language, r.gold) for r in clean.labelled(path, record)]
     if split != "test":
         raise WxbError(
             f"{name} is an experiment, and experiments predict on the test records only;"
@@ -83,7 +83,7 @@ def records(params: Params, name: str, split: str) -> list[Exported]:
     folder = paths.predictions(params.experiments[name].study, name)
     _check_made(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
     return [
-        Exported(r.id, r.text, None, r.gold, r.predicted, r.scores)
+        Exported(r.id, r.input, None, r.gold, r.predicted, r.scores)
         for r in evaluation.read(metrics, folder)
     ]
 

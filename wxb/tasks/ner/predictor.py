@@ -107,7 +107,7 @@ class Recognizer(Trained):
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
         """Set the threshold to the lowest that gives the best F1 on these (validation) records."""
         gold = [record.gold or () for record in records]
-        candidates = self.candidates([record.text for record in records], label=label)
+        candidates = self.candidates([record.input for record in records], label=label)
         scores = [
             scorer.prf(scorer.counts(gold, [_over(t, spans) for spans in candidates]).sum(axis=0))
             for t in THRESHOLDS

@@ -43,7 +43,7 @@ def record(text, *mentions):
         at = text.index(value, at)
         spans.append(Span(at, at + len(value), kind))
         at += len(value)
-    return Record(id=text, text=text, gold=tuple(spans), language=None, group="")
+    return Record(id=text, input=text, gold=tuple(spans), language=None, group="")
 
 
 RECORDS = [
@@ -60,7 +60,7 @@ TRICKS = [
     record("</s><s><pad> ;; =>AGE|Ann", "Ann/NAME"),
     record("It is </s>=> now", "</s>=>/NAME"),
 ]
-TEXTS = [r.text for r in RECORDS]
+TEXTS = [r.input for r in RECORDS]
 LONG = record("Ann 5 Dora 6 " * 20, *["Ann/NAME", "5/AGE", "Dora/NAME", "6/AGE"] * 20)
 
 each_vocabulary = pytest.mark.parametrize("special", [True, False], ids=["special", "plain"])
@@ -126,7 +126,7 @@ def aligned(backbone, special, records, folder):
 def read(backbone, records):
     """The tokens of the texts, and their windows."""
     tokenizer = load(backbone)
-    encoded = encode(tokenizer, [r.text for r in records])
+    encoded = encode(tokenizer, [r.input for r in records])
     return encoded, over(encoded, tokenizer, max_length=MAX_LENGTH, stride=STRIDE)
 
 
@@ -172,9 +172,9 @@ def test_answers_are_those_of_gold_with_an_end(backbone, special, tmp_path):
         assert row[-1] == tokenizer.eos_token_id
         assert tokenizer.eos_token_id not in row[:-1]
         written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
-        assert written == "".join(answers.pieces(one.text, one.gold))
+        assert written == "".join(answers.pieces(one.input, one.gold))
         assert answers.parse(written) == [
-            (span.type, one.text[span.start : span.end]) for span in one.gold
+            (span.type, one.input[span.start : span.end]) for span in one.gold
         ]
 
 
@@ -190,7 +190,7 @@ def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
     """The space before a word is part of its token: copying needs no other spelling."""
     one = record("It was Eve and Bob.", "Eve/NAME", "Bob/NAME")
     tokenizer, _ = aligned(backbone, True, [one], tmp_path)
-    prompt = encode(tokenizer, [one.text]).ids.tolist()
+    prompt = encode(tokenizer, [one.input]).ids.tolist()
     (row,) = answer_rows(tmp_path)
     size = len(load(backbone))
     mention = []
@@ -223,9 +223,9 @@ def test_answers_of_windows_name_all_that_they_hold_whole(backbone, special, tmp
     assert len(rows) == len(windows.rows) > 3
     named = set()
     for row, first, last in zip(rows, windows.firsts, windows.lasts, strict=True):
-        start, end = characters(encoded, 0, first, last, LONG.text)
+        start, end = characters(encoded, 0, first, last, LONG.input)
         written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
-        found = answers.locate(LONG.text[start:end], answers.parse(written))
+        found = answers.locate(LONG.input[start:end], answers.parse(written))
         found = {Span(span.start + start, span.end + start, span.type) for span in found}
         assert found == {s for s in LONG.gold if start <= s.start and s.end <= end}
         named |= found
@@ -284,7 +284,7 @@ def test_prompts_of_training_are_those_of_prediction(backbone, special, tmp_path
     predictor = Predictor.of(
         Recorder(), tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
     )
-    assert predictor.predict([r.text for r in records]) == [[] for _ in records]
+    assert predictor.predict([r.input for r in records]) == [[] for _ in records]
     taught = [
         item["input_ids"][item["labels"] == IGNORED].tolist()
         for item in items_of(tmp_path, tokenizer, records)
@@ -423,7 +423,7 @@ def test_what_windows_name_glues_back_to_the_whole(backbone, special, tmp_path):
     predictor = Predictor.of(
         oracle, tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
     )
-    assert bare(predictor.predict([r.text for r in records])) == gold_of(records)
+    assert bare(predictor.predict([r.input for r in records])) == gold_of(records)
 
 
 def test_mentions_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
@@ -436,14 +436,14 @@ def test_mentions_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
     monkeypatch.setattr(
         predictor, "predict_windows", lambda *given: [told.get(w, []) for w in given[2]]
     )
-    assert predictor.candidates([LONG.text], label="test") == [[wide]]
+    assert predictor.candidates([LONG.input], label="test") == [[wide]]
 
 
 @each_vocabulary
 def test_any_model_finds_spans_inside_the_text(trained, special):
     """Also of texts that it has never seen, long, and empty."""
     predictor = trained[special]
-    texts = ["", " \n", LONG.text, TRICKS[0].text, "Eve is 9.", "\u0000", "x" * 500]
+    texts = ["", " \n", LONG.input, TRICKS[0].input, "Eve is 9.", "\u0000", "x" * 500]
     for text, row in zip(texts, predictor.candidates(texts, label="test"), strict=True):
         spans = [scored.span for scored in row]
         assert spans == sorted(spans)

@@ -101,7 +101,7 @@ def predictor_of(kind):
 
 def records_of(texts, gold):
     return [
-        Record(id=str(number), text=text, gold=tuple(spans), language=None, group="")
+        Record(id=str(number), input=text, gold=tuple(spans), language=None, group="")
         for number, (text, spans) in enumerate(zip(texts, gold, strict=True))
     ]
 

@@ -80,9 +80,9 @@ def lay(
     readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
     for window, row in enumerate(windows.rows):
         record = records[row]
-        start, end = _characters(encoded, windows, window, record.text)
+        start, end = _characters(encoded, windows, window, record.input)
         held = {s for s in record.gold if start <= s.start and s.end <= end}
-        texts.append(record.text[start:end])
+        texts.append(record.input[start:end])
         told.append(_moved(sorted(s for s in held if s.type in types), -start))
         answer = "".join(answers.pieces(texts[-1], told[-1]))
         read = _moved(answers.locate(texts[-1], answers.parse(answer)), start)

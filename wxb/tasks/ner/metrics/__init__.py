@@ -46,7 +46,7 @@ class Judged(NamedTuple):
     """One test record with its gold spans and what a system found."""
 
     id: str
-    text: str
+    input: str
     gold: tuple[Span, ...]
     predicted: tuple[Span, ...]
     scores: tuple[float, ...]  # of the predicted spans, in [0, 1]
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 def known(records: Iterable[Record]) -> set[tuple[str, str]]:
     """The gold mentions of records, as text and type."""
     return {
-        (record.text[span.start : span.end], span.type)
+        (record.input[span.start : span.end], span.type)
         for record in records
         for span in record.gold or ()
     }
@@ -69,17 +69,17 @@ def judge(
     """A test record with the spans and scores found; `known` as training has them."""
     gold = record.gold or ()
     spans, scores = zip(*found, strict=True) if (found := list(prediction)) else ((), ())
-    seen = tuple((record.text[span.start : span.end], span.type) in known for span in gold)
-    group = "" if record.group == record.text else record.group
+    seen = tuple((record.input[span.start : span.end], span.type) in known for span in gold)
+    group = "" if record.group == record.input else record.group
     rounded = tuple(round(score, 4) for score in scores)
-    return Judged(record.id, record.text, gold, spans, rounded, group, seen)
+    return Judged(record.id, record.input, gold, spans, rounded, group, seen)
 
 
 def parse(row: Mapping[str, Any]) -> Judged:
     """A row of predictions.jsonl."""
     return Judged(
         id=row["id"],
-        text=row["text"],
+        input=row["input"],
         gold=tuple(Span(*span) for span in row["gold"]),
         predicted=tuple(Span(*span) for span in row["predicted"]),
         scores=tuple(row["scores"]),
@@ -90,7 +90,7 @@ def parse(row: Mapping[str, Any]) -> Judged:
 
 def same(row: Judged) -> tuple[str, str, tuple[Span, ...]]:
     """What the rows of two systems must share: record, text and gold."""
-    return row.id, row.text, row.gold
+    return row.id, row.input, row.gold
 
 
 def statistics(rows: Sequence[Judged]) -> NDArray[np.int64]:

@@ -63,7 +63,7 @@ def pieces(text: str, spans: Sequence[tuple[Span, Outcome]]) -> list[Piece]:
 def _example(record: Judged, findings: Sequence[Finding]) -> Example:
     gold = [(f.gold, f.outcome) for f in findings if f.gold is not None]
     predicted = [(f.predicted, f.outcome) for f in findings if f.predicted is not None]
-    return Example(record.id, pieces(record.text, gold), pieces(record.text, predicted))
+    return Example(record.id, pieces(record.input, gold), pieces(record.input, predicted))
 
 
 def _shortened(text: str) -> str:

@@ -1,53 +1,15 @@
-"""Records with typed spans: their gold in raw files, in Parquet and in counts."""
+"""Typed spans as the gold of records, as Parquet keeps them."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
-from wxb.corpora.records import Record, RecordError, encodable, required
-from wxb.tasks.ner.params import Corpus
-from wxb.tasks.ner.record.repair import by_value
 from wxb.tasks.ner.record.spans import Span
 
-if TYPE_CHECKING:
-    from wxb.corpora.formats import Raw
-
 GOLD = pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()}))
-
-_DIGITS = re.compile(r"\d+")
-
-
-def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """The records of a file of columns, or of one with fields."""
-    # Only what reads raw files depends on how they are read.
-    from wxb.corpora import formats
-    from wxb.tasks.ner.record import conll
-
-    if corpus.conll:
-        return conll.raw_records(file, corpus.conll)
-    return formats.raw_records(file, parsed=corpus.fields.spans)
-
-
-def gold(
-    raw: Mapping[str, Any], text: str, corpus: Corpus
-) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
-    """The spans of a raw record, checked against its text, renamed, trimmed, sorted and disjoint.
-
-    None where nobody labelled it. Also one entry for each span that was repaired.
-    """
-    found = required(raw, corpus.fields.spans)
-    if found is None:
-        return None, ()
-    spans, repaired = _spans(found, text, corpus)
-    encodable(*(span.type for span in spans))
-    return spans, repaired
 
 
 def pack(spans: Sequence[Span]) -> list[dict[str, Any]]:
@@ -58,107 +20,3 @@ def pack(spans: Sequence[Span]) -> list[dict[str, Any]]:
 def unpack(value: Sequence[Mapping[str, Any]]) -> tuple[Span, ...]:
     """Spans from what Parquet gives."""
     return tuple(Span(**span) for span in value)
-
-
-def wording(record: Record) -> str:
-    """What a labelled text says, whoever and however many it names.
-
-    Each mention is its type in braces, each number 0, all in lower case and one space apart. Empty
-    for an unlabelled record, and where no letter stands outside mentions: lines of scores or dates
-    look alike and repeat nothing.
-    """
-    if record.gold is None:
-        return ""
-    outside, reached = [], 0
-    for span in record.gold:
-        outside.append(record.text[reached : span.start])
-        reached = span.end
-    outside.append(record.text[reached:])
-    if not any(map(str.isalpha, chain(*outside))):
-        return ""
-    said = [_DIGITS.sub("0", part).casefold() for part in outside]
-    types = [f"{{{span.type}}}" for span in record.gold]
-    return " ".join("".join(chain(*zip(said, [*types, ""], strict=True))).split())
-
-
-def labels(records: Sequence[Record]) -> list[str]:
-    """The types of spans that occur, sorted."""
-    return sorted({span.type for record in records for span in record.gold or ()})
-
-
-def describe(records: Sequence[Record]) -> dict[str, Any]:
-    """How many records have no span, and how many spans of each type there are."""
-    types = Counter(span.type for record in records for span in record.gold)
-    return {
-        "without_spans": sum(not record.gold for record in records),
-        "spans": dict(sorted(types.items())),
-    }
-
-
-def augmented(
-    records: Sequence[Record], corpus: Corpus, *, known: set[str], seed: int
-) -> list[Record] | None:
-    """The same sentences with other names, where the corpus asks for them."""
-    from wxb.tasks.ner.record import augment
-
-    if corpus.augment is None:
-        return None
-    return augment.augmented(records, corpus.augment, known=known, seed=seed)
-
-
-def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...], tuple[str, ...]]:
-    """The spans of one record, checked against its text, renamed, trimmed and sorted; mendings."""
-    fields = corpus.fields
-    if not isinstance(raw_spans, list):
-        raise RecordError(
-            "wrong type", f"{fields.spans!r} is {type(raw_spans).__name__}, not a list"
-        )
-    for raw in raw_spans:
-        if not isinstance(raw, Mapping):
-            raise RecordError("wrong type", f"a span is {type(raw).__name__}, expected an object")
-    stretches = [(_offset(raw, fields.start), _offset(raw, fields.end)) for raw in raw_spans]
-    repaired = 0
-    if corpus.repair == "by-value":
-        values = [raw.get(fields.value) for raw in raw_spans]
-        stretches, repaired = by_value(text, stretches, values)
-    spans = []
-    for raw, (start, end) in zip(raw_spans, stretches, strict=True):
-        span = _span(raw, start, end, text, corpus)
-        if span is not None:
-            spans.append(span)
-    spans.sort()
-    for left, right in pairwise(spans):
-        if right.start < left.end:
-            raise RecordError("overlapping spans", f"{tuple(left)} and {tuple(right)}")
-    return tuple(spans), ("span found by value",) * repaired
-
-
-def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
-    """One span; None where its type is to be ignored."""
-    fields = corpus.fields
-    if end <= start:
-        raise RecordError("reversed offsets", f"start {start}, end {end}")
-    if start < 0 or end > len(text):
-        raise RecordError("offsets out of range", f"{start}-{end} of {len(text)} characters")
-    mention = text[start:end]
-    if fields.value is not None and raw.get(fields.value) != mention:
-        raise RecordError(
-            "value differs", f"{start}-{end} is {mention!r}, not {raw.get(fields.value)!r}"
-        )
-    name = required(raw, fields.type)
-    if not isinstance(name, str | int) or name == "":
-        raise RecordError("wrong type", f"{fields.type!r} is {name!r}, expected a name")
-    if (type_ := corpus.labels.get(str(name), str(name))) is None:
-        return None
-    if not mention.strip():
-        raise RecordError("blank span", f"{start}-{end} is {mention!r}")
-    # A mention has no outer white space; tokenizers could not keep it either.
-    start += len(mention) - len(mention.lstrip())
-    return Span(start, start + len(mention.strip()), type_)
-
-
-def _offset(raw: Mapping[str, Any], field: str) -> int:
-    value = required(raw, field)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise RecordError("wrong type", f"{field!r} is {value!r}, expected a whole number")
-    return value

@@ -87,7 +87,7 @@ def dataset(
     windows = encoding.windows(encoded, tokenizer, experiment.encoding)
     before, after = map(len, special_tokens(tokenizer))
     every = range(len(windows.rows))
-    texts = [record.text for record in records]
+    texts = [record.input for record in records]
     items = _inputs(encoded, windows, every, texts, tokenizer, experiment.model.word_features)
     for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
         for name, values in tagged._asdict().items():
@@ -251,5 +251,5 @@ class Predictor(Recognizer):
 
         gold = [record.gold or () for record in records]
         predicted = [[scored.span for scored in spans] for spans in predictions]
-        encoded = tokenizers.encode(self.tokenizer, [record.text for record in records])
+        encoded = tokenizers.encode(self.tokenizer, [record.input for record in records])
         return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}

@@ -26,15 +26,15 @@ def augmented(
     mentions: dict[str, list[str]] = {}
     for record in records:
         for span in record.gold or ():
-            mentions.setdefault(span.type, []).append(record.text[span.start : span.end])
+            mentions.setdefault(span.type, []).append(record.input[span.start : span.end])
     copies = []
     seen = set(known)
     for number in range(1, settings.copies + 1):
         rng = np.random.default_rng([seed, number])
         for record in records:
             copy = _swapped(record, mentions, settings.share, rng)
-            if record.gold and copy.text not in seen:
-                seen.add(copy.text)
+            if record.gold and copy.input not in seen:
+                seen.add(copy.input)
                 copies.append(replace(copy, id=f"{record.id}+{number}"))
     return copies
 
@@ -44,12 +44,12 @@ def _swapped(
 ) -> Record:
     text, spans, reached = "", [], 0
     for span in record.gold or ():
-        text += record.text[reached : span.start]
-        mention = record.text[span.start : span.end]
+        text += record.input[reached : span.start]
+        mention = record.input[span.start : span.end]
         if rng.random() < share:
             others = mentions[span.type]
             mention = others[int(rng.integers(len(others)))]
         spans.append(Span(len(text), len(text) + len(mention), span.type))
         text += mention
         reached = span.end
-    return replace(record, text=text + record.text[reached:], gold=tuple(spans))
+    return replace(record, input=text + record.input[reached:], gold=tuple(spans))

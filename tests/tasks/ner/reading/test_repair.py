@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.corpora.records import RecordError
-from wxb.tasks.ner.record.repair import by_value
+from wxb.tasks.ner.reading.repair import by_value
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from seqeval.metrics.sequence_labeling import get_entities
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
 from wxb.errors import WxbError
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Corpus
-from wxb.tasks.ner.record import conll
-from wxb.tasks.ner.record.conll import Tag
+from wxb.tasks.ner.reading import conll
+from wxb.tasks.ner.reading.conll import Tag
 from wxb.tasks.ner.record.spans import Span
 
 NER = Path(__file__).parents[4] / "../shared/data/ner"
@@ -23,7 +23,7 @@ def read(folder, content, name="train.txt", **options):
     place.mkdir(exist_ok=True)
     (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     settings = {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, "conll": options}
-    return list(reading.read(place, Corpus.model_validate(settings), labelling))
+    return list(reading.read(place, Corpus.model_validate(settings), ner_reading))
 
 
 def tags(names):
@@ -31,7 +31,7 @@ def tags(names):
 
 
 def text_and_mentions(record):
-    return record.text, [(record.text[s.start : s.end], s.type) for s in record.gold]
+    return record.input, [(record.input[s.start : s.end], s.type) for s in record.gold]
 
 
 def test_sentences_are_read_with_their_spans(tmp_path):
@@ -39,7 +39,7 @@ def test_sentences_are_read_with_their_spans(tmp_path):
     assert read(tmp_path, content) == [
         Record(
             id="train.txt:line 1",
-            text="Ann Lee sleeps .",
+            input="Ann Lee sleeps .",
             gold=(Span(0, 7, "PER"),),
             language=None,
             group="Ann Lee sleeps .",
@@ -92,14 +92,14 @@ def test_sentences_of_a_marked_document_are_a_group(tmp_path):
     head = "-DOCSTART- -X- O O\n\n"
     content = f"before\tO\n\n{head}Ann\tB-PER\n\nBonn\tO\n\n{head}{head}Ulm\tO\n"
     records = read(tmp_path, content, name="test.txt")
-    assert [(r.text, r.group) for r in records] == [
+    assert [(r.input, r.group) for r in records] == [
         ("before", "test.txt:0"),
         ("Ann", "test.txt:1"),
         ("Bonn", "test.txt:1"),
         ("Ulm", "test.txt:3"),
     ]
     whole = read(tmp_path, content, name="test.txt", unit="document")
-    assert [r.group for r in whole] == [r.text for r in whole] == ["before", "Ann\nBonn", "Ulm"]
+    assert [r.group for r in whole] == [r.input for r in whole] == ["before", "Ann\nBonn", "Ulm"]
 
 
 def test_each_file_tells_whether_it_marks_documents(tmp_path):
@@ -126,7 +126,7 @@ def test_each_file_tells_whether_it_marks_documents(tmp_path):
 )
 def test_a_bad_line_costs_its_sentence(tmp_path, line, reason, detail):
     first, bad, last = read(tmp_path, f"Ann\tO\n\nnear\tO\n{line}\n!\tO\n\nUlm\tB-LOC\n")
-    assert (first.text, last.text) == ("Ann", "Ulm")
+    assert (first.input, last.input) == ("Ann", "Ulm")
     assert isinstance(bad, Reject)
     assert (bad.origin, bad.reason, bad.id) == ("train.txt:line 3", reason, None)
     assert detail in bad.detail
@@ -135,7 +135,7 @@ def test_a_bad_line_costs_its_sentence(tmp_path, line, reason, detail):
 def test_a_bad_line_costs_its_document(tmp_path):
     content = "Ann\tO\n\nBonn\n\n-DOCSTART-\n\nUlm\tB-LOC\n"
     bad, good = read(tmp_path, content, unit="document")
-    assert (bad.origin, bad.reason, good.text) == ("train.txt:line 1", "too few columns", "Ulm")
+    assert (bad.origin, bad.reason, good.input) == ("train.txt:line 1", "too few columns", "Ulm")
 
 
 def test_the_token_and_the_tag_are_two_columns(tmp_path):
@@ -272,7 +272,7 @@ def test_the_text_holds_the_tokens_of_every_span(tmp_path_factory, items, scheme
             assert blank
             assert record.reason in ("blank text", "blank span")
             continue
-        assert record.text == text
+        assert record.input == text
         found = [text[span.start : span.end] for span in record.gold]
         assert found == [mention.strip() for mention in expected]
         assert record.repaired == ()
