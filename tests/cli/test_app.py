@@ -176,7 +176,7 @@ def test_export_says_what_is_wrong(evaluated):
         ("ner-encodr",): "did you mean 'ner-encoder'",
         ("pii", "--split", "train"): "dvc repro preprocess@pii",
         ("ner-encoder", "--split", "train"): "export its corpus 'pii'",
-        ("pii", "--output", "a.txt"): "choose with --format",
+        ("pii", "--output", "a.txt"): "choose one with --format",
     }.items():
         failed = wxb(evaluated, "export", *arguments)
         assert failed.returncode == 1

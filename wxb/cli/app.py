@@ -31,7 +31,7 @@ from wxb.project import (
     staleness,
 )
 from wxb.project.reproduction import command as reproduction
-from wxb.tasks.ner import exports
+from wxb.tasks import exports
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 console = Console()
@@ -165,12 +165,11 @@ def report() -> None:
 @app.command()
 def export(
     name: Annotated[
-        str,
-        typer.Argument(help="a corpus (its gold spans) or an experiment (its predictions on test)"),
+        str, typer.Argument(help="a corpus (its gold) or an experiment (its predictions on test)")
     ],
     split: Annotated[str, typer.Option(help="of a corpus: train, valid, test or another")] = "test",
     format_: Annotated[
-        exports.Format | None,
+        str | None,
         typer.Option("--format", help="default: what the suffix of --output says, or jsonl"),
     ] = None,
     output: Annotated[
@@ -178,7 +177,9 @@ def export(
         typer.Option(help="the file to write or replace; default: standard output"),
     ] = None,
 ) -> None:
-    """Write records with their spans for other tools: CoNLL columns, JSONL or spaCy's DocBin.
+    """Write labelled records for other tools: jsonl or csv of any task, and formats of its own.
+
+    Named entity recognition has three:
 
     conll: a token and its IOB2 tag a line, divided by a tab; an experiment's lines have the gold
     tag, then the predicted one, so that conlleval -d '\\t' scores them.
@@ -189,8 +190,11 @@ def export(
     spacy: binary, for spacy train and spacy debug data; an experiment's doc.ents are the predicted
     spans, and doc.spans["gold"] the gold ones.
     """
-    chosen = exports.format_of(output, format_)
-    exports.write(exports.records(load(), name, split), chosen, output)
+    params = load()
+    task = exports.task_of(params, name)
+    chosen = exports.format_of(output, format_, task)
+    content, _ = exports.formats(task)
+    exports.write(content[chosen](exports.records(params, name, split)), output)
 
 
 @app.command("card")

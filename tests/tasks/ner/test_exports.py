@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import sys
 import tempfile
 import warnings
@@ -16,15 +15,10 @@ from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.metrics.v1 import precision_recall_fscore_support
 from seqeval.scheme import IOB2
 
-from wxb.corpora import clean, reading
-from wxb.corpora.records import Record
+from wxb.corpora import reading
 from wxb.errors import WxbError
-from wxb.files import write_json
-from wxb.metrics import evaluation
-from wxb.params import check, read_yaml
-from wxb.tasks.ner import exports, metrics
+from wxb.tasks.ner import exports
 from wxb.tasks.ner import reading as ner_reading
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.exports import Exported
 from wxb.tasks.ner.metrics import Judged, counts, prf
 from wxb.tasks.ner.params import Corpus
@@ -74,7 +68,7 @@ def judged(draw):
     gold, predicted = draw(spans_of(text)), draw(spans_of(text))
     scores = tuple(draw(st.integers(0, 10_000)) / 10_000 for _ in predicted)
     id_, language = draw(st.text("1é", max_size=2)), draw(st.sampled_from(["en", "zh", "ja", None]))
-    return Exported(id_, text, language, gold, predicted, scores)
+    return Exported(id_, text, language, gold, Judged(id_, text, gold, predicted, scores))
 
 
 @st.composite
@@ -83,7 +77,7 @@ def batches(draw):
     batch = draw(st.lists(judged(), min_size=1, max_size=4))
     if draw(st.booleans()):
         return batch
-    return [record._replace(predicted=None, scores=()) for record in batch]
+    return [record._replace(row=None) for record in batch]
 
 
 def nonblank(text):
@@ -109,11 +103,13 @@ def read_back(content, name, **changes):
         return list(reading.read(Path(folder), corpus, ner_reading))
 
 
-def exported(text="Ann  Lee, 42", gold=(), predicted=None, **changes):
+def exported(text="Ann  Lee, 42", gold=(), predicted=None, scores=()):
     spans = [
         None if given is None else tuple(Span(*s) for s in given) for given in (gold, predicted)
     ]
-    return Exported("7", text, "en", *spans, **changes)
+    given, found = spans
+    row = None if found is None else Judged("7", text, given, found, scores)
+    return Exported("7", text, "en", given, row)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +151,10 @@ def test_tags_on_token_offsets_are_the_spans(drawn):
 @given(batches())
 def test_conll_is_read_back(batch):
     content = b"".join(exports.conll(batch))
-    for column in range(len(batch[0].columns)):
+    for column in range(len(exports.columns(batch[0]))):
         found = read_back(content, "test.conll", conll={"tag": 1 + column, "join": ""})
-        assert [record.input for record in found] == [nonblank(record.text) for record in batch]
-        gold = [in_ink(record.text, record.columns[column]) for record in batch]
+        assert [record.input for record in found] == [nonblank(record.input) for record in batch]
+        gold = [in_ink(record.input, exports.columns(record)[column]) for record in batch]
         assert [record.gold for record in found] == gold
         assert not any(record.repaired for record in found)
 
@@ -172,7 +168,7 @@ def test_conll_has_its_form_for_any_reader_of_lines(batch):
     assert len(blocks) + 1 == len(batch)
     for block in (*blocks, last):
         for line in block.split("\n"):
-            assert len(line.split()) == len(line.split("\t")) == 1 + len(batch[0].columns)
+            assert len(line.split()) == len(line.split("\t")) == 1 + len(exports.columns(batch[0]))
 
 
 @settings(max_examples=50)
@@ -185,7 +181,7 @@ def test_seqeval_scores_the_columns_as_our_scorer_does_the_spans(batch):
     ]
     with warnings.catch_warnings(action="ignore"):  # nothing predicted, or nothing to find
         theirs = precision_recall_fscore_support(*columns, average="micro", scheme=IOB2)
-    ours = prf(counts([r.gold for r in batch], [r.predicted for r in batch]).sum(axis=0))
+    ours = prf(counts([r.gold for r in batch], [r.row.predicted for r in batch]).sum(axis=0))
     assert theirs[:3] == pytest.approx(ours)
 
 
@@ -194,11 +190,13 @@ def test_jsonl_is_read_back(batch):
     content = b"".join(exports.jsonl(batch))
     assert len(content.decode().splitlines()) == len(batch)
     names = {"input": "text", "type": "label", "language": None, "id": None}
-    fields = ["spans"] if batch[0].predicted is None else ["gold", "spans"]
+    fields = ["spans"] if batch[0].row is None else ["gold", "spans"]
     for column, field in enumerate(fields):
         found = read_back(content, "test.jsonl", fields={**names, "spans": field})
-        assert [record.input for record in found] == [record.text for record in batch]
-        assert [record.gold for record in found] == [record.columns[column] for record in batch]
+        assert [record.input for record in found] == [record.input for record in batch]
+        assert [record.gold for record in found] == [
+            exports.columns(record)[column] for record in batch
+        ]
 
 
 @needs_spacy
@@ -211,11 +209,11 @@ def test_docbin_is_read_back(batch):
     (content,) = exports.docbin(batch)
     docs = list(DocBin().from_bytes(content).get_docs(spacy.blank("xx").vocab))
     for doc, record in zip(docs, batch, strict=True):
-        assert doc.text == record.text
-        *_, shown = record.columns
+        assert doc.text == record.input
+        *_, shown = exports.columns(record)
         assert _spans(doc.ents) == shown
-        if record.predicted is not None:
-            assert _spans(doc.gold["gold"]) == record.gold
+        if record.row is not None:
+            assert _spans(doc.spans["gold"]) == record.gold
         assert doc.user_data == {"id": record.id, "language": record.language}
     assert list(exports.docbin(batch)) == [content], "the same records gave other bytes"
 
@@ -231,7 +229,7 @@ def test_spacy_trains_on_an_export(tmp_path):
 
     path = tmp_path / "train.spacy"
     records = [exported(gold=[(0, 8, "NAME"), (10, 12, "AGE")]), exported("Bob\n\n31 ")]
-    exports.write(records, "spacy", path)
+    path.write_bytes(b"".join(exports.docbin(records)))
     nlp = spacy.blank("en")
     nlp.add_pipe("ner")
     examples = list(SpacyCorpus(path)(nlp))
@@ -242,12 +240,11 @@ def test_spacy_trains_on_an_export(tmp_path):
     assert examples[0].get_aligned_ner() == ["B-NAME", "I-NAME", "L-NAME", "O", "U-AGE"]
 
 
-def test_without_spacy_it_says_how_to_install_it(tmp_path, monkeypatch):
+def test_without_spacy_it_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     monkeypatch.setitem(sys.modules, "spacy.tokens", None)
     with pytest.raises(WxbError, match=r"pip install --editable '\.\[benchmarks\]'"):
-        exports.write([exported()], "spacy", tmp_path / "test.spacy")
-    assert list(tmp_path.iterdir()) == []
+        list(exports.docbin([exported()]))
 
 
 def test_conll_of_an_experiment_has_gold_then_predicted():
@@ -290,111 +287,3 @@ def test_what_columns_cannot_express_is_an_error(spans, fault):
             list(exports.conll([record]))
         (line,) = exports.jsonl([record])
         assert len(json.loads(line)["spans"]) == len(spans)
-
-
-SPLITS = ("train", "valid", "test", "new")
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """The parameters of a working folder with one clean corpus and one evaluated experiment."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "data/clean/pii"
-    folder.mkdir(parents=True)
-    write_json(folder / "profile.json", {"splits": {name: {} for name in SPLITS}})
-    for split in SPLITS:
-        text = f"{split} record"
-        labelled = Record("7", text, (Span(0, len(split), "SPLIT"),), "en", text)
-        clean.write(
-            folder / f"{split}.parquet",
-            [labelled, Record("8", "raw", None, "en", "raw")],
-            labelling,
-        )
-    prediction = Judged("7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,))
-    evaluation.write(metrics, tmp_path / "reports/predictions/ner/ner-encoder", [prediction])
-    return check(read_yaml(ROOT / "params.yaml"))
-
-
-def test_a_corpus_gives_the_labelled_records_of_a_split(project):
-    for split in SPLITS:
-        span = Span(0, len(split), "SPLIT")
-        assert exports.records(project, "pii", split) == [
-            Exported("7", f"{split} record", "en", (span,))
-        ]
-    with pytest.raises(WxbError, match="has no split 'tset'; did you mean 'test'"):
-        exports.records(project, "pii", "tset")
-
-
-def test_an_experiment_gives_gold_and_predicted_spans(project):
-    gold, predicted = (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),)
-    assert exports.records(project, "ner-encoder", "test") == [
-        Exported("7", "test record", None, gold, predicted, (0.5,))
-    ]
-    with pytest.raises(WxbError, match="found split 'valid': export its corpus 'pii'"):
-        exports.records(project, "ner-encoder", "valid")
-
-
-def test_what_is_not_there_is_told_with_the_command_that_makes_it(project):
-    Path("data/clean/pii/profile.json").unlink()
-    with pytest.raises(WxbError, match=r"profile\.json: .*`dvc repro preprocess@pii`"):
-        exports.records(project, "pii", "valid")
-    with pytest.raises(WxbError, match="`dvc repro evaluate@ner-decoder`"):
-        exports.records(project, "ner-decoder", "test")
-    with pytest.raises(WxbError, match=r"did you mean 'ner-encoder'\? \(there is: pii, ner-"):
-        exports.records(project, "ner-encodr", "test")
-
-
-def test_a_name_of_two_things_is_an_error(project):
-    both = project.model_copy(update={"corpora": {"ner-encoder": project.corpora["pii"]}})
-    with pytest.raises(WxbError, match="corpus and an experiment 'ner-encoder'"):
-        exports.records(both, "ner-encoder", "test")
-
-
-@pytest.mark.parametrize(
-    ("output", "given", "chosen"),
-    [
-        (None, None, "jsonl"),
-        (None, "conll", "conll"),
-        ("a.CONLL", None, "conll"),
-        ("a.jsonl", None, "jsonl"),
-        ("a.spacy", None, "spacy"),
-        ("a.txt", "conll", "conll"),
-        ("a.jsonl", "spacy", "spacy"),
-    ],
-)
-def test_the_format_is_given_or_that_of_the_suffix(output, given, chosen):
-    assert exports.format_of(output and Path(output), given) == chosen
-
-
-def test_no_format_is_guessed():
-    for output in ("a.txt", "spacy", "a.conll.gz"):
-        with pytest.raises(WxbError, match=r"expected \.conll, \.jsonl or \.spacy"):
-            exports.format_of(Path(output), None)
-    with pytest.raises(WxbError, match="with --output"):
-        exports.format_of(None, "spacy")
-
-
-def test_a_file_is_replaced_whole_or_stays(tmp_path):
-    target, link = tmp_path / "real/test.conll", tmp_path / "link.conll"
-    exports.write([exported("new")], "conll", target)
-    link.symlink_to(target)
-    exports.write([exported("newer")], "conll", link)
-    assert link.is_symlink()
-    assert target.read_bytes() == b"newer\tO\n"
-    with pytest.raises(WxbError, match="overlap"):
-        exports.write([exported(), exported(gold=[(0, 3, "A"), (2, 8, "B")])], "conll", target)
-    assert target.read_bytes() == b"newer\tO\n"
-    assert [path.name for path in target.parent.iterdir()] == ["test.conll"]
-
-
-def test_a_folder_or_a_device_is_not_replaced(tmp_path):
-    kept, pipe = tmp_path / "folder.conll", tmp_path / "pipe.conll"
-    (kept / "inside").mkdir(parents=True)
-    os.mkfifo(pipe)
-    for output in (kept, pipe):
-        with pytest.raises(WxbError, match="expected a file"):
-            exports.write([exported()], "conll", output)
-    assert (kept / "inside").exists()
-    (tmp_path / "file").touch()
-    with pytest.raises(WxbError, match="cannot be written"):
-        exports.write([exported()], "conll", tmp_path / "file/test.conll")

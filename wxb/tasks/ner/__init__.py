@@ -8,8 +8,9 @@ if TYPE_CHECKING:  # mypy holds the modules to what they must give
     from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
     from wxb.project.card import TaskCard
+    from wxb.tasks.exports import TaskExports
     from wxb.tasks.methods import Method
-    from wxb.tasks.ner import card, metrics, page, reading, record
+    from wxb.tasks.ner import card, exports, metrics, page, reading, record
     from wxb.tasks.ner.generation import method as generation
     from wxb.tasks.ner.tagging import method as tagging
 
@@ -20,3 +21,4 @@ if TYPE_CHECKING:  # mypy holds the modules to what they must give
     _scorer: Scorer = metrics
     _page: TaskPage = page
     _card: TaskCard = card
+    _exports: TaskExports = exports
