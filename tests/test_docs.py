@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from ruamel.yaml import YAML
 
+from tests import traced
 from tests.copied import ROOT, Project
 from wxb.params import check
 
@@ -103,7 +104,9 @@ def test_a_page_that_is_followed_to_the_letter_leads_where_it_says(project, page
 
 
 def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(tmp_path):
-    project = committed(tmp_path)
+    project, traces = committed(tmp_path), tmp_path / "traces"
+    traces.mkdir()
+    project.environment |= traced.environment(project, traces)
     reader = Reader(project)
     engines = []
     for block in blocks(TASK):
@@ -118,6 +121,7 @@ def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(tmp_path):
         "compare@language",
         "report@language",
     }
+    assert traced.undeclared(project, traces) == {}
     assert "Which language is it?" in (project.folder / "reports/language.html").read_text()
     changed = project.run("git", "status", "--porcelain", "--untracked-files=all").splitlines()
     results = ("dvc.lock", "reports/metrics/", "reports/studies/")  # kept in git, written by stages

@@ -1,15 +1,13 @@
 """The whole pipeline at size tiny, under both engines: same bytes, exactly what is stale runs."""
 
-import ast
 import hashlib
 import json
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from ruamel.yaml import YAML
 
+from tests import traced
 from tests.copied import ROOT, Project
 from tests.corpora.made import lettered
 from wxb.params import load
@@ -129,15 +127,7 @@ def traces(tmp_path_factory):
     return tmp_path_factory.mktemp("traces")
 
 
-# What these hold stops a run, words what it says or names where its files lie: it makes no result.
-TELLING = (
-    "wxb/__init__.py",
-    "wxb/errors.py",
-    "wxb/progress.py",
-    "wxb/paths.py",
-    "wxb/params/",
-    "wxb/tasks/__init__.py",
-)
+# The schema of its own blocks, which a verb depends on.
 SCHEMA = {
     "download": {"corpora.py"},
     "preprocess": {"corpora.py"},
@@ -151,20 +141,6 @@ SCHEMA = {
 }
 
 
-def matters(path):
-    """Whether a module that is imported can change a result: not where it only tells.
-
-    Other blocks' schema can stop a run, never change what it makes; SCHEMA has a verb's own.
-    """
-    if path.startswith(TELLING) or re.fullmatch(r"wxb/tasks/\w+/params.py", path):
-        return False
-    if path.endswith("__init__.py"):
-        body = ast.parse((ROOT / path).read_text()).body
-        typing = (ast.Import, ast.ImportFrom, ast.If)
-        return any(not isinstance(node, (ast.Expr, *typing)) for node in body)
-    return True
-
-
 def at_once(*calls):
     """What the calls return; each has a project of its own, and waits for processes."""
     with ThreadPoolExecutor(len(calls)) as pool:
@@ -176,9 +152,8 @@ def both(tmp_path_factory, traces):
     """The project made by Snakemake, and by DVC alone."""
     by_snakemake = Tiny(tmp_path_factory.mktemp("snakemake") / "project")
     by_dvc = Tiny(tmp_path_factory.mktemp("dvc") / "project")
-    path = f"{by_snakemake.folder}{os.pathsep}{ROOT / 'tests' / 'trace'}"
     assert at_once(
-        lambda: by_snakemake.snakemake(PYTHONPATH=path, WXB_TRACE=str(traces)),
+        lambda: by_snakemake.snakemake(**traced.environment(by_snakemake, traces)),
         lambda: by_dvc.repro(PYTHONHASHSEED="1"),
     ) == [STAGES, STAGES]
     return by_snakemake, by_dvc
@@ -215,24 +190,16 @@ class TestPipeline:
 
     def test_stages_depend_on_the_code_they_import(self, by_snakemake, traces):
         """A module that is imported but not declared would leave stale results behind."""
-        lock = YAML(typ="safe").load((by_snakemake.folder / "dvc.lock").read_text())["stages"]
-        undeclared, unused = {}, {}
+        assert traced.undeclared(by_snakemake, traces) == {}
+        imported, declared = traced.imported(traces), traced.code(by_snakemake)
+        assert imported.keys() == STAGES
         for verb, stages in STAGES_OF.items():
-            used, named = set(), set()
-            for stage in stages:
-                imported = set(json.loads((traces / f"{stage}.json").read_text()))
-                declared = {dep["path"] for dep in lock[stage]["deps"]}
-                code = {path for path in declared if path.startswith(("stages/", "wxb/"))}
-                folders = tuple(f"{path}/" for path in code if not path.endswith(".py"))
-                lacking = {path for path in imported - code if not path.startswith(folders)}
-                undeclared.setdefault(verb, set()).update(filter(matters, lacking))
-                used |= imported
-                named |= {path for path in code if path.endswith(".py")}
-                assert {f"wxb/params/{name}" for name in SCHEMA.get(verb, ())} <= code, verb
+            used = set().union(*(imported[stage] for stage in stages))
+            named = set().union(*(declared[stage] for stage in stages))
             # What one experiment imports, another of the verb may do without.
-            unused[verb] = named - used - ELSEWHERE
-        assert {verb: paths for verb, paths in undeclared.items() if paths} == {}
-        assert {verb: paths for verb, paths in unused.items() if paths} == {}
+            files = {path for path in named if path.endswith(".py")}
+            assert files - used - ELSEWHERE == set(), verb
+            assert {f"wxb/params/{name}" for name in SCHEMA.get(verb, ())} <= named, verb
 
     def test_touched_file_reruns_nothing(self, by_snakemake):
         for name in ("wxb/tasks/ner/tagging/bio.py", "data/raw/pii/records.jsonl", "local.json"):
@@ -259,11 +226,14 @@ class TestPipeline:
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
             project.append("wxb/corpora/fetching.py", "# a comment\n")
             project.append("wxb/tasks/ner/reading/conll.py", "# a comment\n")
+            project.append("wxb/reporting/templates/results.html", "<!-- a comment -->\n")
+            project.append("wxb/errors.py", "# what an error says is no part of any result\n")
         expected = {
             "download@pii",  # gives the same records as before
             "preprocess@pii",
             "download@local",
             "preprocess@local",
+            "report@ner",
         }
         assert at_once(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
