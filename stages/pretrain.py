@@ -75,12 +75,24 @@ def pretrain(
     return history, figures
 
 
+def publish_vocabulary(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+    """What stands for a backbone that is a tokenizer alone: no weights, and nothing learnt."""
+    outputs = paths.model(name), paths.training(paths.PRETRAIN, name)
+    with publish(*outputs, paths.metrics(paths.PRETRAIN, name)) as (folder, drawn, measured):
+        tokenizer.save_pretrained(folder)
+        drawn.mkdir(parents=True)
+        write_json(measured, {"parameters": 0, "trainable_parameters": 0})
+
+
 def main(params: Params, name: str) -> None:
     """Pretrain the backbone `name` of params.yaml."""
     backbone = params.named("backbones", name)
     corpus = paths.clean(backbone.corpus)
     tokens = paths.tokenizer(name)
     tokenizer = load(tokens)
+    if not (backbone.architecture or backbone.checkpoint):
+        publish_vocabulary(name, tokenizer)
+        return
     set_seed(params.seed)
     model = weights.initial(backbone, tokenizer)
     unfinished = checkpoints.folder(

@@ -11,8 +11,10 @@ from wxb.text import tokenizers
 def main(params: Params, name: str) -> None:
     """Make the tokenizer of the backbone `name` of params.yaml."""
     backbone = params.named("backbones", name)
-    texts = clean.texts(paths.clean(backbone.corpus) / "train.parquet")
-    tokenizer = tokenizers.make(backbone, texts)
+    train = paths.clean(backbone.corpus) / "train.parquet"
+    of = backbone.tokenizer.texts if backbone.tokenizer else []
+    read = {"input": clean.texts, "gold": clean.gold_texts}
+    tokenizer = tokenizers.make(backbone, [text for column in of for text in read[column](train)])
     with publish(paths.tokenizer(name)) as (out,):
         tokenizer.save_pretrained(out)
 

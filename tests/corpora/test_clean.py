@@ -1,8 +1,14 @@
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.corpora import clean
 from wxb.corpora.records import Record
+from wxb.errors import WxbError
 from wxb.files import write_json
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.record.spans import Span
@@ -29,3 +35,24 @@ def test_the_profile_names_the_splits(tmp_path):
     write_json(tmp_path / "profile.json", {"splits": {name: {} for name in names}})
     assert clean.splits(tmp_path) == names
     assert clean.test_sets(tmp_path) == ["test", "situations"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.lists(texts), min_size=1), st.booleans())
+def test_gold_that_is_text_is_read_whether_a_record_has_one_or_several(
+    tmp_path_factory, golds, several
+):
+    path = tmp_path_factory.getbasetemp() / "gold.parquet"
+    if not several:
+        golds = [gold[0] if gold else None for gold in golds]
+    kind = pa.list_(pa.string()) if several else pa.string()
+    pq.write_table(pa.table({"gold": pa.array(golds, kind)}), path)
+    there = [gold for gold in golds if gold is not None]
+    assert clean.gold_texts(path) == ([*chain(*there)] if several else there)
+
+
+def test_gold_that_is_no_text_is_told(tmp_path):
+    path = tmp_path / "gold.parquet"
+    clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], labelling)
+    with pytest.raises(WxbError, match=r"found gold of type .*expected text"):
+        clean.gold_texts(path)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wxb.corpora.records import Record
+from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.progress import tracked
 
@@ -74,4 +76,18 @@ def texts(path: Path, *, labelled: bool = False) -> list[str]:
     if labelled:
         columns = columns.filter(columns["gold"].is_valid())
     found: list[str] = columns["input"].to_pylist()
+    return found
+
+
+def gold_texts(path: Path) -> list[str]:
+    """All texts that are gold in a Parquet file, in order: one a record, or several.
+
+    Raises WxbError where gold is not text.
+    """
+    column = pq.read_table(path, columns=["gold"])["gold"].drop_null()
+    if pa.types.is_list(column.type):
+        column = pc.list_flatten(column)
+    if not pa.types.is_string(column.type):
+        raise WxbError(f"{path}: found gold of type {column.type}; expected text")
+    found: list[str] = column.to_pylist()
     return found

