@@ -8,7 +8,6 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb import paths
 from wxb.params.section import Fraction, Name, PositiveFloat, Section
-from wxb.params.training import Training
 
 Seed = Annotated[int, Field(ge=0)]
 
@@ -57,7 +56,8 @@ class Experiment(Section):
 
     Settings are grouped by the first stage that reads them, so that a change reruns no more than it
     must: `encoding` by tokenize or align, `model`, `tuning` and `training` by train, `prediction`
-    by evaluate. The forms of the groups are the method's. `architecture` is the code that a change
+    by evaluate. The forms of the groups are the method's; `training` is a form of `Training` where
+    the Trainer fits. `architecture` is the code that a change
     of makes it stale: that of its backbone, or the folder wxb/models where none is native.
     """
 
@@ -72,13 +72,18 @@ class Experiment(Section):
     encoding: Section
     model: Section
     tuning: Tuning
-    training: Training
+    training: Section
     prediction: Section
 
     @property
     def traits(self) -> list[str]:
         """What sets its model apart from the plain one of its method, in words."""
         return []
+
+    @property
+    def longest_training(self) -> int | None:
+        """How many epochs it may learn for, if it learns in such."""
+        return getattr(self.training, "epochs", None)
 
     @property
     def longest_input(self) -> int | None:

@@ -111,7 +111,7 @@ class Project(NamedTuple):
             return best
         changed = {change.what for change in self.stale.changes.get(f"train@{name}", ())}
         known = not self.stale.unknown and f"experiments.{name}.training.epochs" not in changed
-        return {**best, "allowed": block.training.epochs if known else None}
+        return {**best, "allowed": block.longest_training if known else None}
 
     def _users(self, section: str, name: str) -> list[str]:
         """The blocks that are made from this one."""

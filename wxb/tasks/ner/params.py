@@ -8,6 +8,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb.params import corpora, experiments
 from wxb.params.section import Fraction, OneOf, Section
+from wxb.params.training import Training
 
 
 class Fields(corpora.Fields):
@@ -122,6 +123,7 @@ class Experiment(experiments.Experiment):
 
     task: Literal["ner"]
     encoding: Encoding
+    training: Training
 
 
 class Tagging(Experiment):
