@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from stages.pretrain import pretrain
 from wxb.backbones import weights
 from wxb.params import load
 from wxb.params.backbones import Backbone
 from wxb.text.tokenizers import load as load_tokenizer
+from wxb.training.backbone import pretrain
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal

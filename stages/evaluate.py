@@ -5,7 +5,6 @@ from statistics import fmean
 
 from stages import run
 from wxb import paths, tasks
-from wxb.backbones.size import parameters
 from wxb.corpora import clean
 from wxb.files import publish, read_json, write_json
 from wxb.metrics import DIGITS, TEST, evaluation
@@ -47,8 +46,8 @@ def main(params: Params, name: str) -> None:
         metrics |= {f"{prefix}{key}": value for key, value in figures.items()}
     metrics |= {
         **read_json(model / paths.SETTINGS)["training"],
-        "parameters": parameters(predictor.model),
-        "trainable_parameters": parameters(predictor.model, trainable=True),
+        "parameters": predictor.size(),
+        "trainable_parameters": predictor.size(trainable=True),
     }
     outputs = paths.metrics(experiment.study, name), paths.predictions(experiment.study, name)
     with publish(*outputs) as (measured, folder):

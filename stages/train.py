@@ -1,8 +1,7 @@
 """Fine-tune the model of one experiment; a killed run goes on from its last checkpoint."""
 
 import shutil
-
-from transformers import set_seed
+from functools import partial
 
 from stages import run
 from wxb import paths, tasks
@@ -11,7 +10,7 @@ from wxb.files import publish, read_json
 from wxb.params import Params
 from wxb.text.tokenizers import load
 from wxb.training import checkpoints
-from wxb.training.trainer import fit, write_curves
+from wxb.training.curves import write_curves
 
 
 def main(params: Params, name: str) -> None:
@@ -46,10 +45,8 @@ def main(params: Params, name: str) -> None:
     with publish(paths.model(name), curves) as (models, drawn):
         for seed, folder in unfinished.items():
             label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
-            set_seed(seed)
-            model = method.build(backbone, labels, experiment, tokenizer)
-            history = fit(
-                model,
+            model, history = method.fit(
+                partial(method.build, backbone, labels, experiment, tokenizer),
                 experiment.training,
                 **items,
                 collate=method.collator(tokenizer),

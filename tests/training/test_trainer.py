@@ -40,7 +40,8 @@ from wxb.text.encoded import IGNORED
 from wxb.text.tokenizers import train
 from wxb.training import pretraining
 from wxb.training.batches import collate
-from wxb.training.trainer import fit, write_curves
+from wxb.training.curves import write_curves
+from wxb.training.trainer import fit
 
 ROOT = Path(__file__).parents[2]
 SHAPE = {

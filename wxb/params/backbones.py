@@ -19,7 +19,7 @@ class Tokenizer(Section):
     `gold` is for tasks whose gold is text.
     """
 
-    kind: Literal["wordpiece", "byte-level-bpe"]
+    kind: Literal["wordpiece", "byte-level-bpe", "words"]
     vocabulary: Annotated[int, Field(ge=300)]
     texts: list[Literal["input", "gold"]] = Field(default=["input"], min_length=1)
 
@@ -65,6 +65,11 @@ class Backbone(Section):
     revision: str | None = None
     pretraining: Pretraining | None = None
 
+    @property
+    def weightless(self) -> bool:
+        """Whether it is a tokenizer alone."""
+        return self.architecture is None and self.checkpoint is None
+
     @model_validator(mode="after")
     def _complete(self) -> Backbone:
         made = self.tokenizer is not None and not self.checkpoint
@@ -73,10 +78,12 @@ class Backbone(Section):
                 "give either `tokenizer` and `architecture`, or `tokenizer` alone where the method"
                 " brings its own model, or `checkpoint`"
             )
+        if self.tokenizer and self.tokenizer.kind == "words" and not self.weightless:
+            raise ValueError("tokenizer.kind words is for backbones without `architecture`")
         _check_revision(self.checkpoint, self.revision)
         if (self.objective == "none") != (self.pretraining is None):
             raise ValueError("`pretraining` settings go with an objective other than none")
-        if self.pretraining and not (self.architecture or self.checkpoint):
+        if self.pretraining and self.weightless:
             raise ValueError("a tokenizer alone has no weights to pretrain: give `architecture`")
         if self.architecture and self.pretraining:
             longest = self.architecture.max_position_embeddings

@@ -161,7 +161,7 @@ def _metadata(
 def _backbone(params: Params, experiment: Experiment) -> str:
     backbone = params.backbones[experiment.backbone]
     shape = backbone.architecture
-    if not (shape or backbone.checkpoint):
+    if backbone.weightless:
         return "a tokenizer of these texts, and a model of its own from random weights"
     kind = (
         f"{shape.model_type} with {shape.num_hidden_layers} layers of {shape.hidden_size}"

@@ -52,6 +52,9 @@ class Predictor(Protocol):
     def predict(self, inputs: Sequence[Any], /, *, label: str = "predict") -> list[Any]:
         """A prediction for each input; shows progress under a label."""
 
+    def size(self, *, trainable: bool = False) -> int:
+        """How many numbers the model holds, or how many of them it learned."""
+
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Any]
     ) -> dict[str, float]:
@@ -96,7 +99,25 @@ class Method(Protocol):
         """Targets of the encoded records, where each begins, and what became of their gold."""
 
     def build(self, backbone: Path, labels: Sequence[str], experiment: Any, tokenizer: Any) -> Any:
-        """The model that training starts from; seed torch before."""
+        """The model that training starts from; `fit` seeds what is random before."""
+
+    def fit(
+        self,
+        build: Callable[[], Any],
+        settings: Any,
+        *,
+        train: Sequence[Mapping[str, NDArray[Any]]],
+        valid: Sequence[Mapping[str, NDArray[Any]]],
+        collate: Callable[[Sequence[Any]], dict[str, Any]],
+        targets: Sequence[str],
+        figures: Callable[[Any, Any], dict[str, float]],
+        summarize: Callable[[Any, Any], Any],
+        best: Metric,
+        seed: int,
+        checkpoints: Path,
+        label: str,
+    ) -> tuple[Any, list[dict[str, float]]]:
+        """The trained model, and its history: at least `step` and `epoch` of its last row."""
 
     def dataset(
         self,
@@ -147,6 +168,19 @@ def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor
     from wxb.training.batches import collate
 
     return partial(collate, pad=tokenizer.pad_token_id)
+
+
+def fit(
+    build: Callable[[], Any], settings: Any, *, seed: int, **how: Any
+) -> tuple[Any, list[dict[str, float]]]:
+    """Fit by the Trainer: `settings` are a form of `Training`, the rest is as in `Method`."""
+    from transformers import set_seed
+
+    from wxb.training import trainer
+
+    set_seed(seed)
+    model = build()
+    return model, trainer.fit(model, settings, seed=seed, **how)
 
 
 def in_batches(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
@@ -227,6 +261,12 @@ class Trained:
     ) -> dict[str, float]:
         """No scores but those of the predictions."""
         return {}
+
+    def size(self, *, trainable: bool = False) -> int:
+        """Shared numbers count once."""
+        from wxb.backbones.size import parameters
+
+        return parameters(self.model, trainable=trainable)
 
     def describe(self, given: Any, prediction: Any) -> dict[str, Any]:
         """The prediction as it is."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,9 +24,10 @@ from tokenizers import (
 
 from wxb import hub, pretrained
 from wxb.errors import WxbError
-from wxb.files import read_json
+from wxb.files import read_json, write_json
 from wxb.params.backbones import Backbone
 from wxb.progress import tracked
+from wxb.text import vocabulary as words
 from wxb.text.encoded import Encoded, joined
 from wxb.text.offsets import on_text
 
@@ -45,14 +47,19 @@ SPECIAL_TOKENS = {
     },
     "byte-level-bpe": {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"},
 }
+CONFIG = "tokenizer_config.json"
 
 
-def train(kind: str, vocabulary: int, texts: Sequence[str]) -> PreTrainedTokenizerFast:
-    """Train a WordPiece (`[CLS] text [SEP]`) or byte-level BPE (`<s> text`) tokenizer.
+def train(
+    kind: str, vocabulary: int, texts: Sequence[str]
+) -> PreTrainedTokenizerFast | BareTokenizer:
+    """Train a WordPiece (`[CLS] text [SEP]`), byte-level BPE (`<s> text`) or words tokenizer.
 
-    Digits are split one by one, so that any number can be spelled. The same texts give the same
-    tokenizer, byte for byte.
+    The first two split digits one by one, so that any number can be spelled. The same texts give
+    the same tokenizer, byte for byte.
     """
+    if kind == "words":
+        return BareTokenizer(words.train(vocabulary, texts), words.SPECIAL)
     special = SPECIAL_TOKENS[kind]
     tokenizer = (_wordpiece if kind == "wordpiece" else _byte_level_bpe)(
         vocabulary, texts, list(special.values())
@@ -123,11 +130,15 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
     return tokenizer
 
 
-def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizerBase:
+def load(folder: str | Path, revision: str | None = None) -> Any:
     """Load a fast tokenizer from a local folder or, pinned by its revision, from the hub.
+
+    It is transformers', or a SavedTokenizer of one that has nothing to do with transformers.
 
     Raises WxbError when there is none, and for one without character offsets.
     """
+    if BareTokenizer.made(Path(folder)):
+        return SavedTokenizer(Path(folder))
     with hub.checkpoint(folder, revision) as found:
         tokenizer = pretrained.tokenizer(found)
     if not tokenizer.is_fast:
@@ -138,6 +149,25 @@ def load(folder: str | Path, revision: str | None = None) -> PreTrainedTokenizer
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+class BareTokenizer:
+    """A tokenizer of the tokenizers library alone, with its special tokens by their names."""
+
+    def __init__(self, backend: Tokenizer, special: Mapping[str, str]) -> None:
+        self.backend_tokenizer, self.special = backend, dict(special)
+
+    @classmethod
+    def made(cls, folder: Path) -> bool:
+        """Whether the tokenizer in a folder is one."""
+        path = folder / CONFIG
+        return path.is_file() and read_json(path).get("tokenizer_class") == cls.__name__
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the files that SavedTokenizer reads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.backend_tokenizer.save(str(folder / "tokenizer.json"))
+        write_json(folder / CONFIG, {"tokenizer_class": type(self).__name__, **self.special})
 
 
 class SavedTokenizer:
@@ -151,7 +181,7 @@ class SavedTokenizer:
         self.name_or_path = str(folder)
         try:
             self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            named = read_json(folder / "tokenizer_config.json")
+            named = read_json(folder / CONFIG)
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(
                 f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"
@@ -164,6 +194,11 @@ class SavedTokenizer:
     def _id(self, token: str | dict[str, Any] | None, default: int | None = None) -> int | None:
         content = token["content"] if isinstance(token, dict) else token
         return default if content is None else self.backend_tokenizer.token_to_id(content)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Copy the files."""
+        for name in ("tokenizer.json", CONFIG):
+            shutil.copyfile(Path(self.name_or_path, name), folder / name)
 
     def __len__(self) -> int:
         return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
@@ -228,7 +263,7 @@ def _backend(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
     return backend
 
 
-def make(backbone: Backbone, texts: Sequence[str]) -> PreTrainedTokenizerBase:
+def make(backbone: Backbone, texts: Sequence[str]) -> Any:
     """The tokenizer of a backbone: trained on the texts, or its checkpoint's own."""
     if backbone.tokenizer:
         return train(backbone.tokenizer.kind, backbone.tokenizer.vocabulary, texts)

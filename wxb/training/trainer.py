@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -99,16 +98,6 @@ def _check_best(state: TrainerState, best: str) -> None:
             f"the weights of step {state.best_global_step}, which had the best {best}, are gone:"
             " its checkpoint was removed while training ran; run the stage again"
         )
-
-
-def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
-    """Write one CSV file (`step`, value) for each figure of a history."""
-    folder.mkdir(parents=True)
-    for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(["step", name])
-            rows.writerows([row["step"], row[name]] for row in history if name in row)
 
 
 def _scored(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 TARGETS = ("labels",)
 BEST = Metric("accuracy", "accuracy")
 
-encode, collator = methods.encode, methods.collator
+encode, collator, fit = methods.encode, methods.collator, methods.fit
 
 
 def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Generation) -> Any:

@@ -39,6 +39,7 @@ TARGETS = Targets._fields
 BEST = Metric("f1", "F1")
 
 vocabulary, encode, collator = methods.vocabulary, methods.encode, methods.collator
+fit = methods.fit
 
 
 def aligned(

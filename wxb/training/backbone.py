@@ -1,0 +1,106 @@
+"""Backbones made: initial weights or a checkpoint's, and what pretraining makes of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
+
+from wxb.backbones import weights
+from wxb.backbones.size import parameters
+from wxb.corpora import clean
+from wxb.params.backbones import Backbone
+from wxb.text.tokenizers import load
+from wxb.training import pretraining
+from wxb.training.batches import collate
+from wxb.training.curves import write_curves
+from wxb.training.trainer import fit
+
+VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
+
+
+def make(
+    backbone: Backbone,
+    corpus: Path,
+    tokens: Path,
+    *,
+    seed: int,
+    unfinished: Path,
+    label: str,
+    model_folder: Path,
+    curves: Path,
+) -> dict[str, Any]:
+    """Write the model with its tokenizer, and its curves; give its size, and its figures.
+
+    `corpus` is the folder of clean texts, `tokens` that of the tokenizer; `unfinished` holds
+    checkpoints while it learns.
+    """
+    tokenizer = load(tokens)
+    set_seed(seed)
+    model = weights.initial(backbone, tokenizer)
+    history, figures = pretrain(
+        model, tokenizer, backbone, corpus, seed=seed, unfinished=unfinished, label=label
+    )
+    model.save_pretrained(model_folder)
+    tokenizer.save_pretrained(model_folder)
+    write_curves(curves, history)
+    size = {
+        "parameters": parameters(weights.load_backbone(model_folder)),
+        "trainable_parameters": parameters(model) if backbone.pretraining else 0,
+    }
+    return {**figures, **size}
+
+
+def pretrain(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    backbone: Backbone,
+    corpus: Path,
+    *,
+    seed: int,
+    unfinished: Path,
+    label: str,
+) -> tuple[list[dict[str, float]], dict[str, float]]:
+    """Train a model in place; give its history, and its figures on held-out documents."""
+    settings = backbone.pretraining
+    if settings is None:
+        return [], {}
+    valid_texts = clean.texts(corpus / "valid.parquet")
+    stream = partial(
+        pretraining.stream,
+        backbone.objective,
+        tokenizer=tokenizer,
+        max_length=settings.max_length,
+        seed=seed,
+    )
+    train = stream(
+        texts=clean.texts(corpus / "train.parquet"),
+        length=settings.steps * settings.batch_size,
+        copying=settings.copying,
+    )
+    held_out = min(len(valid_texts), VALID_DOCUMENTS)
+    valid = stream(texts=valid_texts, length=held_out)
+    history = fit(
+        pretraining.Objective(model),
+        settings,
+        train=train,
+        valid=valid,
+        collate=partial(collate, pad=tokenizer.pad_token_id),
+        targets=["labels"],
+        figures=None,
+        summarize=None,
+        best=None,
+        seed=seed,
+        checkpoints=unfinished,
+        label=label,
+    )
+    measure = partial(
+        pretraining.measure, model, pad=tokenizer.pad_token_id, batch_size=settings.batch_size
+    )
+    figures = measure(valid)
+    if settings.copying:
+        twice = stream(texts=valid_texts, length=held_out, copying=1.0)
+        figures["copy_accuracy"] = measure(twice)["accuracy"]
+    return history, figures

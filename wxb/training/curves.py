@@ -1,0 +1,17 @@
+"""Curves of a training, as files that DVC draws too."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
+    """Write one CSV file (`step`, value) for each figure of a history."""
+    folder.mkdir(parents=True)
+    for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(["step", name])
+            rows.writerows([row["step"], row[name]] for row in history if name in row)
