@@ -20,7 +20,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -93,7 +93,11 @@ if _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     signal.signal(signal.SIGINT, _leave)
 
 
-def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None:
+# A stage may tell what else it took: figures by their names, which join its cost.
+Main = Callable[[Params, str], Mapping[str, float] | None]
+
+
+def run(verb: str, main: Main, doc: str | None) -> None:
     """The command line of a stage: `python -m stages.<verb> <name>`.
 
     Exits with 1 on failure, with 130 if it is interrupted, and with 143 on SIGTERM.
@@ -111,8 +115,8 @@ def run(verb: str, main: Callable[[Params, str], None], doc: str | None) -> None
         try:
             params = load()
             _check_kernels(params)
-            main(params, name)
-            cost = _cost(time.monotonic() - started)
+            more = main(params, name)
+            cost = {**_cost(time.monotonic() - started), **(more or {})}
             with publish(paths.cost(verb, name)) as (draft,):
                 write_json(draft, cost)
         except KeyboardInterrupt as error:

@@ -1,5 +1,6 @@
 """Predict the test records with one trained experiment, and score the predictions."""
 
+import time
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
@@ -11,8 +12,11 @@ from wxb.metrics import DIGITS, TEST, evaluation
 from wxb.params import Params
 
 
-def main(params: Params, name: str) -> None:
-    """Evaluate the experiment `name` of params.yaml: the model of each seed on each test set."""
+def main(params: Params, name: str) -> dict[str, float]:
+    """Evaluate the experiment `name` of params.yaml: the model of each seed on each test set.
+
+    Gives the number of inputs and the seconds that predicting them took.
+    """
     experiment = params.named("experiments", name)
     study = params.studies[experiment.study]
     scorer = tasks.metrics(experiment.task)
@@ -26,11 +30,14 @@ def main(params: Params, name: str) -> None:
     known = scorer.known(clean.labelled(corpus / "train.parquet", labelling))
     judged: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in sets}
     further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in sets}
+    seconds = 0.0
     for place in map(study.folder, study.seeds):
         predictor = method.Predictor.load(model / place, experiment.prediction)
         for test_set, records in sets.items():
             label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
+            began = time.monotonic()
             predictions = predictor.predict([record.input for record in records], label=label)
+            seconds += time.monotonic() - began
             judged[test_set][place] = [
                 scorer.judge(record, prediction, known)
                 for record, prediction in zip(records, predictions, strict=True)
@@ -53,6 +60,8 @@ def main(params: Params, name: str) -> None:
     with publish(*outputs) as (measured, folder):
         write_json(measured, metrics)
         evaluation.save(scorer, folder, judged)
+    inputs = len(study.seeds) * sum(map(len, sets.values()))
+    return {"inputs": inputs, "predicting": round(seconds, 3)}
 
 
 def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:

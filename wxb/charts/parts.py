@@ -11,7 +11,7 @@ from markupsafe import Markup
 from wxb.charts.figures import Curve
 from wxb.params import Params
 
-Place = Literal["results", "noise", "cost", "training"]
+Place = Literal["lead", "results", "noise", "cost", "training"]
 
 
 class Study(NamedTuple):
@@ -27,7 +27,10 @@ class Study(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A section of the page, with its heading, that only studies of one task have."""
+    """A section of the page, with its heading, that only studies of one task have.
+
+    At the place `lead` it is sentences without a heading, with which the page begins.
+    """
 
     id: str
     title: str  # in the list of sections
