@@ -19,7 +19,8 @@ def main(params: Params, name: str) -> None:
         for split in clean.splits(corpus):
             records = clean.labelled(corpus / f"{split}.parquet", tasks.record(experiment.task))
             label = f"tokenize@{name}: {split}"
-            method.encode(records, tokenizer, out / f"{split}.arrow", label=label)
+            path = out / f"{split}.arrow"
+            method.encode(records, tokenizer, experiment, path, label=label)
 
 
 if __name__ == "__main__":

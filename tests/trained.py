@@ -55,7 +55,7 @@ def project(folder):
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     features = folder / "features"
-    method.encode(records, tokenizer, features, label="test")
+    method.encode(records, tokenizer, EXPERIMENT, features, label="test")
     columns, lengths, _ = method.aligned(features, [records], ["NAME"], tokenizer, EXPERIMENT)
     write_columns(folder / "targets", columns, lengths)
     files = (features, folder / "targets", tokenizer, records, EXPERIMENT)

@@ -68,7 +68,7 @@ def test_inputs_have_special_tokens_and_lose_their_end_where_they_are_too_long(t
 
 def test_texts_are_written_and_read_again(tokenizer, tmp_path):
     records = [Record(text, text, None, None, "") for text in TEXTS]
-    methods.encode(records, tokenizer, tmp_path / "texts.arrow", label="encode")
+    methods.encode(records, tokenizer, None, tmp_path / "texts.arrow", label="encode")
     expected = tokenizers.encode(tokenizer, TEXTS)
     for found, column in zip(read_encoded(tmp_path / "texts.arrow"), expected, strict=True):
         np.testing.assert_array_equal(found, column)

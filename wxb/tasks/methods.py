@@ -85,8 +85,16 @@ class Method(Protocol):
     def vocabulary(self, tokenizer: Any, labels: Sequence[str], experiment: Any) -> Any:
         """The tokenizer of the model, with the tokens that the method adds."""
 
-    def encode(self, records: Sequence[Record], tokenizer: Any, path: Path, *, label: str) -> None:
-        """Write the encoded inputs of records to a file."""
+    def encode(
+        self,
+        records: Sequence[Record],
+        tokenizer: Any,
+        experiment: Any,
+        path: Path,
+        *,
+        label: str,
+    ) -> None:
+        """Write the encoded inputs of records to a file, which is named after their split."""
 
     def aligned(
         self,
@@ -144,7 +152,9 @@ def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Any) -> Any:
     return tokenizer
 
 
-def encode(records: Sequence[Record], tokenizer: Any, path: Path, *, label: str) -> None:
+def encode(
+    records: Sequence[Record], tokenizer: Any, experiment: Any, path: Path, *, label: str
+) -> None:
     """Write the tokens of the records' texts, with character offsets."""
     texts = [record.input for record in records]
     write_encoded(path, tokenizers.encode(tokenizer, texts, label=label))
