@@ -14,7 +14,6 @@ from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
 from wxb.params import Params
 from wxb.params.corpora import Corpus
-from wxb.progress import tracked
 
 
 def preprocess(
@@ -26,15 +25,19 @@ def preprocess(
     seed: int,
     label: str,
     out: Path,
+    home: Path | None = None,
 ) -> None:
     """Write each `<split>.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
+
+    Inputs that are files are written there, too; `home` is where it will lie, if elsewhere.
 
     Every record of the raw files in `folder` ends in one of them. Raises WxbError for files that
     cannot be read or hold no usable record.
     """
     good: list[Record] = []
     rejects: list[Reject] = []
-    for item in tracked(reading.read(folder, corpus, task), label):
+    raw = reading.read(folder, corpus, task)
+    for item in task.prepared(raw, corpus, folder=folder, out=out, home=home or out, label=label):
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:
@@ -57,7 +60,7 @@ def preprocess(
     if copies is not None:
         splits["train"] += copies
         about["augmented"] = len(copies)
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     for name, members in splits.items():
         clean.write(out / f"{name}.parquet", members, labelling)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
@@ -69,8 +72,11 @@ def main(params: Params, name: str) -> None:
     corpus = params.named("corpora", name)
     task, labelling = tasks.reading(corpus.task), tasks.record(corpus.task)
     folder, label = paths.raw(name), f"preprocess@{name}"
-    with publish(paths.clean(name)) as (out,):
-        preprocess(folder, corpus, task, labelling, seed=params.seed, label=label, out=out)
+    home = paths.clean(name)
+    with publish(home) as (out,):
+        preprocess(
+            folder, corpus, task, labelling, seed=params.seed, label=label, out=out, home=home
+        )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.layout import by_split, data_files
 from wxb.corpora.records import Record, RecordError, Reject, encodable, required
 from wxb.params.corpora import Corpus
+from wxb.progress import tracked
 
 
 class Reading(Protocol):
@@ -30,6 +31,22 @@ class Reading(Protocol):
         """The gold of a raw record, None where nobody labelled it, and what was repaired in it.
 
         Raises RecordError where it cannot be used.
+        """
+
+    def prepared(
+        self,
+        items: Iterable[Record | Reject],
+        corpus: Any,
+        *,
+        folder: Path,
+        out: Path,
+        home: Path,
+        label: str,
+    ) -> Iterator[Record | Reject]:
+        """The records with their inputs made ready, of all that was read in `folder`.
+
+        Inputs that are files may be written to `out`, which will lie at `home`. What cannot be used
+        becomes a Reject.
         """
 
     def wording(self, record: Record) -> str:
@@ -50,6 +67,19 @@ class Reading(Protocol):
 def raw_records(file: Path, corpus: Any) -> Iterator[Raw]:
     """The records of a file, whose suffix tells its format."""
     return formats.raw_records(file)
+
+
+def prepared(
+    items: Iterable[Record | Reject],
+    corpus: Any,
+    *,
+    folder: Path,
+    out: Path,
+    home: Path,
+    label: str,
+) -> Iterator[Record | Reject]:
+    """Texts are ready as they are read; shows progress."""
+    return tracked(items, label)
 
 
 def wording(record: Record) -> str:

@@ -9,13 +9,15 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from wxb.corpora import formats
+from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, encodable, required
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import augment, conll
 from wxb.tasks.ner.reading.repair import by_value
 from wxb.tasks.ner.record.spans import Span
+
+prepared = reading.prepared
 
 _DIGITS = re.compile(r"\d+")
 
