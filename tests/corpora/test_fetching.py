@@ -90,3 +90,13 @@ def test_urls_are_downloaded_in_place_of_path(project):
 def test_a_path_that_is_not_there_is_named(project):
     with pytest.raises(WxbError, match=r"^mine\.json: no such file or folder; set `path`"):
         fetch(project, "mine.json")
+
+
+def test_a_generator_may_write_files_beside_its_records(project):
+    (project / "made_e.py").write_text(
+        "def generate(*, labelled, unlabelled, languages, seed, folder):\n"
+        "    (folder / 'sound').write_bytes(b'1')\n"
+        "    return [{'path': 'sound'}]\n"
+    )
+    options = {"labelled": 1, "languages": ["en"]}
+    assert fetch(project, "made_e.py", generate=options) == ["records.jsonl", "sound"]

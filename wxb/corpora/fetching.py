@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import shutil
 from pathlib import Path
 
@@ -37,7 +38,10 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
 
 
 def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
-    """Call `generate` of the Python module at `path` and keep its records as JSON Lines."""
+    """Call `generate` of the Python module at `path` and keep its records as JSON Lines.
+
+    One that writes files besides, such as recordings, takes `folder`.
+    """
     assert corpus.generate is not None
     module = ".".join(Path(corpus.path).with_suffix("").parts)
     try:
@@ -48,7 +52,10 @@ def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
         ) from None
     total = corpus.generate.labelled + corpus.generate.unlabelled
     try:
-        records = generate(**corpus.generate.model_dump(), seed=seed)
+        settings = {**corpus.generate.model_dump(), "seed": seed}
+        if "folder" in inspect.signature(generate).parameters:
+            settings["folder"] = folder
+        records = generate(**settings)
     except ValueError as error:
         raise WxbError(f"{corpus.path}: {error}; change `generate` of the corpus") from None
     write_jsonl(folder / "records.jsonl", tracked(records, label, total))
