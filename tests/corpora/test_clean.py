@@ -51,6 +51,13 @@ def test_gold_that_is_text_is_read_whether_a_record_has_one_or_several(
     assert clean.gold_texts(path) == ([*chain(*there)] if several else there)
 
 
+def test_the_text_of_gold_with_fields_is_the_one_called_so(tmp_path):
+    path = tmp_path / "gold.parquet"
+    golds = [{"text": "a", "seconds": 1.0}, None, {"text": "b", "seconds": 2.0}]
+    pq.write_table(pa.table({"gold": golds}), path)
+    assert clean.gold_texts(path) == ["a", "b"]
+
+
 def test_gold_that_is_no_text_is_told(tmp_path):
     path = tmp_path / "gold.parquet"
     clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], labelling)

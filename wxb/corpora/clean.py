@@ -82,9 +82,11 @@ def texts(path: Path, *, labelled: bool = False) -> list[str]:
 def gold_texts(path: Path) -> list[str]:
     """All texts that are gold in a Parquet file, in order: one a record, or several.
 
-    Raises WxbError where gold is not text.
+    Of gold with fields it is the one called `text`. Raises WxbError where gold is not text.
     """
     column = pq.read_table(path, columns=["gold"])["gold"].drop_null()
+    if pa.types.is_struct(column.type) and column.type.get_field_index("text") >= 0:
+        column = pc.struct_field(column, "text")
     if pa.types.is_list(column.type):
         column = pc.list_flatten(column)
     if not pa.types.is_string(column.type):
