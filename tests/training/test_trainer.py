@@ -127,6 +127,28 @@ def rates(history):
     return [row["learning_rate"] for row in history if "learning_rate" in row]
 
 
+def test_a_model_of_which_nothing_learns_is_measured_alone(tmp_path):
+    model = Linear().requires_grad_(False)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    (row,) = fit(
+        model,
+        training(),
+        train=points(16),
+        valid=points(8, seed=1),
+        collate=stack,
+        targets=["labels"],
+        figures=Scripted([0.5]),
+        summarize=None,
+        best=Metric("f1", "F1"),
+        seed=3,
+        checkpoints=tmp_path / "none",
+        label="test",
+    )
+    assert (row["step"], row["epoch"], row["valid_f1"]) == (0, 0, 0.5)
+    assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
+    assert row.keys() == {"step", "epoch", "valid_loss", "valid_f1"}  # nothing that takes time
+
+
 # Schedules
 
 OPTIONS = {"cosine_with_restarts": {"num_cycles": 2}, "step": {"step_size": 3, "gamma": 0.5}}

@@ -28,13 +28,14 @@ def adapt(
     backbone: PreTrainedModel,
     tuning: Tuning,
     *,
-    task_type: str,
+    task_type: str | None,
     new_tokens: list[int] | None = None,
 ) -> Model:
     """Make a backbone ready to learn: all of it, or low-rank matrices beside its frozen weights.
 
-    `task_type` is peft's name of what the backbone does. The embeddings of `new_tokens` (ids) learn
-    even where the rest of the table is frozen. Seed torch before: LoRA's matrices are random.
+    `task_type` is peft's name of what the backbone does, None where it has none. The embeddings of
+    `new_tokens` (ids) learn even where the rest of the table is frozen. Seed torch before: LoRA's
+    matrices are random.
     """
     # Without re-entrance the frozen embeddings need no gradient for the blocks to get theirs.
     how = {"use_reentrant": False}
@@ -46,6 +47,8 @@ def adapt(
         )
     elif tuning.gradient_checkpointing:
         backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
+    if tuning.frozen:
+        backbone.requires_grad_(False)
     if tuning.lora is None:
         return backbone
     from peft import LoraConfig, get_peft_model

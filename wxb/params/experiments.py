@@ -24,10 +24,12 @@ class LowRank(Section):
 class Tuning(Section):
     """What of the backbone learns: all of it, or LoRA's matrices beside it.
 
-    With `four_bit` the backbone beside them is kept in 4 bits (QLoRA: Dettmers et al. 2023).
+    With `four_bit` the backbone beside them is kept in 4 bits (QLoRA: Dettmers et al. 2023). Of a
+    `frozen` one nothing learns: it is what others are compared with.
     """
 
     lora: LowRank | None = None
+    frozen: bool = False
     four_bit: bool = False
     gradient_checkpointing: bool = False
     neftune_alpha: PositiveFloat | None = None
@@ -36,6 +38,12 @@ class Tuning(Section):
     def _four_bits_stay_frozen(self) -> Tuning:
         if self.four_bit and self.lora is None:
             raise ValueError("weights in 4 bits cannot learn: `four_bit` needs `lora`")
+        return self
+
+    @model_validator(mode="after")
+    def _frozen_alone(self) -> Tuning:
+        if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
+            raise ValueError("nothing learns where `frozen` is set: leave the rest of `tuning` out")
         return self
 
 
@@ -53,6 +61,8 @@ class Prediction(Section):
 
 class Experiment(Section):
     """Corpus + task and method + backbone + how it is tuned; a row of its study's table.
+
+    The backbone may be another experiment of the same method: then this one goes on from its model.
 
     Settings are grouped by the first stage that reads them, so that a change reruns no more than it
     must: `encoding` by tokenize or align, `model`, `tuning` and `training` by train, `prediction`

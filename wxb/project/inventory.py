@@ -115,7 +115,8 @@ class Project(NamedTuple):
 
     def _users(self, section: str, name: str) -> list[str]:
         """The blocks that are made from this one."""
-        key = {"corpora": "corpus", "backbones": "backbone"}.get(section, "")
+        keys = {"corpora": "corpus", "backbones": "backbone", "experiments": "backbone"}
+        key = keys.get(section, "")
         blocks = {**self.params.backbones, **self.params.experiments}
         return [user for user, block in blocks.items() if getattr(block, key, None) == name]
 
@@ -223,8 +224,9 @@ def tuning(experiment: Experiment) -> str:
     """How the experiment differs from plain fine-tuning of all weights, in words."""
     how = experiment.tuning
     lora = f"{'QLoRA' if how.four_bit else 'LoRA'} r {how.lora.r}" if how.lora else ""
+    frozen = "frozen" if how.frozen else ""
     noise = f"NEFTune {how.neftune_alpha:g}" if how.neftune_alpha else ""
-    return ", ".join(filter(None, [lora, *experiment.traits, noise]))
+    return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
 
 
 def _best(name: str, block: Section) -> Facts:

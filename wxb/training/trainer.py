@@ -58,6 +58,8 @@ def fit(
     `best`, a figure, training stops early and ends with the best checkpoint's weights.
     Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
     best checkpoint is gone when training ends, or no figure was a number.
+
+    A model of which nothing learns is only measured.
     """
     trainer = _Trainer(
         model=model,
@@ -70,6 +72,9 @@ def fit(
         callbacks=[_Narrator(label, best)],
         schedule=settings,
     )
+    if not any(weight.requires_grad for weight in model.parameters()):
+        trainer.evaluate()
+        return [{"step": 0, "epoch": 0.0, **_figures_of(row)} for row in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     resumable = last_complete(checkpoints)
@@ -267,5 +272,5 @@ def _figures_of(row: Mapping[str, float]) -> dict[str, float]:
         key.replace("eval_", "valid_"): value
         for key, value in row.items()
         if not key.startswith(("train_", "total_"))
-        and not key.endswith(("_runtime", "_per_second"))
+        and not key.endswith(("_time", "_runtime", "_per_second"))
     }
