@@ -16,6 +16,7 @@ from transformers import (
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForPreTraining,
+    AutoModelForSpeechSeq2Seq,
     BitsAndBytesConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -33,6 +34,8 @@ CLASSES: dict[str, Any] = {
     "causal-lm": AutoModelForCausalLM,
     "llama": AutoModelForCausalLM,
 }
+# Those that write what they hear, or read elsewhere; others go on from what they have written.
+WRITERS: dict[str, Any] = {"whisper": AutoModelForSpeechSeq2Seq}
 
 
 def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -98,7 +101,7 @@ def load_backbone(
         options["add_pooling_layer"] = False
     if four_bit:
         options["quantization_config"] = _four_bits()
-    cls = AutoModelForCausalLM if writes else AutoModel
+    cls = WRITERS.get(config.model_type, AutoModelForCausalLM) if writes else AutoModel
     with _quiet():
         model = pretrained.model(cls, folder, **options)
     if four_bit:
