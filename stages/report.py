@@ -16,14 +16,16 @@ from wxb.charts.parts import Study
 from wxb.files import publish, read_json
 from wxb.metrics import evaluation
 from wxb.params import Params
-from wxb.reporting import page
+from wxb.reporting import costs, page
 
 
 def gather(params: Params, name: str) -> Study:
     """All that the stages before left about the study `name` of params.yaml."""
     study = params.named("studies", name)
     scorer = tasks.metrics(study.task)
-    backbones = list(dict.fromkeys(params.experiments[m].backbone for m in study.experiments))
+    begun_by = dict.fromkeys(costs.begun_by(params, member) for member in study.experiments)
+    begun = [stage.partition("@")[::2] for stage in begun_by]
+    backbones = [name for verb, name in begun if verb == "pretrain"]
     return Study(
         params=params,
         comparison=read_json(paths.study(name)),
@@ -33,12 +35,11 @@ def gather(params: Params, name: str) -> Study:
         pretrained=_present((b, paths.metrics(paths.PRETRAIN, b)) for b in backbones),
         costs=_present(
             (f"{verb}@{block}", paths.cost(verb, block))
-            for verb, blocks in (
-                ("pretrain", backbones),
-                ("train", study.experiments),
-                ("evaluate", study.experiments),
+            for verb, block in (
+                *begun,
+                *(("train", member) for member in study.experiments),
+                *(("evaluate", member) for member in study.experiments),
             )
-            for block in blocks
         ),
     )
 

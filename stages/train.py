@@ -42,7 +42,9 @@ def main(params: Params, name: str) -> None:
         for seed in study.seeds
     }
     curves = paths.training(experiment.study, name)
-    with publish(paths.model(name), curves) as (models, drawn):
+    # An experiment that goes on from this one tokenizes as it does.
+    with publish(paths.model(name), curves, paths.tokenizer(name)) as (models, drawn, tokens):
+        tokenizer.save_pretrained(tokens)
         for seed, folder in unfinished.items():
             label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
             model, history = method.fit(

@@ -36,9 +36,9 @@ def clean(corpus: str) -> Path:
     return CLEAN / corpus
 
 
-def tokenizer(backbone: str) -> Path:
-    """The folder of a backbone's tokenizer."""
-    return TOKENIZERS / backbone
+def tokenizer(name: str) -> Path:
+    """The folder of the tokenizer of a backbone or a trained experiment."""
+    return TOKENIZERS / name
 
 
 def features(experiment: str) -> Path:

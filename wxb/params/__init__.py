@@ -50,6 +50,13 @@ class Params(Section):
     lessons: dict[Name, Annotated[Lesson, OneOf("lesson", lambda: LESSONS)]]
     parity: dict[Name, Parity]
 
+    def origin(self, experiment: Experiment) -> Backbone:
+        """The backbone that an experiment's weights come from, by way of others it goes on from."""
+        name = experiment.backbone
+        while name in self.experiments:
+            name = self.experiments[name].backbone
+        return self.backbones[name]
+
     def named(self, section: str, name: str) -> Any:
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""
         blocks: Mapping[str, Any] = getattr(self, section)
@@ -176,7 +183,7 @@ def _dangling(params: Params) -> Iterable[str]:
         for key, known in (
             ("study", params.studies),
             ("corpus", params.corpora),
-            ("backbone", params.backbones),
+            ("backbone", [*params.backbones, *params.experiments]),
         ):
             if (value := getattr(experiment, key)) not in known:
                 yield _unknown(f"experiments.{name}.{key}", key, value, known)
@@ -185,8 +192,11 @@ def _dangling(params: Params) -> Iterable[str]:
                 f"experiments.{name}.task: found {experiment.task!r}; corpus"
                 f" {experiment.corpus!r} is for task {corpus.task!r}"
             )
-        yield from _other_code(name, experiment, params.backbones.get(experiment.backbone))
-        yield from _too_long(name, experiment, params.backbones.get(experiment.backbone))
+        if experiment.backbone in params.experiments:
+            yield from _cannot_go_on(name, experiment, params.experiments)
+        else:
+            yield from _other_code(name, experiment, params.backbones.get(experiment.backbone))
+            yield from _too_long(name, experiment, params.backbones.get(experiment.backbone))
     for name, study in params.studies.items():
         yield from _faults_of_study(name, study, params.experiments)
     for name in sorted(params.experiments.keys() & params.backbones.keys()):
@@ -216,6 +226,33 @@ def _other_code(name: str, experiment: Experiment, backbone: Backbone | None) ->
 def _code() -> list[str]:
     """The native architectures, as file names."""
     return [path.name for path in Path(__file__).parents[1].glob("models/[!_]*.py")]
+
+
+def _cannot_go_on(
+    name: str, experiment: Experiment, experiments: Mapping[str, Experiment]
+) -> Iterable[str]:
+    """Why an experiment cannot begin with the model of the one that it names as its backbone."""
+    key, other = f"experiments.{name}.backbone", experiments[experiment.backbone]
+    way = [name]
+    while way[-1] in experiments and way[-1] not in way[:-1]:
+        way.append(experiments[way[-1]].backbone)
+    if way[-1] in experiments:
+        yield f"{key}: goes on from itself ({' from '.join(way)}); name a backbone somewhere"
+    if (experiment.task, experiment.method) != (other.task, other.method):
+        yield (
+            f"{key}: experiment {experiment.backbone!r} is of {other.task} by {other.method};"
+            f" expected one of {experiment.task} by {experiment.method}"
+        )
+    if other.tuning.lora:
+        yield (
+            f"{key}: experiment {experiment.backbone!r} is an adapter; expected one that trains a"
+            " whole model"
+        )
+    if experiment.architecture != other.architecture:
+        yield (
+            f"experiments.{name}.architecture: found {experiment.architecture!r}; experiment"
+            f" {experiment.backbone!r} is of {other.architecture}"
+        )
 
 
 def _too_long(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:

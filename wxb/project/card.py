@@ -159,7 +159,7 @@ def _metadata(
 
 
 def _backbone(params: Params, experiment: Experiment) -> str:
-    backbone = params.backbones[experiment.backbone]
+    backbone = params.origin(experiment)
     shape = backbone.architecture
     if backbone.weightless:
         return "a tokenizer of these texts, and a model of its own from random weights"

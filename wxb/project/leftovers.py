@@ -50,7 +50,7 @@ def _unnamed(params: Params) -> Iterator[Path]:
     known: dict[Path, Collection[str]] = {
         paths.RAW: corpora,
         paths.CLEAN: corpora,
-        paths.TOKENIZERS: backbones,
+        paths.TOKENIZERS: {*backbones, *experiments},
         paths.FEATURES: experiments,
         paths.TARGETS: experiments,
         paths.MODELS: {*backbones, *experiments},

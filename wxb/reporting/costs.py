@@ -43,8 +43,14 @@ class Wall(NamedTuple):
 
 
 def stages_of(params: Params, name: str) -> list[str]:
-    """The stages of an experiment that take the time; pretraining is its backbone's."""
-    return [f"pretrain@{params.experiments[name].backbone}", f"train@{name}", f"evaluate@{name}"]
+    """The stages of an experiment that take the time; the first is its backbone's."""
+    return [begun_by(params, name), f"train@{name}", f"evaluate@{name}"]
+
+
+def begun_by(params: Params, name: str) -> str:
+    """The stage that makes the model which an experiment begins with."""
+    backbone = params.experiments[name].backbone
+    return f"{'train' if backbone in params.experiments else 'pretrain'}@{backbone}"
 
 
 def of_experiments(systems: Mapping[str, Any], costs: Costs) -> list[Row]:
@@ -70,7 +76,7 @@ def of_backbones(
         Row(
             backbone,
             pretrained.get(backbone, {}).get("trainable_parameters"),
-            {"pretrain": costs.get(f"pretrain@{backbone}")},
+            {"pretrain": costs.get(begun_by(params, shared[0]))},
             shared,
         )
         for backbone, shared in users.items()

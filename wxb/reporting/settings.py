@@ -31,13 +31,14 @@ def settings(params: Params, names: Sequence[str]) -> Settings:
 
 def structured(params: Params, backbones: Iterable[str]) -> list[str]:
     """The backbones that begin with weights of ours (wxb/backbones/initialization.py)."""
-    return [name for name in backbones if params.backbones[name].architecture]
+    blocks = params.backbones
+    return [name for name in backbones if name in blocks and blocks[name].architecture]
 
 
 def _knobs(params: Params, name: str) -> dict[str, str]:
     experiment = params.experiments[name]
     block = experiment.model_dump(exclude={"study", "backbone"})
-    backbone = {"name": experiment.backbone, **params.backbones[experiment.backbone].model_dump()}
+    backbone = {"name": experiment.backbone, **params.origin(experiment).model_dump()}
     values = flat({**block, "backbone": backbone})
     return {
         key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
