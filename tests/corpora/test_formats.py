@@ -84,3 +84,65 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
     (tmp_path / "r.parquet").write_bytes(data)
     with pytest.raises(WxbError, match=r"r\.parquet: found .*; expected Parquet"):
         list(raw_records(tmp_path / "r.parquet"))
+
+
+REVIEWS = [
+    ("这部电影很好看，我非常喜欢。\r\n第二行", "正面"),
+    ("太无聊了，浪费时间；不推荐", "负面"),
+]
+TRADITIONAL = [("這部電影很好看，我非常喜歡。", "正面"), ("太無聊了，浪費時間", "負面")]
+FRENCH = [("Un très bon film, plein d'émotion", "positif"), ("Très déçu: trop long", "négatif")]
+
+
+def table(rows, delimiter=",", end="\r\n"):
+    out = io.StringIO()
+    lines = csv.writer(out, delimiter=delimiter, lineterminator=end)
+    lines.writerows([("review", "sentiment"), *rows])
+    return out.getvalue()
+
+
+def found(path, content):
+    path.write_bytes(content)
+    return [raw.content for raw in raw_records(path)]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_table_tells_its_delimiter(tmp_path, delimiter, end, mark):
+    content = mark + table(REVIEWS, delimiter, end).encode()
+    assert [tuple(row.values()) for row in found(tmp_path / "r.csv", content)] == REVIEWS
+
+
+@given(
+    st.sampled_from(",;\t|"),
+    st.lists(st.tuples(*[st.text(st.characters(codec="utf-8", exclude_characters="\0"))] * 2)),
+)
+def test_any_cell_comes_back(tmp_path_factory, delimiter, rows):
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    assert [tuple(row.values()) for row in found(path, table(rows, delimiter).encode())] == rows
+
+
+@pytest.mark.parametrize(
+    ("encoding", "rows"), [("gb18030", REVIEWS), ("big5", TRADITIONAL), ("cp1252", FRENCH)]
+)
+def test_a_legacy_encoding_is_found_and_told(tmp_path, encoding, rows, capsys):
+    path = tmp_path / "old.csv"
+    path.write_bytes(table(rows).encode(encoding))
+    raws = [*raw_records(path)]
+    assert [tuple(raw.content.values()) for raw in raws] == rows
+    assert {raw.repaired for raw in raws} == {(f"read as {encoding}",)}
+    assert f"read as {encoding}" in capsys.readouterr().out
+
+
+def test_bytes_that_are_no_text_are_an_error(tmp_path):
+    with pytest.raises(WxbError, match=r"found byte 0xff at offset 7; expected UTF-8, or gb18030"):
+        found(tmp_path / "r.csv", b"review\n\xff\xfe\x81\x00\x01\x02\xff\xff\xff\xfe\x8d\n")
+
+
+def test_a_cell_may_be_long_and_rows_may_lack_or_add_cells(tmp_path):
+    content = f"review,sentiment\n{'a' * 100_000},good\nonly one\na,b,c\n,\n"
+    long, short, wide, empty = found(tmp_path / "r.csv", content.encode())
+    assert len(long["review"]) == 100_000
+    assert [short.reason, wide.reason] == ["broken CSV"] * 2
+    assert empty == {"review": "", "sentiment": ""}

@@ -15,7 +15,7 @@ from wxb.errors import WxbError
 from wxb.masking.inputs import filled, misused, path_of
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
-SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")  # files of records; others hold an input a line
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")  # records; others: lines
 FIELDS = ("input", "text")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wxb.corpora.layout import decode
+from wxb.corpora.layout import DELIMITERS, decode, decode_table
 from wxb.corpora.records import RecordError
 from wxb.errors import WxbError
 
@@ -37,14 +37,17 @@ class Raw(NamedTuple):
 def raw_records(file: Path, parsed: str | None = None) -> Iterator[Raw]:
     """The records of a file, whose suffix tells its format; cells of CSV are text.
 
-    Those of the column `parsed` hold JSON or what pandas writes of a list.
+    Those of the column `parsed` hold JSON or what pandas writes of a list. The first row of CSV
+    tells its delimiter; a table in a legacy encoding is read in what it is found to be, which each
+    of its records tells among what was repaired.
 
-    Raises WxbError for a file that is empty, not UTF-8 or not of its format.
+    Raises WxbError for a file that is empty, not of its format or not in an encoding that it may
+    have: UTF-8, or for CSV those of `layout.LEGACY`.
     """
     match file.suffix.lower():
         case ".jsonl":
             return _jsonl(file)
-        case ".csv":
+        case ".csv" | ".tsv":
             return _csv(file, parsed)
         case ".parquet":
             return _parquet(file)
@@ -73,12 +76,23 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 
 def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
     csv.field_size_limit(2**31 - 1)
-    rows = csv.DictReader(io.StringIO(decode(file), newline=""), strict=True)
+    text, legacy = decode_table(file)
+    repaired = (f"read as {legacy}",) if legacy else ()
+    if legacy:
+        print(f"{file}: not UTF-8; read as {legacy}", flush=True)
+    delimiter = divider(text)
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         for row in rows:
-            yield Raw(f"line {rows.line_num}", _unpack(row, parsed))
+            yield Raw(f"line {rows.line_num}", _unpack(row, parsed), repaired)
     except csv.Error as error:
         raise WxbError(f"{file}: line {rows.reader.line_num} is not CSV: {error}") from None
+
+
+def divider(text: str) -> str:
+    """The one of DELIMITERS that divides the first row into most cells; of several the first."""
+    first = text.partition("\n")[0]
+    return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 
 def _parquet(file: Path) -> Iterator[Raw]:

@@ -9,7 +9,10 @@ from pathlib import Path
 from wxb.errors import WxbError
 from wxb.params.corpora import Corpus, Split
 
-SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
+SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
+DELIMITERS = ",;\t|"  # of tables
+# What spreadsheets save tables in, where not in UTF-8: Chinese (simplified, traditional), Western.
+LEGACY = ("gb18030", "big5", "cp1252")
 
 
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
@@ -70,7 +73,21 @@ def decode(file: Path) -> str:
 
     Raises WxbError when it is empty or in another encoding.
     """
-    data = file.read_bytes()
+    text, _ = _decode(file, legacy=())
+    return text
+
+
+def decode_table(file: Path) -> tuple[str, str | None]:
+    """The text of a file, and which of LEGACY it was found to be in, None for UTF-8.
+
+    The encoding is told by how the characters follow each other; where none makes sense it is an
+    error, as in `decode`.
+    """
+    return _decode(file, LEGACY)
+
+
+def _decode(file: Path, legacy: Sequence[str]) -> tuple[str, str | None]:
+    data, encoding = file.read_bytes(), None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]:
         raise WxbError(
             f"{file}: found UTF-16; expected UTF-8: convert it with"
@@ -79,10 +96,24 @@ def decode(file: Path) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise WxbError(
-            f"{file}: found byte {data[error.start]:#04x} at offset {error.start};"
-            " expected UTF-8: convert the file with iconv"
-        ) from None
+        encoding = _likeliest(data, legacy)
+        if encoding is None:
+            others = f", or {' or '.join(legacy)} that can be told from it" if legacy else ""
+            raise WxbError(
+                f"{file}: found byte {data[error.start]:#04x} at offset {error.start};"
+                f" expected UTF-8{others}: convert the file with iconv"
+            ) from None
+        text = data.decode(encoding)
     if not text.strip():
         raise WxbError(f"{file}: found an empty file; expected records")
-    return text
+    return text, encoding
+
+
+def _likeliest(data: bytes, encodings: Sequence[str]) -> str | None:
+    """Which of some encodings bytes are in; None where no text in them looks like one."""
+    if not encodings:
+        return None
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data, cp_isolation=[*encodings]).best()
+    return best.encoding if best else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
+from wxb.corpora.layout import DELIMITERS
 from wxb.errors import WxbError, nearest
 from wxb.masking.documents import Document
 
@@ -21,7 +22,6 @@ _UNIT = re.compile(
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _KINDS = {str: "a string", bool: "true or false", list: "a list", dict: "an object"}
 
-DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'(?:[^"]++|"")*+')
 _PAIR = re.compile(r'""|.', re.DOTALL)
 
