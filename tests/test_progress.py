@@ -69,6 +69,11 @@ def test_an_unknown_total_is_counted_only(console, clock):
     assert "%" not in console.getvalue()
 
 
+def test_a_single_item_is_no_progress(console, clock):
+    assert list(tracked("a", "a", 1)) == ["a"]
+    assert console.getvalue() == ""
+
+
 def test_nothing_to_do_prints_nothing(console, clock):
     assert list(tracked([], "a", 0)) == []
     assert console.getvalue() == ""

@@ -48,7 +48,10 @@ class Progress:
 def tracked(
     items: Iterable[T], label: str, total: int | None = None, *, unit: str = "record"
 ) -> Iterator[T]:
-    """Pass items on and show how many went by."""
+    """Pass items on and show how many went by; of a single one there is nothing to show."""
+    if total == 1:
+        yield from items
+        return
     progress = Progress(label, total, unit)
     for done, item in enumerate(items, start=1):
         yield item

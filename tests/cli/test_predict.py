@@ -65,8 +65,10 @@ def test_inputs_of_every_kind_are_predicted_alike(predict, project, expected):
 
 
 def test_results_go_to_standard_output_and_progress_does_not(predict, expected):
-    done = predict(*TEXTS)
-    assert len(done.stdout.splitlines()) == len(TEXTS)
+    assert predict(TEXTS[0]).stderr == ""  # a single batch is done when it is told of
+    many = TEXTS * 16
+    done = predict(*many)
+    assert len(done.stdout.splitlines()) == len(many)
     span = next(row for row in expected if row["spans"])["spans"][0]
     assert f"[{span['text']}](NAME)" in done.stdout
     assert "predict:" in done.stderr

@@ -112,6 +112,8 @@ def test_load_is_part_of_the_package(project, monkeypatch):
     assert wxb.load("ner-encoder").predict(["Yesterday Ann Lee said hello."])[0][0].span == (
         Span(10, 17, "NAME")
     )
+    with pytest.raises(TypeError, match=r"found one input \(str\); expected a list of them"):
+        wxb.load("ner-encoder").predict("Yesterday Ann Lee said hello.")
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         wxb.lode  # noqa: B018
 

@@ -50,7 +50,10 @@ class Predictor(Protocol):
         """Choose what is chosen on validation records, such as a threshold."""
 
     def predict(self, inputs: Sequence[Any], /, *, label: str = "predict") -> list[Any]:
-        """A prediction for each input; shows progress under a label."""
+        """A prediction for each input; shows progress under a label.
+
+        Raises TypeError for one input in the place of a list.
+        """
 
     def size(self, *, trainable: bool = False) -> int:
         """How many numbers the model holds, or how many of them it learned."""
@@ -262,6 +265,22 @@ class Trained:
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """What `load` needs besides, of models of this method."""
         return {}
+
+    def predict(self, inputs: Sequence[Any], /, *, label: str = "predict") -> list[Any]:
+        """A prediction for each input; shows progress under a label.
+
+        Raises TypeError for one input in the place of a list: each of its characters would be one.
+        """
+        if isinstance(inputs, (str, bytes, Path)):
+            raise TypeError(
+                f"predict: found one input ({type(inputs).__name__}); expected a list of them:"
+                " predict([input])[0]"
+            )
+        return self.predictions(inputs, label=label)
+
+    def predictions(self, inputs: Sequence[Any], /, *, label: str) -> list[Any]:
+        """What `predict` gives."""
+        raise NotImplementedError
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
         """Choose nothing: a method with a threshold has its own."""

@@ -60,7 +60,7 @@ class Recognizer(Trained):
         """
         raise NotImplementedError
 
-    def predict(self, texts: Sequence[str], *, label: str = "predict") -> list[list[ScoredSpan]]:
+    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text whose score reaches the threshold, sorted and disjoint."""
         return [
             [scored for scored in spans if scored.score >= self.threshold]
