@@ -136,8 +136,7 @@ def examine(as_json: AsJson = False) -> None:
 @app.command()
 def table(study: Study = "all") -> None:
     """Print the table of a study or lesson, and where its page is."""
-    from rich.markdown import Markdown
-
+    from wxb.cli.markdown import Terminal
     from wxb.reporting import costs, tables
 
     params = load()
@@ -147,7 +146,7 @@ def table(study: Study = "all") -> None:
             console.print(listing.measured(params.lessons[name].title, metrics))
         else:
             comparison = read_json(_there(paths.study(name), "report"))
-            console.print(Markdown(tables.markdown(comparison, costs.read_training(comparison))))
+            console.print(Terminal(tables.markdown(comparison, costs.read_training(comparison))))
         page = paths.page(name)
         verb = "lesson" if name in params.lessons else "report"
         missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"
