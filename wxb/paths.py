@@ -21,6 +21,7 @@ INDEX = REPORTS / "index.html"  # leads to the pages of all studies and lessons
 PROVENANCE = REPORTS / "provenance.json"  # where the committed studies were made
 SEEDS = REPORTS / "seeds.json"  # the study with several seeds that README tells of
 PROMISE = REPORTS / "tiny.json"  # the bytes that are promised for the profile tiny
+VECTORS = Path(".wxb/vectors")  # of texts that were searched
 
 # Folders beside those of studies.
 LESSONS, PRETRAIN, PARITY = "lessons", "pretrain", "parity"

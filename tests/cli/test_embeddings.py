@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 
 from tests import tiny
 from wxb.backbones.weights import load_backbone
-from wxb.cli.embeddings import embed, mean, nearest
+from wxb.cli.embeddings import centred, embed, mean, nearest
 from wxb.errors import WxbError
 from wxb.hub import packaged
 from wxb.text.tokenizers import load, train
@@ -66,6 +66,22 @@ def test_without_a_cls_token_there_is_no_cls_vector(tmp_path):
     with pytest.raises(WxbError, match="use the mean"):
         embed(decoder, tokenizer, TEXTS, pooling="cls")
     assert embed(decoder, tokenizer, TEXTS, pooling="mean").shape == (4, decoder.config.hidden_size)
+
+
+@given(st.integers(2, 6), st.integers(1, 8), st.integers(0, 9))
+def test_vectors_without_their_mean_do_not_depend_on_a_common_direction(count, size, seed):
+    rng = np.random.default_rng(seed)
+    drawn = rng.normal(size=(count + 1, size)).astype(np.float32)
+    query, vectors = centred(drawn[0], drawn[1:])
+    moved = centred(drawn[0] + 9, drawn[1:] + 9)
+    np.testing.assert_allclose(moved[0], query, atol=1e-4)
+    np.testing.assert_allclose(moved[1], vectors, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_one_text_has_no_mean_to_go_without():
+    one = np.ones((1, 3), np.float32)
+    assert centred(one[0], one)[1].tolist() == one.tolist()
 
 
 @given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 9))

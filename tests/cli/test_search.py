@@ -49,6 +49,40 @@ def test_any_folder_is_an_encoder_and_texts_are_shown_as_they_are():
     assert run(LINES[2], *options).stdout.split("  ", 1) == ["1.000", f"{LINES[2]}  \n"]
 
 
+def test_vectors_are_kept_for_the_next_search_of_the_same_texts(folder):
+    (folder / "few.txt").write_text("One.\nTwo.\n")
+    options = ("x", "--encoder", "tiny", "--file", "few.txt")
+    before = {*folder.glob(".wxb/vectors/*")}
+    first = run(*options)
+    (kept,) = {*folder.glob(".wxb/vectors/*.npy")} - before
+    written = kept.stat().st_mtime_ns
+    assert run(*options).stdout == first.stdout
+    assert kept.stat().st_mtime_ns == written
+    (folder / "few.txt").write_text("One.\nThree.\n")
+    assert "Three." in run(*options).stdout
+    assert len({*folder.glob(".wxb/vectors/*.npy")} - before) == 2
+    told = wxb("clean", path=[ROOT]).stdout
+    assert ".wxb/vectors (a search of the same texts would use it)" in told
+    wxb("clean", "--unfinished", path=[ROOT])
+    assert not (folder / ".wxb/vectors").exists()
+
+
+def test_it_tells_of_an_encoder_that_knows_no_meaning():
+    assert (
+        "tiny was not trained to tell meaning"
+        in run("x", "--encoder", "tiny", "--file", "lines.txt").stderr
+    )
+    told = run("A dog is running.", "--file", "lines.txt")
+    assert told.stderr == ""
+    assert told.stdout.splitlines()[0].split(maxsplit=1)[1].strip() == LINES[0]
+
+
+def test_an_empty_query_is_a_usage_error():
+    done = run("  ", "--encoder", "tiny", "--file", "lines.txt")
+    assert done.returncode == 2
+    assert "expected words to look for" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

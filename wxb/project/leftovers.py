@@ -17,13 +17,15 @@ from wxb.params import Params
 from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 
+RESUMABLE = "a stopped run would go on from it"
+
 
 class Leftover(NamedTuple):
     """A file or folder that may go."""
 
     path: Path
     running: str = ""  # the stage that works with it at this moment; empty for none
-    resumable: bool = False  # whether a stage of params.yaml would go on from it
+    use: str = ""  # what it would still serve; empty where nothing would come back to it
 
 
 def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
@@ -34,6 +36,8 @@ def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
         yield Leftover(path, blocks.get(name) or blocks.get(Path(name).stem, ""))
     yield from _checkpoints(params, running)
     yield from _downloads(params, running)
+    if paths.VECTORS.exists():
+        yield Leftover(paths.VECTORS, use="a search of the same texts would use it")
 
 
 def remove(path: Path) -> None:
@@ -112,9 +116,8 @@ def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
         stage = path.name.rpartition("-")[0]
         verb, _, name = stage.partition("@")
         there = name in sections.get(verb, {})
-        yield Leftover(
-            path, stage if stage in running else "", there and met[stage] < wanted.get(stage, 1)
-        )
+        newest = there and met[stage] < wanted.get(stage, 1)
+        yield Leftover(path, stage if stage in running else "", RESUMABLE if newest else "")
         met[stage] += 1
 
 
@@ -127,4 +130,4 @@ def _downloads(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
     from wxb.corpora.web import FOLDER as DOWNLOADS  # slow: it imports requests
 
     for path in sorted(DOWNLOADS.glob("*")):
-        yield Leftover(path, stage, lacking)
+        yield Leftover(path, stage, RESUMABLE if lacking else "")
