@@ -220,3 +220,31 @@ def test_clean_removes_only_what_params_no_longer_have(project):
     assert left == set()
     assert (project / "models/encoder").exists()
     assert (metrics / "ner-encoder.json").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("params",), ("list",), ("show", "ner-encoder"), ("table", "gates"), ("card", "ner-encoder")],
+)
+def test_a_command_works_alike_anywhere_in_the_project(project, arguments):
+    below = project / "some/where"
+    below.mkdir(parents=True)
+    here, there = wxb(project, *arguments), wxb(below, *arguments)
+    assert (there.returncode, there.stdout, there.stderr) == (
+        here.returncode,
+        here.stdout,
+        here.stderr,
+    )
+
+
+def test_paths_are_those_of_the_folder_where_a_command_is_called(evaluated):
+    below = evaluated / "some"
+    below.mkdir()
+    told = wxb(below, "export", "ner-encoder", "--output", "test.conll")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert (below / "test.conll").exists()
+
+
+def test_an_empty_params_yaml_says_so(project):
+    (project / "params.yaml").write_text("# nothing\n")
+    assert "params.yaml: is empty; expected seed" in wxb(project, "list").stderr

@@ -31,6 +31,7 @@ from wxb.project import (
     staleness,
 )
 from wxb.project.reproduction import command as reproduction
+from wxb.project.root import at_root
 from wxb.tasks import exports
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
@@ -264,6 +265,12 @@ def refresh_readme() -> None:
     provenance.record(load(), revisions.index())
     for path in readme.READMES:
         readme.refresh(path)
+
+
+# Those that take inputs of the folder they are called in find the project by themselves.
+for _command in (*app.registered_commands, *new.app.registered_commands):
+    if _command.callback not in (prediction.predict, masking.mask, masking.unmask, None):
+        _command.callback = at_root(_command.callback)
 
 
 def _project() -> inventory.Project:

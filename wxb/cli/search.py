@@ -27,14 +27,20 @@ MEANING = "minilm"  # the encoder of NAMED to take where none is named
 TRAINED = "modules.json"  # sentence-transformers writes it beside encoders trained for similarity
 
 
+def is_folder(encoder: str | None) -> bool:
+    """Whether what is given for an encoder is a folder here."""
+    return bool(encoder) and Path(str(encoder)).is_dir()
+
+
 def search(
     query: Annotated[str, typer.Argument(help="what to look for")],
     encoder: Annotated[
         str | None,
         typer.Option(
+            callback=lambda given: str(Path(given).absolute()) if is_folder(given) else given,
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
             f" {', '.join(NAMED)}; default: {MEANING}, or where it is not installed the first"
-            " backbone"
+            " backbone",
         ),
     ] = None,
     corpus: Annotated[
@@ -119,8 +125,8 @@ def folder_of(encoder: str | None) -> Path:
         encoder = MEANING
     if encoder in NAMED:
         return packaged(encoder)
-    if encoder and Path(encoder).is_dir():
-        return Path(encoder)
+    if is_folder(encoder):
+        return Path(str(encoder))
     params = load()
     known = [*params.backbones, *params.experiments]
     name = encoder or known[0]

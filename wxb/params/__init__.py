@@ -86,7 +86,13 @@ def load(path: Path = PARAMS) -> Params:
     Raises ParamsError that lists every fault of the file: the key, what was found, what was
     expected, and the nearest valid name.
     """
-    return check(read_yaml(path), path)
+    content = read_yaml(path)
+    if content is None:
+        raise ParamsError(
+            f"{path}: is empty; expected {', '.join(Params.model_fields)}; `git checkout {path}`"
+            " brings back the file of the last commit"
+        )
+    return check(content, path)
 
 
 def check(content: Any, path: Path = PARAMS) -> Params:

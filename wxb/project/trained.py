@@ -12,6 +12,7 @@ from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params import PARAMS
 from wxb.params import load as load_params
+from wxb.project.root import root as find_root
 
 if TYPE_CHECKING:
     from wxb.tasks.methods import Predictor
@@ -56,7 +57,12 @@ def find(experiment: str | Path) -> Path:
             f" ({'it has none' if folder.is_dir() else 'there is no such folder'}); give a name of"
             " params.yaml or another path"
         )
-    root = _root()
+    root = find_root()
+    if root is None:
+        raise WxbError(
+            f"{Path.cwd()}: no {PARAMS} here or above, so experiments have no names; go into a"
+            " project, or give the path of a trained experiment's folder"
+        )
     folder = root / paths.model(folder.name)
     if not (folder / paths.SETTINGS).is_file():
         load_params(root / PARAMS).named("experiments", str(experiment))
@@ -65,15 +71,3 @@ def find(experiment: str | Path) -> Path:
             f" `dvc repro train@{experiment}` first"
         )
     return folder
-
-
-def _root() -> Path:
-    """The folder of the project that the current folder is in."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / PARAMS).is_file():
-            return folder if folder != here else Path()
-    raise WxbError(
-        f"{here}: no {PARAMS} here or above, so experiments have no names; go into a project, or"
-        " give the path of a trained experiment's folder"
-    )
