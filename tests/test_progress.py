@@ -3,7 +3,7 @@ import io
 import pytest
 
 from wxb import progress
-from wxb.progress import Progress, tracked
+from wxb.progress import Progress, followed, tracked
 
 
 @pytest.fixture
@@ -72,6 +72,15 @@ def test_an_unknown_total_is_counted_only(console, clock):
 def test_a_single_item_is_no_progress(console, clock):
     assert list(tracked("a", "a", 1)) == ["a"]
     assert console.getvalue() == ""
+
+
+def test_who_follows_is_told_of_every_step_in_place_of_lines(console, clock):
+    steps = []
+    with followed(lambda *step: steps.append(step)):
+        list(tracked("abc", "a", 3))
+    assert (steps, console.getvalue()) == ([(1, 3), (2, 3), (3, 3)], "")
+    list(tracked("ab", "a", 2))
+    assert console.getvalue().count("\n") == 1
 
 
 def test_nothing_to_do_prints_nothing(console, clock):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
 from tqdm import tqdm
@@ -22,6 +23,7 @@ class Progress:
     """
 
     console: TextIO = sys.stderr
+    follower: Callable[[int, int | None], None] | None = None  # is told in place of the console
 
     def __init__(self, label: str, total: int | None, unit: str = "step") -> None:
         self.label, self.total, self.unit = label, total, unit
@@ -29,6 +31,9 @@ class Progress:
 
     def at(self, done: int, **figures: float | str) -> None:
         """Tell that `done` units are finished; the last one is always printed."""
+        if Progress.follower:
+            Progress.follower(done, self.total)
+            return
         now = time.monotonic()
         if done != self.total and now - self.printed < SECONDS_BETWEEN_LINES:
             return
@@ -43,6 +48,16 @@ class Progress:
             ncols=110,
         )
         print(line, file=self.console, flush=True)
+
+
+@contextmanager
+def followed(follower: Callable[[int, int | None], None]) -> Iterator[None]:
+    """Tell `follower` how many units of how many are done meanwhile, and print no line."""
+    before, Progress.follower = Progress.follower, follower
+    try:
+        yield
+    finally:
+        Progress.follower = before
 
 
 def tracked(

@@ -1,6 +1,7 @@
 """LoRA, QLoRA and NEFTune: what learns, what stays as it was, and how much noise there is."""
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -316,7 +317,8 @@ def test_a_loaded_model_counts_and_computes_the_same(bases, kind):
     folder = bases / f"counted-{kind}"
     model.save_pretrained(folder)
     four_bit = kind.startswith("qlora")
-    loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, four_bit=four_bit)
+    with warnings.catch_warnings(action="error", category=FutureWarning):
+        loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, four_bit=four_bit)
     assert not loaded.training
     for trainable in (False, True):
         assert parameters(loaded, trainable=trainable) == parameters(model, trainable=trainable)

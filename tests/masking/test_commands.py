@@ -74,6 +74,14 @@ def test_a_mapping_with_a_key(tmp_path):
     assert b"give its --key-file" in told.stderr
 
 
+def test_placeholders_of_another_mapping_are_told(tmp_path):
+    masked = done(tmp_path, *MASK, "--mapping", "m", given=b"Ann <b_1>\n")
+    told = wxb(tmp_path, "unmask", "--mapping", "m", given=masked + b"<NAME_7> <Eve_2>")
+    assert (told.returncode, told.stdout) == (0, b"Ann <b_1>\n<NAME_7> <Eve_2>")
+    assert b"m does not know all placeholders: 2 stay as they are (<NAME_7>, ...)" in told.stderr
+    assert b"Eve" not in told.stderr
+
+
 def test_spans_as_json(tmp_path):
     (tmp_path / "in").mkdir()
     for name, text in {"a.txt": "Zoé 😀 5", "b.jsonl": '{"text": "x"}\n{"text": "Ann"}'}.items():
@@ -133,7 +141,7 @@ def test_verify_tells_what_is_still_found(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        ([*MASK, "in"], "name one for what is made of it"),
+        ([*MASK, "in"], "so --output is needed"),
         ([*MASK, "missing.txt"], "no file 'missing.txt'"),
         ([*MASK, "--only", "NAMES", "x"], "did you mean 'NAME'"),
         ([*MASK, "--threshold", "2", "x"], "less than or equal to 1"),

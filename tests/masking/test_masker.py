@@ -4,7 +4,7 @@ import pytest
 
 from tests.masking.rules import Found, Rules
 from wxb.errors import WxbError
-from wxb.masking.edits import applied
+from wxb.masking.edits import Edit, applied
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import DEFAULT, Keep, Mask, Number, Redact, Replace
 from wxb.masking.placeholders import Placeholders
@@ -41,6 +41,16 @@ def test_the_report_counts_and_tells_no_value():
         "left": {},
         "documents_left": 0,
     }
+
+
+def test_spans_of_one_type_that_touch_are_one():
+    assert masked("AnnBob met Eve5", operators={DEFAULT: Replace()})[0] == [
+        "<NAME> met <NAME><AGE>"
+    ]
+    parts = [Found(Span(0, 3, "NAME"), 0.9), Found(Span(3, 6, "NAME"), 0.7)]
+    masker = Masker(Rules(), {DEFAULT: Number()})
+    masker.recognizer.predict = lambda texts: [parts]
+    assert masker.edits(["AnnBob"], Report("test")) == [[Edit(0, 6, "<NAME_1>", "NAME", 0.7)]]
 
 
 def test_only_some_types_are_masked_if_so_asked():

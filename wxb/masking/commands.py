@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from wxb.masking.operators import Operators
     from wxb.masking.work import Part
     from wxb.tasks.ner.predictor import Recognizer
+
+SHOWN = 3  # unknown placeholders that unmask names
 
 # Typer would take an empty argument for the folder here.
 _PATH: dict[str, Any] = {"parser": inputs.to_path, "metavar": "<path>"}
@@ -185,6 +188,7 @@ def unmask(
 
     Files are read and written as by mask; give the same --lines, --field and so on. Only the
     operator number can be undone: what replace, redact, mask, hash, fake and encrypt wrote stays.
+    Placeholders that the mapping does not know stay, too, and are told on standard error.
 
     Exit status: 0 done (with --skip-unreadable even if something was skipped), 1 error or a
     subfolder that cannot be read, 2 usage, 130 interrupted.
@@ -198,8 +202,23 @@ def unmask(
     values = mappings.Mapping(mapping, key)
     layout = Layout(format_, lines, field, column)
     stream, skipped = inputs.stream(source, output, layout, skip_unreadable=skip_unreadable)
+    strange: Counter[str] = Counter()
+
+    def undo(texts: Sequence[str]) -> list[list[Edit]]:
+        strange.update(one for text in texts for one in values.strange(text))
+        return list(map(values.undone, texts))
+
     with work.Sink() as sink:
-        work.process(stream, lambda texts: list(map(values.undone, texts)), _restored, sink)
+        work.process(stream, undo, _restored, sink)
+    if strange:
+        # Only what has the form of a type is shown: another text could be someone's words.
+        shown = [one for one in strange if one.isupper() and one.isascii()][:SHOWN]
+        more = [*shown, "..."] if len(strange) > len(shown) else shown
+        print(
+            f"wxb: {mapping} does not know all placeholders: {strange.total()} stay as they are"
+            f" ({', '.join(more)}); were they written with another mapping?",
+            file=sys.stderr,
+        )
     if skipped and not skip_unreadable:
         raise typer.Exit(1)
 

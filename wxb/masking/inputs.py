@@ -42,7 +42,10 @@ def stream(
         whole = work.Part(text, Document(source, after="\n"), 1)
         return iter([whole, work.Part(text, None)]), []
     if path.is_dir() and output is None and not one_output:
-        misused("--output", f"{path} is a folder; name one for what is made of it")
+        misused(
+            ARGUMENT,
+            f"{path} is a folder, so --output is needed: the folder for what is made of it",
+        )
     found = folders.sources(path, output, one_output=one_output)
     if path.is_dir():
         found = folders.readable(found, layout, skip=skip_unreadable)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import io
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from wxb.errors import WxbError
 from wxb.masking.edits import Edit, applied, places
 from wxb.masking.operators import DEFAULT, Keep, Number, Operators
 from wxb.masking.placeholders import LITERAL, Placeholders
-from wxb.progress import Progress
+from wxb.progress import followed
 
 if TYPE_CHECKING:
     from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
@@ -85,23 +87,27 @@ class Masker:
             report.documents_left += bool(left)
 
     def _spans(self, texts: Sequence[str]) -> list[list[ScoredSpan]]:
-        """The spans of the types that are asked for."""
-        console, Progress.console = (
-            Progress.console,
-            io.StringIO(),
-        )  # the caller has a bar of its own
+        """The spans of the types that are asked for; those of one type that touch are one.
+
+        What takes long shows a bar of its own, below that of the documents.
+        """
+        bar = tqdm(desc="find", unit="batch", disable=None, file=sys.stderr, leave=False, delay=2)
+
+        def follow(done: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
         try:
-            found = self.recognizer.predict(texts)
+            with bar, followed(follow):
+                found = self.recognizer.predict(texts)
         except Exception as error:
             # The error may quote a text. Not even its traceback may be shown.
             raise WxbError(
                 f"the model fails on one of {len(texts)} documents ({type(error).__name__}); to"
                 " see why, give them to wxb.load(...).predict"
             ) from None
-        finally:
-            Progress.console = console
         return [
-            [scored for scored in row if self.only is None or scored.span.type in self.only]
+            _joined(one for one in row if self.only is None or one.span.type in self.only)
             for row in found
         ]
 
@@ -133,6 +139,20 @@ class Masker:
 
     def _operator(self, type_: str) -> Any:
         return self.operators.get(type_, self.operators[DEFAULT])
+
+
+def _joined(row: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+    """Spans of one type that touch as one, as sure as the least sure of them."""
+    joined: list[ScoredSpan] = []
+    for scored in row:
+        span = scored.span
+        last = joined[-1] if joined else None
+        if last and (last.span.end, last.span.type) == (span.start, span.type):
+            whole = last.span._replace(end=span.end)
+            joined[-1] = last._replace(span=whole, score=min(last.score, scored.score))
+        else:
+            joined.append(scored)
+    return joined
 
 
 def _outside(text: str, start: int, end: int, ours: Sequence[tuple[int, int]]) -> bool:

@@ -72,6 +72,11 @@ class Placeholders:
             if match.group() in self.values
         ]
 
+    def strange(self, text: str) -> list[str]:
+        """What looks like a placeholder in a masked text and is none of these, nor reserved."""
+        found = (match.group() for match in PLACEHOLDER.finditer(text))
+        return [one for one in found if one not in self.values and one not in self.reserved]
+
 
 def _parts(placeholder: str) -> tuple[str, int]:
     match = PLACEHOLDER.fullmatch(placeholder)
