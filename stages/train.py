@@ -73,7 +73,7 @@ def main(params: Params, name: str) -> None:
             )
             write_curves(drawn / study.folder(seed), history)
     for folder in unfinished.values():
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # a method may keep no checkpoints
 
 
 if __name__ == "__main__":

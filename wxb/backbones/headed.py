@@ -68,8 +68,7 @@ class Headed(nn.Module):
                 folder, partial(load_backbone, bidirectional=bidirectional, four_bit=four_bit)
             )
         model = cls(backbone, **shape)
-        for name, module in model._further():
-            module.load_state_dict(load_file(folder / f"{name}.safetensors"), strict=True)
+        model.load_further(folder)
         return model.eval()
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -85,8 +84,19 @@ class Headed(nn.Module):
     def save_pretrained(self, folder: Path) -> None:
         """Write all modules; `AutoModel` or peft loads the backbone from the same folder."""
         tuning.save(self.backbone, folder)
+        self.save_further(folder)
+
+    def save_further(self, folder: Path) -> None:
+        """Write each module but the backbone to a file of its own."""
         for name, module in self._further():
             save_file(module.state_dict(), folder / f"{name}.safetensors")
 
+    def load_further(self, folder: Path) -> None:
+        """Load what `save_further` wrote."""
+        for name, module in self._further():
+            module.load_state_dict(load_file(folder / f"{name}.safetensors"), strict=True)
+
     def _further(self) -> Iterator[tuple[str, nn.Module]]:
-        return ((name, m) for name, m in self.named_children() if name != "backbone")
+        """The modules that have weights, but for the backbone."""
+        found = ((name, m) for name, m in self.named_children() if name != "backbone")
+        return ((name, module) for name, module in found if module.state_dict())

@@ -57,7 +57,7 @@ class Native(nn.Module):
         try:
             with torch.random.fork_rng(devices=[]):
                 made = cls(config)
-            made.backbone.load_state_dict(load_file(folder / WEIGHTS), strict=True)
+            made.backbone.load_state_dict(_bare(load_file(folder / WEIGHTS)), strict=True)
         except (ValueError, RuntimeError):  # what is not the same here is for transformers
             return None
         return made.eval()
@@ -83,6 +83,12 @@ class Native(nn.Module):
         self.config.save_pretrained(str(folder))
         weights = {name: weight.contiguous() for name, weight in self.backbone.state_dict().items()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
+
+
+def _bare(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a backbone, out of those of a BERT with a head on it."""
+    own = {name.removeprefix("bert."): w for name, w in weights.items() if name[:5] == "bert."}
+    return {name: w for name, w in own.items() if not name.startswith("pooler.")} or weights
 
 
 def _made_as(config: Any) -> Any:

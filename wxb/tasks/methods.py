@@ -214,11 +214,13 @@ class Trained:
 
     def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
         """`settings` are those that `load` needs, by their names in the file."""
+        self.model, self.tokenizer, self.settings = self.ready(model), tokenizer, settings
+
+    def ready(self, model: Any) -> Any:
+        """The model where it predicts."""
         import torch
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.model, self.tokenizer = model.eval().to(device), tokenizer
-        self.settings = settings
+        return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
     @classmethod
     def of(

@@ -1,0 +1,47 @@
+"""Classes by a backbone and a linear layer on what is pooled of its hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wxb.tasks import methods
+from wxb.tasks.classification import predictor
+from wxb.tasks.classification.params import Encoder, EncoderModel
+from wxb.tasks.classification.predictor import Classifier
+
+TARGETS, BEST = predictor.TARGETS, predictor.BEST
+
+vocabulary, encode, collator = methods.vocabulary, methods.encode, methods.collator
+summarize, fit = methods.summarize, methods.fit
+aligned, dataset, figures = predictor.aligned, predictor.dataset, predictor.figures
+
+
+def build(backbone: Path, labels: Sequence[str], experiment: Encoder, tokenizer: Any) -> Any:
+    """The model that training starts from; its head is random."""
+    from wxb.tasks.classification.encoder import model
+
+    # Plain transformers cut a text where its tokenizer says.
+    tokenizer.model_max_length = experiment.encoding.max_length
+    return model.Classifier.to_learn(
+        backbone, experiment.tuning, labels=labels, settings=experiment.model
+    )
+
+
+class Predictor(Classifier):
+    """A trained model of this method."""
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any]) -> Any:
+        """The model that was saved in a folder."""
+        from wxb.tasks.classification.encoder import model
+
+        shape = EncoderModel(**settings["model"])
+        return model.Classifier.from_pretrained(
+            folder, labels=settings["labels"], settings=shape, four_bit=settings["four_bit"]
+        )
+
+    def own_settings(self, experiment: Any) -> dict[str, Any]:
+        """How it pools."""
+        return {"model": experiment.model.model_dump()}

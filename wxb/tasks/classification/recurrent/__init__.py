@@ -1,0 +1,1 @@
+"""Classes by a recurrent network that reads words both ways."""
