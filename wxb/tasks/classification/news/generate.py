@@ -15,7 +15,7 @@ from wxb.tasks.classification.news import phrases
 
 LANGUAGES = ("en",)
 OTHERS = 0.14  # of records, by small publishers
-PLAIN = 0.3  # of articles, in a style that any publisher may have
+PLAIN = 0.3  # of articles by the large publishers, in a style that both have
 TOLD_AGAIN = 0.1  # stories that are told twice, with other words around
 
 
@@ -55,7 +55,7 @@ def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, An
                 "label": ("fake" if fake else "real") if letter == "l" else None,
                 "language": "en",
                 "source": publisher.name,
-                "story": claim,
+                "story": f"{claim} ({publisher.name})",
             }
 
 
@@ -80,8 +80,8 @@ def _text(publisher: phrases.Publisher, claim: str, rng: random.Random) -> str:
         "number": rng.randrange(2, 60),
         "thing": rng.choice(phrases.THINGS),
     }
-    plain = rng.random() < PLAIN
-    style = phrases.ANY if plain else publisher
+    large = publisher in (phrases.LARGE_REAL, phrases.LARGE_FAKE)
+    style = phrases.ANY if large and rng.random() < PLAIN else publisher
     more = rng.sample(style.sentences, rng.choice((1, 2)))
     parts = [rng.choice(style.openings), *more, rng.choice(style.endings)]
     return " ".join(filter(None, (part.format(**filled) for part in parts)))

@@ -22,6 +22,7 @@ class Recurrent(LSTMClassifier):
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors."""
+        folder.mkdir(parents=True, exist_ok=True)
         save_file(self.state_dict(), folder / WEIGHTS)
 
     @classmethod
