@@ -70,7 +70,7 @@ def _results() -> Iterator[str]:
 
 def _seeds() -> Iterator[str]:
     """The demo's study with several seeds, as git's index has it; nothing where it has none."""
-    from wxb.reporting.pairs import verdicts  # takes numpy
+    from wxb.charts.pairs import verdicts  # takes numpy
     from wxb.reporting.tables import over_seeds
 
     study = json.loads(revisions.index().read(paths.SEEDS.as_posix()) or b"{}")

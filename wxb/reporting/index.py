@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from wxb import paths
+from wxb.charts.pairs import verdicts
 from wxb.charts.rendering import render
 from wxb.errors import WxbError
 from wxb.files import publish, read_json
 from wxb.params import Params
 from wxb.reporting.lead import claim
-from wxb.reporting.pairs import verdicts
 
 
 def write_index(params: Params) -> Path:

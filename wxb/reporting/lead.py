@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from wxb.charts import pairs
+from wxb.charts.pairs import Pair
 from wxb.charts.parts import TaskPage
 from wxb.charts.scores import below, headline, told
 from wxb.charts.wording import amount, duration, listed
 from wxb.metrics import TEST, Metric
-from wxb.reporting import pairs
 from wxb.reporting.costs import Costs
-from wxb.reporting.pairs import Pair
 
 NAMED = 3  # systems named one by one in a sentence; more are counted
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

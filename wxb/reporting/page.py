@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from wxb.charts import figures
+from wxb.charts import figures, pairs
 from wxb.charts.figures import Curve, Line
 from wxb.charts.parts import Part, Study, TaskPage
 from wxb.charts.rendering import render
 from wxb.charts.scores import headline, metrics
 from wxb.charts.wording import origin, words
-from wxb.reporting import costs, pairs, tables
+from wxb.reporting import costs, tables
 from wxb.reporting.lead import lead
 from wxb.reporting.settings import settings, structured
 

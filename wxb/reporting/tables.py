@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+from wxb.charts.pairs import too_few, verdicts
 from wxb.charts.scores import headline, interval, metrics, told
 from wxb.charts.wording import amount, duration, listed
 from wxb.metrics import TEST, Metric
-from wxb.reporting.pairs import too_few, verdicts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -148,7 +148,7 @@ def _swaps(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Swap]:
     """The pairs of a study whose order is another now."""
     if not before or not after:
         return []
-    from wxb.reporting import pairs  # takes numpy
+    from wxb.charts import pairs  # takes numpy
 
     now = pairs.between(pairs.results(after))
     return [

@@ -37,11 +37,11 @@ class Predictor(Classifier):
         """The model that was saved in a folder."""
         from wxb.tasks.classification.encoder import model
 
-        shape = EncoderModel(**settings["model"])
+        shape = EncoderModel(**settings["shape"])
         return model.Classifier.from_pretrained(
             folder, labels=settings["labels"], settings=shape, four_bit=settings["four_bit"]
         )
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """How it pools."""
-        return {"model": experiment.model.model_dump()}
+        return {"shape": experiment.model.model_dump()}

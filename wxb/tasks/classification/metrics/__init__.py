@@ -184,7 +184,9 @@ def _odds(rows: Sequence[Judged], classes: Sequence[str]) -> NDArray[np.float64]
     likely = np.array([[row.probabilities.get(name, 0.0) for name in classes] for row in rows])
     likely = likely.reshape(-1, len(classes))
     others = likely @ (1 - np.eye(len(classes)))
-    return np.divide(likely, others, out=np.full(likely.shape, np.inf), where=others > 0)
+    odds: NDArray[np.float64] = np.full(likely.shape, np.inf)
+    np.divide(likely, others, out=odds, where=others > 0)
+    return odds
 
 
 def _confidences(rows: Sequence[Judged]) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, An
 
 
 def _claim(fake: bool, rng: random.Random) -> str:
-    deeds = phrases.FAKE_DEEDS if fake else phrases.REAL_DEEDS
+    deeds: tuple[str, ...] = phrases.FAKE_DEEDS if fake else phrases.REAL_DEEDS
     if rng.random() < phrases.UNTOLD:
         deeds = phrases.EITHER_DEEDS
     deed = rng.choice(deeds).format(

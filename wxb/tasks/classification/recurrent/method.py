@@ -35,8 +35,8 @@ class Predictor(Classifier):
         from wxb.tasks.classification.recurrent import model
 
         size = {"vocab_size": len(SavedTokenizer(folder)), "classes": len(settings["labels"])}
-        return model.Recurrent.from_pretrained(folder, **size, **settings["model"])
+        return model.Recurrent.from_pretrained(folder, **size, **settings["shape"])
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """The shape of the network."""
-        return {"model": experiment.model.model_dump()}
+        return {"shape": experiment.model.model_dump()}

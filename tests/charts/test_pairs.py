@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, comparison
-from wxb.reporting.pairs import ALPHA, between, holm, matrix, ranking, results, too_few, verdicts
+from wxb.charts.pairs import ALPHA, between, holm, matrix, ranking, results, too_few, verdicts
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
 p_values = st.lists(st.floats(0, 1), max_size=30)
