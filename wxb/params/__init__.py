@@ -217,7 +217,7 @@ def _unknown(key: str, kind: str, value: str, known: Iterable[str]) -> str:
 
 def _other_code(name: str, experiment: Experiment, backbone: Backbone | None) -> Iterable[str]:
     found, folder = experiment.architecture, MODELS.as_posix()
-    known = [folder, *(f"{folder}/{file}" for file in sorted(_code()))]
+    known = [folder, f"{folder}/__init__.py", *(f"{folder}/{file}" for file in sorted(_code()))]
     if found not in known:
         yield _unknown(f"experiments.{name}.architecture", "architecture", found, known)
     elif backbone and backbone.architecture:

@@ -67,8 +67,9 @@ class Experiment(Section):
     Settings are grouped by the first stage that reads them, so that a change reruns no more than it
     must: `encoding` by tokenize or align, `model`, `tuning` and `training` by train, `prediction`
     by evaluate. The forms of the groups are the method's; `training` is a form of `Training` where
-    the Trainer fits. `architecture` is the code that a change
-    of makes it stale: that of its backbone, or the folder wxb/models where none is native.
+    the Trainer fits. `architecture` is the code that a
+    change of makes it stale: that of its backbone, the folder wxb/models where none is native, or
+    its __init__.py where the method needs none.
     """
 
     slow: ClassVar[bool] = False  # longer to train and evaluate than others: begun first

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
-from wxb.models.tfidf import Tfidf as Model
 from wxb.progress import tracked
 from wxb.tasks import methods
 from wxb.tasks.classification import predictor
 from wxb.tasks.classification.metrics import calibration
 from wxb.tasks.classification.params import Regression, Tfidf
 from wxb.tasks.classification.predictor import Classifier, weightiest, without_giveaways
+from wxb.tasks.classification.tfidf.model import Tfidf as Model
 from wxb.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 
 TARGETS, BEST = predictor.TARGETS, predictor.BEST
