@@ -76,7 +76,7 @@ def folds(
         theirs[held] = (
             make_pipeline(
                 TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True),
-                LogisticRegression(C=C, max_iter=1000),
+                LogisticRegression(C=C, max_iter=1000, tol=1e-6),
             )
             .fit(known, gold[learnt])
             .predict(asked)

@@ -13,7 +13,7 @@ SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
 
 # Chinese and Japanese have no spaces between words: each of their characters stands alone.
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}"
-WORD = rf"[{_ALONE}]|[\w&&[^{_ALONE}]]+|[^\w\s]"
+WORD = rf"[{_ALONE}]|[\w\p{{N}}&&[^{_ALONE}]]+|[^\w\p{{N}}\s]"
 
 
 def train(vocabulary: int, texts: Sequence[str]) -> Tokenizer:

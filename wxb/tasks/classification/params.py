@@ -125,6 +125,7 @@ class Regression(Section):
     C: Annotated[list[PositiveFloat], Field(min_length=1)]  # inverse strengths; validation chooses
     class_weight: Literal["balanced"] | None = None
     max_iter: PositiveInt = 1000
+    tol: PositiveFloat = 1e-6  # of the gradient: so small that the order of words changes nothing
 
 
 class Tfidf(Untuned):

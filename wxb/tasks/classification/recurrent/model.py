@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 from wxb.models.lstm import LSTMClassifier
 
@@ -19,6 +20,14 @@ class Recurrent(LSTMClassifier):
     def get_input_embeddings(self) -> nn.Module:
         """The table of what each word is."""
         return self.embedding
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """As of LSTMClassifier; a batch without any word is one of padding."""
+        if input_ids.shape[1] == 0:
+            input_ids, attention_mask = F.pad(input_ids, (0, 1)), F.pad(attention_mask, (0, 1))
+        return super().forward(input_ids, attention_mask, labels)
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors."""

@@ -132,6 +132,7 @@ def fit(
             C=strength,
             class_weight=settings.class_weight,
             max_iter=settings.max_iter,
+            tol=settings.tol,
             random_state=seed,
         ).fit(features["train"], learnt["labels"])
         model.coef, model.intercept = solver.coef_, solver.intercept_

@@ -93,7 +93,7 @@ class Tfidf:
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the arrays as safetensors."""
-        arrays = {one.name: np.asarray(getattr(self, one.name)) for one in fields(self)}
+        arrays = {f.name: np.ascontiguousarray(getattr(self, f.name)) for f in fields(self)}
         folder.mkdir(parents=True, exist_ok=True)
         save_file(arrays, folder / WEIGHTS)
 

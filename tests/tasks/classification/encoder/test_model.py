@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, pipeline
+
+from tests import tiny
+from tests.tasks.classification import trained
+from wxb.files import read_json
+from wxb.params.experiments import LowRank, Tuning
+from wxb.tasks.classification.encoder import method
+from wxb.tasks.classification.encoder.model import Classifier
+from wxb.tasks.classification.params import EncoderModel
+
+LABELS = ["fake", "real", "satire"]
+IDS = torch.randint(3, 50, (3, 9), generator=torch.Generator().manual_seed(0))
+MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [1] + [0] * 8])
+
+
+def made(folder, pooling, tuning=None):
+    tiny.bert(folder / "backbone", vocab_size=50)
+    torch.manual_seed(0)
+    settings = EncoderModel(pooling=pooling, dropout=0.0)
+    return Classifier.to_learn(
+        folder / "backbone", tuning or Tuning(), labels=LABELS, settings=settings
+    ).eval()
+
+
+def logits(model):
+    with torch.inference_mode():
+        return model(IDS, MASK)["logits"]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("lora", [False, True])
+def test_a_model_comes_back_the_same(tmp_path, pooling, lora):
+    matrices = LowRank(r=2, alpha=4, target_modules=["query", "value"])
+    model = made(tmp_path, pooling, Tuning(lora=matrices if lora else None))
+    (tmp_path / "model").mkdir()
+    model.save_pretrained(tmp_path / "model")
+    settings = EncoderModel(pooling=pooling, dropout=0.0)
+    again = Classifier.from_pretrained(tmp_path / "model", labels=LABELS, settings=settings)
+    torch.testing.assert_close(logits(again), logits(model))
+
+
+def test_a_whole_bert_that_reads_the_first_token_is_one_of_transformers(tmp_path):
+    model = made(tmp_path, "cls")
+    model.save_pretrained(tmp_path / "model")
+    theirs, report = AutoModelForSequenceClassification.from_pretrained(
+        tmp_path / "model", output_loading_info=True
+    )
+    assert type(theirs).__name__ == "BertForSequenceClassification"
+    assert not any(report.values()), report
+    with torch.inference_mode():
+        expected = theirs.eval()(IDS, attention_mask=MASK).logits
+    torch.testing.assert_close(logits(model), expected)
+    assert theirs.config.id2label == dict(enumerate(LABELS))
+
+
+def test_padding_changes_nothing(tmp_path):
+    model = made(tmp_path, "mean")
+    with torch.inference_mode():
+        alone = model(IDS[1:2, :5], MASK[1:2, :5])["logits"]
+    torch.testing.assert_close(logits(model)[1:2], alone)
+
+
+def test_plain_transformers_classify_as_we_do(tmp_path):
+    _, predictor = trained.train(method, trained.encoder("cls"), tmp_path)
+    classify = pipeline("text-classification", str(tmp_path / "model"))
+    texts = [text for text, _ in trained.TEXTS[:6]] + ["The film was fine. " * 40]
+    ours = predictor.predict(texts)
+    for text, one in zip(texts, ours, strict=True):
+        told = {row["label"]: row["score"] for row in classify(text, truncation=True, top_k=None)}
+        assert max(told, key=lambda name: told[name]) == one.label
+        logs = {name: np.log(p) for name, p in told.items()}
+        temperature = predictor.settings["temperature"]
+        powers = {name: np.exp(log / temperature) for name, log in logs.items()}
+        for name, p in one.probabilities.items():
+            assert powers[name] / sum(powers.values()) == pytest.approx(p, abs=1e-3)
+    assert read_json(tmp_path / "model/config.json")["id2label"] == {"0": "bad", "1": "good"}

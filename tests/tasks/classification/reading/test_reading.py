@@ -1,0 +1,177 @@
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.preprocess import preprocess
+from tests.corpora.made import lettered, record
+from wxb.corpora.records import RecordError
+from wxb.errors import WxbError
+from wxb.files import read_json, read_jsonl
+from wxb.tasks.classification import reading
+from wxb.tasks.classification import record as labelling
+from wxb.tasks.classification.params import Corpus
+from wxb.tasks.classification.reading.cleaning import cleaned
+
+SPLIT = {"test": 0.25, "valid": 0.25}
+
+
+def corpus(**more):
+    fields = {"input": "review", "label": "sentiment", "language": None, "id": None}
+    given = {"fields": fields, "split": SPLIT, **more}
+    return Corpus(task="classification", path="x", **given)
+
+
+def prepared(tmp_path, corpus, seed=1):
+    out = tmp_path / "clean"
+    preprocess(tmp_path / "raw", corpus, reading, labelling, seed=seed, label="test", out=out)
+    return read_json(out / "profile.json"), [*read_jsonl(out / "rejects.jsonl")]
+
+
+def write(path, rows, delimiter=",", encoding="utf-8"):
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(out.getvalue().encode(encoding))
+
+
+def reviews(number, label="good"):
+    return [(f"a film called {lettered(1000 + place)}", label) for place in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("One.<br /><br />Two.", "One.\nTwo."),
+        ("<p>One</p><P class='x'>Two</P>", "One\nTwo"),
+        ("<i>so</i> good", "so good"),
+        ("I <3 it, 1 < 2 and x<y>z", "I <3 it, 1 < 2 and x<y>z"),
+        ("Tom &amp; Jerry &#39;99 &eacute;", "Tom & Jerry '99 é"),
+        ("it\x92s fine \x85", "it’s fine …"),
+        ("plain", "plain"),
+    ],
+)
+def test_a_text_is_as_a_reader_saw_it(text, shown):
+    assert cleaned(text, html=True)[0] == shown
+
+
+def test_what_was_repaired_is_told_and_html_may_be_kept():
+    assert cleaned("<b>a</b> &amp; \x92", html=True)[1] == (
+        "HTML removed",
+        "entities decoded",
+        "control characters read as Windows-1252",
+    )
+    assert cleaned("<b>a</b> &amp;", html=False) == ("<b>a</b> &amp;", ())
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=["Cc"])))
+def test_a_text_without_markup_stays_as_it_is(text):
+    assert cleaned(text, html=True) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("found", "class_"),
+    [
+        ("positive", "positive"),
+        ("POS", "positive"),
+        (" 正面 ", "positive"),
+        (1, "positive"),
+        ("0", "negative"),
+        ("mixed", "mixed"),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_labels_in_other_words_cases_and_languages_are_mapped(found, class_):
+    labels = {"pos": "positive", "正面": "positive", "1": "positive", "0": "negative"}
+    assert reading.gold({"sentiment": found}, "", corpus(labels=labels)) == (class_, ())
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ({"sentiment": ["good"]}, "wrong type"),
+        ({"sentiment": True}, "wrong type"),
+        ({"sentiment": 0.5}, "wrong type"),
+        ({"sentiment": "unsup"}, "left out"),
+        ({}, "missing field"),
+        ({"sentiment": "\ud800"}, "lone surrogate"),
+    ],
+)
+def test_a_label_that_cannot_be_used_is_told(raw, reason):
+    with pytest.raises(RecordError) as error:
+        reading.gold(raw, "", corpus(labels={"unsup": None}))
+    assert error.value.reason == reason
+
+
+def test_files_tell_the_class_where_each_holds_one(tmp_path):
+    write(tmp_path / "raw/Fake.csv", [("review",), *[row[:1] for row in reviews(8)]])
+    write(tmp_path / "raw/True.csv", [("review",), ("what was said on Monday",)])
+    news = corpus(
+        fields={"input": "review", "label": None, "language": None, "id": None},
+        classes={"Fake*": "fake", "True.csv": "real"},
+    )
+    about, _ = prepared(tmp_path, news)
+    counts = [split["classes"] for split in about["splits"].values()]
+    assert sum(row.get("fake", 0) for row in counts) == 8
+    assert sum(row.get("real", 0) for row in counts) == 1
+
+
+def test_a_file_of_no_class_is_an_error_and_so_are_two_places_for_one(tmp_path):
+    write(tmp_path / "raw/other.csv", [("review",), ("a",)])
+    news = corpus(fields={"input": "review", "label": None}, classes={"Fake.csv": "fake"})
+    with pytest.raises(WxbError, match=r"other\.csv: matches no pattern of `classes`"):
+        prepared(tmp_path, news)
+    with pytest.raises(ValueError, match=r"give either `fields\.label`, or `classes`"):
+        corpus(classes={"Fake.csv": "fake"})
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+def test_a_wild_table_ends_in_records_and_rejects(tmp_path, delimiter, encoding):
+    long = " ".join(["這部電影很好看"] * 15_000)
+    rows = [
+        ("id of it", "review", "sentiment", "stars"),
+        ("1", "two\r\nlines, 很好看", "好", "5"),
+        ("2", "", "好", "1"),
+        ("3", long, "好", "1"),
+        ("4", "nobody labelled it", "", "1"),
+        ("5", "short row", "good"),
+        *[(str(n), text, label, "3") for n, (text, label) in enumerate(reviews(12), start=6)],
+    ]
+    write(tmp_path / "raw/r.csv", rows, delimiter, encoding)
+    about, rejects = prepared(tmp_path, corpus(labels={"好": "good"}))
+    assert about["rejects"] == {"blank text": 1, "broken CSV": 1, "too long": 1}
+    assert (
+        about["records"]["raw"]
+        == 17
+        == len(rejects) + sum(about["records"][split] for split in ("train", "valid", "test"))
+    )
+    assert sum(split["unlabelled"] for split in about["splits"].values()) == 1
+    assert about["repaired"] == ({"read as gb18030": 14} if encoding == "gb18030" else {})
+
+
+def test_a_table_that_lacks_the_column_says_so(tmp_path):
+    write(tmp_path / "raw/r.csv", [("review", "stars"), ("fine", "5")])
+    with pytest.raises(WxbError, match="expected 'sentiment'"):
+        prepared(tmp_path, corpus())
+
+
+def test_a_class_may_occur_once_and_imbalance_is_told(tmp_path):
+    write(tmp_path / "raw/r.csv", [("review", "sentiment"), *reviews(12), ("odd one", "rare")])
+    about, _ = prepared(tmp_path, corpus())
+    counts = [split["classes"] for split in about["splits"].values()]
+    assert sum(row.get("rare", 0) for row in counts) == 1
+    assert max(split["largest_to_smallest"] for split in about["splits"].values()) > 1
+
+
+def test_near_duplicates_have_one_wording():
+    texts = [
+        "LONDON (Reuters) - Two banks, it said, lost 30 million.",
+        "two banks it said lost 5 million",
+        "Two banks -- it said -- lost 30 million! (Reuters)",
+    ]
+    assert len({reading.wording(record(n, text)) for n, text in enumerate(texts)}) == 1
+    assert reading.wording(record(9, "3 - 2")) == ""

@@ -1,0 +1,96 @@
+"""Small classifiers that really learned, and what they learned from."""
+
+from pathlib import Path
+
+from tests import tiny
+from wxb.corpora.records import Record
+from wxb.tasks.classification import params
+from wxb.text import tokenizers
+from wxb.text.encoded import write_columns
+
+GOOD, BAD = ("fine", "lovely", "bright"), ("dull", "weak", "grey")
+TEXTS = [
+    (f"The {thing} {when} was {word}.", "good" if word in GOOD else "bad")
+    for thing in ("film", "play", "song", "book")
+    for when in ("yesterday", "today")
+    for word in (*GOOD, *BAD)
+]
+RECORDS = [Record(str(n), text, label, None, text) for n, (text, label) in enumerate(TEXTS)]
+LABELS = ["bad", "good"]
+COMMON = {"study": "s", "corpus": "c", "task": "classification", "backbone": "b", "tuning": {}}
+LEARNING = {"epochs": 6, "batch_size": 8, "learning_rate": 5e-3}
+
+
+def encoder(pooling="cls", **encoding):
+    return params.Encoder(
+        **COMMON,
+        method="encoder",
+        architecture="wxb/models/bert.py",
+        encoding={"max_length": 24, **encoding},
+        model={"pooling": pooling, "dropout": 0.0},
+        training=LEARNING,
+        prediction={"explained": 3},
+    )
+
+
+def recurrent():
+    return params.Recurrent(
+        **COMMON,
+        method="recurrent",
+        architecture="wxb/models",
+        encoding={"max_length": 24},
+        model={"embedding_size": 16, "hidden_size": 16},
+        training=LEARNING,
+        prediction={"explained": 3},
+    )
+
+
+def tfidf(**training):
+    return params.Tfidf(
+        **COMMON,
+        method="tfidf",
+        architecture="wxb/models/__init__.py",
+        encoding={},
+        model={},
+        training={"C": [1.0, 10.0], **training},
+        prediction={"explained": 3},
+    )
+
+
+def train(method, experiment, folder: Path, kind="wordpiece"):
+    """Train by the functions that stages call; give the predictor that was saved and loaded."""
+    from functools import partial
+
+    backbone = folder / "backbone"
+    texts = [record.input for record in RECORDS]
+    tokenizers.train(kind, 300, texts).save_pretrained(backbone)
+    if kind == "wordpiece":
+        tiny.bert(backbone, vocab_size=len(tokenizers.SavedTokenizer(backbone)))
+    tokenizer = method.vocabulary(tokenizers.load(backbone), LABELS, experiment)
+    method.encode(RECORDS, tokenizer, folder / "features", label="test")
+    columns, splits, account = method.aligned(
+        folder / "features", [RECORDS], LABELS, tokenizer, experiment
+    )
+    assert account == {"gold": len(RECORDS), "kept": len(RECORDS), "lost": 0}
+    write_columns(folder / "targets", columns, splits)
+    files = (folder / "features", folder / "targets", tokenizer, RECORDS, experiment)
+    items = method.dataset(*files)
+    model, history = method.fit(
+        partial(method.build, backbone, LABELS, experiment, tokenizer),
+        experiment.training,
+        train=items,
+        valid=items,
+        collate=method.collator(tokenizer),
+        targets=method.TARGETS,
+        figures=method.figures,
+        summarize=method.summarize,
+        best=method.BEST,
+        seed=1,
+        checkpoints=folder / "checkpoints",
+        label="test",
+    )
+    assert {"step", "epoch"} <= {*history[-1]}
+    predictor = method.Predictor.of(model, tokenizer, LABELS, experiment, folder / "targets")
+    predictor.calibrate(RECORDS, label="test")
+    predictor.save(folder / "model", experiment, updates=1, examples=1)
+    return predictor, method.Predictor.load(folder / "model", experiment.prediction)
