@@ -67,7 +67,7 @@ def train(method, experiment, folder: Path, kind="wordpiece"):
     if kind == "wordpiece":
         tiny.bert(backbone, vocab_size=len(tokenizers.SavedTokenizer(backbone)))
     tokenizer = method.vocabulary(tokenizers.load(backbone), LABELS, experiment)
-    method.encode(RECORDS, tokenizer, folder / "features", label="test")
+    method.encode(RECORDS, tokenizer, experiment, folder / "features", label="test")
     columns, splits, account = method.aligned(
         folder / "features", [RECORDS], LABELS, tokenizer, experiment
     )

@@ -55,7 +55,7 @@ class Classifier(Trained):
         found: list[str] = self.settings["labels"]
         return found
 
-    def predict(self, texts: Sequence[str], *, label: str = "predict") -> list[Prediction]:
+    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Prediction]:
         """The likeliest class of each text; of the first `explained` what decided."""
         encoded = self.read(texts)
         logits = self.logits(encoded, texts, label=label)

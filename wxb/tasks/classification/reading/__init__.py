@@ -19,7 +19,7 @@ from wxb.tasks.classification.record.giveaways import giveaways
 
 CLASS = "label"  # of records whose file tells it
 
-augmented = reading.augmented
+prepared, augmented = reading.prepared, reading.augmented
 
 _MARKS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
