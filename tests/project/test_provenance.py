@@ -17,6 +17,7 @@ from wxb.reporting.lead import claim
 STUDY = "reports/studies/ner.json"
 BLOCK = "<!-- generated: results -->\n<!-- end -->\n"
 PUBLIC = "<!-- generated: public -->\n<!-- end -->\n"
+STUDIES = "<!-- generated: studies -->\n<!-- end -->\n"
 
 
 def ran(path="reports/cost", **told):
@@ -104,8 +105,9 @@ def test_a_study_that_is_gone_is_forgotten(params):
 @pytest.fixture
 def public(params):
     """The same study, which a profile brings; params.yaml has it no longer."""
-    write("params/demo.yaml", "studies: {}")
-    write("params/ner.yaml", "studies: {ner: {title: x, experiments: [ner-encoder, ner-decoder]}}")
+    write("params/demo.yaml", "studies: {other: {task: ner}}")
+    block = "{task: ner, title: x, experiments: [ner-encoder, ner-decoder]}"
+    write("params/ner.yaml", f"studies: {{ner: {block}}}")
     write("data/clean/pii/profile.json", {"splits": {"train": {"labelled": 1234}}})
     git("add", "params")
     provenance.record(params, revisions.index())
@@ -136,5 +138,17 @@ def test_studies_of_profiles_stand_in_a_table_of_their_own(public):
     assert "(AVX2, torch 2.13.0), finished on 2030-01-02 (ner). Another kind" in told
 
 
-def test_without_studies_of_profiles_their_block_is_empty(params):
+def test_a_study_of_another_task_has_its_own_table(public):
+    write("params/demo.yaml", "studies: {other: {task: another}}")
+    git("add", "params")
     assert refreshed(PUBLIC) == PUBLIC
+    told = refreshed(STUDIES).splitlines()
+    assert told[1] == f"**{json.loads(Path(STUDY).read_text())['title']}** (`make run STUDY=ner`)"
+    assert told[3].startswith("| experiment | F1 (95% interval) |")
+    assert told[5].startswith("| ner-encoder | 0.")
+    assert any(line.endswith("are within noise.") for line in told)
+
+
+def test_without_studies_of_profiles_their_blocks_are_empty(params):
+    assert refreshed(PUBLIC) == PUBLIC
+    assert refreshed(STUDIES) == STUDIES

@@ -38,14 +38,16 @@ def _block(name: str) -> str:
             return "\n".join(_results())
         case "public":
             return "\n".join(_public())
+        case "studies":
+            return "\n".join(_of_other_tasks())
         case "seeds":
             return "\n".join(_seeds())
         case "stages":
             return stages_table()
         case _:
             raise WxbError(
-                f"README: found a generated block {name!r}; expected results, seeds, public or"
-                " stages"
+                f"README: found a generated block {name!r}; expected results, seeds, public,"
+                " studies or stages"
             )
 
 
@@ -60,9 +62,9 @@ def _results() -> Iterator[str]:
     from wxb.reporting.tables import markdown  # takes numpy
 
     index = revisions.index()
-    public = _of_profiles(index)
+    profiled = _of_profiles(index)
     for study in provenance.studies(index):
-        if study not in public:
+        if study not in profiled:
             made = provenance.demanded(study, index)
             tables = markdown(_read(study, index), made["seconds"])
             yield f"{tables}\n{provenance.told(made)}. {NOISE}\n"
@@ -81,29 +83,63 @@ def _seeds() -> Iterator[str]:
 
 
 def _public() -> Iterator[str]:
-    """The studies that profiles add as far as git's index has them: one table, what each says."""
+    """The studies that profiles add to the tasks of the demo: one table, what each says.
+
+    As all that is generated, as far as git's index has them.
+    """
     from wxb.reporting.lead import claim  # take numpy
     from wxb.reporting.tables import side_by_side
 
     index = revisions.index()
-    public = _of_profiles(index)
-    there = [study for study in provenance.studies(index) if study in public]
+    there = _added(index, of_known_tasks=True)
     if not there:
         return
     studies = {study: _read(study, index) for study in there}
     made = {study: provenance.demanded(study, index) for study in there}
     yield side_by_side(studies, {study: made[study].get("trained_on") for study in there})
     yield "".join(f"- {study}: {claim(studies[study])}\n" for study in there)
-    where = {study: provenance.told(made[study]) for study in there}
+    yield from _where(made)
+
+
+def _of_other_tasks() -> Iterator[str]:
+    """The studies that profiles add, of tasks that the demo has none of: a table each."""
+    from wxb.reporting.lead import claim  # take numpy
+    from wxb.reporting.tables import results
+
+    index = revisions.index()
+    there = _added(index, of_known_tasks=False)
+    for study in there:
+        comparison = _read(study, index)
+        yield f"**{comparison['title']}** (`make run STUDY={study}`)\n"
+        yield f"{results(comparison)}\n{claim(comparison)}\n"
+    yield from _where({study: provenance.demanded(study, index) for study in there})
+
+
+def _where(made: Mapping[str, provenance.Provenance]) -> Iterator[str]:
+    """Where and when studies were made, those of one place together."""
+    where = {study: provenance.told(found) for study, found in made.items()}
     for told in dict.fromkeys(where.values()):
-        names = listed([study for study in there if where[study] == told])
+        names = listed([study for study in where if where[study] == told])
         yield f"{told} ({names}). {NOISE}\n"
 
 
-def _of_profiles(tree: revisions.Tree) -> set[str]:
-    """The studies that the profiles of a tree add."""
+def _added(tree: revisions.Tree, *, of_known_tasks: bool) -> list[str]:
+    """The studies of a tree that its profiles add, of the tasks of the demo or of others."""
+    there = profiles.of(tree)
+    demo = there.get(profiles.BASE, {}).get("studies", {})
+    known = {block["task"] for block in demo.values()}
+    return [
+        study
+        for study, task in _of_profiles(tree).items()
+        if study in provenance.studies(tree) and (task in known) == of_known_tasks
+    ]
+
+
+def _of_profiles(tree: revisions.Tree) -> dict[str, str]:
+    """The studies that the profiles of a tree add, each with its task."""
     own = profiles.additions(profiles.of(tree)).values()
-    return {study for blocks in own for study in blocks.get("studies", {})}
+    added = {name: block for blocks in own for name, block in blocks.get("studies", {}).items()}
+    return {name: block["task"] for name, block in sorted(added.items())}
 
 
 def _read(study: str, tree: revisions.Tree) -> Mapping[str, Any]:

@@ -88,6 +88,11 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
     return "\n".join(lines) + "\n"
 
 
+def results(comparison: Mapping[str, Any]) -> str:
+    """The scores of a study in Markdown, and nothing else."""
+    return "".join(f"{line}\n" for line in _table(_scores(comparison)))
+
+
 def _score(system: Mapping[str, Any], metric: Metric) -> str:
     """The headline with its interval; of several seeds their mean and standard deviation."""
     score, runs = system[metric.key], system[f"{metric.key}_by_run"]
