@@ -201,7 +201,7 @@ TERMS = {
 # Of other things: a signal handler's, an HTTP response's, a table's.
 ELSEWHERE = {
     "stages/__init__.py": {"frame"},
-    "wxb/cli/markdown.py": {"body"},  # of a table, as rich calls it
+    "wxb/cli/markdown.py": {"body"},
     "wxb/reporting/tables.py": {"body"},
 }
 

@@ -4,6 +4,7 @@ What ran is read from DVC's own words ("Running stage"), never from Snakemake's 
 """
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.project import dag
-from wxb.project.engines import PlanError, Stage, Target, lay_stamps, plan, prepare, targets
+from wxb.project.engines import PlanError, Quiet, Stage, Target, lay_stamps, plan, prepare, targets
 
 HOME = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -445,3 +446,16 @@ def test_stamps_are_laid_for_what_is_not_due_and_grow_younger(
     lay_stamps(stages, folder)
     stamps = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
     assert [stamp.name for stamp in stamps] == [s.name for s in stages if not s.due]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("2 jobs have missing provenance/metadata so that it in part cannot be used", False),
+        ("Missing metadata for file", False),
+        ("Nothing to be done", True),
+    ],
+)
+def test_that_stamps_have_no_history_is_not_said(message, shown):
+    record = logging.LogRecord("snakemake", logging.INFO, "", 0, message, (), None)
+    assert Quiet().filter(record) is shown

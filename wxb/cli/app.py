@@ -15,6 +15,7 @@ from rich.text import Text
 from wxb import paths
 from wxb.cli import listing, search
 from wxb.cli import predict as prediction
+from wxb.cli.helping import unwrapped
 from wxb.cli.new import command as new
 from wxb.errors import WxbError, choices
 from wxb.files import read_json
@@ -30,19 +31,46 @@ from wxb.project import (
     revisions,
     staleness,
 )
+from wxb.project.completion import names
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
 from wxb.tasks import exports
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 console = Console()
 
-Study = Annotated[str, typer.Argument(help="a study or lesson of params.yaml, or all")]
+Study = Annotated[
+    str,
+    typer.Argument(
+        help="a study or lesson of params.yaml, or all",
+        autocompletion=names("studies", "lessons", more=("all",)),
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 
 
+def tell_version(asked: bool) -> None:
+    """Print the installed version, and end."""
+    if asked:
+        from importlib.metadata import version
+
+        print(f"wxb {version('wxb')}")
+        raise typer.Exit
+
+
 @app.callback()
-def describe() -> None:
+def describe(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=tell_version, is_eager=True, help="show the version and exit"
+        ),
+    ] = False,
+) -> None:
     """Train and compare models reproducibly. The work itself: `dvc repro` or `snakemake`."""
 
 
@@ -93,7 +121,11 @@ def list_(as_json: AsJson = False) -> None:
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="an experiment, backbone, corpus, study or lesson of params.yaml")
+        str,
+        typer.Argument(
+            help="an experiment, backbone, corpus, study or lesson of params.yaml",
+            autocompletion=names(*inventory.SECTIONS),
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -199,7 +231,9 @@ def export(
 
 @app.command("card")
 def card_(
-    name: Annotated[str, typer.Argument(help="a trained experiment")],
+    name: Annotated[
+        str, typer.Argument(help="a trained experiment", autocompletion=names("experiments"))
+    ],
     output: Annotated[
         Path | None, typer.Option(help="copy the model to this new folder, the card with it")
     ] = None,
@@ -271,6 +305,7 @@ def refresh_readme() -> None:
 for _command in (*app.registered_commands, *new.app.registered_commands):
     if _command.callback not in (prediction.predict, masking.mask, masking.unmask, None):
         _command.callback = at_root(_command.callback)
+    _command.help = unwrapped(_command.callback)
 
 
 def _project() -> inventory.Project:
@@ -304,7 +339,7 @@ def _there(path: Path, verb: str) -> Path:
 def main() -> None:
     """Run the command line; a WxbError is told without a traceback, exit code 1."""
     try:
-        app()
+        app(prog_name="wxb")
     except WxbError as error:
         print(f"wxb: {error}", file=sys.stderr)
         sys.exit(1)

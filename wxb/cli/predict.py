@@ -13,6 +13,7 @@ import typer
 
 from wxb.errors import WxbError
 from wxb.masking.inputs import filled, misused, path_of
+from wxb.project.completion import names
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")  # records; others: lines
@@ -23,7 +24,11 @@ def predict(
     experiment: Annotated[
         str,
         typer.Option(
-            "--experiment", "-e", callback=filled, help="a trained experiment, or its folder"
+            "--experiment",
+            "-e",
+            callback=filled,
+            help="a trained experiment, or its folder",
+            autocompletion=names("experiments"),
         ),
     ],
     inputs: Annotated[

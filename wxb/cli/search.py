@@ -19,6 +19,7 @@ from wxb.hub import packaged
 from wxb.masking.inputs import misused
 from wxb.params import PARAMS, load
 from wxb.params.backbones import NAMED
+from wxb.project.completion import names
 
 if TYPE_CHECKING:
     from wxb.cli.embeddings import Pooling
@@ -41,10 +42,15 @@ def search(
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
             f" {', '.join(NAMED)}; default: {MEANING}, or where it is not installed the first"
             " backbone",
+            autocompletion=names("backbones", "experiments", more=tuple(NAMED)),
         ),
     ] = None,
     corpus: Annotated[
-        str | None, typer.Option(help="whose test texts are searched; default: the first corpus")
+        str | None,
+        typer.Option(
+            help="whose test texts are searched; default: the first corpus",
+            autocompletion=names("corpora"),
+        ),
     ] = None,
     file: Annotated[
         Path | None, typer.Option(help="a text file to search in place of a corpus, by lines")

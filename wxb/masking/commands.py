@@ -14,6 +14,7 @@ import typer
 from wxb.errors import WxbError, choices
 from wxb.masking import folders, inputs
 from wxb.masking.sources import Format, Layout
+from wxb.project.completion import names
 
 if TYPE_CHECKING:
     from wxb.masking.edits import Edit
@@ -66,6 +67,7 @@ def mask(
             "-e",
             callback=inputs.filled,
             help="a trained experiment, or the path of its folder",
+            autocompletion=names("experiments"),
         ),
     ],
     source: Input = None,

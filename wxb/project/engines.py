@@ -146,11 +146,15 @@ def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
             os.utime(stamp, (place, place))
 
 
+# How `--report` and `-n` begin to say it.
+NO_HISTORY = ("Missing metadata", "missing provenance/metadata")
+
+
 class Quiet(logging.Filter):
     """Keeps to itself what Snakemake need not say.
 
-    That fresh stamps have no history, for each of them in `--report`; and that jobs fail, with
-    traces and commands, after the user has stopped them: each stage says so in its own words.
+    That fresh stamps have no history, for each of them in `--report` and `-n`; and that jobs fail,
+    with traces and commands, after the user has stopped them: each stage says so in its own words.
     """
 
     stopped = False
@@ -161,4 +165,4 @@ class Quiet(logging.Filter):
         self.stopped = self.stopped or message.startswith("Terminating processes on user request")
         if self.stopped and record.levelno >= logging.ERROR:
             return False
-        return "Missing metadata" not in message
+        return not any(told in message for told in NO_HISTORY)
