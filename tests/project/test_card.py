@@ -45,6 +45,16 @@ def test_scores_and_data_are_those_of_the_reports(told):
     assert (data.pipeline_tag, data.library_name) == ("token-classification", "transformers")
 
 
+def test_a_threshold_is_a_plain_number(project, told):
+    path = project / "models/ner-encoder/wxb.json"
+    before = path.read_text()
+    path.write_text(json.dumps({**json.loads(before), "threshold": 0.6499999999999999}))
+    try:
+        assert "spans scored under 0.65." in card.card(params.load(), "ner-encoder")
+    finally:
+        path.write_text(before)
+
+
 def test_of_several_seeds_the_first_is_shared_and_the_scores_are_called_means(
     project, told, tmp_path, monkeypatch
 ):
@@ -74,6 +84,9 @@ def test_a_shared_folder_works_elsewhere(project, told, tmp_path, monkeypatch):
     card.share(params.load(), "ner-encoder", tmp_path / "shared")
     with pytest.raises(WxbError, match="is there already"):
         card.share(params.load(), "ner-encoder", tmp_path / "shared")
+    (tmp_path / "new").touch()
+    files = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
+    assert {path.stat().st_mode for path in files} == {(tmp_path / "new").stat().st_mode}
     written = (tmp_path / "shared/README.md").read_text(encoding="utf-8")
     assert str(tmp_path / "shared") in examples(written)[1]
     text = ["Yesterday Ann Lee said hello."]

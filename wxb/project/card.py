@@ -7,6 +7,7 @@ to say of a score and of the use of a model is the task's, in its module `card`.
 from __future__ import annotations
 
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -112,7 +113,12 @@ def share(params: Params, name: str, folder: Path) -> None:
             # What the card tells of is the model of the first seed.
             others = shutil.ignore_patterns(f"{paths.SEED}*")
             shutil.copytree(trained.find(name), draft, ignore=others)
-            (draft / "README.md").write_text(text, encoding="utf-8")
+            readme = draft / "README.md"
+            readme.write_text(text, encoding="utf-8")
+            # safetensors writes weights for their owner alone; these are to be passed on.
+            for file in draft.rglob("*"):
+                if file.is_file():
+                    file.chmod(stat.S_IMODE(readme.stat().st_mode))
     except OSError as error:
         # copytree goes on where one file fails, and tells all: (from, to, why).
         why = error.args[0][0][2] if isinstance(error, shutil.Error) else error
