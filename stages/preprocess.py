@@ -1,5 +1,6 @@
 """Clean one corpus and divide it into train, valid and test sets; nothing is lost silently."""
 
+from collections import Counter
 from pathlib import Path
 
 from stages import run
@@ -14,6 +15,7 @@ from wxb.errors import WxbError
 from wxb.files import publish, write_json, write_jsonl
 from wxb.params import Params
 from wxb.params.corpora import Corpus
+from wxb.progress import Progress
 
 
 def preprocess(
@@ -46,11 +48,11 @@ def preprocess(
         else:
             good.append(item)
     if rejects and not good:
-        origin, reason, detail, _ = rejects[0]
+        ((usual, alike),) = Counter(reject.reason for reject in rejects).most_common(1)
+        origin, reason, detail, _ = next(r for r in rejects if r.reason == usual)
         raise WxbError(
-            f"{folder}: all {len(rejects)} records were rejected, the first ({origin}) for"
-            f" {reason}: {detail}; compare `{corpus.read_by}` of the corpus"
-            " with the file"
+            f"{folder}: all {len(rejects)} records were rejected, {alike} like this one ({origin})"
+            f" for {reason}: {detail}; {corpus.advice(reason)}"
         )
     splits, lost = divided(good, corpus.split, task.wording, limit=corpus.max_records, seed=seed)
     rejects += lost
@@ -65,6 +67,10 @@ def preprocess(
         clean.write(out / f"{name}.parquet", members, labelling)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
     write_json(out / paths.PROFILE, about)
+    if rejects:
+        why = ", ".join(f"{count:,} {reason}" for reason, count in about["rejects"].items())
+        records = f"{len(rejects):,} of {about['records']['raw']:,} records rejected"
+        print(f"{label}: {records} (rejects.jsonl): {why}", file=Progress.console)
 
 
 def main(params: Params, name: str) -> None:

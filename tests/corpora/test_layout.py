@@ -38,7 +38,7 @@ def test_column_files_may_have_any_name_that_is_not_hidden(tmp_path):
     ("present", "changes", "message"),
     [
         ([], {}, r"found nothing; expected .*\.jsonl"),
-        (["a.tsv"], {}, r"found a\.tsv; expected .*\.parquet; or set `conll`"),
+        (["a.xml"], {}, r"found a\.xml; expected .*\.parquet; or set `conll`"),
         ([".hidden"], {"conll": {}}, r"found \.hidden; expected files that `conll` reads"),
     ],
 )

@@ -292,6 +292,8 @@ def test_utf16_is_an_error_that_says_how_to_convert(tmp_path, name, order):
         ("r.json", b'{"a": 1}\n{"a": 2}', "broken JSON: .*line 2.*one record a line is .jsonl"),
         ("r.json", b"[" * 100_000, "broken JSON"),
         ("r.json", b"[" + b"1" * 5000 + b"]", "broken JSON"),
+        ("r.json", b"\n<!DOCTYPE html>\n<html>", "found an HTML page; expected records"),
+        ("r.csv", b"\xef\xbb\xbf<HTML lang=en>", "found an HTML page; expected records"),
         ("r.json", b'{"data": []}', "found a JSON dict; expected a list of records"),
         ("r.json", b"null", "found a JSON NoneType; expected a list of records"),
         ("r.csv", b'input,spans\nAnn,"[]', "line 2 is not CSV"),

@@ -1,3 +1,4 @@
+import io
 import json
 import shutil
 from collections import Counter
@@ -14,6 +15,7 @@ from wxb.corpora import clean
 from wxb.errors import WxbError
 from wxb.files import read_json, read_jsonl
 from wxb.params import check, read_yaml
+from wxb.progress import Progress
 from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.params import Corpus
@@ -196,6 +198,25 @@ def test_too_little_is_an_error_and_nothing_is_written(tmp_path, contents, messa
     with pytest.raises(WxbError, match=message):
         run(tmp_path, contents)
     assert not (tmp_path / "clean").exists()
+
+
+def test_where_all_offsets_are_shifted_it_tells_to_find_spans_by_value(tmp_path):
+    shifted = {"start": 1, "end": 4, "type": "NAME", "value": "Ann"}
+    contents = [raw(1, text=""), *(raw(i, spans=[shifted]) for i in range(30))]
+    told = r"all 31 records .*, 30 like this one .*value differs: .*set `repair: by-value`"
+    with pytest.raises(WxbError, match=told):
+        run(tmp_path, contents, fields={"value": "value"})
+    mended = clean_folder(tmp_path, corpus(fields={"value": "value"}, repair="by-value"))
+    assert reasons(mended) == {"blank text": 1}
+
+
+def test_rejects_are_counted_by_reason_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(Progress, "console", io.StringIO())
+    run(tmp_path, [*GOOD, raw(1, text=""), raw(2, text=""), raw(3, id="id good 1")])
+    *_, last = Progress.console.getvalue().splitlines()
+    assert last == (
+        "preprocess@test: 3 of 33 records rejected (rejects.jsonl): 2 blank text, 1 duplicate id"
+    )
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,17 @@ def by_split(files: Sequence[Path], folder: Path, split: Split) -> dict[str | No
     return splits
 
 
+def refuse_page(file: Path) -> None:
+    """Raise WxbError for a page of HTML: what a browser saves of an address that shows a file."""
+    with file.open("rb") as opened:
+        head = opened.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if head.startswith((b"<!doctype html", b"<html")):
+        raise WxbError(
+            f"{file}: found an HTML page; expected records: fetch the file itself, in place of the"
+            " page that shows it"
+        )
+
+
 def decode(file: Path) -> str:
     """The text of a UTF-8 file, with or without a byte order mark.
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from wxb.corpora import formats
 from wxb.corpora.formats import Raw
-from wxb.corpora.layout import by_split, data_files
+from wxb.corpora.layout import by_split, data_files, refuse_page
 from wxb.corpora.records import Record, RecordError, Reject, encodable, required
 from wxb.params.corpora import Corpus
 from wxb.progress import tracked
@@ -107,6 +107,7 @@ def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Rejec
     # The test records first: of several with one id the first keeps it.
     for split in [*corpus.split.tests, "valid", "train", None]:
         for file in splits.get(split, []):
+            refuse_page(file)
             path = file.relative_to(folder).as_posix()
             for raw in task.raw_records(file, corpus):
                 item = _checked(raw, corpus, task, path, split, seen)

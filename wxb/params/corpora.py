@@ -170,6 +170,10 @@ class Corpus(Section):
         """The key that says how files become records."""
         return "fields"
 
+    def advice(self, reason: str) -> str:
+        """What to do where most records are rejected for a reason."""
+        return f"compare `{self.read_by}` of the corpus with the file"
+
     @model_validator(mode="after")
     def _one_origin(self) -> Corpus:
         origins = [name for name in ("generate", "hub", "urls") if getattr(self, name)]

@@ -109,21 +109,22 @@ def test_fields_are_found_by_what_they_hold():
     assert cleaned("post.json", guessed("post.json"))["records"]["rejected"] == 0
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "semicolons.csv", "tsv", "parquet"])
 def test_every_format_of_records(suffix):
     path = Path(f"post.{suffix}")
     if suffix == "jsonl":
         path.write_text("".join(json.dumps(r) + "\n" for r in records()), encoding="utf-8")
-    elif suffix == "csv":
+    elif suffix != "parquet":
+        delimiter = {"csv": ",", "tsv": "\t"}.get(suffix, ";")
         with path.open("w", newline="") as file:
-            rows = csv.DictWriter(file, ["body", "marks"])
+            rows = csv.DictWriter(file, ["body", "marks"], delimiter=delimiter)
             rows.writeheader()
             rows.writerows({**r, "marks": str(r["marks"])} for r in records())
             rows.writerow({"body": "Nobody labelled this.", "marks": ""})
     else:
         pq.write_table(pa.Table.from_pylist(records()), path)
     assert guessed(path)["fields"] == FIELDS
-    assert corpus.find_out(path, None).trial.unlabelled == (suffix == "csv")
+    assert corpus.find_out(path, None).trial.unlabelled == suffix.endswith("sv")
 
 
 @pytest.mark.parametrize("kind", [{"inclusive": True}, {"wrong": True}])
@@ -280,6 +281,17 @@ def test_columns(rows, conll, scheme):
     assert f"{scheme} tags" in found.notes[0]
     assert not found.trial.rejects
     assert cleaned("town.conll", block)["labels"]
+
+
+def test_columns_may_be_in_a_table_by_its_suffix():
+    Path("town.tsv").write_text(columns("王\tB-PER\n明\tI-PER\n字\tO\n"), encoding="utf-8")
+    assert "conll" in guessed("town.tsv")
+
+
+def test_a_page_is_called_one():
+    Path("town.txt").write_text("<!DOCTYPE html><html>")
+    with pytest.raises(WxbError, match=r"town\.txt: found an HTML page; expected records"):
+        corpus.find_out(Path("town.txt"), None)
 
 
 def test_document_marks_are_told():

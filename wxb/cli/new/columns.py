@@ -22,6 +22,12 @@ NUMBERED = regex.compile(r".\d{1,2}")  # a character with its place in a word, a
 MOST = 0.95  # of lines: the rest are faults, which the reader rejects one by one
 
 
+def hold_tags(files: Sequence[Path]) -> bool:
+    """Whether files whose suffix says that they are tables have a token and its tag a line."""
+    tables = all(file.suffix.lower() == ".tsv" for file in files)
+    return tables and all(_columns([*_lines(decode(file))]) for file in files)
+
+
 def guess(files: Sequence[Path]) -> Guess:
     """What a block of `corpora` should say of these files, `path` aside.
 

@@ -29,7 +29,8 @@ def find_out(path: Path, name: str | None) -> Found:
     """
     name = name or name_of(path)
     members = layout.found(path)
-    guess = (fields if layout.hold_records(members) else columns).guess(members)
+    records = layout.hold_records(members) and not columns.hold_tags(members)
+    guess = (fields if records else columns).guess(members)
     guess = _with_split(path, members, guess)
     content = {"task": "ner", "path": _inside(path), **guess.content}
     corpus = Corpus.model_validate(content)

@@ -85,7 +85,7 @@ def guess(files: Sequence[Path]) -> Guess:
 def _rows(file: Path) -> list[dict[str, Any]]:
     """The records of a file that are objects; lists in cells of CSV are read."""
     rows = [dict(r.content) for r in raw_records(file) if isinstance(r.content, Mapping)]
-    if file.suffix.lower() == ".csv":
+    if file.suffix.lower() in (".csv", ".tsv"):
         for name in _fields(rows[:HEAD]):
             cells = _cells(file, name)
             if not any(_is_list_of_spans(value) for _, value in islice(cells, HEAD)):

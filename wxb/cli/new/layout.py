@@ -10,7 +10,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wxb.corpora.layout import SUFFIXES, decode
+from wxb.corpora.layout import SUFFIXES, decode, refuse_page
 from wxb.errors import WxbError
 
 
@@ -90,6 +90,7 @@ def folder(path: Path) -> Iterator[Path]:
 
 
 def _check_encoding(file: Path) -> None:
+    refuse_page(file)
     data = file.read_bytes()
     try:
         data.decode("utf-8-sig")

@@ -61,6 +61,13 @@ class Corpus(corpora.Corpus):
         """`conll` for column files, else `fields`."""
         return "conll" if self.conll else "fields"
 
+    def advice(self, reason: str) -> str:
+        """`repair: by-value` where offsets are wrong, and values are there to find spans by."""
+        shifted = reason in ("value differs", "offsets out of range", "reversed offsets")
+        if shifted and self.fields.value and self.repair is None:
+            return "set `repair: by-value` in the corpus, which finds each span by its value"
+        return super().advice(reason)
+
     @model_validator(mode="after")
     def _columns_have_no_names(self) -> Corpus:
         by_fields = self.split.by or self.split.held_out
