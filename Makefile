@@ -73,4 +73,5 @@ lock: ## write requirements*.txt anew from pyproject.toml
 	$(FREEZE) | grep --invert-match --line-regexp --fixed-strings --file requirements.txt >> requirements-dev.txt
 
 clean: ## remove the environment and everything the pipeline made
-	rm -rf .venv .snakemake .wxb data models logs reports/cost reports/predictions reports/training reports/*.html
+	rm -rf .venv .snakemake .wxb data/raw data/clean data/tokenizers data/features data/targets
+	rm -rf models logs reports/cost reports/predictions reports/training reports/*.html

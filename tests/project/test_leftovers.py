@@ -132,3 +132,11 @@ def test_a_link_is_removed_and_not_where_it_leads(tmp_path):
     assert "1 removed" in clean()
     assert (tmp_path / "kept/file").exists()
     assert not Path("models/old").is_symlink()
+
+
+def test_files_of_a_user_beside_what_is_made_are_left():
+    make("data/own/letters")
+    Path("data/README.md").touch()
+    clean("--unfinished")
+    assert Path("data/own/letters/file").exists()
+    assert Path("data/README.md").exists()
