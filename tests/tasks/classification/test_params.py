@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from wxb.params import ParamsError, check
+from wxb.project.profiles import switch
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def params(tmp_path, monkeypatch):
+    """What the profile `reviews` makes of params.yaml."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    (tmp_path / "params").symlink_to(ROOT / "params")
+    switch("reviews")
+    return YAML(typ="safe").load(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("profile", ["reviews", "news", "full-classification"])
+def test_a_profile_is_valid_and_goes_again(params, profile):
+    switch(profile)
+    added = YAML(typ="safe").load(ROOT / f"params/{profile}.yaml")["studies"]
+    content = YAML(typ="safe").load(Path("params.yaml"))
+    assert {*added} < {*content["studies"]}
+    switch("demo")
+    assert not {*added} & {*YAML(typ="safe").load(Path("params.yaml"))["studies"]}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "told"),
+    [
+        ("corpora.reviews.html", "gone", "should be 'removed' or 'kept'"),
+        ("corpora.reviews.clases", {}, "did you mean 'classes'"),
+        ("experiments.reviews-tfidf.method", "tf-idf", "did you mean 'tfidf'"),
+        ("experiments.reviews-tfidf.training.epochs", 3, "unknown key"),
+        ("experiments.reviews-tfidf.training.C", [], "at least 1"),
+        ("experiments.reviews-tfidf.model.ngrams", 5, "less than or equal to 4"),
+        ("experiments.reviews-tfidf.tuning.neftune_alpha", 5, "has no backbone to tune"),
+        ("experiments.reviews-bilstm.tuning.neftune_alpha", 5, "has no backbone to tune"),
+        ("experiments.reviews-bert.model.pooling", "max", "should be 'cls' or 'mean'"),
+        ("experiments.reviews-bert.encoding.max_length", 500, "max_position_embeddings 96"),
+        ("backbones.reviews-words.architecture", {"model_type": "bert"}, "missing"),
+        ("backbones.reviews-initial.tokenizer.kind", "words", "without `architecture`"),
+    ],
+)
+def test_a_wrong_key_is_told_with_what_was_expected(params, place, value, told):
+    *way, last = place.split(".")
+    block = params
+    for key in way:
+        block = block[key]
+    block[last] = value
+    with pytest.raises(ParamsError, match=told):
+        check(params)
