@@ -34,6 +34,7 @@ NAME = "texts"  # of the one corpus and study of a project
 OPTIONS = {"threads": 1, "portable": False, "resamples": 1000, "lessons": {}, "parity": {}}
 TEST, VALID = 0.2, 0.1  # of the records
 SIZES = [250, 500, 1000, 2000, 4000]
+SYSTEMS = ("tfidf", "bilstm", "transformer", "pretrained")
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 File = Annotated[Path, typer.Argument(help="a file or folder of records with one class each")]
@@ -128,11 +129,15 @@ def counted(
 @app.command()
 def curve(
     source: File,
-    systems: Annotated[list[str] | None, typer.Option("--system", help="default: all")] = None,
+    systems: Annotated[
+        list[str] | None, typer.Option("--system", help="default: the first four")
+    ] = None,
     sizes: Annotated[
         list[int], typer.Option("--size", help="records, of which 7 in 10 train")
     ] = SIZES,
     fields: Fields = "review,sentiment",
+    classes: Classes = [],  # noqa: B006
+    group: Group = None,
     output: Annotated[Path, typer.Option(help="where finished cells are kept")] = Path(
         ".wxb/classification"
     ),
@@ -142,8 +147,8 @@ def curve(
     """Train systems on fewer and more records; print their accuracy on the same test records."""
     recipes = read_yaml(RECIPES)
     cells: dict[tuple[str, int], dict[str, Any]] = {}
-    records = [] if kept else read(source, fields, (), None, seed)
-    for system in systems or recipes["experiments"]:
+    records = [] if kept else read(source, fields, classes, group, seed)
+    for system in systems or SYSTEMS:
         for size in sorted(sizes):
             path = output / f"{source.stem}-{system}-{size}-{seed}.json"
             if not path.exists() and not kept:
