@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from wxb.cli.app import app
 from wxb.params import ParamsError, load, read_yaml
-from wxb.project.profiles import BASE, additions, dump, names, of, switch
+from wxb.project.profiles import BASE, additions, dump, names, of, sizes, switch
 from wxb.project.revisions import WorkingTree
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +57,18 @@ def test_there_and_back_again(params, profile):
     back = switch("demo").changes
     assert {c.key for c in back} >= {c.key for c in changes if c.after is not None}
     assert load() == before
+
+
+@pytest.mark.parametrize("profile", [BASE, "tiny", "weibo"])
+def test_sizes_are_those_of_every_switch_without_making_it(params, profile, tmp_path):
+    switch(profile)
+    edit(params, lambda content: content.update(threads=7))
+    text = params.read_text()
+    found = sizes()
+    assert params.read_text() == text
+    for name, size in found.items():
+        copy = Path(shutil.copy(params, tmp_path / "copy.yaml"))
+        assert switch(name, copy).size == size
 
 
 def test_changes_are_told_with_both_values(params):

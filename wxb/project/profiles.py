@@ -71,13 +71,38 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     own = additions(profiles)
     foreign, kept = _foreign(params, own, own[profile])
     params = _cut(params, path.read_text(encoding="utf-8"), foreign.values())
-    for name in dict.fromkeys((BASE, profile)):
-        _merge(params, _without_removed(profiles[name], params, own[name]))
-    after = flat(params)
+    _lay(params, profiles, profile, own)
+    switched = _compared(before, flat(params), kept)
     text = dump(params)
     check(YAML(typ="safe").load(text), path)
     with publish(path) as (draft,):
         draft.write_text(text, encoding="utf-8")
+    return switched
+
+
+def sizes(path: Path = PARAMS) -> dict[str, int]:
+    """How many keys and blocks of a valid params.yaml each profile would change, by its name."""
+    profiles = {name: read_yaml(FOLDER / f"{name}.yaml") for name in names()}
+    params, own = read_yaml(path), additions(profiles)
+    found = {}
+    for name in profiles:
+        content = _plain(params)
+        foreign, kept = _foreign(content, own, own[name])
+        for section, block in foreign.values():
+            del content[section][block]
+        _lay(content, profiles, name, own)
+        found[name] = _compared(flat(params), flat(content), kept).size
+    return found
+
+
+def _lay(params: Any, profiles: Mapping[str, Any], profile: str, own: Mapping[str, Blocks]) -> None:
+    """Set what the demo states, and then what the profile does."""
+    for name in dict.fromkeys((BASE, profile)):
+        _merge(params, _without_removed(profiles[name], params, own[name]))
+
+
+def _compared(before: Mapping[str, Any], after: Mapping[str, Any], kept: dict[str, str]) -> Switch:
+    """What is other in the flat content of params.yaml."""
     blocks = [dict.fromkeys(_place(k) for k in keys if "." in k) for keys in (before, after)]
     added, removed = ([b for b in blocks[i] if b not in blocks[1 - i]] for i in (1, 0))
     changes = [
