@@ -110,7 +110,7 @@ def test_the_label_is_read_as_often_as_said():
     forced, free, mixed = logits(1.0), logits(0.0), logits(0.3)
     wrong = forced[:, 0].argmax(-1) != labels[:, 0]  # rows in which label and own token differ
     assert wrong.sum() > 200
-    like_forced = (mixed[wrong, 1] == forced[wrong, 1]).all(-1)
+    like_forced = torch.isclose(mixed[wrong, 1], forced[wrong, 1]).all(-1)
     assert torch.equal(like_forced, ~(mixed[wrong, 1] == free[wrong, 1]).all(-1))
     assert float(like_forced.double().mean()) == pytest.approx(0.3, abs=0.08)
     assert torch.equal(logits(0.3), mixed)
@@ -154,3 +154,47 @@ def test_it_learns_to_reverse_better_with_attention_whatever_the_padding():
     assert errata.reversed_right(plain, ids, mask, labels) <= right
     wide = F.pad(ids, (0, 50)), F.pad(mask, (0, 50))
     assert errata.reversed_right(model, *wide, labels) == right
+
+
+@each_kind
+@given(st.integers(1, 4), st.integers(1, 3), st.sampled_from([0.0, 1.0]), seeds)
+@settings(deadline=None, max_examples=15)
+def test_what_is_sought_has_the_score_of_its_labels(attention, rows, beams, penalty, seed):
+    model = made(attention, seed)
+    ids, mask, _ = reversals(rows)
+    found = decoding.search(model, ids, mask, max_new_tokens=5, beams=beams, length_penalty=penalty)
+    assert decoding.generate(model, ids, mask, max_new_tokens=5, beams=beams).shape[0] == rows
+    for k in range(found.tokens.shape[1]):
+        tokens = found.tokens[:, k]
+        logs = (
+            model(ids, mask, tokens)["logits"]
+            .detach()
+            .log_softmax(-1)
+            .gather(-1, tokens[..., None])
+        )
+        for row, text in enumerate(tokens.tolist()):
+            length = text.index(2) + 1 if 2 in text else len(text)
+            score = float(logs[row, :length].sum()) / length**penalty
+            assert float(found.scores[row, k]) == pytest.approx(score)
+
+
+@each_kind
+def test_the_loss_without_padding_is_the_loss(attention):
+    model = made(attention)
+    ids, mask, labels = reversals(5)
+    assert model.loss(ids, mask, labels).item() == pytest.approx(
+        model(ids, mask, labels)["loss"].item()
+    )
+
+
+def test_weights_are_those_that_each_step_looked_with():
+    model = made()
+    ids, mask, labels = reversals(4)
+    weights = model.attention_weights(ids, mask, labels)  # (B, T, S)
+    assert weights.shape == (*labels.shape, ids.shape[1])
+    assert torch.allclose(weights.sum(dim=-1), torch.ones(labels.shape, dtype=torch.float64))
+    assert not weights[~mask.bool()[:, None].expand_as(weights)].any()
+    state = model.encode(ids, mask)
+    first = model.attention(state.hidden, state.keys, state.seen)
+    assert weights[:, 0].equal(first)
+    assert not made(attention=False).attention_weights(ids, mask, labels).any()

@@ -10,14 +10,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import decoding
-from wxb.models.transformer import Config, Transformer, Translator, smoothed_loss
+from wxb.models.loss import smoothed_loss
+from wxb.models.transformer import Config, Transformer, Translator
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 999)
 lengths = st.lists(st.integers(1, 6), min_size=2, max_size=2)
 shapes = st.fixed_dictionaries(
     {"heads": st.integers(1, 3), "layers": st.integers(1, 3), "feed_forward": sizes}
-    | {"size": st.integers(1, 3)}
+    | {"size": st.integers(1, 3), "norm_first": st.booleans()}
 )
 TINY = Config(11, 13, width=8, heads=2, layers=2, feed_forward=12, dropout=0.0, max_length=24)
 
@@ -33,6 +34,7 @@ def both(shape, dtype=torch.float64):
         config.layers,
         config.feed_forward,
         dropout=0.0,
+        norm_first=config.norm_first,
         batch_first=True,
         dtype=dtype,
     )
@@ -241,3 +243,25 @@ def reversals(rows, longest=4):
         labels[row, :length] = ids[row, :length].flip(0)
         labels[row, length] = 2
     return ids, ids != 0, labels
+
+
+def test_the_loss_without_padding_is_the_loss():
+    model = translator()
+    ids, mask = sources(4)
+    labels = sources(4)[0].clamp(max=TINY.target_size - 1)
+    whole = model(ids, mask, labels)["loss"].item()
+    assert model.loss(ids, mask, labels).item() == pytest.approx(whole)
+
+
+def test_weights_are_those_of_the_last_layer_whatever_is_read_besides():
+    model = translator()
+    ids, mask = sources(3)
+    labels = sources(3)[0]
+    weights = model.attention_weights(ids, mask, labels)  # (B, T, S)
+    assert weights.shape == (3, labels.shape[1], ids.shape[1])
+    assert torch.allclose(weights.sum(dim=-1), torch.ones(3, labels.shape[1], dtype=torch.float64))
+    assert not weights[~mask[:, None].expand_as(weights)].any()
+    # What is written later changes nothing of what was looked at before.
+    later = labels.clone()
+    later[:, -1] = 3
+    assert torch.allclose(model.attention_weights(ids, mask, later)[:, :-1], weights[:, :-1])

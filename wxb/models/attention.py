@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.models.dropout import Dropout
+
 
 def numpy_softmax(
     scores: NDArray[np.floating], mask: NDArray[np.bool_] | None = None
@@ -102,7 +104,7 @@ class MultiHeadAttention(nn.Module):
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * width))
         self.out_proj = nn.Linear(width, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         nn.init.xavier_uniform_(self.in_proj_weight)
         nn.init.zeros_(self.out_proj.bias)
 
@@ -121,12 +123,15 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,  # (B, h, T, S)
     ) -> Tensor:
         """What the inputs find (B, T, C)."""
-        width = inputs.shape[-1]
-        queries = F.linear(inputs, self.in_proj_weight[:width], self.in_proj_bias[:width])
-        weights = attention_weights(self._split(queries), keys, mask)  # (B, h, T, S)
-        context = self.dropout(weights) @ values  # (B, h, T, d)
+        context = self.dropout(self.weights(inputs, keys, mask)) @ values  # (B, h, T, d)
         merged: Tensor = self.out_proj(context.transpose(1, 2).flatten(2))
         return merged
+
+    def weights(self, inputs: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+        """How much of each key the inputs take (B, h, T, S); shapes as of `forward`."""
+        width = inputs.shape[-1]
+        queries = F.linear(inputs, self.in_proj_weight[:width], self.in_proj_bias[:width])
+        return attention_weights(self._split(queries), keys, mask)
 
     def _split(self, vectors: Tensor) -> Tensor:  # (B, T, C) -> (B, h, T, d)
         heads: Tensor = vectors.unflatten(-1, (self.heads, -1))  # (B, T, h, d)

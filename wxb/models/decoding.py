@@ -120,10 +120,15 @@ def beam(
             break
         state = state.reorder((row * width + origin).flatten())
         tokens = token.view(-1, 1)
-    closed = torch.isin(texts, ends).int()
-    lengths = (closed.cumsum(dim=-1) == closed).sum(dim=-1)  # places with no end before them
+    lengths = _length(texts, ends)
     normalized, order = (scores / lengths**length_penalty).sort(dim=-1, descending=True)
     return Hypotheses(texts[row, order], normalized)
+
+
+def _length(tokens: Tensor, ends: Tensor) -> Tensor:
+    """How many tokens (...) each row of (..., T) has with no end before them: the end counts."""
+    closed = torch.isin(tokens, ends).int()
+    return (closed.cumsum(dim=-1) == closed).sum(dim=-1)
 
 
 # Encoder and decoder
@@ -144,7 +149,7 @@ class Model(Protocol):
 
 
 @torch.no_grad()
-def generate(
+def search(
     model: Model,
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -152,10 +157,11 @@ def generate(
     max_new_tokens: int,
     beams: int = 1,
     length_penalty: float = 1.0,
-) -> Tensor:
-    """Tokens (B, T) for a source (B, S): the best of each beam, or the greedy ones without beams.
+) -> Hypotheses:
+    """What each beam ends with for a source (B, S), or the greedy sequence alone without beams.
 
-    A row ends with eos and is padded behind it, or is cut at `max_new_tokens`.
+    A sequence ends with eos and is padded behind it, or is cut at `max_new_tokens`; scores are as
+    of `beam`.
     """
     special = model.config
     state = model.encode(input_ids, attention_mask)
@@ -166,9 +172,15 @@ def generate(
         "max_new_tokens": max_new_tokens,
     }
     if beams == 1:
-        return greedy(model.step, state, first, **limits).tokens
-    found = beam(model.step, state, first, beams=beams, length_penalty=length_penalty, **limits)
-    return found.tokens[:, 0]
+        tokens, logs = greedy(model.step, state, first, **limits)
+        lengths = _length(tokens, torch.tensor([special.eos], device=tokens.device))
+        return Hypotheses(tokens[:, None], (logs.sum(dim=1) / lengths**length_penalty)[:, None])
+    return beam(model.step, state, first, beams=beams, length_penalty=length_penalty, **limits)
+
+
+def generate(model: Model, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
+    """The best that `search` finds, with its options: tokens (B, T) for a source (B, S)."""
+    return search(model, input_ids, attention_mask, **options).tokens[:, 0]
 
 
 # Decoder alone, after a prompt

@@ -17,6 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from wxb.models import configuration, masks
 from wxb.models.configuration import ACTIVATIONS
 from wxb.models.decoding import Cache, GenerationMixin, KeysValues, extend
+from wxb.models.dropout import Dropout
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class _Attention(nn.Module):
         self.dropout = config.attn_pdrop
         self.c_attn = _Conv1D(width, 3 * width, config.initializer_range)
         self.c_proj = _Conv1D(width, width, _residual_spread(config))
-        self.resid_dropout = nn.Dropout(config.resid_pdrop)
+        self.resid_dropout = Dropout(config.resid_pdrop)
 
     def forward(
         self, hidden: Tensor, mask: Tensor | None, past: KeysValues | None
@@ -110,7 +111,7 @@ class _MLP(nn.Module):
         self.c_fc = _Conv1D(config.n_embd, inner, config.initializer_range)
         self.c_proj = _Conv1D(inner, config.n_embd, _residual_spread(config))
         self.activation = ACTIVATIONS[config.activation_function]
-        self.dropout = nn.Dropout(config.resid_pdrop)
+        self.dropout = Dropout(config.resid_pdrop)
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = self.activation(self.c_fc(hidden))  # (B, T, 4C)
@@ -162,7 +163,7 @@ class GPT2Model(nn.Module):
         self.wpe = nn.Embedding(config.n_positions, config.n_embd)
         for table in (self.wte, self.wpe):
             nn.init.normal_(table.weight, std=config.initializer_range)
-        self.drop = nn.Dropout(config.embd_pdrop)
+        self.drop = Dropout(config.embd_pdrop)
         self.h = nn.ModuleList(_Block(config) for _ in range(config.n_layer))
         self.ln_f = nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
 

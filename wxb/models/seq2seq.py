@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models.attention import softmax
+from wxb.models.dropout import Dropout
+from wxb.models.loss import smoothed_loss
 from wxb.models.lstm import read_both_ways
 
 
@@ -41,6 +43,7 @@ class State(NamedTuple):
     source: Tensor  # (B, S, 2 * H)
     keys: Tensor  # (B, S, H), the source as the attention compares it
     seen: Tensor  # (B, S), True where there is a source token
+    weights: Tensor  # (B, S), what the last token looked at; zeros without attention
 
     def reorder(self, rows: Tensor) -> State:
         """The state of these rows (M,)."""
@@ -79,7 +82,7 @@ class Seq2Seq(nn.Module):
         self.bridge = nn.Linear(2 * hidden, hidden)
         self.attention = AdditiveAttention(hidden) if config.attention else None
         self.decoder = nn.LSTMCell(width + context, hidden)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(hidden + context, config.target_size)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
@@ -89,18 +92,47 @@ class Seq2Seq(nn.Module):
         source, ends = read_both_ways(self.encoder, embedded, seen)  # (B, S, 2 * H), (B, 2 * H)
         hidden = torch.tanh(self.bridge(ends))  # (B, H)
         keys = self.attention.key(source) if self.attention else source
-        return State(hidden, torch.zeros_like(hidden), source, keys, seen)
+        nothing = source.new_zeros(seen.shape)
+        return State(hidden, torch.zeros_like(hidden), source, keys, seen, nothing)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Logits (B, V) of the tokens that follow these (B, 1), and the state behind them."""
-        inputs = self.dropout(self.target_embedding(tokens)).squeeze(1)  # (B, E)
-        if self.attention:
-            weights = self.attention(state.hidden, state.keys, state.seen)  # (B, S)
-            context = (weights[:, None] @ state.source).squeeze(1)  # (B, 2 * H)
-            inputs = torch.cat([inputs, context], dim=-1)
+        outputs, state = self.advance(self.target_embedding(tokens).squeeze(1), state)
+        return self.output(self.dropout(outputs)), state
+
+    def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
+        """What the logits are made of, hidden state and context, and the state behind a token.
+
+        The token is given by its embedding (B, E).
+        """
+        inputs = self.dropout(embedded)  # (B, E)
+        if self.attention is None:
+            hidden, memory = self.decoder(inputs, (state.hidden, state.memory))
+            return hidden, state._replace(hidden=hidden, memory=memory)
+        weights = self.attention(state.hidden, state.keys, state.seen)  # (B, S)
+        context = (weights[:, None] @ state.source).squeeze(1)  # (B, 2 * H)
+        inputs = torch.cat([inputs, context], dim=-1)
         hidden, memory = self.decoder(inputs, (state.hidden, state.memory))
-        outputs = torch.cat([hidden, context], dim=-1) if self.attention else hidden
-        return self.output(self.dropout(outputs)), state._replace(hidden=hidden, memory=memory)
+        state = state._replace(hidden=hidden, memory=memory, weights=weights)
+        return torch.cat([hidden, context], dim=-1), state
+
+    def attention_weights(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
+    ) -> Tensor:
+        """What each of the tokens (B, T) looked at in the source (B, S), as it was written.
+
+        Weights (B, T, S) that sum to 1, or are 0 without attention.
+        """
+        state = self.encode(input_ids, attention_mask)
+        weights = []
+        for tokens in self.before(labels).unbind(dim=1):
+            _, state = self.advance(self.target_embedding(tokens), state)
+            weights.append(state.weights)
+        return torch.stack(weights, dim=1)
+
+    def before(self, labels: Tensor) -> Tensor:
+        """The tokens (B, T) that come before labels (B, T), which follow bos."""
+        return F.pad(labels[:, :-1], (1, 0), value=self.config.bos)
 
     def forward(
         self,
@@ -116,6 +148,9 @@ class Seq2Seq(nn.Module):
         The decoder reads the label before with the probability `teacher_forcing`, else the token
         that it finds likeliest itself: drawn for every token, from the generator (on the CPU).
         """
+        if teacher_forcing >= 1:
+            logits = self.output(self.outputs(input_ids, attention_mask, labels))
+            return {"loss": self._judged(logits, labels), "logits": logits}
         coins = torch.rand(labels.shape, generator=generator).to(labels.device)
         forced = coins < teacher_forcing  # (B, T)
         state = self.encode(input_ids, attention_mask)
@@ -127,10 +162,27 @@ class Seq2Seq(nn.Module):
             likeliest = scores.argmax(dim=-1)  # (B,)
             tokens = torch.where(forced[:, time], labels[:, time], likeliest)[:, None]
         stacked = torch.stack(logits, dim=1)  # (B, T, V)
-        loss = F.cross_entropy(
-            stacked.flatten(0, 1), labels.flatten(), ignore_index=self.config.pad
-        )
-        return {"loss": loss, "logits": stacked}
+        return {"loss": self._judged(stacked, labels), "logits": stacked}
+
+    def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        """The loss of `forward` with every label read, without logits where there is padding."""
+        counted = labels != self.config.pad
+        outputs = self.outputs(input_ids, attention_mask, labels)[counted]
+        return self._judged(self.output(outputs), labels[counted])
+
+    def outputs(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        """What the logits of labels (B, T) are made of, (B, T, H or 3 * H), every label read."""
+        state = self.encode(input_ids, attention_mask)
+        made = []
+        for embedded in self.target_embedding(self.before(labels)).unbind(dim=1):  # (B, E)
+            output, state = self.advance(embedded, state)
+            made.append(output)
+        outputs: Tensor = self.dropout(torch.stack(made, dim=1))
+        return outputs
+
+    def _judged(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy of logits (..., V) with the labels (...) that are no padding."""
+        return smoothed_loss(logits, labels, smoothing=0.0, ignored=self.config.pad)
 
 
 def teacher_forcing(step: int, *, decay: float) -> float:

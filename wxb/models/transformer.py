@@ -1,5 +1,7 @@
 """The Transformer (Vaswani et al. 2017): encoder and decoder, normalised after each sublayer.
 
+Or before each, as most are today.
+
 `Transformer` is equal to `torch.nn.Transformer` under the same names; `Translator` puts embeddings,
 positions and a vocabulary around it.
 """
@@ -15,6 +17,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import masks
 from wxb.models.attention import MultiHeadAttention, sinusoids
+from wxb.models.dropout import Dropout
+from wxb.models.loss import smoothed_loss
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Config:
     layers: int = 6
     feed_forward: int = 2048
     dropout: float = 0.1
+    norm_first: bool = False  # normalise before each sublayer: learns sooner (Xiong et al. 2020)
     label_smoothing: float = 0.1
     max_length: int = 512
     pad: int = 0
@@ -68,7 +73,16 @@ class FeedForward(nn.Module):
         super().__init__()
         self.linear1 = nn.Linear(config.width, config.feed_forward)
         self.linear2 = nn.Linear(config.feed_forward, config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
+        self.norm_first = config.norm_first
+
+    def before(self, norm: nn.Module, hidden: Tensor) -> Tensor:
+        """What a sublayer reads."""
+        return norm(hidden) if self.norm_first else hidden
+
+    def after(self, norm: nn.Module, hidden: Tensor) -> Tensor:
+        """What it leaves, added to what there was."""
+        return hidden if self.norm_first else norm(hidden)
 
     def feed(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         """The layers' output (B, T, C)."""
@@ -87,10 +101,11 @@ class EncoderLayer(FeedForward):
 
     def forward(self, hidden: Tensor, seen: Tensor) -> Tensor:
         """The next layer's input (B, S, C), of (B, S, C) and a mask (B, 1, 1, S)."""
-        found = self.self_attn(hidden, *self.self_attn.keys_values(hidden), seen)
-        hidden = self.norm1(hidden + self.dropout(found))
-        output: Tensor = self.norm2(hidden + self.feed(hidden))
-        return output
+        inputs = self.before(self.norm1, hidden)
+        found = self.self_attn(inputs, *self.self_attn.keys_values(inputs), seen)
+        hidden = self.after(self.norm1, hidden + self.dropout(found))
+        fed = self.feed(self.before(self.norm2, hidden))
+        return self.after(self.norm2, hidden + fed)
 
 
 class DecoderLayer(FeedForward):
@@ -116,16 +131,19 @@ class DecoderLayer(FeedForward):
 
         The masks are those of the target so far (B, 1, T, cached + T) and the source (B, 1, 1, S).
         """
-        keys, values = self.self_attn.keys_values(hidden)
+        inputs = self.before(self.norm1, hidden)
+        keys, values = self.self_attn.keys_values(inputs)
         cache = cache._replace(
             keys=torch.cat([cache.keys, keys], dim=2),
             values=torch.cat([cache.values, values], dim=2),
         )
-        found = self.self_attn(hidden, cache.keys, cache.values, written)
-        hidden = self.norm1(hidden + self.dropout(found))
-        found = self.multihead_attn(hidden, cache.source_keys, cache.source_values, seen)
-        hidden = self.norm2(hidden + self.dropout(found))
-        return self.norm3(hidden + self.feed(hidden)), cache
+        found = self.self_attn(inputs, cache.keys, cache.values, written)
+        hidden = self.after(self.norm1, hidden + self.dropout(found))
+        inputs = self.before(self.norm2, hidden)
+        found = self.multihead_attn(inputs, cache.source_keys, cache.source_values, seen)
+        hidden = self.after(self.norm2, hidden + self.dropout(found))
+        fed = self.feed(self.before(self.norm3, hidden))
+        return self.after(self.norm3, hidden + fed), cache
 
 
 class Encoder(nn.Module):
@@ -217,7 +235,7 @@ class Translator(nn.Module):
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=config.width**-0.5)
         self.transformer = Transformer(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         table = torch.from_numpy(sinusoids(config.max_length, config.width)).float()
         self.register_buffer("positions", table, persistent=False)
 
@@ -245,6 +263,25 @@ class Translator(nn.Module):
         hidden, state = self.transformer.decoder(target, state, written)
         return self.logits(hidden[:, -1]), state
 
+    @torch.no_grad()
+    def attention_weights(
+        self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
+    ) -> Tensor:
+        """What each of the tokens (B, T) looked at in the source (B, S), as it was written.
+
+        Weights (B, T, S) that sum to 1: those of the last layer, the mean of its heads.
+        """
+        last = cast(DecoderLayer, self.transformer.decoder.layers[-1]).multihead_attn
+        found: list[Tensor] = []
+        hook = last.register_forward_hook(
+            lambda _, inputs, __: found.append(last.weights(inputs[0], inputs[1], inputs[3]))
+        )
+        try:
+            self(input_ids, attention_mask, labels)
+        finally:
+            hook.remove()
+        return found[0].mean(dim=1)
+
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits (..., V) of the decoder's output (..., C)."""
         return F.linear(hidden, self.target_embedding.weight)
@@ -257,25 +294,26 @@ class Translator(nn.Module):
     ) -> dict[str, Tensor]:
         """Label-smoothed loss over the labels that are no padding, and logits (B, T, V)."""
         config = self.config
-        target_ids = F.pad(labels[:, :-1], (1, 0), value=config.bos)  # (B, T)
-        hidden = self.transformer(
+        logits = self.logits(self.hidden(input_ids, attention_mask, labels))
+        loss = smoothed_loss(logits, labels, smoothing=config.label_smoothing, ignored=config.pad)
+        return {"loss": loss, "logits": logits}
+
+    def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        """The loss of `forward`, without logits where there is padding."""
+        config = self.config
+        counted = labels != config.pad
+        hidden = self.hidden(input_ids, attention_mask, labels)[counted]  # (N, C)
+        smoothing = config.label_smoothing
+        return smoothed_loss(
+            self.logits(hidden), labels[counted], smoothing=smoothing, ignored=config.pad
+        )
+
+    def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        """What the logits of labels (B, T) are made of (B, T, C)."""
+        target_ids = F.pad(labels[:, :-1], (1, 0), value=self.config.bos)  # (B, T)
+        output: Tensor = self.transformer(
             self.embed(self.source_embedding, input_ids),
             self.embed(self.target_embedding, target_ids),
             attention_mask,
         )
-        logits = self.logits(hidden)
-        loss = smoothed_loss(logits, labels, smoothing=config.label_smoothing, ignored=config.pad)
-        return {"loss": loss, "logits": logits}
-
-
-def smoothed_loss(logits: Tensor, labels: Tensor, *, smoothing: float, ignored: int) -> Tensor:
-    """Cross-entropy of logits (B, T, V) with labels (B, T), each a little unsure (section 5.4).
-
-    The label has the probability 1 - smoothing, and all tokens share the rest alike (Szegedy et al.
-    2016, section 7). The mean is over the labels that are not `ignored`, and 0 if there is none.
-    """
-    log_probabilities = logits.log_softmax(dim=-1)
-    likelihood = log_probabilities.gather(-1, labels[..., None]).squeeze(-1)  # (B, T)
-    losses = -(1 - smoothing) * likelihood - smoothing * log_probabilities.mean(dim=-1)
-    counted = labels != ignored
-    return torch.where(counted, losses, 0).sum() / counted.sum().clamp(min=1)
+        return output
