@@ -149,6 +149,57 @@ def test_a_model_of_which_nothing_learns_is_measured_alone(tmp_path):
     assert row.keys() == {"step", "epoch", "valid_loss", "valid_f1"}  # nothing that takes time
 
 
+class Counter(Linear):
+    """Writes down how many updates it was told of, and which rows came together."""
+
+    updates = 0
+
+    def __init__(self):
+        super().__init__()
+        self.told, self.batches = [], []
+
+    def forward(self, input_ids, labels):
+        if self.training:
+            self.told.append(self.updates)
+            self.batches.append([len(row) for row in labels])
+        return {"loss": self.layer(torch.ones(1, 4)).sum(), "logits": torch.zeros(len(labels))}
+
+
+def ragged(items):
+    return {name: [torch.tensor(item[name]) for item in items] for name in items[0]}
+
+
+def fit_counter(folder, lengths, **changes):
+    model = Counter()
+    items = [{"input_ids": [0] * first, "labels": [0] * then} for first, then in lengths]
+    fit(
+        model,
+        training(**changes),
+        train=items,
+        valid=items[:4],
+        collate=ragged,
+        targets=["labels"],
+        figures=Scripted([0.1] * 9),
+        summarize=None,
+        best=Metric("f1", "F1"),
+        seed=3,
+        checkpoints=folder,
+        label="test",
+    )
+    return model
+
+
+def test_a_model_that_asks_is_told_how_many_updates_were_made(tmp_path):
+    assert fit_counter(tmp_path, [(1, 1)] * 8, epochs=2).told == [0, 1, 2, 3]
+
+
+def test_batches_are_grouped_by_the_lengths_of_targets_too(tmp_path):
+    lengths = [(5, n % 4 + 1) for n in range(64)]
+    batches = fit_counter(tmp_path, lengths, epochs=1).batches
+    # The longest of all comes first, and what it changes places with goes where it was.
+    assert sum(max(batch) - min(batch) > 1 for batch in batches) <= 2 < len(batches)
+
+
 # Schedules
 
 OPTIONS = {"cosine_with_restarts": {"num_cycles": 2}, "step": {"step_size": 3, "gamma": 0.5}}

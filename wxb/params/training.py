@@ -47,11 +47,16 @@ class Optimisation(Section):
 
 
 class Training(Optimisation):
-    """Fine-tuning of one experiment."""
+    """Fine-tuning of one experiment.
+
+    With `bf16` a CPU multiplies matrices in bfloat16, weights staying in float32; a GPU always does
+    that is able to.
+    """
 
     epochs: PositiveInt
     gradient_accumulation: PositiveInt = 1
     early_stopping_patience: PositiveInt = 3
+    bf16: bool = False
 
 
 class Pretraining(Optimisation):

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import nn
@@ -21,6 +22,7 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.errors import WxbError
@@ -164,7 +166,7 @@ def _arguments(
         seed=seed,
         data_seed=seed,
         use_cpu=not on_gpu,
-        bf16=on_gpu and torch.cuda.is_bf16_supported(),
+        bf16=torch.cuda.is_bf16_supported() if on_gpu else getattr(settings, "bf16", False),
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
         report_to="none",
@@ -183,12 +185,25 @@ def _schedule_options(settings: Optimisation, best: Metric | None) -> dict[str, 
 class _Trainer(Trainer):
     """The Trainer with one more schedule, and checkpoints of what learns only.
 
-    The schedule: learning rate times `gamma` every `step_size` steps.
+    The schedule: learning rate times `gamma` every `step_size` steps. Batches are grouped by the
+    lengths of targets, too, where these are not those of inputs.
     """
 
     def __init__(self, *args: Any, schedule: Optimisation, **options: Any) -> None:
         super().__init__(*args, **options)
         self.schedule = schedule
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        sampler = super()._get_train_sampler(train_dataset)
+        items: Any = self.train_dataset if train_dataset is None else train_dataset
+        if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
+            # First by the length of labels, then by that of inputs.
+            more = max(sampler.lengths) + 1
+            sampler.lengths = [
+                len(item["labels"]) * more + length
+                for item, length in zip(items, sampler.lengths, strict=True)
+            ]
+        return sampler
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         # A frozen backbone is as it was when it was loaded, and may be 4-bit and large.
@@ -235,6 +250,18 @@ class _Narrator(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         self.progress = Progress(self.label, state.max_steps)
+
+    def on_step_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: Any = None,
+        **_: Any,
+    ) -> None:
+        # A model whose training changes as it goes on is told how far it is, resumed or not.
+        if hasattr(model, "updates"):
+            model.updates = state.global_step
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
