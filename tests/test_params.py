@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from wxb.params import ParamsError, check, load, read_yaml
 from wxb.params.section import Section
+from wxb.params.tasks import names, prediction
 
 ROOT = Path(__file__).parents[1]
 CONTENT = read_yaml(ROOT / "params.yaml")
@@ -403,3 +404,11 @@ def test_comments_are_kept_on_request():
     kept = read_yaml(ROOT / "params.yaml", comments=True)
     assert kept == CONTENT
     assert kept.ca.items
+
+
+@pytest.mark.parametrize("task", names())
+def test_the_form_of_predictions_is_that_of_the_experiments_of_a_method(task):
+    methods = {path.parent.name for path in ROOT.glob(f"wxb/tasks/{task}/*/method.py")}
+    assert methods
+    for method in methods:
+        assert "batch_size" in prediction(task, method).model_fields

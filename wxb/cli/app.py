@@ -253,7 +253,8 @@ def card_(
 
 app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
-app.command()(prediction.predict)
+# Which options an experiment has, its method says.
+app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
 app.command()(masking.mask)
 app.command()(masking.unmask)
 app.command()(search.search)

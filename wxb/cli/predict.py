@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from wxb.errors import WxbError
-from wxb.masking.inputs import filled, misused, path_of
+from wxb.masking.inputs import EMPTY, filled, misused, path_of
 from wxb.project.completion import names
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
@@ -50,21 +50,42 @@ def predict(
     """Print what a trained experiment predicts, a line for each input, in their order.
 
     Progress goes to standard error, predictions to standard output. Line breaks inside an input
-    stay in what is printed for people; with --json each prediction is a line.
+    stay in what is printed for people; with --json each prediction is a line. What an experiment
+    may set under `prediction` is an option here, such as --batch-size 8.
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
     from wxb.project import trained
 
-    if not inputs and sys.stdin.isatty():
+    named, options = _apart(inputs or [])
+    if not named and sys.stdin.isatty():
         misused("INPUT", "missing: what shall be read?")
-    sources = [(given, path_of(given)) for given in inputs or ["-"]]  # a slip is told at once
-    predictor = trained.load(experiment)
+    sources = [(given, path_of(given)) for given in named or ["-"]]  # a slip is told at once
+    predictor = trained.load(experiment, **options)
     for chunk in _chunks(_texts(sources, field)):
         for text, prediction in zip(chunk, predictor.predict(chunk, label="predict"), strict=True):
             told = predictor.describe(text, prediction)
             line = json.dumps({"input": text, **told}, ensure_ascii=False)
             print(line if as_json else predictor.show(text, prediction), flush=True)
+
+
+def _apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Inputs, and what stands among them as `--name value` or `--name=value`."""
+    inputs: list[str] = []
+    options: dict[str, str] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if not argument:
+            misused("INPUT", EMPTY)
+        if not argument.startswith("-") or argument == "-":
+            inputs.append(argument)
+            continue
+        option, _, value = argument.partition("=")
+        value = value or next(rest, "")
+        if not option.startswith("--") or not value:
+            misused(option, "no such option" if value else "missing its value")
+        options[option[2:].replace("-", "_")] = value
+    return inputs, options
 
 
 def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
 from safetensors import SafetensorError
 
 from wxb import paths, tasks
@@ -12,23 +14,28 @@ from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params import PARAMS
 from wxb.params import load as load_params
+from wxb.params.section import Section
+from wxb.params.tasks import prediction as prediction_form
 from wxb.project.root import root as find_root
 
 if TYPE_CHECKING:
     from wxb.tasks.methods import Predictor
 
 
-def load(experiment: str | Path) -> Predictor:
+def load(experiment: str | Path, **prediction: Any) -> Predictor:
     """The predictor of a trained experiment: `load(name).predict(inputs)`.
 
     `experiment` is a name in params.yaml of the project that the current folder is in, or the path
-    of a folder that a train stage wrote. Raises WxbError where it is unknown or not trained.
+    of a folder that a train stage wrote. `prediction` are settings of the group of that name, such
+    as `batch_size`, as values or as text. Raises WxbError where the experiment is unknown or not
+    trained, and for settings that its method does not have.
     """
     folder = find(experiment)
     try:
         settings = read_json(folder / paths.SETTINGS)
         method = tasks.method(settings["task"], settings["method"])
-        predictor = method.Predictor.load(folder)
+        form = prediction_form(settings["task"], settings["method"])
+        predictor = method.Predictor.load(folder, _checked(form, prediction))
     except (
         OSError,
         ValueError,
@@ -44,6 +51,20 @@ def load(experiment: str | Path) -> Predictor:
             f" --single-item train@{folder.name}"
         ) from error
     return predictor
+
+
+def _checked(form: type[Section], given: Mapping[str, Any]) -> Section | None:
+    """The settings of a form with the given values; None without any."""
+    if not given:
+        return None
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        known = ", ".join(f"{name} ({field.default})" for name, field in form.model_fields.items())
+        faults = "; ".join(
+            ": ".join([*map(str, fault["loc"]), fault["msg"]]) for fault in error.errors()
+        )
+        raise WxbError(f"settings of `prediction`: {faults}; there are: {known}") from None
 
 
 def find(experiment: str | Path) -> Path:
