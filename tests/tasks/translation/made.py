@@ -1,0 +1,56 @@
+"""A tokenizer of a few phrases, and translators with random weights."""
+
+from functools import cache
+
+import torch
+
+from wxb.tasks.translation.params import Decoder, Experiment, Recurrent, Transformer
+from wxb.tasks.translation.phrases import generate
+from wxb.tasks.translation.predictor import special
+from wxb.tasks.translation.seq2seq import model
+from wxb.text import tokenizers
+
+LONGEST = 20
+PAIRS = [*generate(labelled=60, unlabelled=0, languages=["en", "zh"], seed=1)]
+SOURCES = [pair["chinese"] for pair in PAIRS]
+TARGETS = [pair["english"] for pair in PAIRS]
+SHAPES = {
+    "seq2seq": Recurrent(kind="recurrent", attention=False, embedding_size=8, hidden_size=6),
+    "attention": Recurrent(kind="recurrent", attention=True, embedding_size=8, hidden_size=6),
+    "transformer": Transformer(
+        kind="transformer", width=8, heads=2, layers=2, feed_forward=12, label_smoothing=0.1
+    ),
+    "gpt2": Decoder(kind="gpt2", n_embd=8, n_layer=2, n_head=2),
+}
+
+
+@cache
+def tokenizer():
+    return tokenizers.train("byte-level-bpe", 400, [*SOURCES, *TARGETS])
+
+
+def learner(name, *, seed=0, spread=0.4):
+    """A translator whose random weights are wide enough for it to be sure of something."""
+    torch.manual_seed(seed)
+    shape = SHAPES[name].model_dump()
+    made = model.made(shape, special(tokenizer()), LONGEST)
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=spread)
+    return model.Learner(made.double(), tokenizer(), longest=LONGEST, shape=shape).eval()
+
+
+def experiment(name="transformer", **changes):
+    block = {
+        "study": "s",
+        "corpus": "c",
+        "task": "translation",
+        "method": "seq2seq",
+        "backbone": "b",
+        "architecture": "wxb/models",
+        "encoding": {"max_length": LONGEST},
+        "model": SHAPES[name].model_dump(),
+        "tuning": {},
+        "training": {"epochs": 1, "batch_size": 4, "learning_rate": 0.001},
+        "prediction": {},
+    }
+    return Experiment.model_validate(block | changes)

@@ -1,0 +1,139 @@
+"""Pairs of texts: which are kept, which are one record, and which must not be parted."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from wxb.corpora import clean, reading
+from wxb.corpora.division import divided
+from wxb.corpora.records import Record, Reject
+from wxb.tasks.translation import reading as task
+from wxb.tasks.translation import record as labelling
+from wxb.tasks.translation.params import Corpus
+
+FIELDS = {"input": "zh", "target": "en", "language": None, "id": None}
+SPLIT = {"test": 0.2, "valid": 0.2}
+
+
+def corpus(**changes):
+    block = {"task": "translation", "path": "x", "fields": FIELDS, "split": SPLIT, **changes}
+    return Corpus.model_validate(block)
+
+
+def read(folder, rows, **changes):
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return [*reading.read(folder, corpus(**changes), task)]
+
+
+def pair(zh, en, **more):
+    return {"zh": zh, "en": en, **more}
+
+
+def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
+    rows = [
+        pair("嗨。", "Hi."),
+        pair("跑。", "Run!"),
+        pair(" 嗨。", "Hello. "),
+        pair("嗨。", "Hi."),
+    ]
+    first, second = read(tmp_path, rows)
+    assert (first.input, first.gold) == ("嗨。", ("Hi.", "Hello."))
+    assert first.repaired == (task.FURTHER,) * 2
+    assert (second.input, second.gold, second.repaired) == ("跑。", ("Run!",), ())
+    assert first.group != second.group
+    assert task.describe([first, second]) == {
+        "references": 3,
+        "sources_by_references": {"1": 1, "2": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (pair("", "Hi."), "blank text"),
+        (pair("嗨。", " "), "blank text"),
+        (pair("Hi.", "Hi."), "same text"),
+        (pair("嗨", "x" * 11), "length ratio"),
+        (pair("hello", "Hi."), "wrong script"),
+        (pair("嗨。", "嗨嗨。"), "wrong script"),
+        (pair("嗨\0", "Hi."), "NUL character"),
+        (pair("嗨", "H\0"), "NUL character"),
+        (pair(3, "Hi."), "wrong type"),
+        ({"zh": "嗨。"}, "missing field"),
+        ([1], "not a record"),
+        (pair("嗨。", "\ud800"), "lone surrogate"),
+    ],
+)
+def test_what_is_no_pair_is_rejected(tmp_path, row, reason):
+    pairs = {"scripts": ["Han", "Latin"], "length_ratio": 10}
+    kept, rejected = sorted(
+        read(tmp_path, [pair("跑。", "Run!"), row], pairs=pairs),
+        key=lambda i: isinstance(i, Reject),
+    )
+    assert isinstance(kept, Record)
+    assert rejected.reason == reason
+    assert "line 2" in rejected.origin
+
+
+def test_numbers_have_no_script(tmp_path):
+    (found,) = read(tmp_path, [pair("10:30", "10.30")], pairs={"scripts": ["Han", "Latin"]})
+    assert found.gold == ("10.30",)
+
+
+def test_tab_separated_lines_are_read_by_their_columns(tmp_path):
+    lines = ["Hi.\t嗨。\tCC-BY", "", "Run!\t跑。", "Hello.\t嗨。\tmore\tcells"]
+    (tmp_path / "cmn.txt").write_text("\r\n".join(lines))
+    columns = ["en", "zh", "attribution"]
+    rejected, kept = reading.read(tmp_path, corpus(columns=columns), task)
+    assert (kept.input, kept.gold) == ("嗨。", ("Hi.", "Hello."))
+    assert (rejected.reason, rejected.detail) == ("broken line", "found 2 cells, expected 3")
+
+
+def test_the_other_direction_is_the_other_field(tmp_path):
+    fields = {**FIELDS, "input": "en", "target": "zh"}
+    (found,) = read(tmp_path, [pair("嗨。", "Hi.")], fields=fields)
+    assert (found.input, found.gold) == ("Hi.", ("嗨。",))
+
+
+letters = st.sampled_from("abcdefg")
+
+
+@given(st.lists(st.tuples(letters, letters.map(str.upper)), min_size=12, max_size=30))
+@settings(deadline=None, max_examples=30)
+def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
+    folder = tmp_path_factory.mktemp("raw")
+    rows = [pair(zh * 3, en * 3) for zh, en in drawn]
+    rows += [pair(f"only {n}x", f"one {n}") for n in range("abcdefghijkl".index("l"))]
+    rows += [pair(f"lone {c}", f"single {c}") for c in "hijklmnop"]
+    records = read(folder, rows)
+    of = corpus()
+    splits, rejects = divided(records, of.split, task.wording, limit=None, seed=1)
+    kept = sum(len(r.gold) + len(r.repaired) for members in splits.values() for r in members)
+    assert len(rejects) == 0
+    assert kept >= len({*map(str, rows)})
+    for side in (lambda r: [r.input], lambda r: r.gold):
+        counts = Counter(text for m in splits.values() for text in {t for r in m for t in side(r)})
+        assert set(counts.values()) <= {1}
+
+
+def test_references_come_back_from_parquet(tmp_path):
+    records = [Record("1", "嗨", ("Hi.", "Hello."), None, "g")]
+    clean.write(tmp_path / "a.parquet", records, labelling)
+    assert clean.read(tmp_path / "a.parquet", labelling) == records
+    assert clean.gold_texts(tmp_path / "a.parquet") == ["Hi.", "Hello."]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"pairs": {"scripts": ["Han", "Latn1"]}}, "Unicode has no script 'Latn1'"),
+        ({"columns": ["en", "attribution"]}, "expected the fields of the pair among them: zh"),
+    ],
+)
+def test_slips_in_the_block_are_told(changes, told):
+    with pytest.raises(ValidationError, match=told):
+        corpus(**changes)

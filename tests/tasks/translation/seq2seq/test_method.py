@@ -1,0 +1,60 @@
+"""From records to items: every reference is learnt, and one that is too long is accounted for."""
+
+import numpy as np
+import pytest
+
+from tests.tasks.translation.made import LONGEST, PAIRS, experiment, tokenizer
+from wxb.corpora.records import Record
+from wxb.errors import WxbError
+from wxb.tasks.translation.seq2seq import method
+from wxb.text import tokenizers
+from wxb.text.encoded import write_columns
+
+RECORDS = [
+    Record("1", "一二三", ("One.", PAIRS[0]["english"] * 9), None, "a"),
+    Record("2", PAIRS[1]["chinese"] * 9, ("Two!", "Too!"), None, "b"),
+]
+
+
+@pytest.fixture
+def items(tmp_path):
+    of, paths = experiment(), (tmp_path / "a.arrow", tmp_path / "b.arrow")
+    method.encode(RECORDS, tokenizer(), of, paths[0], label="encode")
+    columns, splits, account = method.aligned(
+        paths[0], [RECORDS[:1], RECORDS[1:]], [], tokenizer(), of
+    )
+    write_columns(paths[1], columns, splits)
+    assert account == {"gold": 4, "kept": 3, "lost": 1}
+    return method.dataset(*paths, tokenizer(), RECORDS, of)
+
+
+def test_every_reference_that_fits_is_an_item_with_its_source(items):
+    backend = tokenizer().backend_tokenizer
+    assert {backend.decode(item["labels"].tolist()) for item in items} == {"One.", "Two!", "Too!"}
+    assert {int(item["labels"][-1]) for item in items} == {tokenizer().eos_token_id}
+    by_text = {backend.decode(i["labels"].tolist()): i["input_ids"] for i in items}
+    assert backend.decode(by_text["One."].tolist()) == RECORDS[0].input
+    assert len(by_text["Two!"]) == LONGEST
+    assert RECORDS[1].input.startswith(backend.decode(by_text["Two!"].tolist()[:-3]))
+
+
+def test_the_shortest_come_first(items):
+    lengths = [(len(item["labels"]), len(item["input_ids"])) for item in items]
+    assert lengths == sorted(lengths)
+
+
+def test_nothing_is_made_of_no_records(tmp_path):
+    method.encode([], tokenizer(), experiment(), tmp_path / "a.arrow", label="encode")
+    columns, splits, account = method.aligned(tmp_path, [], [], tokenizer(), experiment())
+    assert (columns["labels"].size, splits.tolist(), account["gold"]) == (0, [0], 0)
+
+
+def test_a_tokenizer_without_an_end_is_refused():
+    other = tokenizers.train("wordpiece", 300, ["a b"])
+    with pytest.raises(WxbError, match="byte-level-bpe"):
+        method.vocabulary(other, [], experiment())
+
+
+def test_figures_are_bleu_of_the_sums():
+    statistics = np.array([[4, 4, 4, 3, 2, 1, 4, 3, 2, 1]] * 3, float)
+    assert method.figures(statistics, np.zeros(3)) == {"bleu": pytest.approx(100)}

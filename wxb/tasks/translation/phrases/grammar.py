@@ -1,0 +1,271 @@
+"""A grammar of two languages at once: sentences of things that people do to things."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+
+DIGITS = "零一二三四五六七八九"
+VOWELS = tuple("aeiou")
+
+
+class Sentence(NamedTuple):
+    """A sentence in both languages, and what it was made of."""
+
+    chinese: str
+    english: str
+    combination: str  # of verb and object
+    construction: str  # statement, negation, or the word that asks
+
+
+class Phrase(NamedTuple):
+    """A part of a sentence in both languages."""
+
+    chinese: str
+    english: str
+
+
+class Event(NamedTuple):
+    """Who does what to what, when and where; an empty phrase says nothing."""
+
+    subject: Phrase
+    third: bool  # person singular
+    verb: Sequence[Any]  # a row of words.yaml
+    noun: Sequence[Any]
+    number: int | None  # of the object; None: this or that one
+    object: Phrase
+    place: Phrase
+    time: Phrase
+    tense: str
+
+
+@cache
+def words() -> dict[str, list[Any]]:
+    """The content of words.yaml."""
+    path = Path(__file__).with_name("words.yaml")
+    content: dict[str, list[Any]] = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    return content
+
+
+def sentence(rng: random.Random) -> Sentence:
+    """A sentence drawn from all that the grammar gives."""
+    event = _event(rng)
+    make = rng.choice([_statement, _statement, _negation, _whether, _who, _what, _where, _when])
+    if event.number and event.number > 1 and rng.random() < 0.15:
+        make = _how_many
+    chinese, english = make(event)
+    return Sentence(
+        chinese,
+        english[0].upper() + english[1:],
+        f"{event.verb[1]} {'what' if make is _what else event.noun[2]}",
+        make.__name__.strip("_").replace("_", " "),
+    )
+
+
+def chinese_number(number: int) -> str:
+    """A number from 1 to 99 as it is counted with."""
+    tens, units = divmod(number, 10)
+    return (DIGITS[tens] if tens > 1 else "") + "十" * (tens > 0) + DIGITS[units] * (units > 0)
+
+
+def english_number(number: int) -> str:
+    """A number from 1 to 99 in words."""
+    small: list[str] = words()["numbers"]
+    if number < len(small):
+        return small[number]
+    tens, units = divmod(number, 10)
+    word = str(words()["tens"][tens - 2])
+    return f"{word}-{small[units]}" if units else word
+
+
+def _event(rng: random.Random) -> Event:
+    verb = rng.choice(words()["verbs"])
+    noun = rng.choice([n for n in words()["nouns"] if {*n[4]} & {*verb[4]}])
+    count = rng.choice([None, 1, 1, rng.randint(2, 10), rng.randint(11, 99)])
+    subject, third = _subject(rng)
+    time, tense = _time(rng)
+    place = Phrase(*rng.choice(words()["places"])) if rng.random() < 0.5 else Phrase("", "")
+    return Event(subject, third, verb, noun, count, _object(noun, count, rng), place, time, tense)
+
+
+def _subject(rng: random.Random) -> tuple[Phrase, bool]:
+    if rng.random() < 0.5:
+        chinese, english, third = rng.choice(words()["subjects"])
+        return Phrase(chinese, english), third
+    chinese, english = rng.choice(words()["people"])
+    if rng.random() < 0.5:
+        before, after = rng.choice(words()["clauses"])
+        return Phrase(f"{before}的{chinese}", f"the {english} who {after}"), True
+    return Phrase(f"那个{chinese}", f"that {english}"), True
+
+
+def _object(noun: Sequence[Any], count: int | None, rng: random.Random) -> Phrase:
+    chinese, measure, singular, plural, _ = noun
+    before, adjective = rng.choice(words()["adjectives"]) if rng.random() < 0.4 else ("", "")
+    if before:
+        chinese = f"{before}{'的' * (len(before) > 1)}{chinese}"
+        singular, plural = f"{adjective} {singular}", f"{adjective} {plural}"
+    if count is None:
+        near = rng.random() < 0.5
+        return Phrase(
+            f"{'这' if near else '那'}{measure}{chinese}",
+            f"{'this' if near else 'that'} {singular}",
+        )
+    if count == 1:
+        article = "an" if singular.startswith(VOWELS) else "a"
+        return Phrase(f"一{measure}{chinese}", f"{article} {singular}")
+    number = "两" if count == 2 else chinese_number(count)
+    return Phrase(f"{number}{measure}{chinese}", f"{english_number(count)} {plural}")
+
+
+def _time(rng: random.Random) -> tuple[Phrase, str]:
+    chinese, english, tense, hourly = rng.choice(words()["times"])
+    if hourly and rng.random() < 0.5:
+        hour = _hour(rng)
+        return Phrase(f"{chinese}{hour.chinese}", f"{hour.english} {english}"), tense
+    return Phrase(chinese, english), tense
+
+
+def _hour(rng: random.Random) -> Phrase:
+    hour = rng.randint(1, 12)
+    chinese = ("两" if hour == 2 else chinese_number(hour)) + "点"
+    english = english_number(hour)
+    minutes = rng.choice([0, 15, 30, 10, 20, 25])
+    match minutes:
+        case 0:
+            return Phrase(chinese, f"at {english} o'clock")
+        case 15:
+            return Phrase(f"{chinese}一刻", f"at a quarter past {english}")
+        case 30:
+            return Phrase(f"{chinese}半", f"at half past {english}")
+    number = english_number(minutes)
+    return Phrase(f"{chinese}{chinese_number(minutes)}分", f"at {number} past {english}")
+
+
+def _does(event: Event, *, negated: bool = False) -> str:
+    """The Chinese verb in its tense."""
+    verb = event.verb[0]
+    match event.tense:
+        case "past":
+            return f"没有{verb}" if negated else f"{verb}了"
+        case "future":
+            return f"不会{verb}" if negated else f"会{verb}"
+    return f"不{verb}" if negated else str(verb)
+
+
+def _helper(event: Event) -> str:
+    """The English verb that asks and negates."""
+    if event.tense == "present":
+        return "does" if event.third else "do"
+    return {"past": "did", "future": "will"}[event.tense]
+
+
+def _conjugated(event: Event, *, third: bool) -> str:
+    """The English verb in its tense."""
+    _, base, present, past, _ = event.verb
+    match event.tense:
+        case "past":
+            return str(past)
+        case "future":
+            return f"will {base}"
+    return str(present if third else base)
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
+
+
+def _statement(event: Event) -> Phrase:
+    e = event
+    return Phrase(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}{e.object.chinese}。",
+        _joined(
+            e.subject.english,
+            _conjugated(e, third=e.third),
+            e.object.english,
+            e.place.english,
+            e.time.english,
+        )
+        + ".",
+    )
+
+
+def _negation(event: Event) -> Phrase:
+    e = event
+    did_not = _does(e, negated=True)
+    return Phrase(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{did_not}{e.object.chinese}。",
+        _joined(
+            e.subject.english,
+            f"{_helper(e)} not {e.verb[1]}",
+            e.object.english,
+            e.place.english,
+            e.time.english,
+        )
+        + ".",
+    )
+
+
+def _asked(event: Event, word: str, *, object: str, place: str, time: str) -> str:
+    """An English question that begins with a word, or with the helping verb."""
+    return _joined(word, _helper(event), event.subject.english, event.verb[1], object, place, time)
+
+
+def _whether(event: Event) -> Phrase:
+    e = event
+    asked = _asked(e, "", object=e.object.english, place=e.place.english, time=e.time.english)
+    return Phrase(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}{e.object.chinese}吗？",
+        f"{asked}?",
+    )
+
+
+def _who(event: Event) -> Phrase:
+    e = event
+    asked = _joined(
+        "who",
+        _conjugated(e, third=True),
+        e.object.english,
+        e.place.english,
+        e.time.english,
+    )
+    return Phrase(f"{e.time.chinese}谁{e.place.chinese}{_does(e)}{e.object.chinese}？", f"{asked}?")
+
+
+def _what(event: Event) -> Phrase:
+    e = event
+    asked = _asked(e, "what", object="", place=e.place.english, time=e.time.english)
+    return Phrase(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}什么？", f"{asked}?"
+    )
+
+
+def _where(event: Event) -> Phrase:
+    e = event
+    asked = _asked(e, "where", object=e.object.english, place="", time=e.time.english)
+    return Phrase(
+        f"{e.time.chinese}{e.subject.chinese}在哪里{_does(e)}{e.object.chinese}？", f"{asked}?"
+    )
+
+
+def _when(event: Event) -> Phrase:
+    e = event
+    asked = _asked(e, "when", object=e.object.english, place=e.place.english, time="")
+    return Phrase(
+        f"{e.subject.chinese}什么时候{e.place.chinese}{_does(e)}{e.object.chinese}？", f"{asked}?"
+    )
+
+
+def _how_many(event: Event) -> Phrase:
+    e = event
+    word = f"how many {e.noun[3]}"
+    asked = _asked(e, word, object="", place=e.place.english, time=e.time.english)
+    many = f"几{e.noun[1]}{e.noun[0]}"
+    return Phrase(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}{many}？", f"{asked}?"
+    )

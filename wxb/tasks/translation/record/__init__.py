@@ -1,0 +1,19 @@
+"""Texts with their translations: one reference at least, as Parquet keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+GOLD = pa.list_(pa.string())
+
+
+def pack(references: Sequence[str]) -> list[str]:
+    """References as Parquet takes them."""
+    return list(references)
+
+
+def unpack(value: Sequence[str]) -> tuple[str, ...]:
+    """References from what Parquet gives."""
+    return tuple(value)

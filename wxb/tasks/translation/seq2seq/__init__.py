@@ -1,0 +1,1 @@
+"""Translation from sequence to sequence, by models from random weights."""
