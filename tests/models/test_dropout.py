@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.models.dropout import Dropout
+from wxb.models.attention import Dropout
 
 seeds = st.integers(0, 10_000)
 

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import decoding
-from wxb.models.loss import smoothed_loss
-from wxb.models.transformer import Config, Transformer, Translator
+from wxb.models.transformer import Config, Transformer, Translator, smoothed_loss
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 999)

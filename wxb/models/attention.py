@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models.dropout import Dropout
-
 
 def numpy_softmax(
     scores: NDArray[np.floating], mask: NDArray[np.bool_] | None = None
@@ -88,6 +86,28 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
 def attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
     """Values (..., T, d) averaged by the attention weights (equation 1)."""
     return attention_weights(queries, keys, mask) @ values
+
+
+BYTES = 8  # of one number that the generator draws
+
+
+class Dropout(nn.Dropout):
+    """Dropout (Srivastava et al. 2014) whose random numbers cost a CPU little.
+
+    As `nn.Dropout`, but on a CPU a byte decides on each value, of eight that are drawn at once: the
+    probability is the multiple of 1 / 256 that is nearest to `p`. torch draws a number for each
+    value, which takes a quarter of the time of training a small Transformer.
+    """
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The inputs, some of them 0 and the others scaled up, while training."""
+        threshold = round(self.p * 256)
+        if not self.training or inputs.device.type != "cpu" or not 0 < threshold < 256:
+            return super().forward(inputs)
+        numbers = torch.empty(-(-inputs.numel() // BYTES), dtype=torch.int64)
+        drawn = numbers.random_(torch.iinfo(torch.int64).min, None).view(torch.uint8)
+        kept = (drawn[: inputs.numel()] >= threshold).view(inputs.shape)
+        return inputs * (kept * (256 / (256 - threshold))).to(inputs.dtype)
 
 
 class MultiHeadAttention(nn.Module):

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
+from wxb.models.attention import Dropout
 from wxb.models.configuration import ACTIVATIONS
 from wxb.models.decoding import Cache, GenerationMixin, KeysValues, extend
-from wxb.models.dropout import Dropout
 
 
 @dataclass(frozen=True)

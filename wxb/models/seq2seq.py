@@ -14,9 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models.attention import softmax
-from wxb.models.dropout import Dropout
-from wxb.models.loss import smoothed_loss
+from wxb.models.attention import Dropout, softmax
 from wxb.models.lstm import read_both_ways
 
 
@@ -182,7 +180,10 @@ class Seq2Seq(nn.Module):
 
     def _judged(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy of logits (..., V) with the labels (...) that are no padding."""
-        return smoothed_loss(logits, labels, smoothing=0.0, ignored=self.config.pad)
+        # In half precision the probabilities would be rounded.
+        exact = torch.promote_types(logits.dtype, torch.float)
+        flat = logits.flatten(0, -2).to(exact)
+        return F.cross_entropy(flat, labels.flatten(), ignore_index=self.config.pad)
 
 
 def teacher_forcing(step: int, *, decay: float) -> float:

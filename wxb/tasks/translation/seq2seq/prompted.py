@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import gpt2
 from wxb.models.decoding import Read, decoder, positions
-from wxb.models.loss import smoothed_loss
+from wxb.models.transformer import smoothed_loss
 
 
 class Special(NamedTuple):
