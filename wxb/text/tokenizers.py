@@ -197,6 +197,7 @@ class SavedTokenizer:
 
     def save_pretrained(self, folder: Path) -> None:
         """Copy the files."""
+        folder.mkdir(parents=True, exist_ok=True)
         for name in ("tokenizer.json", CONFIG):
             shutil.copyfile(Path(self.name_or_path, name), folder / name)
 
