@@ -1,0 +1,48 @@
+"""Collections of real texts, where they lie beside the project; they are only read."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.script import script
+from wxb.corpora.reading import read
+from wxb.corpora.records import Record
+from wxb.tasks.classification import reading
+from wxb.tasks.classification.params import Corpus
+
+DATA = Path(__file__).parents[3] / "../shared/data"
+SPLIT = {"test": 0.2, "valid": 0.1}
+
+
+def items(folder, **corpus):
+    if not (DATA / folder).exists():
+        pytest.skip(f"{folder} is not in ../shared/data")
+    made = Corpus(task="classification", path="x", split=SPLIT, max_characters=60_000, **corpus)
+    found = [*read(DATA / folder, made, reading)]
+    records = [one for one in found if isinstance(one, Record)]
+    return records, Counter(one.reason for one in found if not isinstance(one, Record))
+
+
+def test_real_reviews_are_clean_and_counted_well():
+    fields = {"input": "review", "label": "sentiment", "language": None, "id": None}
+    records, rejects = items("sentiment", fields=fields)
+    assert len(records) == 4000
+    assert not rejects
+    assert not any("<br" in record.input or "\x85" in record.input for record in records)
+    assert Counter(r.gold for r in records) == {"positive": 2000, "negative": 2000}
+    texts, gold = [r.input for r in records], np.array([r.gold for r in records])
+    found = script("classification").counted(texts[:1500], gold[:1500], texts[-600:], 10.0)
+    assert np.mean(np.array(found) == gold[-600:]) > 0.8
+
+
+def test_real_news_have_the_class_of_their_file():
+    fields = {"input": "text", "label": None, "language": None, "id": None}
+    classes = {"Fake.csv": "fake", "True.csv": "real"}
+    records, rejects = items("news", fields=fields, classes=classes)
+    assert rejects == {"blank text": 7}
+    assert Counter(r.gold for r in records) == {"fake": 1527, "real": 1043}
+    told = [r for r in records if "(Reuters)" in r.input[:80]]
+    assert len(told) > 900
+    assert all("reuters" not in reading.wording(r)[:60] for r in told[:200])
