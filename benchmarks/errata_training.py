@@ -141,7 +141,7 @@ def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any
             **items,
             collate=partial(form.batch, pad=tokenizer.pad_token_id),
             targets=task.TARGETS,
-            figures=task.figures,
+            compute_metrics=task.compute_metrics,
             summarize=task.summarize,
             best=task.BEST,
             seed=seed,

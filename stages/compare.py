@@ -47,8 +47,8 @@ def main(params: Params, name: str) -> None:
         "left_out": unlisted,
     }
     for member, system in comparison["systems"].items():
-        figures = read_json(paths.metrics(name, member))
-        system |= {key: figures[key] for key in tables.SIZES}
+        metrics = read_json(paths.metrics(name, member))
+        system |= {key: metrics[key] for key in tables.SIZES}
     outputs = [paths.study(name, suffix) for suffix in ("json", "csv", "md")]
     with publish(*outputs) as (as_json, as_csv, as_markdown):
         write_json(as_json, comparison)

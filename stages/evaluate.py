@@ -45,12 +45,12 @@ def main(params: Params, name: str) -> dict[str, float]:
             further[test_set].append(predictor.further_metrics(records, predictions))
     metrics: dict[str, float] = {}
     for test_set, runs in judged.items():
-        figures = evaluation.metrics(
+        scores = evaluation.metrics(
             scorer, [*runs.values()], resamples=params.resamples, seed=params.seed
         )
-        figures |= _means(further[test_set])
+        scores |= _means(further[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
-        metrics |= {f"{prefix}{key}": value for key, value in figures.items()}
+        metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
     metrics |= {
         **read_json(model / paths.SETTINGS)["training"],
         "parameters": predictor.size(),
@@ -64,9 +64,9 @@ def main(params: Params, name: str) -> dict[str, float]:
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 
 
-def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The mean of each figure over runs."""
-    return {key: round(fmean(row[key] for row in figures), DIGITS) for key in figures[0]}
+    return {key: round(fmean(row[key] for row in scores), DIGITS) for key in scores[0]}
 
 
 if __name__ == "__main__":

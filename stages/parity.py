@@ -15,12 +15,12 @@ def main(params: Params, name: str) -> None:
     block = params.named("parity", name)
     set_seed(params.seed)
     try:
-        figures = parity.measure(parity.load(block, name), params.seed)
+        metrics = parity.measure(parity.load(block, name), params.seed)
     except ValueError as error:
         raise WxbError(f"parity.{name}: {error}") from error
-    parity.check(figures)
+    parity.check(metrics)
     with publish(paths.metrics(paths.PARITY, name)) as (draft,):
-        write_json(draft, figures)
+        write_json(draft, metrics)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def main(params: Params, name: str) -> None:
         unfinished = checkpoints.folder(
             label, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
         )
-        figures = training.make(
+        found = training.make(
             backbone,
             corpus,
             tokens,
@@ -38,7 +38,7 @@ def main(params: Params, name: str) -> None:
             model_folder=folder,
             curves=drawn,
         )
-        write_json(measured, figures)
+        write_json(measured, found)
     shutil.rmtree(unfinished, ignore_errors=True)
 
 

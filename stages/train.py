@@ -53,7 +53,7 @@ def main(params: Params, name: str) -> None:
                 **items,
                 collate=method.collator(tokenizer),
                 targets=method.TARGETS,
-                figures=method.figures,
+                compute_metrics=method.compute_metrics,
                 summarize=method.summarize,
                 best=method.BEST,
                 seed=seed,

@@ -69,7 +69,7 @@ def project(folder):
         valid=items,
         collate=method.collator(tokenizer),
         targets=method.TARGETS,
-        figures=method.figures,
+        compute_metrics=method.compute_metrics,
         summarize=method.summarize,
         best=method.BEST,
         seed=1,

@@ -167,7 +167,7 @@ def fit_ours(build: Any, training: Any, items: Any, seed: int) -> Any:
         **items,
         collate=method.collator(build.args[3]),
         targets=method.TARGETS,
-        figures=method.figures,
+        compute_metrics=method.compute_metrics,
         summarize=method.summarize,
         best=method.BEST,
         seed=seed,

@@ -168,7 +168,7 @@ def fit_linear(checkpoints):
         valid=items[:8],
         collate=lambda rows: {k: torch.tensor(np.array([r[k] for r in rows])) for k in rows[0]},
         targets=["labels"],
-        figures=lambda logits, labels: {"f1": -float((logits.argmax(-1) == labels).mean())},
+        compute_metrics=lambda logits, labels: {"f1": -float((logits.argmax(-1) == labels).mean())},
         summarize=None,
         best=Metric("f1", "F1"),
         seed=3,

@@ -93,7 +93,7 @@ class Scripted:
         return {"f1": self.scores[self.at - 1]}
 
 
-def fit_linear(folder, settings, figures=None, records=16):
+def fit_linear(folder, settings, compute_metrics=None, records=16):
     set_seed(3)
     model = Linear()
     history = fit(
@@ -103,9 +103,9 @@ def fit_linear(folder, settings, figures=None, records=16):
         valid=points(8, seed=1),
         collate=stack,
         targets=["labels"],
-        figures=figures,
+        compute_metrics=compute_metrics,
         summarize=None,
-        best=Metric("f1", "F1") if figures else None,
+        best=Metric("f1", "F1") if compute_metrics else None,
         seed=3,
         checkpoints=folder,
         label="test",
@@ -137,7 +137,7 @@ def test_a_model_of_which_nothing_learns_is_measured_alone(tmp_path):
         valid=points(8, seed=1),
         collate=stack,
         targets=["labels"],
-        figures=Scripted([0.5]),
+        compute_metrics=Scripted([0.5]),
         summarize=None,
         best=Metric("f1", "F1"),
         seed=3,
@@ -179,7 +179,7 @@ def fit_counter(folder, lengths, **changes):
         valid=items[:4],
         collate=ragged,
         targets=["labels"],
-        figures=Scripted([0.1] * 9),
+        compute_metrics=Scripted([0.1] * 9),
         summarize=None,
         best=Metric("f1", "F1"),
         seed=3,
@@ -365,7 +365,7 @@ def toy_items(count):
     return items
 
 
-def fit_tagger(folder, figures=tagging.figures):
+def fit_tagger(folder, figures=tagging.compute_metrics):
     model = toy_tagger()
     fit(
         model,
@@ -374,7 +374,7 @@ def fit_tagger(folder, figures=tagging.figures):
         valid=toy_items(10),
         collate=partial(collate, pad=0),
         targets=tagging.TARGETS,
-        figures=figures,
+        compute_metrics=figures,
         summarize=tagging.summarize,
         best=tagging.BEST,
         seed=5,
@@ -444,10 +444,10 @@ def fit_adapted(folder, llama, kind, stop_at=None):
     model, task, evaluations = adapted(llama, kind), ADAPTED[kind], iter(range(9))
     items = toy_items if task is tagging else toy_answers
 
-    def figures(predicted, labels):
+    def compute_metrics(predicted, labels):
         if next(evaluations) == stop_at:
             raise PowerError
-        return task.figures(predicted, labels)
+        return task.compute_metrics(predicted, labels)
 
     history = fit(
         model,
@@ -456,7 +456,7 @@ def fit_adapted(folder, llama, kind, stop_at=None):
         valid=items(8),
         collate=partial(collate, pad=0),
         targets=task.TARGETS,
-        figures=figures,
+        compute_metrics=compute_metrics,
         summarize=task.summarize,
         best=task.BEST,
         seed=5,
@@ -517,7 +517,7 @@ def fit_pretraining(folder, kill_at=None):
         valid=items(length=8),
         collate=deadly,
         targets=["labels"],
-        figures=None,
+        compute_metrics=None,
         summarize=None,
         best=None,
         seed=2,

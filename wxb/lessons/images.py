@@ -56,7 +56,7 @@ def run(params: Params, name: str) -> Lesson:
         valid=_items(valid, mean, spread),
         collate=_collate,
         targets=["labels"],
-        figures=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
+        compute_metrics=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
         summarize=lambda logits, _: logits.argmax(-1),
         best=BEST,
         seed=params.seed,

@@ -121,7 +121,7 @@ class Method(Protocol):
         valid: Sequence[Mapping[str, NDArray[Any]]],
         collate: Callable[[Sequence[Any]], dict[str, Any]],
         targets: Sequence[str],
-        figures: Callable[[Any, Any], dict[str, float]],
+        compute_metrics: Callable[[Any, Any], dict[str, float]],
         summarize: Callable[[Any, Any], Any],
         best: Metric,
         seed: int,
@@ -144,10 +144,10 @@ class Method(Protocol):
         """What makes a batch of items."""
 
     def summarize(self, logits: Any, labels: Any) -> Any:
-        """What `figures` needs of a batch."""
+        """What `compute_metrics` needs of a batch."""
 
-    def figures(self, predicted: Any, labels: Any) -> dict[str, float]:
-        """Validation figures while training, BEST among them."""
+    def compute_metrics(self, predicted: Any, labels: Any) -> dict[str, float]:
+        """Metrics of validation records while training, BEST among them."""
 
 
 def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Any) -> Any:

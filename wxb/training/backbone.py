@@ -32,7 +32,7 @@ def make(
     model_folder: Path,
     curves: Path,
 ) -> dict[str, Any]:
-    """Write the model with its tokenizer, and its curves; give its size, and its figures.
+    """Write the model with its tokenizer, and its curves; give its size, and its metrics.
 
     `corpus` is the folder of clean texts, `tokens` that of the tokenizer; `unfinished` holds
     checkpoints while it learns.
@@ -40,7 +40,7 @@ def make(
     tokenizer = load(tokens)
     set_seed(seed)
     model = weights.initial(backbone, tokenizer)
-    history, figures = pretrain(
+    history, metrics = pretrain(
         model, tokenizer, backbone, corpus, seed=seed, unfinished=unfinished, label=label
     )
     model.save_pretrained(model_folder)
@@ -50,7 +50,7 @@ def make(
         "parameters": parameters(weights.load_backbone(model_folder)),
         "trainable_parameters": parameters(model) if backbone.pretraining else 0,
     }
-    return {**figures, **size}
+    return {**metrics, **size}
 
 
 def pretrain(
@@ -63,7 +63,7 @@ def pretrain(
     unfinished: Path,
     label: str,
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """Train a model in place; give its history, and its figures on held-out documents."""
+    """Train a model in place; give its history, and its metrics on held-out documents."""
     settings = backbone.pretraining
     if settings is None:
         return [], {}
@@ -89,7 +89,7 @@ def pretrain(
         valid=valid,
         collate=partial(collate, pad=tokenizer.pad_token_id),
         targets=["labels"],
-        figures=None,
+        compute_metrics=None,
         summarize=None,
         best=None,
         seed=seed,
@@ -99,8 +99,8 @@ def pretrain(
     measure = partial(
         pretraining.measure, model, pad=tokenizer.pad_token_id, batch_size=settings.batch_size
     )
-    figures = measure(valid)
+    metrics = measure(valid)
     if settings.copying:
         twice = stream(texts=valid_texts, length=held_out, copying=1.0)
-        figures["copy_accuracy"] = measure(twice)["accuracy"]
-    return history, figures
+        metrics["copy_accuracy"] = measure(twice)["accuracy"]
+    return history, metrics

@@ -45,7 +45,7 @@ def fit(
     valid: Any,
     collate: Callable[..., dict[str, torch.Tensor]],
     targets: Sequence[str],
-    figures: Callable[[Any, Any], dict[str, float]] | None,
+    compute_metrics: Callable[[Any, Any], dict[str, float]] | None,
     summarize: Callable[[Any, Any], Any] | None,
     best: Metric | None,
     seed: int,
@@ -56,10 +56,10 @@ def fit(
 
     `train` and `valid` are datasets: they have a length, and items that `collate` makes batches of.
     `targets` are the names of the columns that are not inputs; `summarize(logits, labels)` reduces
-    a batch to what `figures(predictions, labels)` needs to score the validation records. With
-    `best`, a figure, training stops early and ends with the best checkpoint's weights.
+    a batch to what `compute_metrics(predictions, labels)` needs of the validation records. With
+    `best`, a metric, training stops early and ends with the best checkpoint's weights.
     Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
-    best checkpoint is gone when training ends, or no figure was a number.
+    best checkpoint is gone when training ends, or no metric was a number.
 
     A model of which nothing learns is only measured.
     """
@@ -69,14 +69,14 @@ def fit(
         train_dataset=train,
         eval_dataset=valid,
         data_collator=collate,
-        compute_metrics=None if figures is None else partial(_scored, figures),
+        compute_metrics=partial(_scored, compute_metrics) if compute_metrics else None,
         preprocess_logits_for_metrics=summarize,
         callbacks=[_Narrator(label, best)],
         schedule=settings,
     )
     if not any(weight.requires_grad for weight in model.parameters()):
         trainer.evaluate()
-        return [{"step": 0, "epoch": 0.0, **_figures_of(row)} for row in trainer.state.log_history]
+        return [{"step": 0, "epoch": 0.0, **_metrics_of(row)} for row in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     resumable = last_complete(checkpoints)
@@ -89,7 +89,7 @@ def fit(
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
     if best is not None:
         _check_best(trainer.state, best.key)
-    return [_figures_of(row) for row in trainer.state.log_history]
+    return [_metrics_of(row) for row in trainer.state.log_history]
 
 
 def _check_best(state: TrainerState, best: str) -> None:
@@ -108,9 +108,9 @@ def _check_best(state: TrainerState, best: str) -> None:
 
 
 def _scored(
-    figures: Callable[[Any, Any], dict[str, float]], result: EvalPrediction
+    compute_metrics: Callable[[Any, Any], dict[str, float]], result: EvalPrediction
 ) -> dict[str, float]:
-    return figures(result.predictions, result.label_ids)
+    return compute_metrics(result.predictions, result.label_ids)
 
 
 def _arguments(
@@ -239,12 +239,12 @@ class _Trainer(Trainer):
 
 
 class _Narrator(TrainerCallback):
-    """Shows progress on the terminal, and every logged figure in the stage's log."""
+    """Shows progress on the terminal, and every logged metric in the stage's log."""
 
     def __init__(self, label: str, best: Metric | None) -> None:
         self.label = label
         self.shown = {"loss", *([f"valid_{best.key}"] if best else [])}
-        self.figures: dict[str, str] = {}
+        self.metrics: dict[str, str] = {}
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -266,7 +266,7 @@ class _Narrator(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        self.progress.at(state.global_step, **self.figures)
+        self.progress.at(state.global_step, **self.metrics)
         self._log_what_is_saved(control)
 
     def on_epoch_end(
@@ -287,13 +287,13 @@ class _Narrator(TrainerCallback):
         logs: Mapping[str, float] | None = None,
         **_: Any,
     ) -> None:
-        figures = dict(logs or {})
-        print(f"step {state.global_step}: {figures}", flush=True)
-        found = _figures_of(figures)
-        self.figures |= {k: f"{v:.3f}" for k, v in found.items() if k in self.shown}
+        metrics = dict(logs or {})
+        print(f"step {state.global_step}: {metrics}", flush=True)
+        found = _metrics_of(metrics)
+        self.metrics |= {k: f"{v:.3f}" for k, v in found.items() if k in self.shown}
 
 
-def _figures_of(row: Mapping[str, float]) -> dict[str, float]:
+def _metrics_of(row: Mapping[str, float]) -> dict[str, float]:
     """A row of the Trainer's log without its timings; `eval_` is called `valid_`."""
     return {
         key.replace("eval_", "valid_"): value

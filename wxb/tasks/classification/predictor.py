@@ -181,7 +181,7 @@ def dataset(
     return [{**item, "labels": one} for item, one in zip(items, columns["labels"], strict=True)]
 
 
-def figures(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+def compute_metrics(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
     """Accuracy on the validation records, while training."""
     known = labels != IGNORED
     return {BEST.key: float((predicted == labels)[known].mean())}

@@ -317,7 +317,7 @@ def test_accuracy_is_the_share_of_right_answer_tokens(backbone, special, tmp_pat
     logits[made_right] = torch.nn.functional.one_hot(asked[made_right], logits.shape[-1]).float()
     predicted = method.summarize(logits, labels)
     assert predicted.shape == labels.shape
-    figures = method.figures(predicted.numpy(), labels.numpy())
+    figures = method.compute_metrics(predicted.numpy(), labels.numpy())
     hits = int((logits.argmax(-1) == asked).sum())
     assert figures == {method.BEST.key: pytest.approx(hits / len(asked))}
     assert 0 < figures["accuracy"] < 1

@@ -175,7 +175,7 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
 def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
     """Where every gold span is aligned, and the tag of each token leads to no broken span.
 
-    `figures` has no threshold, and takes every token's best tag as it is.
+    `compute_metrics` has no threshold, and takes every token's best tag as it is.
     """
     predictor, texts = predictor_of(kind), TEXTS[:6]
     found = bare(predictor.candidates(texts, label="test"))
@@ -199,7 +199,7 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
             best[row, nonblank, likeliest(scores, continued(texts[row], *offsets))] = 1.0
     logits = [best, output["starts"], output["ends"]]
     labels = [batch[name].numpy() for name in method.TARGETS]
-    figures = method.figures(method.summarize(logits, labels).numpy(), labels)
+    figures = method.compute_metrics(method.summarize(logits, labels).numpy(), labels)
     expected = scorer.prf(scorer.counts(gold, found).sum(axis=0))[2]
     assert figures == {method.BEST.key: expected}
     assert 0 < expected < 1

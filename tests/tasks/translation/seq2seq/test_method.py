@@ -57,4 +57,4 @@ def test_a_tokenizer_without_an_end_is_refused():
 
 def test_figures_are_bleu_of_the_sums():
     statistics = np.array([[4, 4, 4, 3, 2, 1, 4, 3, 2, 1]] * 3, float)
-    assert method.figures(statistics, np.zeros(3)) == {"bleu": pytest.approx(100)}
+    assert method.compute_metrics(statistics, np.zeros(3)) == {"bleu": pytest.approx(100)}

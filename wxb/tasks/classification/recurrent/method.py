@@ -16,7 +16,7 @@ TARGETS, BEST = predictor.TARGETS, predictor.BEST
 
 vocabulary, encode, collator = methods.vocabulary, methods.encode, methods.collator
 summarize, fit = methods.summarize, methods.fit
-aligned, dataset, figures = predictor.aligned, predictor.dataset, predictor.figures
+aligned, dataset, compute_metrics = predictor.aligned, predictor.dataset, predictor.compute_metrics
 
 
 def build(backbone: Path, labels: Sequence[str], experiment: Recurrent, tokenizer: Any) -> Any:

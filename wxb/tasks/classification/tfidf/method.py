@@ -29,7 +29,7 @@ from wxb.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 TARGETS, BEST = predictor.TARGETS, predictor.BEST
 
 vocabulary, encode = methods.vocabulary, methods.encode
-aligned, figures = predictor.aligned, predictor.figures
+aligned, compute_metrics = predictor.aligned, predictor.compute_metrics
 
 
 class Words(NamedTuple):
@@ -137,7 +137,7 @@ def fit(
         ).fit(features["train"], learnt["labels"])
         model.coef, model.intercept = solver.coef_, solver.intercept_
         logits = {split: model.logits(found) for split, found in features.items()}
-        score = figures(summarize(logits["valid"], held["labels"]), held["labels"])
+        score = compute_metrics(summarize(logits["valid"], held["labels"]), held["labels"])
         steps += int(solver.n_iter_.max())
         history.append(
             {

@@ -155,8 +155,8 @@ def write_details(folder: Path, rows: Sequence[Judged]) -> None:
 
 
 def _type_row(sums: NDArray[np.int64]) -> dict[str, float]:
-    figures = {name: round(float(value), DIGITS) for name, value in scores(sums).items()}
-    return {**figures, "support": int(sums[GOLD]), "predicted": int(sums[PREDICTED])}
+    found = {name: round(float(value), DIGITS) for name, value in scores(sums).items()}
+    return {**found, "support": int(sums[GOLD]), "predicted": int(sums[PREDICTED])}
 
 
 def _columns(rows: Sequence[Judged]) -> tuple[list[tuple[Span, ...]], list[tuple[Span, ...]]]:

@@ -123,11 +123,11 @@ def _inputs(
 
 
 def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The likeliest tag of every token (B, T): all that `figures` needs of a batch."""
+    """The likeliest tag of every token (B, T): all that `compute_metrics` needs of a batch."""
     return logits[0].argmax(-1)
 
 
-def figures(predicted: NDArray[Any], labels: Sequence[NDArray[Any]]) -> dict[str, float]:
+def compute_metrics(predicted: NDArray[Any], labels: Sequence[NDArray[Any]]) -> dict[str, float]:
     """F1 of spans of tokens, without a threshold, while training: of windows, not of texts."""
     tags = labels[0]
     found = np.where(tags == IGNORED, IGNORED, predicted)

@@ -119,7 +119,7 @@ def summarize(statistics: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return statistics
 
 
-def figures(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
     """BLEU of greedy translations on the validation records, each reference by itself."""
     return {BEST.key: float(sums.bleu(statistics.sum(axis=0)))}
 
