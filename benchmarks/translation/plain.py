@@ -1,7 +1,7 @@
 """The Transformer beside `torch.nn.Transformer` of the same size, in a plain loop of torch.
 
 Both learn from the same records, in batches of the same size that are drawn alike, and write
-greedily. Ours goes through the project's Trainer, and is validated after each epoch besides.
+greedily. Ours goes through the project's Trainer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-from transformers import set_seed
+from transformers import get_cosine_schedule_with_warmup, set_seed
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from wxb import paths
@@ -159,12 +159,13 @@ def main(
 
 
 def fit_ours(build: Any, training: Any, items: Any, seed: int) -> Any:
-    """By the Trainer, with a validation after each epoch as the stage has it."""
+    """By the Trainer; validated on a few records alone, as the plain loop has none."""
     output = Path(".wxb/plain")
     learner, _ = method.fit(
         build,
         training,
-        **items,
+        train=items["train"],
+        valid=items["valid"][:8],
         collate=method.collator(build.args[3]),
         targets=method.TARGETS,
         compute_metrics=method.compute_metrics,
@@ -188,9 +189,8 @@ def fit_plain(build: Any, training: Any, items: Any, seed: int) -> Any:
     )
     rows, size = items["train"], training.batch_size
     steps = training.epochs * -(-len(rows) // size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, training.learning_rate, total_steps=steps + 1, pct_start=training.warmup_ratio
-    )
+    warmup = int(steps * training.warmup_ratio)
+    schedule = get_cosine_schedule_with_warmup(optimizer, warmup, steps)
     lengths = [len(row["labels"]) * 1000 + len(row["input_ids"]) for row in rows]
     for _ in range(training.epochs):
         order = [*LengthGroupedSampler(size, lengths=lengths)]
