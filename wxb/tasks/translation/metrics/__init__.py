@@ -40,6 +40,7 @@ BUCKETS = (
     (11, 20),
     (21, None),
 )  # words of a source, a Chinese character being one
+UNSEEN = ("all words in training", "a word that training lacks")
 BREAKDOWN = "by_kind.csv"
 
 
@@ -117,8 +118,7 @@ def details(rows: Sequence[Judged]) -> dict[str, Any]:
             & (lengths <= (high or np.inf))
             for low, high in BUCKETS
         },
-        "all words in training": ~new,
-        "a word that training lacks": new,
+        **dict(zip(UNSEEN, (~new, new), strict=True)),
     }
     return {"by_kind": {kind: _row(table[chosen]) for kind, chosen in kinds.items()}}
 

@@ -11,7 +11,7 @@ from wxb.charts import figures
 from wxb.charts.parts import Part, Study
 from wxb.charts.rendering import render
 from wxb.charts.wording import listed, origin
-from wxb.tasks.translation.metrics import METRICS, Judged
+from wxb.tasks.translation.metrics import METRICS, UNSEEN, Judged
 from wxb.tasks.translation.page import published
 from wxb.tasks.translation.page.examples import examples
 
@@ -33,7 +33,9 @@ ROW = 24
 
 def failures(system: Mapping[str, Any]) -> str:
     """The kinds of sentences that a system translates worst."""
-    rows = {kind: row for kind, row in system["by_kind"].items() if row["sentences"] >= ENOUGH}
+    kinds = system["by_kind"]
+    total = sum(kinds[kind]["sentences"] for kind in UNSEEN) if kinds else 0
+    rows = {kind: row for kind, row in kinds.items() if ENOUGH <= row["sentences"] < total}
     worst = sorted(rows, key=lambda kind: (rows[kind]["bleu"], kind))[:2]
     told = [
         f"{kind} (BLEU {rows[kind]['bleu']:.1f} on {rows[kind]['sentences']:,})" for kind in worst
