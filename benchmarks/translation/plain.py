@@ -170,7 +170,7 @@ def fit_ours(build: Any, training: Any, items: Any, seed: int) -> Any:
         valid=items["valid"][:8],
         collate=method.collator(build.args[3]),
         targets=method.TARGETS,
-        figures=lambda statistics, labels: {method.BEST.key: next(epoch)},
+        compute_metrics=lambda statistics, labels: {method.BEST.key: next(epoch)},
         summarize=method.summarize,
         best=method.BEST,
         seed=seed,
