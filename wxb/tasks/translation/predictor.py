@@ -86,9 +86,9 @@ class Translator(Trained):
             chosen = [there[place] for place in places]
             sources = [ids[at][:length] for at in chosen]
             for at, source, hypotheses in zip(chosen, sources, self.search(sources), strict=True):
-                texts_of = [Hypothesis(self._text(one), score) for one, score in hypotheses]
+                told = [Hypothesis(decoded(self.tokenizer, one), s) for one, s in hypotheses]
                 attention = self._attention(source, hypotheses[0][0]) if at in shown else None
-                found[at] = Translation(texts_of, len(ids[at]) > length, attention)
+                found[at] = Translation(told, len(ids[at]) > length, attention)
         return found
 
     def search(
@@ -113,9 +113,6 @@ class Translator(Trained):
             ][: self.options.n_best]
             for rows, row_scores in zip(tokens.cpu().numpy(), scores.cpu().numpy(), strict=True)
         ]
-
-    def _text(self, ids: NDArray[np.int64]) -> str:
-        return decoded(self.tokenizer, ids)
 
     def _attention(
         self, source: NDArray[np.int32], target: NDArray[np.int64]
@@ -147,7 +144,7 @@ class Translator(Trained):
 
 
 def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-    """The tokens of texts; what cannot be written as UTF-8 is read as U+FFFD."""
+    """The tokens of texts; what cannot be written as UTF-8 is read as a question mark."""
     return ids_of(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
 
 
