@@ -52,7 +52,7 @@ class Page(HTMLParser):
                 self.sections[[*self.sections][-1]] += data
 
     @property
-    def compute_metrics(self) -> dict:
+    def figures(self) -> dict:
         return json.loads(self.raw["script"][0])
 
     def cells(self, row_of: str) -> str:
