@@ -348,6 +348,10 @@ class Watched:
         self.read.add(f"{section}.{name}")
         return self.params.named(section, name)
 
+    def origin(self, experiment):
+        self.read |= {"experiments", "backbones"}
+        return self.params.origin(experiment)
+
 
 def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
     """Else the page goes on showing what params.yaml said before."""
