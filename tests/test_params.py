@@ -232,7 +232,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
             "experiments.ner-encoder.backbone",
             "encodr",
             "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
-            " (there is: encoder, decoder)",
+            " (there is: encoder, decoder, ner-encoder, ",
         ),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
         ("experiments.ner-encoder.model.head.dropout", 1.0, "head.dropout: found 1.0"),

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import os
 
 import pytest
-from ruamel.yaml import YAML
 
-from tests.copied import ROOT, Project
-from tests.test_pipeline import matters, ran
+from tests import traced
+from tests.copied import Project
+from tests.test_pipeline import ran
 
 KEPT = ["reviews-tfidf", "reviews-bilstm", "reviews-transformer-cls"]
 
@@ -37,29 +36,17 @@ def project(tmp_path_factory):
     made.edit(small)
     traces = made.folder.parent / "traces"
     traces.mkdir()
-    path = f"{made.folder}{os.pathsep}{ROOT / 'tests' / 'trace'}"
     made.output = made.run(
-        "snakemake", "--cores", "2", "reviews", PYTHONPATH=path, WXB_TRACE=str(traces)
+        "snakemake", "--cores", "2", "reviews", **traced.environment(made, traces)
     )
     made.traces = traces
     return made
 
 
 def test_its_stages_declare_what_they_import(project):
-    lock = YAML(typ="safe").load((project.folder / "dvc.lock").read_text())["stages"]
-    stages = [stage for stage in lock if stage != "check"]
-    assert {stage.partition("@")[0] for stage in stages} > {"train", "evaluate", "report"}
-    undeclared = {}
-    for stage in stages:
-        imported = json.loads((project.traces / f"{stage}.json").read_text())
-        declared = [dep["path"] for dep in lock[stage]["deps"]]
-        lacking = [
-            path
-            for path in imported
-            if matters(path) and not any(path == d or path.startswith(f"{d}/") for d in declared)
-        ]
-        undeclared.update({stage: lacking} if lacking else {})
-    assert undeclared == {}
+    verbs = {stage.partition("@")[0] for stage in traced.imported(project.traces)}
+    assert verbs > {"train", "evaluate", "report"}
+    assert traced.undeclared(project, project.traces) == {}
 
 
 def test_the_other_engine_finds_nothing_to_do_and_makes_the_same_bytes(project):
