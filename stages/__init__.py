@@ -93,7 +93,7 @@ if _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     signal.signal(signal.SIGINT, _leave)
 
 
-# A stage may tell what else it took: figures by their names, which join its cost.
+# A stage may tell what else it took: numbers by their names, which join its cost.
 Main = Callable[[Params, str], Mapping[str, float] | None]
 
 

@@ -65,7 +65,7 @@ def main(params: Params, name: str) -> dict[str, float]:
 
 
 def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each figure over runs."""
+    """The mean of each score over runs."""
     return {key: round(fmean(row[key] for row in scores), DIGITS) for key in scores[0]}
 
 

@@ -1,4 +1,4 @@
-"""Run one lesson, a small study of one stage, and write its figures and its page."""
+"""Run one lesson, a small study of one stage, and write its metrics and its page."""
 
 from stages import run
 from wxb import lessons, paths

@@ -63,7 +63,7 @@ def main(params: Params, name: str) -> None:
             predictor = method.Predictor.of(
                 model, tokenizer, labels, experiment, targets / "train.arrow"
             )
-            predictor.calibrate(records["valid"], label=f"{label}: threshold")
+            predictor.calibrate(records["valid"], label=f"{label}: calibrate")
             last = history[-1]
             predictor.save(
                 models / study.folder(seed),

@@ -116,3 +116,9 @@ def test_hidden_files_of_a_folder_are_not_read(predict, project):
     (folder / ".DS_Store").write_bytes(b"\xff\xfe")
     (folder / "a.txt").write_text("Ann\n")
     assert [row["input"] for row in lines(predict("--json", "with-hidden"))] == ["Ann"]
+
+
+def test_a_text_may_begin_with_a_dash(predict):
+    found = lines(predict("--json", "- Ann", "-5 of Ann"))
+    assert [row["input"] for row in found] == ["- Ann", "-5 of Ann"]
+    assert predict("-x", "Ann").returncode == 2

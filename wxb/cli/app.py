@@ -211,7 +211,7 @@ def export(
 ) -> None:
     """Write labelled records for other tools: jsonl or csv of any task, and formats of its own.
 
-    Named entity recognition has three:
+    Where gold is spans in a text, there are three:
 
     conll: a token and its IOB2 tag a line, divided by a tab; an experiment's lines have the gold
     tag, then the predicted one, so that conlleval -d '\\t' scores them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -14,6 +14,7 @@ import typer
 from wxb.errors import WxbError
 from wxb.masking.inputs import EMPTY, filled, misused, path_of
 from wxb.project.completion import names
+from wxb.tasks.exports import json_line
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")  # records; others: lines
@@ -65,7 +66,7 @@ def predict(
     for chunk in _chunks(_texts(sources, field)):
         for text, prediction in zip(chunk, predictor.predict(chunk, label="predict"), strict=True):
             told = predictor.describe(text, prediction)
-            line = json.dumps({"input": text, **told}, ensure_ascii=False)
+            line = json_line({"input": text, **told}).decode().rstrip("\n")
             print(line if as_json else predictor.show(text, prediction), flush=True)
 
 
@@ -77,13 +78,15 @@ def _apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     for argument in rest:
         if not argument:
             misused("INPUT", EMPTY)
-        if not argument.startswith("-") or argument == "-":
+        if re.fullmatch(r"-[A-Za-z]", argument):
+            misused(argument, "no such option")
+        if not argument.startswith("--"):  # a text may begin with a dash
             inputs.append(argument)
             continue
-        option, _, value = argument.partition("=")
-        value = value or next(rest, "")
-        if not option.startswith("--") or not value:
-            misused(option, "no such option" if value else "missing its value")
+        option, given, value = argument.partition("=")
+        value = value if given else next(rest, "")
+        if not value:
+            misused(option, "missing its value")
         options[option[2:].replace("-", "_")] = value
     return inputs, options
 

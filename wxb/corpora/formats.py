@@ -6,6 +6,8 @@ import ast
 import csv
 import io
 import json
+import re
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,9 +81,9 @@ def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
     text, legacy = decode_table(file)
     repaired = (f"read as {legacy}",) if legacy else ()
     if legacy:
-        print(f"{file}: not UTF-8; read as {legacy}", flush=True)
-    delimiter = divider(text)
-    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+        print(f"{file}: not UTF-8; read as {legacy}", file=sys.stderr)
+    mark = divider(text)
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
     try:
         for row in rows:
             yield Raw(f"line {rows.line_num}", _unpack(row, parsed), repaired)
@@ -91,7 +93,7 @@ def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
 
 def divider(text: str) -> str:
     """The one of DELIMITERS that divides the first row into most cells; of several the first."""
-    first = text.partition("\n")[0]
+    first = re.split(r"[\r\n]", text, maxsplit=1)[0]
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 

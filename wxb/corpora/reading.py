@@ -100,7 +100,8 @@ def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Rejec
     """The records of a raw folder, checked one by one, in the order of paths.
 
     Of splits that files make the test sets come first, the training split last. Raises WxbError for
-    a file that is empty, not UTF-8 or not of its format, and where files and splits do not fit.
+    a file that is empty, not of its format or in none of its encodings, and where files and splits
+    do not fit.
     """
     splits = by_split(data_files(folder, corpus), folder, corpus.split)
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""What a task's `metrics.py` gives, so that one bootstrap, one test and one table serve all tasks.
+"""What a task's `metrics` gives, so that one bootstrap, one test and one table serve all tasks.
 
 A score is a function of statistics that add up over records: C numbers a record, such as three
 counts for F1, confusion cells for accuracy, n-gram counts for BLEU, edits and lengths for CER.

@@ -84,10 +84,10 @@ def measured(params: Params, study: str) -> dict[str, Any]:
     """When and on what machines the stages of a study ran here; empty unless all were measured."""
     if study not in params.studies:
         return {}
-    paths = dict.fromkeys(_costs(params, study))
-    if not all(path.is_file() for path in paths):
+    files = dict.fromkeys(_costs(params, study))
+    if not all(file.is_file() for file in files):
         return {}
-    costs = [read_json(path) for path in paths]
+    costs = [read_json(file) for file in files]
     machines = [{key: cost[key] for key in MACHINE if key in cost} for cost in costs]
     # A stage without torch tells less of its machine than others do.
     known = [one for one in machines if not any(one.items() < other.items() for other in machines)]

@@ -45,6 +45,8 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
         ImportError,
         SafetensorError,
     ) as error:
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, which needs no other training
+            raise
         raise WxbError(
             f"{folder}: expected a model that its train stage wrote; it cannot be loaded"
             f" ({type(error).__name__}: {error}). Train it again: dvc repro --force"

@@ -79,7 +79,7 @@ class Method(Protocol):
 
     @property
     def BEST(self) -> Metric:  # noqa: N802
-        """The validation figure that picks the best checkpoint."""
+        """The metric of validation records that picks the best checkpoint."""
 
     @property
     def Predictor(self) -> type[Predictor]:  # noqa: N802

@@ -8,6 +8,7 @@ from tests.tasks.classification.trained import RECORDS, TEXTS
 from wxb.project.trained import load
 from wxb.tasks.classification import predictor as shared
 from wxb.tasks.classification.encoder import method as encoder
+from wxb.tasks.classification.metrics import calibration
 from wxb.tasks.classification.recurrent import method as recurrent
 from wxb.tasks.classification.tfidf import method as tfidf
 from wxb.text import tokenizers
@@ -81,8 +82,24 @@ def test_temperature_is_chosen_and_told(both):
     _, after, _ = both
     found = after.predict([text for text, _ in TEXTS])
     told = after.further_metrics(RECORDS, found)
-    assert 0.05 <= told["temperature"] <= 20
-    assert 0 <= told["ece_uncalibrated"] <= 1
+    assert told["temperature"] == after.settings["temperature"] != 1
+    after.settings["temperature"] = 1.0
+    plain = after.predict([text for text, _ in TEXTS])
+    right = np.array([one.label == record.gold for one, record in zip(plain, RECORDS, strict=True)])
+    sure = np.array([max(one.probabilities.values()) for one in plain])
+    error = float(calibration.error(calibration.histogram(right, sure).sum(axis=0)))
+    after.settings["temperature"] = told["temperature"]
+    assert told["ece_uncalibrated"] == pytest.approx(error, abs=1e-3)
+
+
+def test_what_decided_is_told_where_it_is_asked(both):
+    _, after, _ = both
+    text = TEXTS[0][0]
+    told = after.describe(text, after.predict([text])[0])["evidence"]
+    assert told
+    assert all(one["text"] == text[one["start"] : one["end"]] for one in told)
+    bare = after.predict([text] * 4)[3]
+    assert "evidence" not in after.describe(text, bare)
 
 
 @given(st.integers(0, 300), st.integers(4, 64), st.sampled_from(["start", "ends"]))

@@ -33,7 +33,9 @@ def facts(
     return {
         "by_class": _rows(predictions / CLASSES),
         "why_not": _only_ours(experiment, model),
-        "further": sorted(key.removesuffix("_accuracy") for key in scores if "_accuracy" in key),
+        "further": sorted(
+            key.removesuffix("_accuracy") for key in scores if key.endswith("_accuracy")
+        ),
     }
 
 
@@ -44,8 +46,10 @@ def _only_ours(experiment: Experiment, model: Path) -> str:
     config = model / "config.json"
     if not config.exists():
         return "It is an adapter, whose head lies beside it."
-    if "SequenceClassification" not in (read_json(config)["architectures"] or [""])[0]:
+    if experiment.model.pooling == "mean":  # type: ignore[attr-defined]
         return "It reads the mean of all tokens, for which transformers has no such model."
+    if "SequenceClassification" not in (read_json(config)["architectures"] or [""])[0]:
+        return "Its head is one that transformers has not for its backbone."
     return ""
 
 

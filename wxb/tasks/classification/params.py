@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
@@ -34,6 +35,13 @@ class Corpus(corpora.Corpus):
                 "give either `fields.label`, or `classes` with `fields.label: null` where each file"
                 " holds one class"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _words_of_their_own(self) -> Corpus:
+        words = Counter(word.casefold() for word in self.labels)
+        if twice := [word for word, count in words.items() if count > 1]:
+            raise ValueError(f"`labels` has {twice[0]!r} twice, as capitals do not count")
         return self
 
 

@@ -76,7 +76,7 @@ class Classifier(Trained):
 
     def read(self, texts: Sequence[str]) -> Encoded:
         """The tokens of texts that the model may read."""
-        kept = self.settings.get("giveaways", "kept")
+        kept = self.settings["giveaways"]
         return without_giveaways(encode(self.tokenizer, texts), texts, kept)
 
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
@@ -150,9 +150,15 @@ class Classifier(Trained):
         return {"temperature": temperature, "ece_uncalibrated": before}
 
     def describe(self, given: str, prediction: Prediction) -> dict[str, Any]:
-        """The class and all probabilities, the likeliest first."""
+        """The class and all probabilities, the likeliest first; and what decided, if asked."""
         likely = sorted(prediction.probabilities.items(), key=lambda one: (-one[1], one[0]))
-        return {"label": prediction.label, "probabilities": dict(likely)}
+        told: dict[str, Any] = {"label": prediction.label, "probabilities": dict(likely)}
+        if prediction.evidence is not None:
+            told["evidence"] = [
+                {"start": start, "end": end, "text": given[start:end], "weight": weight}
+                for start, end, weight in prediction.evidence
+            ]
+        return told
 
     def show(self, given: str, prediction: Prediction) -> str:
         """The class, how likely it is, and the text."""

@@ -57,6 +57,12 @@ class Corpus(corpora.Corpus):
         return "columns" if self.columns else "fields"
 
     @model_validator(mode="after")
+    def _divided_by_what_pairs_share(self) -> Corpus:
+        if self.split.by:
+            raise ValueError("`split.by` is for other tasks: pairs are divided by what they share")
+        return self
+
+    @model_validator(mode="after")
     def _columns_hold_the_pair(self) -> Corpus:
         lacking = {self.fields.input, self.fields.target} - {*(self.columns or ())}
         if self.columns and lacking:
@@ -94,6 +100,14 @@ class Transformer(Section):
     norm_first: bool = True
     label_smoothing: Fraction = 0.0
 
+    @model_validator(mode="after")
+    def _divisible(self) -> Transformer:
+        if self.width % 2 or self.width % self.heads:
+            raise ValueError(
+                f"width {self.width} must be even, and a multiple of {self.heads} heads"
+            )
+        return self
+
 
 class Decoder(Section):
     """A GPT-2 that goes on after the source; names as in Hugging Face's configuration."""
@@ -104,6 +118,12 @@ class Decoder(Section):
     n_head: PositiveInt
     dropout: Fraction = 0.0
     label_smoothing: Fraction = 0.0
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Decoder:
+        if self.n_embd % self.n_head:
+            raise ValueError(f"n_embd {self.n_embd} must be a multiple of n_head {self.n_head}")
+        return self
 
 
 MODELS = {"recurrent": Recurrent, "transformer": Transformer, "gpt2": Decoder}

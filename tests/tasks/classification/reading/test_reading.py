@@ -175,3 +175,11 @@ def test_near_duplicates_have_one_wording():
     ]
     assert len({reading.wording(record(n, text)) for n, text in enumerate(texts)}) == 1
     assert reading.wording(record(9, "3 - 2")) == ""
+
+
+def test_a_class_is_one_whatever_its_capitals():
+    for found in ("Positive", "positive", "POS"):
+        raw = {"sentiment": found}
+        assert reading.gold(raw, "", corpus(labels={"pos": "positive"})) == ("positive", ())
+    with pytest.raises(ValueError, match="has 'pos' twice"):
+        corpus(labels={"pos": "positive", "POS": "negative"})

@@ -56,7 +56,7 @@ def test_features_are_scikit_learns(tokenizer, ngrams, sublinear):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_are_those_of_scikit_learns_pipeline(tokenizer, classes, tmp_path):
-    gold = np.arange(len(TEXTS)) % classes if classes > 2 else np.arange(len(TEXTS)) % 2
+    gold = np.arange(len(TEXTS)) % classes
     vectors = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True).fit(TEXTS)
     theirs = LogisticRegression(C=10, max_iter=2000, tol=1e-8, class_weight="balanced")
     theirs.fit(vectors.transform(TEXTS), gold)
@@ -148,9 +148,7 @@ def test_no_two_ngrams_share_a_feature(texts, ngrams):
 
 def test_texts_that_share_nothing_are_an_error(tokenizer):
     items = [{"input_ids": np.array([k], np.int32), "labels": np.int64(k)} for k in (2, 3)]
-    with pytest.raises(
-        WxbError, match=r"no n-gram that stands in 2 of 2 texts; bring more records"
-    ):
+    with pytest.raises(WxbError, match=r"no n-gram that stands in 2 of 2 texts; bring more, or"):
         method.fit(
             lambda: method.build(None, [], trained.tfidf(), tokenizer),
             trained.tfidf().training,

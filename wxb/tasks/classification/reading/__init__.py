@@ -51,7 +51,8 @@ def gold(raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[str | None,
     if not isinstance(found, str | int) or isinstance(found, bool):
         raise RecordError("wrong type", f"{field!r} is {found!r}, expected the name of a class")
     name = str(found).strip()
-    renamed = {word.casefold(): class_ for word, class_ in corpus.labels.items()}
+    same = {class_.casefold(): class_ for class_ in corpus.labels.values() if class_}
+    renamed = same | {word.casefold(): class_ for word, class_ in corpus.labels.items()}
     class_ = renamed.get(name.casefold(), name)
     if class_ is None:
         raise RecordError("left out", f"`labels` has no class for {name!r}")

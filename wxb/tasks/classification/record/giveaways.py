@@ -12,8 +12,8 @@ import regex
 _DATELINE = r"""
     \A\W{0,3}
     (?:\p{Lu}[\p{L}.'’/,\s-]{0,60}?\s)?  # a place, or several
-    \(\s*\p{Lu}[\p{L}.&\s]{1,30}\)       # the agency
-    (?:\s*[-–—:]+)?
+    (?:\(\s*(?:Reuters|AP|AFP|UPI)\s*\)(?:\s*[-–—:]+)?  # the agency
+      | \(\s*\p{Lu}[\p{L}.&\s]{1,30}\)\s*[-–—]+)        # or another, before a dash
 """
 _ANYWHERE = r"""
     \(\s*(?:Reuters|AP|AFP|UPI)\s*\)
@@ -28,9 +28,9 @@ _ANYWHERE = r"""
   | \[(?:video|image|photo|watch|tweets?)\]
   | \((?:video|image|photo|watch|tweets?)\)
   | \b21st\ Century\ Wire\b | \b21WIRE\b
-  | \bread\ more(?:\ at)?:?[^\n]{0,80}
+  | \bread\ more(?:\ at\b|:)[^\n]{0,80} | ^read\ more\b[^\n]{0,80}
 """
-_PATTERN = regex.compile(f"{_DATELINE}|(?i:{_ANYWHERE})", regex.VERBOSE)
+_PATTERN = regex.compile(f"{_DATELINE}|(?i:{_ANYWHERE})", regex.VERBOSE | regex.MULTILINE)
 
 
 def giveaways(text: str) -> list[tuple[int, int]]:

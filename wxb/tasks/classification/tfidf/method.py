@@ -119,7 +119,7 @@ def fit(
     try:
         model = build()(learnt["texts"])
     except ValueError as error:
-        raise WxbError(f"{error}; bring more records, or lower `model.min_texts`") from None
+        raise WxbError(str(error)) from None
     features = {"train": model.features(learnt["texts"]), "valid": model.features(held["texts"])}
     classes = np.unique(learnt["labels"])
     if len(classes) < 2:

@@ -48,12 +48,17 @@ class Tfidf:
         Raises ValueError where there is none, and where they are too many to be numbered.
         """
         if (vocabulary + 1) ** ngrams >= 2**63:
-            raise ValueError(f"{ngrams} words in a row of {vocabulary} have too many forms")
+            raise ValueError(
+                f"{ngrams} words in a row of {vocabulary} have too many forms; lower `model.ngrams`"
+            )
         held = [np.unique(_keys(words, vocabulary, ngrams)[0]) for words in texts]
         keys, number = np.unique(np.concatenate([*held, np.empty(0, np.int64)]), return_counts=True)
         keys, number = keys[number >= min_texts], number[number >= min_texts]
         if not len(keys):
-            raise ValueError(f"found no n-gram that stands in {min_texts} of {len(texts)} texts")
+            raise ValueError(
+                f"found no n-gram that stands in {min_texts} of {len(texts)} texts; bring more, or"
+                " lower `model.min_texts`"
+            )
         idf = np.log((1 + len(texts)) / (1 + number)) + 1  # as if one more text had each of them
         return cls(vocabulary, ngrams, sublinear, keys, idf, np.zeros((1, len(keys))), np.zeros(1))
 

@@ -52,7 +52,9 @@ class Judged(NamedTuple):
     gold: tuple[str, ...]
     predicted: str
     group: str = ""  # records of one group are resampled together; empty: a group of its own
-    unseen: bool = False  # whether a word of source or references is in no training record
+    unseen: bool = (
+        False  # whether source, or every reference, has a word that no training record has
+    )
     attention: Mapping[str, Any] | None = None  # source and target pieces, and weights (T, S)
 
 

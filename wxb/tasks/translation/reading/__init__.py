@@ -1,7 +1,8 @@
 """Pairs of texts in raw files: which are pairs, and which belong together.
 
 The pairs of one source make one record with several references. Records that share a reference, and
-those whose sources differ in case, spaces or digits alone, are never in two splits.
+those whose sources differ in case, spaces or digits alone, are never in two splits; references are
+compared within a file.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.params import Experiment
 from wxb.tasks.translation.predictor import Translator, source_ids, special
 from wxb.text.encoded import Columns, read_columns, write_columns
-from wxb.text.tokenizers import CHUNK, ids_of
+from wxb.text.tokenizers import CHUNK, ids_of, special_tokens
 
 if TYPE_CHECKING:
     import torch
@@ -34,11 +34,17 @@ collator, fit = methods.collator, methods.fit
 
 def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Experiment) -> Any:
     """The tokenizer as it is. Raises WxbError for one that cannot begin and end a translation."""
-    if tokenizer.eos_token_id is None:
-        raise WxbError(
-            f"experiments on backbone {experiment.backbone!r} translate: found a tokenizer without"
-            " an end of text; expected `tokenizer: {kind: byte-level-bpe, ...}`"
-        )
+    lacking = {
+        "an end of text": tokenizer.eos_token_id is None,
+        "a beginning of text": not len(special_tokens(tokenizer)[0]),
+        "padding of its own": tokenizer.pad_token_id in (None, tokenizer.eos_token_id),
+    }
+    for what, lacks in lacking.items():
+        if lacks:
+            raise WxbError(
+                f"experiments on backbone {experiment.backbone!r} translate: found a tokenizer"
+                f" without {what}; expected `tokenizer: {{kind: byte-level-bpe, ...}}`"
+            )
     return tokenizer
 
 
@@ -101,6 +107,11 @@ def dataset(
         for source, (start, end) in zip(of, pairwise(splits), strict=True)
         if end > start
     ]
+    if not items:
+        raise WxbError(
+            f"all {len(splits) - 1} references of {targets} have more than"
+            f" {experiment.encoding.max_length} tokens; raise `encoding.max_length`"
+        )
     # Batches of validation are taken as they come: those of one length waste no padding.
     return sorted(items, key=lambda item: (len(item["labels"]), len(item["input_ids"])))
 
