@@ -256,15 +256,13 @@ def told(cells: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[str]:
         ["seconds of training", *(_seconds(cells, system) for system in systems)],
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
+    whole = [size for size in sizes if all((system, size) in cells for system in systems)]
     chart = [
         "```mermaid",
         "xychart-beta",
-        f'    x-axis "labelled records" [{", ".join(map(str, sizes))}]',
+        f'    x-axis "labelled records" [{", ".join(map(str, whole))}]',
         '    y-axis "accuracy" 0.5 --> 1',
-        *(
-            _line([cells[system, size] for size in sizes if (system, size) in cells])
-            for system in systems
-        ),
+        *(_line([cells[system, size] for size in whole]) for system in systems),
         "```",
     ]
     return [*lines, "", *chart]
