@@ -13,6 +13,7 @@ import wxb
 from tests.trained import SENTENCES
 from tests.trained import project as trained_project
 from wxb.errors import WxbError
+from wxb.params import check, read_yaml
 from wxb.project import trained
 from wxb.tasks.ner.record.spans import Span
 
@@ -63,6 +64,17 @@ def test_it_is_found_by_name_from_anywhere_in_the_project(project, monkeypatch):
     assert trained.find("ner-encoder") == project / "models/ner-encoder"
     monkeypatch.chdir(project)
     assert trained.load("ner-encoder").types == ["NAME"]
+
+
+def test_a_name_brings_its_settings_of_prediction(project, monkeypatch):
+    params = read_yaml(project / "params.yaml")
+    params["experiments"]["ner-encoder"]["prediction"] = {"batch_size": 17}
+    with monkeypatch.context() as here:
+        here.chdir(project)
+        here.setattr(trained, "load_params", lambda path: check(params))
+        assert trained.load("ner-encoder").batch_size == 17
+        assert trained.load("ner-encoder", batch_size="5").batch_size == 5
+        assert trained.load(Path("models/ner-encoder")).batch_size == 32
 
 
 def test_what_is_wrong_with_a_name_is_told(project, monkeypatch, tmp_path):

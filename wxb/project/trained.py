@@ -27,15 +27,17 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
 
     `experiment` is a name in params.yaml of the project that the current folder is in, or the path
     of a folder that a train stage wrote. `prediction` are settings of the group of that name, such
-    as `batch_size`, as values or as text. Raises WxbError where the experiment is unknown or not
-    trained, and for settings that its method does not have.
+    as `batch_size`, as values or as text; the others are as params.yaml has them for a name, and
+    their defaults for a folder. Raises WxbError where the experiment is unknown or not trained,
+    and for settings that its method does not have.
     """
     folder = find(experiment)
     try:
         settings = read_json(folder / paths.SETTINGS)
         method = tasks.method(settings["task"], settings["method"])
         form = prediction_form(settings["task"], settings["method"])
-        predictor = method.Predictor.load(folder, _checked(form, prediction))
+        given = {**_of_params(experiment, form), **prediction}
+        predictor = method.Predictor.load(folder, _checked(form, given))
     except (
         OSError,
         ValueError,
@@ -53,6 +55,15 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
             f" --single-item train@{folder.name}"
         ) from error
     return predictor
+
+
+def _of_params(experiment: str | Path, form: type[Section]) -> dict[str, Any]:
+    """The settings of a form that params.yaml has for the name of an experiment; none for others."""
+    root = find_root()
+    if root is None or isinstance(experiment, Path):
+        return {}
+    block = load_params(root / PARAMS).experiments.get(experiment)
+    return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
 
 
 def _checked(form: type[Section], given: Mapping[str, Any]) -> Section | None:
