@@ -49,7 +49,11 @@ def test_scores_are_those_of_sacrebleu(drawn):
 def test_references_in_chinese_are_cut_into_characters():
     predicted, gold = ["我喜欢猫。", "你好"], [["我喜欢狗。"], ["你好吗？"]]
     expected = BLEU(tokenize="zh").corpus_score(predicted, streams(gold)).score
-    assert float(sums.bleu(sums.statistics(predicted, gold).sum(axis=0))) == pytest.approx(expected)
+    found = sums.statistics(predicted, gold).sum(axis=0)
+    assert float(sums.bleu(found)) == pytest.approx(expected)
+    edits = TER(normalized=True, asian_support=True).corpus_score(predicted, streams(gold)).score
+    assert float(sums.ter(found)) == pytest.approx(edits)
+    assert 0 < edits < 50
     assert "tok:13a" in metrics.SIGNATURE
     assert "tok:zh where references are Chinese" in metrics.SIGNATURE
     assert "case:mixed" in metrics.SIGNATURE

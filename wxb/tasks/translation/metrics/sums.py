@@ -76,8 +76,13 @@ def _streams(gold: Sequence[Sequence[str]]) -> list[list[Any]]:
 
 @cache
 def _edits(predicted: str, references: tuple[str, ...]) -> list[float]:
-    """Edits of TER and words of the references; kept, as it takes the longest."""
-    found: list[float] = TER()._extract_corpus_statistics([predicted], _streams([references]))[0]
+    """Edits of TER and words of the references; kept, as it takes the longest.
+
+    A Chinese character is a word: sacrebleu divides them where it normalises, too.
+    """
+    chinese = bool(_HAN.search(references[0]))
+    metric = TER(normalized=chinese, asian_support=chinese)
+    found: list[float] = metric._extract_corpus_statistics([predicted], _streams([references]))[0]
     return found
 
 
