@@ -13,8 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import torch
 import typer
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -25,7 +27,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from wxb import paths
 from wxb.corpora import clean
-from wxb.metrics.bootstrap import intervals, paired
+from wxb.metrics.bootstrap import by_group, paired
 from wxb.models import decoding
 from wxb.params import load
 from wxb.tasks.translation import metrics
@@ -116,7 +118,7 @@ def main(
         str, typer.Argument(help="a Transformer of params.yaml, aligned already")
     ] = "translation-transformer",
     epochs: Annotated[int, typer.Option(min=1)] = 5,
-    seed: int = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="trainings of each, from seed 1 on")] = 3,
     threads: Annotated[int, typer.Option(min=1, help="of torch")] = 1,
 ) -> None:
     """Train ours by the project's Trainer, and torch's in a plain loop on batches drawn alike."""
@@ -143,20 +145,26 @@ def main(
         update={"epochs": epochs, "early_stopping_patience": epochs}
     )
     build = partial(method.build, paths.model(settings.backbone), [], settings, pieces)
-    table = Table("model", "BLEU", "training, s", "of CPU", box=box.MARKDOWN)
-    tables = []
-    for name, fit in (("ours", fit_ours), ("torch.nn.Transformer", fit_plain)):
-        begun = time.monotonic(), time.process_time()
-        translate = fit(build, training, items, seed)
-        took = time.monotonic() - begun[0], time.process_time() - begun[1]
-        texts = [decoded(pieces, ids) for ids in translate(records["test"], pieces)]
-        tables.append(sums.statistics(texts, [record.gold for record in records["test"]]))
-        bleu = intervals(tables[-1], metrics.scores, resamples=1000, seed=1)["bleu"]
-        told = f"{bleu.value:.1f} ({bleu.low:.1f} to {bleu.high:.1f})"
-        table.add_row(name, told, *(f"{seconds:.1f}" for seconds in took))
+    groups = [record.group for record in records["test"]]
+    table = Table("model", "seed", "BLEU", "training, s", "of CPU", box=box.MARKDOWN)
+    found: dict[str, list[NDArray[np.float64]]] = {"ours": [], "torch.nn.Transformer": []}
+    for seed in range(1, seeds + 1):
+        for (name, tables), fit in zip(found.items(), (fit_ours, fit_plain), strict=True):
+            begun = time.monotonic(), time.process_time()
+            translate = fit(build, training, items, seed)
+            took = time.monotonic() - begun[0], time.process_time() - begun[1]
+            texts = [decoded(pieces, ids) for ids in translate(records["test"], pieces)]
+            rows = sums.statistics(texts, [record.gold for record in records["test"]])
+            tables.append(by_group(rows, groups))
+            bleu = float(sums.bleu(rows.sum(axis=0)))
+            table.add_row(name, str(seed), f"{bleu:.1f}", *(f"{seconds:.1f}" for seconds in took))
     console.print(table)
-    apart = paired(*tables, lambda s: metrics.scores(s)["bleu"], resamples=1000, seed=1)
-    console.print(f"ours − torch: {apart.value:+.1f} ({apart.low:+.1f} to {apart.high:+.1f})")
+    ours, theirs = (np.stack(tables, axis=1) for tables in found.values())
+    apart = paired(ours, theirs, lambda s: metrics.scores(s)["bleu"], resamples=1000, seed=1)
+    console.print(
+        f"ours − torch, over {seeds} seeds: {apart.value:+.1f} ({apart.low:+.1f} to"
+        f" {apart.high:+.1f})"
+    )
 
 
 def fit_ours(build: Any, training: Any, items: Any, seed: int) -> Any:
@@ -186,8 +194,13 @@ def fit_plain(build: Any, training: Any, items: Any, seed: int) -> Any:
     set_seed(seed)
     learner = build()
     model, collate = Plain(learner.model).train(), method.collator(build.args[3])
+    vectors, matrices = [], []  # biases and norms do not decay
+    for parameter in model.parameters():
+        (vectors if parameter.ndim == 1 else matrices).append(parameter)
     optimizer = torch.optim.AdamW(
-        model.parameters(), training.learning_rate, weight_decay=training.weight_decay
+        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}],
+        training.learning_rate,
+        weight_decay=training.weight_decay,
     )
     rows, size = items["train"], training.batch_size
     steps = training.epochs * -(-len(rows) // size)
