@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -54,7 +55,13 @@ class Encoding(Section):
 
 
 class Prediction(Section):
-    """How inputs are predicted."""
+    """How inputs are predicted.
+
+    `only_page` are the values without which nothing is lacking but on the page: those of any use
+    outside the DAG.
+    """
+
+    only_page: ClassVar[Mapping[str, Any]] = {}
 
     batch_size: PositiveInt = 32
 

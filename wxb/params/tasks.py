@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from wxb.params.section import OneOf, Section
+from wxb.params.experiments import Prediction
+from wxb.params.section import OneOf
 
 FOLDER = Path(__file__).parents[1] / "tasks"
 
@@ -17,13 +18,13 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/params.py"))
 
 
-def prediction(task: str, method: str) -> type[Section]:
+def prediction(task: str, method: str) -> type[Prediction]:
     """The form of `prediction` of the experiments that do a task by a method."""
     form: Any = import_module(f"wxb.tasks.{task}.params").AnyExperiment
     for part in getattr(form, "__metadata__", ()):
         if isinstance(part, OneOf):
             form = part.forms()[method]
-    found: type[Section] = form.model_fields["prediction"].annotation
+    found: type[Prediction] = form.model_fields["prediction"].annotation
     return found
 
 

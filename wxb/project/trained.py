@@ -14,7 +14,7 @@ from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params import PARAMS
 from wxb.params import load as load_params
-from wxb.params.section import Section
+from wxb.params.experiments import Prediction
 from wxb.params.tasks import prediction as prediction_form
 from wxb.project.root import root as find_root
 
@@ -36,7 +36,7 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
         settings = read_json(folder / paths.SETTINGS)
         method = tasks.method(settings["task"], settings["method"])
         form = prediction_form(settings["task"], settings["method"])
-        given = {**_of_params(experiment, form), **prediction}
+        given = {**_of_params(experiment, form), **form.only_page, **prediction}
         predictor = method.Predictor.load(folder, _checked(form, given))
     except (
         OSError,
@@ -57,8 +57,8 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
     return predictor
 
 
-def _of_params(experiment: str | Path, form: type[Section]) -> dict[str, Any]:
-    """The settings of a form that params.yaml has for the name of an experiment; none for others."""
+def _of_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:
+    """The settings of a form that params.yaml has for an experiment; none for a folder."""
     root = find_root()
     if root is None or isinstance(experiment, Path):
         return {}
@@ -66,10 +66,8 @@ def _of_params(experiment: str | Path, form: type[Section]) -> dict[str, Any]:
     return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
 
 
-def _checked(form: type[Section], given: Mapping[str, Any]) -> Section | None:
-    """The settings of a form with the given values; None without any."""
-    if not given:
-        return None
+def _checked(form: type[Prediction], given: Mapping[str, Any]) -> Prediction:
+    """The settings of a form with the given values; the others have their defaults."""
     try:
         return form.model_validate(given)
     except ValidationError as error:

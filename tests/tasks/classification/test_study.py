@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import wxb
 from tests import traced
 from tests.copied import Project
 from tests.test_pipeline import ran
@@ -82,6 +83,15 @@ def test_a_text_gets_its_class_and_probabilities(project):
     row = json.loads(told.splitlines()[-1])
     assert row["label"] in ("positive", "negative")
     assert sum(row["probabilities"].values()) == pytest.approx(1)
+    assert "evidence" not in row  # which params.yaml asks for, but for the page
+
+
+def test_what_decides_is_told_where_it_is_asked_for(project, monkeypatch):
+    monkeypatch.chdir(project.folder)
+    good = ["The plot is good."]
+    assert wxb.load("reviews-tfidf").predict(good)[0].evidence is None
+    assert wxb.load("reviews-tfidf", batch_size=8).predict(good)[0].evidence is None
+    assert wxb.load("reviews-tfidf", explained=1).predict(good)[0].evidence is not None
 
 
 def test_nothing_that_loads_code_is_kept(project):

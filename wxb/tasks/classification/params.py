@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -59,6 +60,8 @@ class Encoding(experiments.Encoding, Source):
 
 class Prediction(experiments.Prediction):
     """How texts are classified; of the first `explained` it is told which words decide."""
+
+    only_page: ClassVar[Mapping[str, Any]] = {"explained": 0}
 
     explained: Annotated[int, Field(ge=0)] = 40
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import regex
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
@@ -136,6 +137,8 @@ class Prediction(experiments.Prediction):
     The score of one is its log probability over its length in tokens to the power of
     `length_penalty`. `maps` is for so many sentences what their translations looked at.
     """
+
+    only_page: ClassVar[Mapping[str, Any]] = {"maps": 0}
 
     batch_size: PositiveInt = 64
     beam: PositiveInt = 4
