@@ -5,11 +5,13 @@ from transformers import AutoModelForSequenceClassification, pipeline
 
 from tests import tiny
 from tests.tasks.classification import trained
+from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params.experiments import LowRank, Tuning
 from wxb.tasks.classification.encoder import method
 from wxb.tasks.classification.encoder.model import Classifier
 from wxb.tasks.classification.params import EncoderModel
+from wxb.text import tokenizers
 
 LABELS = ["fake", "real", "satire"]
 IDS = torch.randint(3, 50, (3, 9), generator=torch.Generator().manual_seed(0))
@@ -54,6 +56,13 @@ def test_a_whole_bert_that_reads_the_first_token_is_one_of_transformers(tmp_path
         expected = theirs.eval()(IDS, attention_mask=MASK).logits
     torch.testing.assert_close(logits(model), expected)
     assert theirs.config.id2label == dict(enumerate(LABELS))
+
+
+def test_a_decoders_first_token_is_not_pooled(tmp_path):
+    tokenizers.train("byte-level-bpe", 300, ["a film"]).save_pretrained(tmp_path)
+    tokenizer = tokenizers.load(tmp_path)
+    with pytest.raises(WxbError, match=r"backbone 'b' puts no \[CLS\] token first; expected mean"):
+        method.build(tmp_path, LABELS, trained.encoder("cls"), tokenizer)
 
 
 def test_padding_changes_nothing(tmp_path):

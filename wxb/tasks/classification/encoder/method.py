@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wxb.errors import WxbError
 from wxb.tasks import methods
 from wxb.tasks.classification import predictor
 from wxb.tasks.classification.params import Encoder, EncoderModel
 from wxb.tasks.classification.predictor import Classifier
+from wxb.text.tokenizers import special_tokens
 
 TARGETS, BEST = predictor.TARGETS, predictor.BEST
 
@@ -19,9 +21,19 @@ aligned, dataset, compute_metrics = predictor.aligned, predictor.dataset, predic
 
 
 def build(backbone: Path, labels: Sequence[str], experiment: Encoder, tokenizer: Any) -> Any:
-    """The model that training starts from; its head is random."""
+    """The model that training starts from; its head is random.
+
+    Raises WxbError for `cls` of a backbone whose first token is none that is there to be pooled: a
+    decoder's has seen nothing of the text.
+    """
     from wxb.tasks.classification.encoder import model
 
+    before, _ = special_tokens(tokenizer)
+    if experiment.model.pooling == "cls" and tokenizer.cls_token_id not in before[:1]:
+        raise WxbError(
+            f"model.pooling: found cls, but backbone {experiment.backbone!r} puts no [CLS] token"
+            " first; expected mean"
+        )
     # Plain transformers cut a text where its tokenizer says.
     tokenizer.model_max_length = experiment.encoding.max_length
     return model.Classifier.to_learn(
