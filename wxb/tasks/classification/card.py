@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params.experiments import Experiment
+from wxb.tasks.cards import worst_first
 from wxb.tasks.classification.metrics import CLASSES
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -31,7 +30,7 @@ def facts(
     Raises WxbError where there are no scores by class.
     """
     return {
-        "by_class": _rows(predictions / CLASSES),
+        "by_class": worst_first(predictions / CLASSES, "class"),
         "why_not": _only_ours(experiment, model),
         "further": sorted(
             key.removesuffix("_accuracy") for key in scores if key.endswith("_accuracy")
@@ -51,17 +50,3 @@ def _only_ours(experiment: Experiment, model: Path) -> str:
     if "SequenceClassification" not in (read_json(config)["architectures"] or [""])[0]:
         return "Its head is one that transformers has not for its backbone."
     return ""
-
-
-def _rows(table: Path) -> list[dict[str, Any]]:
-    """The scores by class, the worst first."""
-    if not table.exists():
-        raise WxbError(
-            f"{table}: not there yet; run `dvc repro evaluate@{table.parent.name}` first"
-        )
-    with table.open(encoding="utf-8", newline="") as file:
-        numbers = ("precision", "recall", "f1")
-        rows = [
-            {**row, **{key: float(row[key]) for key in numbers}} for row in csv.DictReader(file)
-        ]
-    return sorted(rows, key=lambda row: (row["f1"], row["class"]))

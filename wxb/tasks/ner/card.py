@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb.errors import WxbError
 from wxb.files import read_json
 from wxb.params.experiments import Experiment
+from wxb.tasks.cards import worst_first
 from wxb.tasks.ner.metrics import BY_TYPE
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -32,7 +31,7 @@ def facts(
     """
     return {
         "missed": round(100 * (1 - scores["recall"])),
-        "by_type": _rows(predictions / BY_TYPE),
+        "by_type": worst_first(predictions / BY_TYPE, "type"),
         # BERT's pooler, which a tagger has no use for, would be made anew from random numbers.
         "options": ", add_pooling_layer=False" if _architecture(model) == "bert" else "",
         "why_not": _only_ours(experiment),
@@ -54,14 +53,3 @@ def _only_ours(experiment: Experiment) -> str:
     if experiment.tuning.four_bit:
         return "Its backbone is kept in 4 bits, in the way that wxb loads it."
     return ""
-
-
-def _rows(table: Path) -> list[dict[str, Any]]:
-    """The scores by type, the worst first."""
-    if not table.exists():
-        raise WxbError(
-            f"{table}: not there yet; run `dvc repro evaluate@{table.parent.name}` first"
-        )
-    with table.open(encoding="utf-8", newline="") as file:
-        rows = [{**row, **{key: float(row[key]) for key in SCORES}} for row in csv.DictReader(file)]
-    return sorted(rows, key=lambda row: (row["f1"], row["type"]))
