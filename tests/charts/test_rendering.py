@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.charts.rendering import DEEPEST, shade, signed
+from wxb.charts.rendering import DEEPEST, shade
 from wxb.metrics import Metric
 
 CER = Metric("cer", "CER", lower_is_better=True, scale=None)
@@ -33,8 +33,3 @@ def test_shade_without_a_largest_value_is_by_what_is_beside_it():
     higher = CER._replace(lower_is_better=False)
     assert [shade(value, higher, shown) for value in shown] == [0, DEEPEST, shade(0.5)]
     assert shade(0.3, CER, [0.3]) == DEEPEST
-
-
-def test_differences_have_the_decimals_of_their_score():
-    assert signed(-1.25, CER) == "−1.250"
-    assert signed(1.25, BLEU) == "+1.2"

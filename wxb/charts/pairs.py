@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from wxb.charts.scores import headline, told
+from wxb.charts.scores import headline, signed, told
 from wxb.metrics import LEVEL, Metric
 
 ALPHA = round(1 - LEVEL, 6)  # the risk of calling any difference of a study real by chance
@@ -125,7 +125,7 @@ def sentence(pair: Pair, metric: Metric, *, several: bool) -> str:
     p_value = f"p = {pair.p_value:.3f}" + (f", Holm {pair.corrected:.3f}" if several else "")
     if pair.value == 0:
         return f"{pair.a} and {pair.b} have the same {metric.title} ({p_value})."
-    low, high = (f"{bound:+.{metric.decimals}f}" for bound in (pair.low, pair.high))
+    low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
     noise = f"95% interval of the difference {low} to {high}, {p_value}"
     lead = f"{told(pair.value, metric)} {metric.title}"
     if not pair.beyond_noise:

@@ -20,7 +20,13 @@ def headline(comparison: Mapping[str, Any]) -> Metric:
 
 def told(value: float, metric: Metric) -> str:
     """A value, or a difference of two, with as many decimals as the metric is told with."""
-    return f"{value:.{metric.decimals}f}"
+    return f"{value:z.{metric.decimals}f}"
+
+
+def signed(difference: float, metric: Metric) -> str:
+    """A difference of two values with its sign, or without one where it rounds to 0."""
+    shown = f"{difference:+.{metric.decimals}f}"
+    return shown if float(shown) else told(difference, metric)
 
 
 def interval(score: Mapping[str, float], metric: Metric) -> str:
