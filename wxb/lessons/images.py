@@ -14,6 +14,7 @@ from sklearn.metrics import confusion_matrix, f1_score
 from transformers import set_seed
 
 from wxb.charts.figures import Curve, Line, curves
+from wxb.charts.losses import evened
 from wxb.charts.wording import amount
 from wxb.lessons import Lesson, Part, Table, pictures
 from wxb.lessons.pictures import Images
@@ -180,7 +181,10 @@ def _training(history: Sequence[dict[str, float]]) -> Part:
     def curve(key: str) -> Curve:
         return [(int(row["step"]), row[key]) for row in history if key in row]
 
-    losses = [Line("training", 0, curve("loss")), Line("validation", 0, curve("valid_loss"), True)]
+    losses = [
+        Line("training", 0, evened(curve("loss"))),
+        Line("validation", 0, curve("valid_loss"), True),
+    ]
     return Part(
         "Training",
         [
