@@ -3,6 +3,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +112,15 @@ def test_stacked_leaves_a_gap_for_what_was_not_measured():
     rows = {"a": {"train": 3}, "b": {"pretrain": 2, "train": 1}}
     figure = figures.stacked(rows, {"pretrain": "#000000", "train": "#ffffff"}, title="seconds")
     assert [bar.x for bar in figure.data] == [(0, 2), (3, 1)]
+
+
+def test_a_matrix_labels_as_many_as_are_legible_or_all_and_grows_with_them():
+    values, names = np.eye(50), [str(number) for number in range(50)]
+    few = figures.matrix(values, names, names, names=("row", "column"))
+    every = figures.matrix(values, names, names, names=("row", "column"), every=True)
+    assert few.layout.xaxis.ticktext == tuple(names[::3])
+    assert every.layout.xaxis.ticktext == every.layout.yaxis.ticktext == tuple(names)
+    assert few.layout.height == 300 < 50 * figures.LABEL < every.layout.height
 
 
 def test_curves_of_one_series_share_a_colour():

@@ -74,6 +74,9 @@ def test_the_last_layers_are_shown_head_by_head(folder):
     assert "Layer 1" not in titles
     assert [*found.parts[2].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
     assert "of layer 2" in found.answer
+    tokens, _ = attention.attended(folder, SENTENCE)
+    for figure in found.parts[2].figures.values():
+        assert len(figure.layout.xaxis.ticktext) == len(figure.layout.yaxis.ticktext) == len(tokens)
 
 
 def test_metrics_are_the_few_that_one_compares_and_the_table_has_the_rest(folder):

@@ -1,17 +1,31 @@
 import csv
 import json
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
-from stages import compare
+from stages import compare, report
+from wxb import tasks
 from wxb.files import write_json
 from wxb.metrics import Metric, evaluation
 from wxb.params import Params, check, read_yaml
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record.spans import Span
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+NEEDED = pytest.mark.skipif(
+    CHROMIUM is None, reason=f"needs a Chromium on the PATH, one of {', '.join(NAMES)}"
+)
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -78,19 +92,41 @@ class Tree:
             scores = (1.0,) * len(found)
             judged.append(metrics.Judged(key, text, gold, found, scores, key[:1], seen))
         sets = {"test": {"": judged}, **{name: {"": judged[:3]} for name in self.further}}
-        evaluation.save(metrics, Path("reports/predictions/ner", member), sets)
-        measured = evaluation.metrics(metrics, [judged], resamples=50, seed=1)
-        sizes = {
-            "parameters": 2_345_678,
-            "trainable_parameters": 1_234_567,
-            "updates": 1_500,
-            "examples": 12_000,
-        }
-        write_json(Path("reports/metrics/ner", f"{member}.json"), {**measured, **sizes})
+        evaluated(metrics, "ner", member, sets)
 
     @property
     def comparison(self) -> dict:
         return json.loads(Path("reports/studies/ner.json").read_text(encoding="utf-8"))
+
+
+def evaluated(scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[str, Any]]) -> None:
+    """What the stage evaluate leaves of one system, by test set and run."""
+    evaluation.save(scorer, Path("reports/predictions", study, member), sets)
+    measured = evaluation.metrics(scorer, [*sets["test"].values()], resamples=50, seed=1)
+    sizes = {
+        "parameters": 2_345_678,
+        "trainable_parameters": 1_234_567,
+        "updates": 1_500,
+        "examples": 12_000,
+    }
+    write_json(Path("reports/metrics", study, f"{member}.json"), {**measured, **sizes})
+
+
+def write_page(profile: str, rows: Sequence[Sequence[Any]]) -> None:
+    """The page of the study that a profile brings: its members judged as one of `rows` in turn."""
+    content = read_yaml(HOME / "params.yaml") | {"resamples": 50}
+    for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
+        content[section] = content[section] | blocks
+    params = check(content)
+    study = params.studies[profile]
+    for place, member in enumerate(study.experiments):
+        sets = {"test": {"": rows[place % len(rows)]}}
+        evaluated(tasks.metrics(study.task), profile, member, sets)
+        curve(profile, member, "loss", [(10, 2.5), (20, 1.25)])
+        cost("train", member, 100)
+        cost("evaluate", member, 5)
+    compare.main(params, profile)
+    report.main(params, profile)
 
 
 def curve(group: str, name: str, metric: str, points: list[tuple[int, float]]) -> None:
@@ -173,3 +209,11 @@ def comparison(
 def compared() -> Callable[..., dict]:
     """Makes a comparison from headline scores alone; see `comparison`."""
     return comparison
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()

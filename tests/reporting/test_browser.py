@@ -1,30 +1,21 @@
 """The pages as a browser shows them, wide and narrow, light and dark."""
 
-import shutil
 from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from stages import report
-from tests.reporting.conftest import Tree
+from tests.reporting.conftest import NEEDED, Tree
 from wxb.reporting.index import write_index
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
 MEMBERS = ["ner-encoder", "ner-decoder", "ner-decoder-bidirectional-with-a-long-name"]
 RAN = "window.ran = true"
 HOSTILE = f'</script><script>{RAN}</script>"><img src=x onerror="{RAN}">'
 LONG = "w" * 200
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason=f"needs a Chromium on the PATH, one of {', '.join(NAMES)}"
-)
+pytestmark = NEEDED
 
 
 class Look(NamedTuple):
@@ -50,14 +41,6 @@ def written(tmp_path_factory):
         report.main(tree.params, "ner")
         write_index(tree.params)
     return folder / "reports"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(

@@ -80,7 +80,7 @@ def test_a_page_where_less_is_better(written):
     assert "CER of the column minus CER of the row" in told.sections["noise"]
     ahead = [a["class"] for tag, a in told.elements if a.get("class") == "ahead"]
     assert len(ahead) == 1
-    assert told.sections["noise"].index("−0.250") < told.sections["noise"].index("+0.250")
+    assert told.sections["noise"].index("+0.250") < told.sections["noise"].index("−0.250")
     assert told.figures["forest"]["layout"]["xaxis"]["title"]["text"] == "CER (lower is better)"
     assert {"cer-seconds", "cer-parameters"} <= {*told.figures}
     assert "F1" not in told.text

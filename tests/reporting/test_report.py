@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from stages import report
+from tests.reporting.conftest import F1
 from wxb.charts import figures
+from wxb.charts.scores import signed
 from wxb.params import check, load, read_yaml
 
 HOME = Path(__file__).resolve().parents[2]
@@ -18,6 +20,11 @@ THREE = SEVEN[:3]
 SECTIONS = ["results", "noise", "types", "mistakes", "cost", "training", "published", "making"]
 FIGURES = ["forest", "errors", "f1-seconds", "f1-parameters", "seconds", "valid_f1"]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def ranked(members):
+    """As the page lists the members of a tree: the best first, and equal ones in its order."""
+    return sorted(members, key=lambda name: min(SEVEN.index(name), 2), reverse=True)
 
 
 class Page(HTMLParser):
@@ -70,7 +77,7 @@ def test_sections_figures_and_commands_are_all_there(tree, number):
     page = written(tree(SEVEN[:number]))
     assert list(page.sections) == SECTIONS
     places = [a["id"] for tag, a in page.elements if "figure" in (a.get("class") or "").split()]
-    losses = [f"loss-{name}" for name in SEVEN[:number]]
+    losses = [f"loss-{name}" for name in ranked(SEVEN[:number])]
     assert places == [*FIGURES, *losses, "pretraining-loss"]
     assert {*places} == {*page.figures}
     for name in SEVEN[:number]:
@@ -98,8 +105,10 @@ def test_every_pair_is_in_the_matrix_from_both_sides(tree):
     for pair in made.comparison["pairs"]:
         value, low = pair["difference"]["value"], pair["difference"]["low"]
         for number in (value, 0 - value, low):
-            assert f"{number:+.3f}".replace("-", "−") in told
+            assert signed(number, F1).replace("-", "−") in told
         assert f"p {pair['difference']['p_value']:.3f} → " in told
+    assert "+0.000" not in told
+    assert "−0.000" not in told
 
 
 def test_two_experiments_need_no_correction(tree):
@@ -131,10 +140,10 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
         assert "2.35 M" in cells
         assert "1.23 M trained" in cells
         assert "1 h 01 min" in cells  # 3600 + 100 + 5 s
-        assert "some machine" in cells
+        assert "some machine" not in cells
         bars = {bar["name"]: bar["x"] for bar in page.figures["errors"]["data"]}
         assert (
-            bars["wrong boundary"][made.members.index(name)] == (system["errors"]["wrong_boundary"])
+            bars["wrong boundary"][ranked(THREE).index(name)] == system["errors"]["wrong_boundary"]
         )
 
 
@@ -176,6 +185,29 @@ def test_hostile_text_stays_text(tree):
         assert kind in hostile.sections[section]
 
 
+def test_systems_are_listed_by_their_scores_and_as_params_do_on_demand(tree):
+    told = written(tree(SEVEN)).text.split("Beyond noise?")[0]
+    first, second = told.split("In the order of params.yaml\n")
+    for text, order in ((first, ranked(SEVEN)), (second, SEVEN)):
+        assert re.findall("dvc repro evaluate@(.+)", text) == order
+    shutil.rmtree("reports")
+    assert "In the order of" not in written(tree(SEVEN[:1])).text
+
+
+def test_a_machine_is_named_once_or_in_every_row_if_there_are_more(tree):
+    made = tree(THREE)
+    page = written(made)
+    assert page.text.count("some machine") == 1
+    assert "on some machine, 2030-01-02;" in page.sections["cost"]
+    path = Path("reports/cost/train/ner-decoder.json")
+    another = {"device": "another machine", "finished": "2030-02-03T00:00:00+00:00"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | another))
+    page = written(made)
+    assert "some machine, then another machine" in page.cells("ner-decoder")
+    assert "another machine" not in page.cells("ner-encoder")
+    assert "each, 2030-01-02 to 2030-02-03;" in page.sections["cost"]
+
+
 def test_costs_that_nobody_measured(tree):
     made = tree(THREE[:2])
     shutil.rmtree("reports/cost")
@@ -201,7 +233,7 @@ def test_pretraining_is_told_once_for_a_backbone(tree):
     page = written(tree(SEVEN))
     cost = page.sections["cost"]
     assert cost.count("1 h 00 min") == 2
-    assert ", ".join(SEVEN[1:]) in cost
+    assert ", ".join(ranked(SEVEN[1:])) in cost
     bars = {
         bar["name"]: dict(zip(bar["y"], bar["x"], strict=True))
         for bar in page.figures["seconds"]["data"]
@@ -222,7 +254,7 @@ def test_memory_is_told_with_the_gpus_where_there_is_one(tree):
 
 def test_initial_weights_are_told_of_backbones_that_start_from_ours(tree):
     made = tree(THREE[:2])
-    assert "weights of encoder and decoder are not" in written(made).sections["cost"]
+    assert "weights of decoder and encoder are not" in written(made).sections["cost"]
     content = made.params.model_dump()
     content["backbones"]["encoder"] |= {
         "architecture": None,
@@ -239,6 +271,15 @@ def test_curves_that_nobody_drew(tree):
     page = written(made)
     assert not {"loss-ner-encoder", "valid_f1", "pretraining-loss"} & set(page.figures)
     assert "Pretraining loss of each backbone: not recorded here." in page.text
+
+
+def test_a_loss_that_was_logged_out_of_turn_is_no_point(tree):
+    made = tree(THREE[:1])
+    path = Path("reports/training/ner/ner-encoder/loss.csv")
+    path.write_text("step,loss\n10,2.0\n13,9.0\n20,1.0\n")
+    page = written(made)
+    assert page.figures["loss-ner-encoder"]["data"][0]["x"] == [10, 20]
+    assert page.figures["loss-ner-encoder"]["data"][0]["y"][1] == pytest.approx(3.4)
 
 
 def test_a_loss_that_is_not_a_number_is_a_gap(tree):
@@ -265,7 +306,7 @@ def test_settings_are_split_by_whether_they_differ(tree):
 
 def test_curves_of_one_experiment_look_alike_in_every_figure(tree):
     drawn = written(tree(SEVEN)).figures
-    for number, name in enumerate(SEVEN):
+    for number, name in enumerate(ranked(SEVEN)):
         loss, valid_loss = drawn[f"loss-{name}"]["data"]
         valid_f1 = drawn["valid_f1"]["data"][number]
         assert loss["line"]["color"] == valid_loss["line"]["color"] == valid_f1["line"]["color"]
@@ -287,9 +328,9 @@ def test_who_is_watched_by_accuracy_has_a_figure_for_it(tree):
         for key in ("valid_f1", "valid_accuracy")
     }
     assert drawn["valid_f1"] == THREE[:1]
-    assert drawn["valid_accuracy"] == THREE[1:]
+    assert drawn["valid_accuracy"] == ranked(THREE[1:])
     symbols = [trace["marker"]["symbol"] for trace in page.figures["valid_accuracy"]["data"]]
-    assert symbols == [figures.symbol(1), figures.symbol(2)]
+    assert symbols == [figures.symbol(0), figures.symbol(1)]
 
 
 def test_scores_by_type_stand_beside_the_published_ones(tree):
@@ -297,10 +338,12 @@ def test_scores_by_type_stand_beside_the_published_ones(tree):
     page = written(made)
     told = page.sections["types"]
     head = told.split("generative-neftune\n")[0].split("here\n")[1]
-    assert head.index("published") < head.index("ner-encoder") < head.index("encoder-bio")
+    assert head.index("published") < head.index("ner-decoder") < head.index("ner-encoder")
+    assert head.index("ner-encoder") < head.index("encoder-bio")
     rows = [line.split() for line in told.split("SURNAME")[1].splitlines() if line.strip()]
     cells = [cell for row in rows for cell in row][:8]
-    f1 = [s["by_type"]["SURNAME"]["f1"] for s in made.comparison["systems"].values()]
+    systems = made.comparison["systems"]
+    f1 = [systems[name]["by_type"]["SURNAME"]["f1"] for name in ranked(THREE[:2])]
     assert cells[:4] == ["3", *(f"{score:.2f}" for score in f1), "480"]
     assert "ours" in {a.get("class") for _, a in page.elements}
 

@@ -36,6 +36,7 @@ SYMBOLS = {  # plotly's name, and the character that looks like it
 
 ROW = 44  # pixels
 FRAME = 64  # axis and its title
+LABEL, LABELS = 12, 90  # one label of a matrix, and those of the axis across
 
 Curve = Sequence[tuple[int, float]]  # (step, value)
 
@@ -64,9 +65,9 @@ def forest(
         figure.add_scatter(
             x=[score["value"]],
             y=[broken(name)],
-            error_x=_whiskers(score),
+            error_x=_interval(score, number),
             mode="markers",
-            marker={"color": colour(number), "symbol": symbol(number), "size": 10},
+            marker=_mark(number),
             hovertemplate=(
                 f"{text(name)}<br>{metric.title} {told(score['value'], metric)}"
                 f" ({interval(score, metric)})<extra></extra>"
@@ -104,9 +105,9 @@ def tradeoff(
         figure.add_scatter(
             x=[prices[name]],
             y=[score["value"]],
-            error_y=_whiskers(score),
+            error_y=_interval(score, number),
             mode="markers",
-            marker={"color": colour(number), "symbol": symbol(number), "size": 10},
+            marker=_mark(number),
             hovertemplate=(
                 f"{text(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
                 "<extra></extra>"
@@ -221,12 +222,14 @@ def matrix(
     *,
     names: tuple[str, str],
     height: int = 300,
+    every: bool = False,
 ) -> go.Figure:
     """Numbers (R, C) as colours, from the smallest to the largest; `names` are those of the axes.
 
-    Rows and columns may have the same name more than once.
+    Rows and columns may have the same name more than once. With `every` all are labelled, and the
+    figure is as high as that takes; else as many as are legible.
     """
-    figure = _figure(height=height)
+    figure = _figure(height=max(height, LABELS + LABEL * len(rows)) if every else height)
     figure.add_heatmap(
         z=values.round(4).tolist(),
         customdata=[[[text(row), text(column)] for column in columns] for row in rows],
@@ -237,12 +240,12 @@ def matrix(
         hovertemplate="%{customdata[0]} → %{customdata[1]}<br>%{z:.3f}<extra></extra>",
     )
     for axis, labels in (("yaxis", rows), ("xaxis", columns)):
-        step = math.ceil(len(labels) / 24)  # more would not be legible
+        step = 1 if every else math.ceil(len(labels) / 24)
         shown = range(0, len(labels), step)
         ticks = {"tickvals": [*shown], "ticktext": [text(labels[place]) for place in shown]}
-        figure.update_layout({axis: {**ticks, "showgrid": False}})
-    figure.update_xaxes(title=names[1], tickangle=-60)
-    figure.update_yaxes(title=names[0], autorange="reversed")
+        figure.update_layout({axis: {**ticks, "showgrid": False, "tickfont": {"size": 10}}})
+    figure.update_xaxes(title=names[1], tickangle=-90 if every else -60)
+    figure.update_yaxes(title={"text": names[0], "standoff": 8}, autorange="reversed")
     return figure
 
 
@@ -287,14 +290,22 @@ def broken(name: str, width: int = 18) -> str:
     return "<br>".join(text(line) for line in lines)
 
 
-def _whiskers(score: Mapping[str, float]) -> dict[str, Any]:
+def _mark(number: int) -> dict[str, Any]:
+    """The mark of an experiment; the page gives its edge the colour of the paper."""
+    mark = {"color": colour(number), "symbol": symbol(number), "size": 12}
+    return {**mark, "line": {"width": 1.5}}
+
+
+def _interval(score: Mapping[str, float], number: int) -> dict[str, Any]:
+    """A pale band, on which the mark is seen however narrow it is."""
     return {
         "type": "data",
         "symmetric": False,
         "array": [score["high"] - score["value"]],
         "arrayminus": [score["value"] - score["low"]],
-        "thickness": 2,
-        "width": 5,
+        "color": f"{colour(number)}66",
+        "thickness": 7,
+        "width": 0,
     }
 
 

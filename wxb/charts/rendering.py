@@ -16,7 +16,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from wxb.charts.figures import plain
-from wxb.charts.scores import goodness, interval, told
+from wxb.charts.scores import goodness, interval, signed, told
 from wxb.charts.wording import amount, duration, words
 from wxb.metrics import Metric
 
@@ -43,11 +43,12 @@ def render(
         two="{:.2f}".format,
         told=told,
         interval=interval,
-        signed=signed,
+        signed=lambda difference, metric=SHARE: signed(difference, metric).replace("-", "−"),
         count="{:,}".format,
         amount=amount,
         duration=duration,
         words=words,
+        begin=lambda text: text[:1].upper() + text[1:],
         shade=shade,
         breakable=lambda key: Markup(".<wbr>").join(key.split(".")),
     )
@@ -63,11 +64,6 @@ def render(
 def packed_plotly() -> str:
     """Plotly's script, gzipped, in base64: 2.0 MB instead of 4.8."""
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
-
-
-def signed(difference: float, metric: Metric) -> str:
-    """A difference of two values of a metric, with its sign."""
-    return f"{difference:+.{metric.decimals}f}".replace("-", "−")
 
 
 def shade(score: float, metric: Metric = SHARE, shown: Sequence[float] = ()) -> int:

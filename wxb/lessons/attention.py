@@ -55,7 +55,11 @@ def run(params: Params, name: str) -> Lesson:
                     ["A row is a token that looks, a column one that is looked at; rows sum to 1."],
                     {
                         f"Head {head + 1}": matrix(
-                            weights[layer, head], tokens, tokens, names=("looks", "is seen")
+                            weights[layer, head],
+                            tokens,
+                            tokens,
+                            names=("looks", "is seen"),
+                            every=True,
                         )
                         for head in range(heads)
                     },

@@ -23,15 +23,11 @@ class Row(NamedTuple):
     @property
     def devices(self) -> str:
         """The machines of the stages that were measured; empty where none was."""
-        return ", then ".join(dict.fromkeys(cost["device"] for cost in self._measured))
+        return ", then ".join(machines([self]))
 
     @property
-    def finished(self) -> str:
-        """When the last of those stages ended, as an ISO date and time."""
-        return max((cost["finished"] for cost in self._measured), default="")
-
-    @property
-    def _measured(self) -> list[Mapping[str, Any]]:
+    def measured(self) -> list[Mapping[str, Any]]:
+        """The costs that are known."""
         return [cost for cost in self.stages.values() if cost is not None]
 
 
@@ -40,6 +36,17 @@ class Wall(NamedTuple):
 
     seconds: float
     devices: str
+
+
+def machines(rows: Sequence[Row]) -> list[str]:
+    """The machines on which anything was measured, in the order of the rows."""
+    return list(dict.fromkeys(cost["device"] for row in rows for cost in row.measured))
+
+
+def days(rows: Sequence[Row]) -> str:
+    """The day on which it was measured, or the first and the last, as ISO dates."""
+    found = sorted({cost["finished"][:10] for row in rows for cost in row.measured})
+    return " to ".join(dict.fromkeys([*found[:1], *found[-1:]]))
 
 
 def stages_of(params: Params, name: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from wxb.charts import figures, pairs
 from wxb.charts.figures import Curve, Line
+from wxb.charts.losses import evened
 from wxb.charts.parts import Part, Study, TaskPage
 from wxb.charts.rendering import render
 from wxb.charts.scores import headline, metrics
@@ -18,6 +19,7 @@ from wxb.reporting import costs, tables
 from wxb.reporting.lead import lead
 from wxb.reporting.settings import settings, structured
 
+TRAINED = "loss"  # the curve on training records
 VALID, LOSS = "valid_", "valid_loss"  # curves on validation records
 STAGES = dict(zip(("pretrain", "train", "evaluate"), figures.SERIES, strict=False))
 PANEL = 210  # pixels of a small figure
@@ -32,7 +34,9 @@ OWN = {
 
 
 def assemble(study: Study, task: TaskPage) -> str:
-    """The page of a study of a task as HTML."""
+    """The page of a study of a task as HTML, its systems by their scores, the best first."""
+    listed = list(study.comparison["systems"])
+    study = _ranked(study)
     comparison, params = study.comparison, study.params
     systems = comparison["systems"]
     names = list(systems)
@@ -67,6 +71,9 @@ def assemble(study: Study, task: TaskPage) -> str:
         params=params,
         lead=lead(comparison, study.costs, task),
         wall={name: costs.wall(params, name, study.costs) for name in names},
+        machines=costs.machines([*backbones, *experiments]),
+        days=costs.days([*backbones, *experiments]),
+        listed=listed,
         matrix=pairs.matrix(comparison),
         too_few=pairs.too_few(comparison),
         alpha=pairs.ALPHA,
@@ -85,6 +92,24 @@ def assemble(study: Study, task: TaskPage) -> str:
         pretrained_figures=_keys(study.pretrained.values()),
         origin=origin(params.corpora[params.experiments[names[0]].corpus]),
         settings=settings(params, names),
+    )
+
+
+def _ranked(study: Study) -> Study:
+    """The same, its systems in the order of their scores."""
+    order = pairs.ranking(pairs.results(study.comparison)) or [*study.comparison["systems"]]
+
+    def ranked(rows: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: rows[name] for name in order}
+
+    def of(comparison: Mapping[str, Any]) -> dict[str, Any]:
+        return {**comparison, "systems": ranked(comparison["systems"])}
+
+    further = {name: of(found) for name, found in study.comparison["further"].items()}
+    return study._replace(
+        comparison={**of(study.comparison), "further": further},
+        judged=ranked(study.judged),
+        curves=ranked(study.curves),
     )
 
 
@@ -126,7 +151,7 @@ def _prices(
 def _curves(study: Study, validation: Mapping[str, str]) -> _Figures:
     losses = {
         f"loss-{name}": figures.curves(
-            _lines({name: drawn}, "loss", "valid_loss", first=number), title="loss", height=PANEL
+            _lines({name: drawn}, TRAINED, LOSS, first=number), title="loss", height=PANEL
         )
         for number, (name, drawn) in enumerate(study.curves.items())
     }
@@ -138,7 +163,7 @@ def _curves(study: Study, validation: Mapping[str, str]) -> _Figures:
         **watched,
         **losses,
         "pretraining-loss": figures.curves(
-            _lines(study.pretraining, "loss", "valid_loss"), title="pretraining loss"
+            _lines(study.pretraining, TRAINED, LOSS), title="pretraining loss"
         ),
     }
 
@@ -159,7 +184,12 @@ def _lines(
     curves: Mapping[str, Mapping[str, Curve]], solid: str, dashed: str = "", *, first: int = 0
 ) -> list[Line]:
     return [
-        Line(f"{name}, validation" if key == dashed else name, number, drawn[key], key == dashed)
+        Line(
+            f"{name}, validation" if key == dashed else name,
+            number,
+            evened(drawn[key]) if key == TRAINED else drawn[key],
+            key == dashed,
+        )
         for number, (name, drawn) in enumerate(curves.items(), start=first)
         for key in (solid, dashed)
         if key in drawn

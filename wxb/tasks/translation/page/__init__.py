@@ -27,8 +27,6 @@ USABLE = None
 PUBLISHED = {system.name: system.bleu for system in published.SYSTEMS}
 
 ENOUGH = 30  # sentences, for the BLEU of one kind to be told
-LABEL = 200  # pixels of an attention map beside its rows
-ROW = 24
 
 
 def failures(system: Mapping[str, Any]) -> str:
@@ -103,5 +101,5 @@ def _map(row: Judged) -> Any:
         target,
         row.attention["source"],
         names=("translation", "source"),
-        height=LABEL + ROW * len(target),
+        every=True,
     )

@@ -1,0 +1,152 @@
+"""Every kind of page in a browser, on a phone, on a screen and on paper: nothing is cut."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.reporting.conftest import HOME, NEEDED, write_page
+from wxb.charts import figures
+from wxb.lessons import Lesson, Part, Table
+from wxb.params import check, read_yaml
+from wxb.reporting.index import write_index
+from wxb.reporting.lesson import assemble
+from wxb.tasks.classification.metrics import Judged as Classified
+from wxb.tasks.translation.metrics import Judged as Translated
+
+WORDS = [f"##token{number}" for number in range(40)]
+PARAMS = check(read_yaml(HOME / "params.yaml"))
+
+pytestmark = NEEDED
+
+
+def classes(right):
+    """Records of two classes, so many of them right, of which some tell what decided."""
+    rows = []
+    for place in range(40):
+        gold = "ab"[place % 2]
+        said = gold if place < right else "ba"[place % 2]
+        likely = {name: 0.9 if name == said else 0.1 for name in "ab"}
+        told = [(0, 4, 0.5), (5, 9, -0.2)] if place < 3 else None
+        rows.append(Classified(str(place), "some long text " * 9, gold, said, likely, told))
+    return rows
+
+
+def translations(right):
+    """Sentences, so many of them as their reference, of which one shows what it looked at."""
+    weights = np.eye(40).tolist()
+    attention = {"source": WORDS, "target": WORDS, "weights": weights}
+    reference = "the cat sat on the mat and slept until the dog came home"
+    return [
+        Translated(
+            str(place),
+            f"source {place}",
+            (reference,),
+            reference if place < right else "cat",
+            attention=attention if place == 0 else None,
+        )
+        for place in range(40)
+    ]
+
+
+def lesson():
+    """A lesson with wide figures and tables."""
+    heads = {
+        f"Head {number}": figures.matrix(
+            np.eye(40), WORDS, WORDS, names=("looks", "is seen"), every=True
+        )
+        for number in range(4)
+    }
+    table = Table(["head", *WORDS[:12]], [["first", *[0.5] * 12]], [[0.5] * 12])
+    part = Part("Layer 1", ["Told."], heads, ["one", "two"], {"Habits": table})
+    page = assemble(PARAMS, "attention", Lesson({}, "It looks back.", ["40 tokens"], [part]))
+    Path("reports/attention.html").write_text(page, encoding="utf-8")
+
+
+def index():
+    """The page of pages, with numbers of architectures."""
+    lesson()
+    parity = Path("reports/metrics/parity/some-long-architecture.json")
+    parity.parent.mkdir(parents=True)
+    keys = [f"a_difference_with_a_long_name_{number}" for number in range(9)]
+    parity.write_text(json.dumps(dict.fromkeys(keys, 1.5e-7)), encoding="utf-8")
+    write_index(PARAMS)
+
+
+PAGES = {
+    "reviews": partial(write_page, "reviews", [classes(30), classes(20)]),
+    "translation": partial(write_page, "translation", [translations(30), translations(20)]),
+    "attention": lesson,
+    "index": index,
+}
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def written(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("reports").mkdir()
+        PAGES[request.param]()
+    return folder / "reports" / f"{request.param}.html"
+
+
+@pytest.fixture(scope="module", params=[360, 1200])
+def page(request, browser, written):
+    context = browser.new_context(viewport={"width": request.param, "height": 900})
+    page = context.new_page()
+    page.goto(written.as_uri())
+    expect(page.locator(".figure:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
+    yield page
+    context.close()
+
+
+def outside(page, width):
+    """What sticks out of the page, tables and wide figures apart, which scroll in their box."""
+    return page.evaluate(
+        """([inside, width]) => [...document.querySelectorAll(inside)].filter((element) => {
+          const { left, right } = element.getBoundingClientRect();
+          return left < -1 || right > width + 1;
+        }).map((element) => element.outerHTML.slice(0, 200))""",
+        # Plotly measures text on a sheet that nobody sees.
+        ["body *:not(.wide *, .unseen, #js-plotly-tester, #js-plotly-tester *)", width],
+    )
+
+
+def test_nothing_sticks_out_and_what_is_folded_has_room_when_it_is_opened(page):
+    width = page.viewport_size["width"]
+    phone = width < 640
+    assert page.locator("details[open]").count() == 0 or not phone
+    page.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert outside(page, width) == []
+    if not phone:  # a screen shows matrices whole
+        assert page.locator(".wide:has(.figure)").evaluate_all(
+            "boxes => boxes.every((box) => box.scrollWidth <= box.clientWidth)"
+        )
+
+
+def test_every_label_of_a_matrix_is_there(page, written):
+    if written.stem not in ("attention", "translation"):
+        pytest.skip("has no matrix")
+    matrix = page.locator(".figure:has(.heatmaplayer .hm)").first
+    for axis in ("xtick", "ytick"):
+        assert matrix.locator(f".{axis} text").all_text_contents() == WORDS
+
+
+def test_paper_cuts_nothing(page):
+    paper = 794 - 2 * 57  # pixels of A4 without its margins
+    page.set_viewport_size({"width": paper, "height": 900})
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    cut = page.evaluate(
+        """(width) => [...document.querySelectorAll(".wide, .figure .main-svg")].filter((one) =>
+          one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > width + 1
+        ).map((one) => one.outerHTML.slice(0, 200))""",
+        paper,
+    )
+    assert cut == []
