@@ -11,6 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -94,7 +95,9 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     try:
         import torch
-        from bitsandbytes import __version__, functional
+
+        with _uncompiled():
+            from bitsandbytes import __version__, functional
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         weights = torch.linspace(-1, 1, 64, device=device)
@@ -113,6 +116,23 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
         yield Finding("bitsandbytes", "problem", found, mend)
     else:
         yield Finding("bitsandbytes", "note", found)
+
+
+@contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Leave alone what is given to `torch.compile` meanwhile.
+
+    Its compiler takes longer to import than all checks take together. bitsandbytes asks for it as
+    it is imported, and has no need of it: what cannot be compiled it runs as it is.
+    """
+    import torch
+
+    compiling = torch.compile
+    torch.compile = lambda function=None, **_: function  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.compile = compiling
 
 
 def cpu(params: Params | None) -> Iterator[Finding]:
