@@ -1,11 +1,17 @@
-"""Progress of long work, as whole lines: readable on a terminal that several jobs share."""
+"""Progress of long work, as whole lines: readable on a terminal that several jobs share.
+
+A stage of the pipeline notes its progress in a file, too, where `wxb watch` finds it.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO, TypeVar
 
 from tqdm import tqdm
@@ -13,6 +19,8 @@ from tqdm import tqdm
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_NOTES = 1.0
+NOTES = Path(".wxb/progress")
 
 
 class Progress:
@@ -28,6 +36,8 @@ class Progress:
     def __init__(self, label: str, total: int | None, unit: str = "step") -> None:
         self.label, self.total, self.unit = label, total, unit
         self.started = self.printed = time.monotonic()
+        self.noted = self.started - SECONDS_BETWEEN_NOTES
+        self.stage = stage_of(sys.orig_argv)
 
     def at(self, done: int, **figures: float | str) -> None:
         """Tell that `done` units are finished; the last one is always printed."""
@@ -35,6 +45,9 @@ class Progress:
             Progress.follower(done, self.total)
             return
         now = time.monotonic()
+        if self.stage and now - self.noted >= SECONDS_BETWEEN_NOTES:
+            self.noted = now
+            self._note(NOTES / f"{self.stage}.json", done, now - self.started, figures)
         if done != self.total and now - self.printed < SECONDS_BETWEEN_LINES:
             return
         self.printed = now
@@ -48,6 +61,30 @@ class Progress:
             ncols=110,
         )
         print(line, file=self.console, flush=True)
+
+    def _note(self, path: Path, done: int, seconds: float, figures: dict[str, float | str]) -> None:
+        """Replace the file as a whole: whoever reads it may do so at any moment."""
+        content = {
+            "pid": os.getpid(),
+            "label": self.label,
+            "done": done,
+            "total": self.total,
+            "unit": self.unit,
+            "seconds": round(seconds, 1),
+            "figures": figures,
+        }
+        draft = path.with_suffix(f".{os.getpid()}")
+        with suppress(OSError):  # no work fails because nobody can watch it
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(content), encoding="utf-8")
+            draft.replace(path)
+
+
+def stage_of(command: Sequence[str]) -> str:
+    """The stage that a process runs (`train@NAME`), by its command line; empty for any other."""
+    if len(command) < 4 or command[1] != "-m" or not command[2].startswith("stages."):
+        return ""
+    return f"{command[2].removeprefix('stages.')}@{command[3]}"
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from rich.text import Text
 from wxb import paths
 from wxb.cli import listing, search
 from wxb.cli import predict as prediction
+from wxb.cli import watch as watching
 from wxb.cli.helping import unwrapped
 from wxb.cli.new import command as new
 from wxb.errors import WxbError, choices
@@ -258,6 +259,7 @@ app.command(context_settings={"ignore_unknown_options": True})(prediction.predic
 app.command()(masking.mask)
 app.command()(masking.unmask)
 app.command()(search.search)
+app.command()(watching.watch)
 
 
 @app.command()

@@ -1,0 +1,169 @@
+"""`wxb watch`: the run of the DAG as it goes on, drawn in a terminal or told in lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from wxb.charts.wording import words
+from wxb.params import load
+from wxb.project.watching import Running, State, Watch
+
+SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_LINES = 15.0  # of one stage, where there is no terminal
+SECONDS_IDLE = 30.0  # without any stage, until a run that was seen is taken to have ended
+NAMED = 8  # waiting stages named one by one
+
+
+def watch(
+    once: Annotated[bool, typer.Option("--once", help="say how things stand, and end")] = False,
+) -> None:
+    """Watch a run of `dvc repro`, `snakemake` or `make run` from beside it: changes nothing.
+
+    Which stages run, wait and are done; of those that run the epoch, the metrics and the time left.
+    Drawn in a terminal, told in lines elsewhere. Ends with the run.
+
+    Example: make run & wxb watch
+    """
+    console = Console()
+    states = _states(Watch(load()))
+    if once:
+        console.print(drawn(next(states)))
+    elif console.is_terminal:
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+            for state in states:
+                live.update(drawn(state), refresh=True)
+        console.print(drawn(state))
+    else:
+        for line in lines(states):
+            print(line, flush=True)
+
+
+def _states(watched: Watch) -> Iterator[State]:
+    """The states of a run one after another, until it has ended or the user has."""
+    active = None
+    try:
+        while True:
+            state = watched.look()
+            yield state
+            now = time.monotonic()
+            if state.running:
+                active = now
+            if state.over or (active is not None and now - active > SECONDS_IDLE):
+                return
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    except KeyboardInterrupt:
+        return
+
+
+def drawn(state: State) -> RenderableType:
+    """A state, for a terminal of 80 columns or more."""
+    parts: list[RenderableType] = [Text(headline(state), style="bold")]
+    for one in state.running:
+        row = Table.grid(padding=(0, 1), expand=False)
+        row.add_column(width=34, overflow="ellipsis", no_wrap=True)
+        row.add_column(width=24)
+        row.add_column(width=5, justify="right")
+        row.add_column(no_wrap=True)
+        share = one.share
+        bar = ProgressBar(total=1.0, completed=share or 0.0, pulse=share is None)
+        row.add_row(one.stage, bar, _percent(share), _left(one))
+        parts.append(row)
+        if told := figures(one):
+            parts.append(Text(f"  {told}", style="dim"))
+    for what, names in (("stopped", state.stopped), ("waiting", state.waiting)):
+        if names:
+            parts.append(Text(f"{what}: {_some(names)}", style="red" if what == "stopped" else ""))
+    if state.stopped:
+        parts.append(Text(f"logs/{state.stopped[0]}.log says why it stopped", style="red"))
+    return Group(*parts)
+
+
+def lines(states: Iterable[State]) -> Iterator[str]:
+    """What changes from state to state, and now and then how far each stage is."""
+    told: dict[str, float] = {}  # when each running stage was last told of
+    before: State | None = None
+    for state in states:
+        clock = datetime.now().astimezone().strftime("%H:%M:%S")
+        if before is None or _counts(state) != _counts(before):
+            yield f"{clock} {headline(state)}"
+        for stage, what in _changed(before, state):
+            yield f"{clock} {stage}: {what}"
+        for one in state.running:
+            now = time.monotonic()
+            if (
+                one.share is not None
+                and now - told.get(one.stage, now - 60) > SECONDS_BETWEEN_LINES
+            ):
+                told[one.stage] = now
+                rest = ", ".join(filter(None, [figures(one), _left(one)]))
+                yield f"{clock} {one.stage}: {_percent(one.share)}, {rest}"
+        before = state
+
+
+def headline(state: State) -> str:
+    """How many stages are where."""
+    if state.over:
+        return f"all done: {len(state.done)} stages" if state.done else "every stage is up to date"
+    total = sum(map(len, state))
+    told = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
+    told += f", {len(state.waiting)} waiting"
+    if state.stopped:
+        told += f", {len(state.stopped)} stopped"
+    return told if state.running or state.done else f"{told}; nothing runs yet"
+
+
+def figures(one: Running) -> str:
+    """What a running stage has told: epoch, units, metrics."""
+    parts = []
+    if one.label and one.label.partition(" (seed ")[0] != one.stage:
+        parts.append(one.label.removeprefix(f"{one.stage}: "))
+    if one.epoch:
+        parts.append(f"epoch {one.epoch} of {one.epochs}")
+    if one.unit:
+        many = f"{one.done:,} of {one.total:,}" if one.total else f"{one.done:,}"
+        parts.append(f"{one.unit} {many}")
+    return ", ".join([*parts, *(f"{words(key)} {value}" for key, value in one.figures.items())])
+
+
+def _changed(before: State | None, state: State) -> Iterator[tuple[str, str]]:
+    was = _places(before) if before else {}
+    for stage, place in _places(state).items():
+        if before and was.get(stage) != place and place != "waiting":
+            yield stage, {"running": "begins"}.get(place, place)
+
+
+def _places(state: State) -> Mapping[str, str]:
+    running = [one.stage for one in state.running]
+    groups = {**state._asdict(), "running": running}
+    return {stage: place for place, stages in groups.items() for stage in stages}
+
+
+def _counts(state: State) -> tuple[int, ...]:
+    return tuple(map(len, state))
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def _left(one: Running) -> str:
+    if one.left is None:
+        return ""
+    minutes, seconds = divmod(round(one.left), 60)
+    return f"{minutes}:{seconds:02d} left"
+
+
+def _some(names: Iterable[str]) -> str:
+    every = list(names)
+    rest = len(every) - NAMED
+    return ", ".join(every[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
