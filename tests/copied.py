@@ -54,6 +54,17 @@ class Project:
         )
         return done.returncode, done.stdout + done.stderr
 
+    def start(self, *command):
+        """A command that runs beside what follows; its output is to be read from it."""
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
     def edit(self, change):
         """Write the parameters as `change` leaves them."""
         path = self.folder / "params.yaml"

@@ -1,9 +1,11 @@
 import io
+import json
+import os
 
 import pytest
 
 from wxb import progress
-from wxb.progress import Progress, followed, tracked
+from wxb.progress import Progress, followed, stage_of, tracked
 
 
 @pytest.fixture
@@ -86,3 +88,46 @@ def test_who_follows_is_told_of_every_step_in_place_of_lines(console, clock):
 def test_nothing_to_do_prints_nothing(console, clock):
     assert list(tracked([], "a", 0)) == []
     assert console.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "stage"),
+    [
+        (["python", "-m", "stages.train", "ner-encoder"], "train@ner-encoder"),
+        (["python", "-m", "pytest", "tests"], ""),
+        (["python", "-m", "stages.train"], ""),
+        (["wxb", "mask"], ""),
+    ],
+)
+def test_a_stage_is_known_by_its_command(command, stage):
+    assert stage_of(command) == stage
+
+
+def test_a_stage_notes_how_far_it_is_and_nobody_else_does(console, clock, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Progress("elsewhere", 9).at(1)
+    assert not progress.NOTES.exists()
+    monkeypatch.setattr(progress.sys, "orig_argv", ["python", "-m", "stages.train", "a"])
+    bar = Progress("train@a", 200)
+    note = progress.NOTES / "train@a.json"
+    for done, noted in ((1, 1), (2, 1), (3, 3)):  # at 0, 0.7 and 1.4 seconds
+        bar.at(done, loss="0.310")
+        assert json.loads(note.read_text())["done"] == noted
+        clock.now += 0.7
+    assert json.loads(note.read_text()) == {
+        "pid": os.getpid(),
+        "label": "train@a",
+        "done": 3,
+        "total": 200,
+        "unit": "step",
+        "seconds": 1.4,
+        "figures": {"loss": "0.310"},
+    }
+    assert [*progress.NOTES.iterdir()] == [note]
+
+
+def test_no_work_fails_because_it_cannot_be_noted(console, clock, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress.sys, "orig_argv", ["python", "-m", "stages.train", "a"])
+    (tmp_path / ".wxb").write_text("a file")
+    assert list(tracked("abc", "train@a", 3)) == [*"abc"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 from ruamel.yaml import YAML
@@ -77,6 +78,19 @@ class TestLesson:
         project.edit(lambda params: params["lessons"]["gates"].update(hidden=4))
         output = project.run("dvc", "repro", "lesson@gates", "lesson@images")
         assert re.findall(r"Running stage '([^']+)'", output) == ["check", "lesson@gates"]
+
+    def test_who_watches_a_run_is_told_of_it_and_does_not_disturb_it(self, project):
+        project.edit(lambda params: params["lessons"]["gates"].update(hidden=6))
+        code = "from wxb.cli.app import main; main()"
+        watching = project.start(sys.executable, "-c", code, "watch", "gates")
+        assert "0 of 1 stages done, 0 running, 1 waiting; nothing" in watching.stdout.readline()
+        project.run("dvc", "repro", "lesson@gates")
+        told, _ = watching.communicate(timeout=60)
+        assert watching.returncode == 0
+        assert "lesson@gates: begins" in told
+        assert told.splitlines()[-2].endswith("all done: 1 stage")
+        assert told.splitlines()[-1].endswith("lesson@gates: done")
+        assert "every stage is up to date" in wxb(project, "watch", "gates")
 
     def test_its_path_may_be_what_another_stage_makes(self, project):
         project.edit(lambda params: params["lessons"]["gates"].update(path="models/ner-encoder"))

@@ -15,7 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wxb.charts.wording import words
+from wxb.errors import WxbError, choices
 from wxb.params import load
+from wxb.project.completion import names
 from wxb.project.watching import Running, State, Watch
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -25,6 +27,13 @@ NAMED = 8  # waiting stages named one by one
 
 
 def watch(
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            help="a study or lesson of params.yaml; default: everything",
+            autocompletion=names("studies", "lessons"),
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="say how things stand, and end")] = False,
 ) -> None:
     """Watch a run of `dvc repro`, `snakemake` or `make run` from beside it: changes nothing.
@@ -32,10 +41,13 @@ def watch(
     Which stages run, wait and are done; of those that run the epoch, the metrics and the time left.
     Drawn in a terminal, told in lines elsewhere. Ends with the run.
 
-    Example: make run & wxb watch
+    Example: make run & wxb watch ner
     """
-    console = Console()
-    states = _states(Watch(load()))
+    params, console = load(), Console()
+    pages = {**params.studies, **params.lessons}
+    if study is not None and study not in pages:
+        raise WxbError(f"params.yaml has no study or lesson {study!r}{choices(study, pages)}")
+    states = _states(Watch(params, study))
     if once:
         console.print(drawn(next(states)))
     elif console.is_terminal:
@@ -80,9 +92,9 @@ def drawn(state: State) -> RenderableType:
         parts.append(row)
         if told := figures(one):
             parts.append(Text(f"  {told}", style="dim"))
-    for what, names in (("stopped", state.stopped), ("waiting", state.waiting)):
-        if names:
-            parts.append(Text(f"{what}: {_some(names)}", style="red" if what == "stopped" else ""))
+    for what, stages in (("stopped", state.stopped), ("waiting", state.waiting)):
+        if stages:
+            parts.append(Text(f"{what}: {_some(stages)}", style="red" if what == "stopped" else ""))
     if state.stopped:
         parts.append(Text(f"logs/{state.stopped[0]}.log says why it stopped", style="red"))
     return Group(*parts)
@@ -113,7 +125,9 @@ def lines(states: Iterable[State]) -> Iterator[str]:
 def headline(state: State) -> str:
     """How many stages are where."""
     if state.over:
-        return f"all done: {len(state.done)} stages" if state.done else "every stage is up to date"
+        if not state.done:
+            return "every stage is up to date"
+        return f"all done: {len(state.done)} stage{'s' if len(state.done) > 1 else ''}"
     total = sum(map(len, state))
     told = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
     told += f", {len(state.waiting)} waiting"
@@ -163,7 +177,7 @@ def _left(one: Running) -> str:
     return f"{minutes}:{seconds:02d} left"
 
 
-def _some(names: Iterable[str]) -> str:
-    every = list(names)
+def _some(stages: Iterable[str]) -> str:
+    every = list(stages)
     rest = len(every) - NAMED
     return ", ".join(every[:NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -64,11 +64,12 @@ class State(NamedTuple):
 class Watch:
     """The project in the working folder from now on; stages that were up to date are left out.
 
-    Nothing is locked and nothing is changed: a run is not disturbed.
+    With the name of a study or lesson, only what leads to it. Nothing is locked and nothing is
+    changed: a run is not disturbed.
     """
 
-    def __init__(self, params: Params) -> None:
-        self.params = params
+    def __init__(self, params: Params, name: str | None = None) -> None:
+        self.params, self.name = params, name
         self.order: list[str] = []
         self.due: set[str] = set()
         self.seen: set[str] = set()  # was due, or ran
@@ -81,7 +82,7 @@ class Watch:
         running = staleness.running()
         version = (*running, *_stat(dag.LOCKFILE))
         if version != self.version and time.monotonic() - self.asked >= PAUSE:
-            stages = engines.plan()
+            stages = _leading_to(self.name, engines.plan())
             self.order = [stage.name for stage in stages]
             self.due = {stage.name for stage in stages if stage.due}
             self.version, self.asked = version, time.monotonic()
@@ -98,6 +99,17 @@ class Watch:
     def _listed(self, names: Iterable[str]) -> list[str]:
         known = {*names}
         return [name for name in self.order if name in known]
+
+
+def _leading_to(name: str | None, stages: Sequence[engines.Stage]) -> list[engines.Stage]:
+    """The stages without which a study or lesson has no page; all without a name."""
+    wanted = {f"{verb}@{name}" for verb in engines.TABLES}
+    chosen = []
+    for stage in reversed(stages):  # downstream first
+        if name is None or stage.name in wanted:
+            chosen.append(stage)
+            wanted |= {*stage.upstream}
+    return chosen[::-1]
 
 
 def _told(stage: str, params: Params) -> Running:
