@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ from wxb.project.completion import names
 from wxb.tasks.exports import json_line
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
+FILES = 32  # the same, of inputs that are files
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")  # records; others: lines
 FIELDS = ("input", "text")
 
@@ -37,7 +38,8 @@ def predict(
         typer.Argument(
             metavar="[INPUT...]",
             help="a text, a file (an input a line, or records: .jsonl, .json, .csv, .parquet), a"
-            " folder of such files, or - for standard input; default: -",
+            " folder of such files, or - for standard input; default: -. For a model that hears:"
+            " a recording, a folder of such, or - for one on standard input",
         ),
     ] = None,
     field: Annotated[
@@ -63,11 +65,13 @@ def predict(
         misused("INPUT", "missing: what shall be read?")
     sources = [(given, path_of(given)) for given in named or ["-"]]  # a slip is told at once
     predictor = trained.load(experiment, **options)
-    for chunk in _chunks(_texts(sources, field)):
-        for text, prediction in zip(chunk, predictor.predict(chunk, label="predict"), strict=True):
-            told = predictor.describe(text, prediction)
-            line = json_line({"input": text, **told}).decode().rstrip("\n")
-            print(line if as_json else predictor.show(text, prediction), flush=True)
+    given = _files(sources, predictor.files) if predictor.files else _texts(sources, field)
+    for chunk in _chunks(given, FILES if predictor.files else CHUNK):
+        for one, prediction in zip(chunk, predictor.predict(chunk, label="predict"), strict=True):
+            told = predictor.describe(one, prediction)
+            name = one if isinstance(one, str) else "-"
+            line = json_line({"input": name, **told}).decode().rstrip("\n")
+            print(line if as_json else predictor.show(one, prediction), flush=True)
 
 
 def _apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
@@ -91,9 +95,27 @@ def _apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     return inputs, options
 
 
-def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
-    while chunk := list(islice(texts, CHUNK)):
+def _chunks(given: Iterator[Any], size: int) -> Iterator[list[Any]]:
+    while chunk := list(islice(given, size)):
         yield chunk
+
+
+def _files(
+    sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]
+) -> Iterator[str | bytes]:
+    """The files of arguments, whose paths are given, or what one on standard input holds."""
+    for given, path in sources:
+        if given == "-":
+            yield sys.stdin.buffer.read()
+        elif path is None:
+            raise WxbError(f"{given}: no such file or folder; this model reads files, not texts")
+        elif path.is_file():
+            yield str(path)
+        else:
+            found = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in suffixes]
+            if not any(map(Path.is_file, found)):
+                raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
+            yield from (str(file) for file in found if file.is_file())
 
 
 def _texts(sources: Iterable[tuple[str, Path | None]], field: str | None) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Predictor(Protocol):
     """A trained model, ready to use."""
 
     model: Any
+    files: ClassVar[Sequence[str]]  # suffixes of those that are its inputs; none: texts are
 
     @classmethod
     def of(
@@ -210,6 +211,7 @@ def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 class Trained:
     """A trained model with its tokenizer; what is predicted with it, a task says."""
 
+    files: ClassVar[Sequence[str]] = ()
     batch_size = 32  # items at a time
 
     def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
