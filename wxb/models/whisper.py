@@ -1,4 +1,4 @@
-"""Whisper (Radford et al. 2022), which hears speech and writes it down.
+"""Whisper (Radford et al. 2022), which hears what is said and writes it down.
 
 Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B
 recordings of M mel bands and 2F frames, which the encoder halves to F; texts of T new tokens after

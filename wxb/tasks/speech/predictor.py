@@ -1,0 +1,203 @@
+"""What all trained recognisers of speech do: recordings in, transcripts out.
+
+Long recordings are cut where nobody speaks, into windows that a model hears at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from wxb.errors import WxbError
+from wxb.progress import tracked
+from wxb.tasks.methods import Trained
+from wxb.tasks.speech.record.audio import reading
+from wxb.tasks.speech.record.audio.cleaning import MARGIN, SILENT, heard, loudness
+from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, log_mel, to_window
+
+TOP_DB = 40.0  # as far below the loudest moment there is silence
+PAUSE = 20  # frames of 10 ms, after which somebody may speak anew
+SEEN = 1.5  # times the characters that an overlap holds on average, where its words are looked for
+LEAST = 2  # characters that two windows share, where they share any: one may be the same by chance
+
+
+class Window(NamedTuple):
+    """Samples from `start` to `end`; `joined`: it begins before the window before it ends."""
+
+    start: int
+    end: int
+    joined: bool = False
+
+
+class Segment(NamedTuple):
+    """A part of a transcript, and the seconds of the recording that it is of."""
+
+    start: float
+    end: float
+    text: str
+
+
+class Transcript(NamedTuple):
+    """What was said in a recording, window by window."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it; segments are one space apart where a word of letters ends one."""
+        return joined_by_words(segment.text for segment in self.segments)
+
+
+class Cut(NamedTuple):
+    """One window of a recording: which input it is of, where it lies, and what is heard in it."""
+
+    place: int
+    window: Window
+    features: NDArray[np.float32]  # (frames, bands)
+
+
+class Recogniser(Trained):
+    """A trained model with its tokenizer, and how long its windows are."""
+
+    files: ClassVar[Sequence[str]] = tuple(
+        f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a")
+    )
+    overlap = 0.5  # seconds that windows share where no pause is to be found
+
+    @classmethod
+    def load(cls, folder: Path, prediction: Any = None) -> Self:
+        """As other models; `prediction` says what windows share, too."""
+        predictor = super().load(folder, prediction)
+        if prediction is not None:
+            predictor.overlap = prediction.overlap
+        return predictor
+
+    def write(self, features: NDArray[np.float32]) -> list[str]:
+        """The transcript of each window (B, frames, bands)."""
+        raise NotImplementedError
+
+    def predictions(self, inputs: Sequence[str | bytes], /, *, label: str) -> list[Transcript]:
+        """The transcript of each recording: a path, or the bytes of a file.
+
+        Raises WxbError for one that cannot be read. A few are in memory at a time.
+        """
+        cuts = tracked(self._cuts(inputs), label, unit="window")
+        found: list[list[Segment]] = [[] for _ in inputs]
+        while batch := [*islice(cuts, self.batch_size)]:
+            texts = self.write(np.stack([cut.features for cut in batch]))
+            for cut, text in zip(batch, texts, strict=True):
+                add(found[cut.place], cut.window, text)
+        return [Transcript(tuple(segments)) for segments in found]
+
+    def describe(self, given: Any, prediction: Transcript) -> dict[str, Any]:
+        """The text, and when which part of it was said, in seconds."""
+        segments = [segment._asdict() for segment in prediction.segments]
+        return {"text": prediction.text, "segments": segments}
+
+    def show(self, given: Any, prediction: Transcript) -> str:
+        """The text."""
+        return prediction.text
+
+    def _cuts(self, inputs: Sequence[str | bytes]) -> Iterator[Cut]:
+        seconds, bands = self.settings["window"], self.settings["mel_bands"]
+        length = seconds * FRAMES
+        for place, given in enumerate(inputs):
+            samples = read(given)
+            for window in windows(samples, seconds, self.overlap):
+                frames = log_mel(samples[window.start : window.end], bands, length)
+                yield Cut(place, window, to_window(frames, length))
+
+
+def read(given: str | bytes) -> NDArray[np.float32]:
+    """The samples of a recording; WxbError where it cannot be read."""
+    try:
+        return reading.read(given if isinstance(given, bytes) else Path(given)).samples
+    except reading.AudioError as error:
+        name = "standard input" if isinstance(given, bytes) else given
+        raise WxbError(
+            f"{name}: {error.reason}: {error.detail}; expected a recording in a format of"
+            f" libsndfile ({', '.join(soundfile.available_formats())})"
+        ) from None
+
+
+def windows(samples: NDArray[np.float32], seconds: int, overlap: float) -> list[Window]:
+    """Windows of at most so many seconds over all that is heard; none where nothing is.
+
+    They end in pauses. Where there is none, neighbours share `overlap` seconds, of which the words
+    of one tell how those of the other go on.
+    """
+    levels = loudness(samples)
+    if levels.max(initial=-np.inf) < SILENT:
+        return []
+    start, end = heard(levels, TOP_DB)
+    longest = seconds * FRAMES * HOP
+    end = min(end, len(samples))
+    if end - start <= longest:
+        return [Window(start, end)]
+    found: list[Window] = []
+    for begins, ends in _utterances(levels, len(samples)):
+        if found and not found[-1].joined and ends - found[-1].start <= longest:
+            found[-1] = found[-1]._replace(end=ends)
+        else:
+            found += _cut(begins, ends, longest, round(overlap * FRAMES) * HOP)
+    return found
+
+
+def _utterances(levels: NDArray[np.float64], length: int) -> Iterator[tuple[int, int]]:
+    """Where something is said between pauses, in samples, with its margins."""
+    loud = np.flatnonzero(levels >= levels.max() - TOP_DB)
+    gaps = np.flatnonzero(np.diff(loud) > PAUSE)
+    for first, last in zip([loud[0], *loud[gaps + 1]], [*loud[gaps], loud[-1]], strict=True):
+        yield max(0, int(first) - MARGIN) * HOP, min((int(last) + 1 + MARGIN) * HOP, length)
+
+
+def _cut(start: int, end: int, longest: int, overlap: int) -> Iterator[Window]:
+    """One window, or several that share `overlap` samples with the one before."""
+    yield Window(start, min(end, start + longest))
+    while start + longest < end:
+        start += longest - overlap
+        yield Window(start, min(end, start + longest), joined=True)
+
+
+def add(segments: list[Segment], window: Window, text: str) -> None:
+    """Append the transcript of a window, without what the one before has of it already."""
+    start, end = window.start / RATE, window.end / RATE
+    if window.joined:
+        before = segments[-1]
+        shared = before.end - start
+        kept, text = parted(before.text, text, shared / (before.end - before.start))
+        middle = round(start + shared / 2, 2)
+        segments[-1] = before._replace(text=kept, end=middle)
+        start = middle
+    segments.append(Segment(round(start, 2), round(end, 2), text))
+
+
+def parted(before: str, after: str, share: float) -> tuple[str, str]:
+    """Two transcripts whose recordings share a stretch, without what both have of it.
+
+    `share` is how much of the first recording that is. What is written alike at the end of the one
+    and the beginning of the other stays with the first; where nothing is, both stay whole.
+    """
+    room = max(LEAST, round(SEEN * share * len(before)))
+    tail, head = before[-room:], after[:room]
+    same = SequenceMatcher(None, tail, head, autojunk=False).find_longest_match()
+    if same.size < LEAST:
+        return before, after
+    kept = len(before) - len(tail) + same.a + same.size
+    return before[:kept], after[same.b + same.size :]
+
+
+def joined_by_words(texts: Any) -> str:
+    """Texts end to end, a space between those where letters of an alphabet would meet."""
+    whole = ""
+    for text in filter(None, texts):
+        meet = whole and whole[-1].isascii() and text[0].isascii() and text[0].isalnum()
+        whole += f" {text}" if meet and whole[-1] != " " else text
+    return whole

@@ -1,0 +1,1 @@
+"""Recordings: read, cleaned and measured, and what a model hears of them."""

@@ -1,0 +1,137 @@
+"""Recordings of any format, rate and number of channels that libsndfile reads, as 16 kHz mono.
+
+They are decoded and resampled a block at a time, so that memory holds no more than the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+from wxb.tasks.speech.record.audio.features import RATE
+
+BLOCK = 1 << 18  # samples of a channel that are decoded at a time
+DEAF = 1e-3  # of the loudest channel's amplitude: a channel below it recorded nothing
+# What libsndfile tells of a file that ends before its header says; streams give no true length.
+CUT = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+UNTOLD = 2**31 - 2**16
+MP4 = b"ftyp"  # at byte 4 of .m4a, .mp4, .mov
+
+
+class AudioError(Exception):
+    """Why a recording cannot be used: a reason to count by, and the particulars."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
+class Recording(NamedTuple):
+    """Samples (N,) at 16 kHz, full scale 1, and what they were made of."""
+
+    samples: NDArray[np.float32]
+    rate: int
+    channels: int
+    kind: str  # format and encoding, in libsndfile's words
+
+
+def read(source: Path | bytes, *, longest: float | None = None) -> Recording:
+    """Read a file, or the bytes of one.
+
+    Channels are averaged, but for those that recorded nothing. Raises AudioError where there is
+    no file, it holds no audio that can be read to its end, or more than `longest` seconds.
+    """
+    with _opened(source) as sound:
+        seconds = sound.frames / sound.samplerate
+        if longest is not None and seconds > longest:
+            raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+        if not sound.frames:
+            raise AudioError("no samples", f"a header of {sound.format} and nothing behind it")
+        _check_whole(sound)
+        shares = _shares(sound)
+        samples = np.concatenate([*_resampled(_mixed(sound, shares), sound.samplerate)])
+        if not np.isfinite(samples).all():
+            raise AudioError("not finite", "found samples that are no numbers or infinite")
+        kind = f"{sound.format} {sound.subtype}"
+        return Recording(samples, sound.samplerate, sound.channels, kind)
+
+
+@contextmanager
+def _opened(source: Path | bytes) -> Iterator[Any]:
+    """The file as soundfile has it; what libsndfile finds wrong while it is open, as AudioError."""
+    try:
+        with BytesIO(source) if isinstance(source, bytes) else source.open("rb", 0) as file:
+            _check_kind(file)
+            try:
+                # By its number, as soundfile goes by some names.
+                handle = file if isinstance(file, BytesIO) else file.fileno()
+                with soundfile.SoundFile(handle, closefd=False) as sound:
+                    yield sound
+            except soundfile.LibsndfileError as error:
+                raise AudioError("not readable", error.error_string) from None
+    except FileNotFoundError:
+        raise AudioError("missing file", f"found no {source!s}") from None
+    except OSError as error:
+        raise AudioError("not readable", str(error)) from None
+
+
+def _check_kind(file: IO[bytes]) -> None:
+    start = file.read(12)
+    file.seek(0)
+    if not start:
+        raise AudioError("empty file", "0 bytes")
+    if start[4:8] == MP4:
+        raise AudioError(
+            "not readable", "an MP4 (.m4a); convert it, as with: ffmpeg -i in.m4a out.flac"
+        )
+
+
+def _check_whole(sound: Any) -> None:
+    told = CUT.search(sound.extra_info)
+    if told and int(told[2]) < int(told[1]) < UNTOLD:
+        raise AudioError("truncated", f"{told[2]} bytes of audio, of {told[1]}")
+
+
+def _shares(sound: Any) -> NDArray[np.float32]:
+    """How much of the mixture each channel makes (channels,)."""
+    if sound.channels == 1:
+        return np.ones(1, np.float32)
+    squares = np.sum([(block**2).sum(axis=0) for block in _blocks(sound)], axis=0)
+    heard = squares >= squares.max() * DEAF**2
+    shares: NDArray[np.float32] = (heard / heard.sum()).astype(np.float32)
+    return shares
+
+
+def _blocks(sound: Any) -> Iterator[NDArray[np.float32]]:
+    """All samples (n, channels) from the start. Raises AudioError where some are lacking."""
+    sound.seek(0)
+    done = 0
+    while len(block := sound.read(BLOCK, dtype="float32", always_2d=True)):
+        done += len(block)
+        yield block
+    if done < sound.frames:
+        raise AudioError("truncated", f"{done} samples, of {sound.frames}")
+
+
+def _mixed(sound: Any, shares: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    for block in _blocks(sound):
+        yield block @ shares
+
+
+def _resampled(blocks: Iterator[NDArray[np.float32]], rate: int) -> Iterator[NDArray[np.float32]]:
+    if rate == RATE:
+        yield from blocks
+        return
+    stream = soxr.ResampleStream(rate, RATE, 1, dtype="float32", quality="HQ")
+    for block in blocks:
+        yield stream.resample_chunk(block)
+    yield stream.resample_chunk(np.zeros(0, np.float32), last=True)

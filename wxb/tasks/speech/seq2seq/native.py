@@ -1,0 +1,63 @@
+"""Whisper as written in wxb/models/whisper.py, in the place of transformers' own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from wxb import pretrained
+from wxb.models import whisper
+
+CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"
+
+
+class NativeWhisper(nn.Module):
+    """Our Whisper, with the weights of one of transformers' under the same names."""
+
+    def __init__(self, config: Any, weights: dict[str, torch.Tensor]) -> None:
+        """Raises ValueError or RuntimeError where the weights are of another architecture."""
+        super().__init__()
+        self.config = config
+        with torch.random.fork_rng(devices=[]):
+            self.whisper = whisper.WhisperForConditionalGeneration(whisper.Config.from_hf(config))
+        tied = {HEAD: weights["model.decoder.embed_tokens.weight"]}
+        self.whisper.load_state_dict({**tied, **weights}, strict=True)
+
+    @classmethod
+    def of(cls, theirs: Any) -> Self:
+        """The same model as one of transformers'."""
+        return cls(theirs.config, theirs.state_dict())
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """The model that a folder holds, or None where it is not whole, or not the same here."""
+        pretrained.harmless(folder)
+        if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
+            return None
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        try:
+            return cls(SimpleNamespace(**config), load_file(folder / WEIGHTS)).eval()
+        except (ValueError, RuntimeError):
+            return None
+
+    def get_encoder(self) -> nn.Module:
+        """What hears, under the name by which transformers gives it."""
+        return self.whisper.model.encoder
+
+    def forward(self, **inputs: Any) -> Any:
+        """Inputs and outputs as of transformers' model."""
+        return self.whisper(**inputs)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write a folder in Hugging Face's layout."""
+        self.config.architectures = ["WhisperForConditionalGeneration"]
+        self.config.dtype = "float32"
+        self.config.save_pretrained(str(folder))
+        weights = {k: v.contiguous() for k, v in self.whisper.state_dict().items() if k != HEAD}
+        save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
