@@ -138,6 +138,12 @@ def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
     }
 
 
+def bringing(study: str) -> str | None:
+    """The profile that adds a study to params.yaml; None where none does."""
+    own = additions({name: read_yaml(FOLDER / f"{name}.yaml") for name in names()})
+    return next((name for name, blocks in own.items() if study in blocks.get("studies", {})), None)
+
+
 def dump(content: Any) -> str:
     """YAML in the style of params.yaml."""
     yaml = YAML()

@@ -62,6 +62,25 @@ def test_without_a_run_everything_is_as_committed(project):
     ]
 
 
+def test_a_study_of_another_profile_is_kept_and_counts_no_bytes(project):
+    shutil.copytree(ROOT / "params", project / "params")
+    study = comparison({"reviews-a": 0.5, "reviews-b": 0.6})
+    write("reports/studies/reviews.json", study)
+    for name in study["systems"]:
+        found = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6}
+        write(f"reports/metrics/reviews/{name}.json", found)
+    commit()
+    head = f"HEAD ({git('rev-parse', '--short', 'HEAD')})"
+    told = (
+        f"reviews: kept from {head}, of another profile;"
+        " `wxb params reviews && dvc repro report@reviews` makes it here"
+    )
+    assert told in wxb("--brief")[1].splitlines()
+    assert " ".join(wxb("--study", "reviews")[1].split()) == told
+    write("reports/metrics/reviews/reviews-a.json", {**found, "accuracy": 0.3})
+    assert "not all reproduced, beyond noise" in wxb("--brief", "--study", "reviews")[1]
+
+
 def test_all_is_told_in_80_columns_and_nothing_is_cut(project):
     results(shift=0.005, weights="b")
     params = Path("params.yaml").read_text()

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from wxb.errors import WxbError, choices
 from wxb.params import Params, load
-from wxb.project import revisions
+from wxb.project import profiles, revisions
 from wxb.project.reproduction import comparison, promise, wording
 from wxb.project.reproduction.project import STAGES, Project
 
@@ -76,4 +76,7 @@ def compare(
 def _remedy(name: str, params: Params) -> str:
     """The command that makes a result."""
     verb = "lesson" if name in params.lessons else "report"
-    return f"dvc repro {STAGES.get(name, f'{verb}@{name}')}"
+    made = f"dvc repro {STAGES.get(name, f'{verb}@{name}')}"
+    if name in {**params.studies, **params.lessons, **STAGES}:
+        return made
+    return f"wxb params {profile} && {made}" if (profile := profiles.bringing(name)) else made

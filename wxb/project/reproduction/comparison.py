@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from wxb.params import Params
 from wxb.project.inventory import headlines
 from wxb.project.profiles import Change
-from wxb.project.reproduction.project import Metrics, Project
+from wxb.project.reproduction.project import STAGES, Metrics, Project
 
 
 class Verdict(StrEnum):
@@ -77,6 +77,12 @@ class Result(NamedTuple):
     seeds: tuple[list[int], list[int]]
     records: Mapping[str, tuple[int, int]]  # counts over the test records that differ
     machines: tuple[list[dict[str, str]], list[dict[str, str]]]
+    known: bool = True  # whether params.yaml has it
+
+    @property
+    def kept(self) -> bool:
+        """Whether it only came with the commit: a study of another profile, not made here."""
+        return not self.known and {s.verdict for s in self.scores} == {Verdict.UNKNOWN_WEIGHTS}
 
     def named(self, *verdicts: Verdict) -> list[str]:
         """The scores with one of these verdicts."""
@@ -111,6 +117,7 @@ def compare(name: str, before: Project, after: Project, params: Params | None = 
         (before.seeds(name), after.seeds(name)),
         unlike,
         (before.machines(name, params), after.machines(name, params)),
+        params is None or name in {**params.studies, **params.lessons, **STAGES},
     )
 
 

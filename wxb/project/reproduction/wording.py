@@ -32,6 +32,7 @@ class Summary(StrEnum):
     WITHIN = "within noise"
     BEYOND = "beyond noise"
     DIFFERS = "differs"
+    KEPT = "kept"  # as the commit has it, and not made here
 
 
 def summary(result: Result) -> Summary:
@@ -39,6 +40,8 @@ def summary(result: Result) -> Summary:
     verdicts = {score.verdict for score in result.scores} - {Verdict.NEW, Verdict.GONE}
     if not verdicts:
         return Summary.MISSING
+    if result.kept:
+        return Summary.KEPT
     if result.records:
         return Summary.NOT_COMPARABLE
     if result.beyond_noise:
@@ -61,6 +64,8 @@ def line(result: Result, before: str, after: str, remedy: str = "") -> str:
         lacking = after if gone else before
         cure = f"; `{remedy}` makes them" if lacking == HERE else ""
         return f"{result.name}: nothing to compare, no results of it {_at(lacking)}{cure}"
+    if told is Summary.KEPT:
+        return f"{result.name}: kept from {before}, of another profile; `{remedy}` makes it here"
     changed = len(result.params)
     keys = "1 parameter differs" if changed == 1 else f"{changed} parameters differ"
     if told is Summary.NOT_COMPARABLE:
@@ -82,6 +87,8 @@ def line(result: Result, before: str, after: str, remedy: str = "") -> str:
 def parts(result: Result, before: str, after: str, remedy: str) -> Iterator[RenderableType]:
     """All there is to tell of a result, its line first."""
     yield Text(line(result, before, after, remedy), style="bold")
+    if result.kept:
+        return
     if any(score.metric for score in result.scores):
         yield _table(result, before, after)
     others = [(score.name, _others(score)) for score in result.scores if score.others]
