@@ -36,16 +36,31 @@ def run(monkeypatch):
     return Run
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still unless told."""
+
+    class Clock:
+        now = 100.0
+
+    monkeypatch.setattr(watching.time, "monotonic", lambda: Clock.now)
+    return Clock
+
+
 def names(state: State):
     return [[one.stage for one in state.running], *map(list, state[1:])]
 
 
-def test_a_stage_waits_runs_and_is_done(run):
+def test_a_stage_waits_runs_and_is_done(run, clock):
     watch = Watch(load(HOME / "params.yaml"))
     assert names(watch.look()) == [[], [*CHAIN], [], []]
     run.running = ("train@a", "train@b")
     assert names(watch.look()) == [["train@a", "train@b"], ["evaluate@a", "report@ner"], [], []]
     run.running, run.due = ("evaluate@a",), {"evaluate@a", "report@ner", "train@b"}
+    state = watch.look()  # DVC may be saving what train@b has made
+    assert names(state) == [["train@b", "evaluate@a"], ["report@ner"], [], ["train@a"]]
+    assert state.running[0].label == "train@b: saving"
+    clock.now += watching.SAVING + 1
     assert names(watch.look()) == [["evaluate@a"], ["report@ner"], ["train@b"], ["train@a"]]
     run.running, run.due = (), set()  # the rest needed no run: its inputs kept their bytes
     state = watch.look()
@@ -93,6 +108,7 @@ def test_progress_is_told_with_epoch_and_time_left(run, noted):
     told = watching._told("train@ner-encoder", params)
     assert (told.share, told.left, told.epochs) == (0.5, 30.0, epochs)
     assert told.epoch == 1 + epochs // 2
+    assert told._replace(seconds=0.4).left is None  # too early to say
     noted("pretrain@encoder", done=1200, total=1200, seconds=30.0)
     told = watching._told("pretrain@encoder", params)
     assert (told.share, told.left, told.epoch) == (1.0, 0.0, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import redirect_stderr
 from datetime import datetime
 from typing import Annotated
 
@@ -65,7 +67,8 @@ def _states(watched: Watch) -> Iterator[State]:
     active = None
     try:
         while True:
-            state = watched.look()
+            with redirect_stderr(io.StringIO()):  # bars of DVC, across what is drawn
+                state = watched.look()
             yield state
             now = time.monotonic()
             if state.running:

@@ -13,6 +13,7 @@ from wxb.params import Params
 from wxb.project import dag, engines, staleness
 
 PAUSE = 3.0  # seconds at least between two questions to DVC, each of which takes it one
+SAVING = 20.0  # seconds in which DVC may still save what a stage has made
 
 
 class Running(NamedTuple):
@@ -35,7 +36,7 @@ class Running(NamedTuple):
     @property
     def left(self) -> float | None:
         """Seconds that the rest takes at the speed so far."""
-        if not self.total or not self.done:
+        if not self.total or not self.done or self.seconds < 1:
             return None
         return self.seconds * max(0, self.total - self.done) / self.done
 
@@ -73,7 +74,7 @@ class Watch:
         self.order: list[str] = []
         self.due: set[str] = set()
         self.seen: set[str] = set()  # was due, or ran
-        self.ran: set[str] = set()
+        self.ran: dict[str, float] = {}  # due still, by the time when it was last seen to run
         self.asked = -PAUSE
         self.version: tuple[Any, ...] = ()
 
@@ -86,14 +87,20 @@ class Watch:
             self.order = [stage.name for stage in stages]
             self.due = {stage.name for stage in stages if stage.due}
             self.version, self.asked = version, time.monotonic()
+        now = time.monotonic()
         self.seen |= {*self.due, *running} & {*self.order}
-        self.ran = (self.ran | {*running}) & {*self.due, *running}
-        left = {*self.due} - {*running}
+        self.ran = {name: at for name, at in self.ran.items() if name in self.due}
+        self.ran |= dict.fromkeys(running, now)
+        saving = {n for n, at in self.ran.items() if n not in running and now - at < SAVING}
+        left = {*self.due} - {*running} - saving
         return State(
-            [_told(stage, self.params) for stage in self._listed(running)],
-            self._listed(left - self.ran),
-            self._listed(left & self.ran),
-            self._listed(self.seen - left - {*running}),
+            [
+                Running(name, f"{name}: saving") if name in saving else _told(name, self.params)
+                for name in self._listed({*running} | saving)
+            ],
+            self._listed(left - {*self.ran}),
+            self._listed(left & {*self.ran}),
+            self._listed(self.seen - left - saving - {*running}),
         )
 
     def _listed(self, names: Iterable[str]) -> list[str]:
