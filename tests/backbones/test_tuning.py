@@ -385,6 +385,15 @@ def test_noise_falls_on_rows_padded_on_either_side():
     assert torch.equal((noise != 0).any(dim=-1).long(), mask)
 
 
+def test_noise_by_the_padded_length_is_the_same_in_every_row():
+    mask = torch.tensor([[1, 1, 1, 1], [1, 0, 0, 0]])
+    for padded, ratio in ((False, 2.0), (True, 1.0)):  # the short row is a quarter as long
+        noise = tuning.noisy(torch.zeros(2, 4, 4096), mask, 5.0, padded=padded)
+        long, short = noise[0, 0].abs().max(), noise[1, 0].abs().max()
+        assert float(short / long) == pytest.approx(ratio, rel=0.01)
+        assert not noise[1, 1:].any()
+
+
 @pytest.mark.parametrize("make", [tagger, generator])
 @pytest.mark.parametrize("kind", ["full", "lora", "qlora"])
 def test_only_training_is_noisy(bases, kind, make):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -13,16 +14,39 @@ from transformers import GenerationConfig, PreTrainedModel
 from wxb.backbones import tuning
 from wxb.backbones.weights import load_backbone, logits_only_at
 from wxb.models.decoding import Continuation, complete
+from wxb.params.experiments import Tuning
 from wxb.text.encoded import IGNORED
+from wxb.text.tokenizers import SavedTokenizer
 
 
 class Generator(nn.Module):
     """A causal language model; saved as a plain Hugging Face or peft folder."""
 
-    def __init__(self, backbone: tuning.Model, *, neftune_alpha: float | None = None) -> None:
+    def __init__(
+        self,
+        backbone: tuning.Model,
+        *,
+        neftune_alpha: float | None = None,
+        neftune_padded: bool = False,
+    ) -> None:
         super().__init__()
         self.backbone = backbone
-        self.neftune_alpha = neftune_alpha
+        self.neftune_alpha, self.neftune_padded = neftune_alpha, neftune_padded
+
+    @classmethod
+    def to_learn(cls, folder: Path, settings: Tuning, *, tokens: int) -> Self:
+        """On the language model saved in a folder, of which learns what the settings say.
+
+        `tokens` is the size of the vocabulary; the embeddings of those that the folder lacks learn
+        in any case. Seed torch before: new weights are random.
+        """
+        bare = language_model(folder, tokens=tokens, four_bit=settings.four_bit)
+        new = list(range(len(SavedTokenizer(folder)), tokens))
+        return cls(
+            tuning.adapt(bare, settings, task_type="CAUSAL_LM", new_tokens=new),
+            neftune_alpha=settings.neftune_alpha,
+            neftune_padded=settings.neftune_padded,
+        )
 
     @classmethod
     def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Generator:
@@ -47,7 +71,9 @@ class Generator(nn.Module):
         inputs = {"input_ids": input_ids}
         if self.training and self.neftune_alpha:
             embeddings = self.backbone.get_input_embeddings()(input_ids)
-            noisy = tuning.noisy(embeddings, attention_mask, self.neftune_alpha)
+            noisy = tuning.noisy(
+                embeddings, attention_mask, self.neftune_alpha, padded=self.neftune_padded
+            )
             inputs = {"inputs_embeds": noisy}
         following = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # the token before predicts a label
         chosen = following != IGNORED

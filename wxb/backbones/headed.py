@@ -22,9 +22,16 @@ class Headed(nn.Module):
     each further module.
     """
 
-    def __init__(self, backbone: tuning.Model, *, neftune_alpha: float | None = None) -> None:
+    def __init__(
+        self,
+        backbone: tuning.Model,
+        *,
+        neftune_alpha: float | None = None,
+        neftune_padded: bool = False,
+    ) -> None:
         super().__init__()
-        self.backbone, self.neftune_alpha = backbone, neftune_alpha
+        self.backbone = backbone
+        self.neftune_alpha, self.neftune_padded = neftune_alpha, neftune_padded
 
     @classmethod
     def to_learn(
@@ -48,7 +55,8 @@ class Headed(nn.Module):
             folder, bidirectional=bidirectional, four_bit=settings.four_bit, native=native
         )
         adapted = tuning.adapt(bare, settings, task_type="FEATURE_EXTRACTION")
-        return cls(adapted, neftune_alpha=settings.neftune_alpha, **shape)
+        noise = {name: getattr(settings, name) for name in ("neftune_alpha", "neftune_padded")}
+        return cls(adapted, **noise, **shape)
 
     @classmethod
     def from_pretrained(
@@ -76,7 +84,9 @@ class Headed(nn.Module):
         inputs = {"input_ids": input_ids}
         if self.training and self.neftune_alpha:
             embeddings = self.backbone.get_input_embeddings()(input_ids)
-            noisy = tuning.noisy(embeddings, attention_mask, self.neftune_alpha)
+            noisy = tuning.noisy(
+                embeddings, attention_mask, self.neftune_alpha, padded=self.neftune_padded
+            )
             inputs = {"inputs_embeds": noisy}
         states: Tensor = self.backbone(**inputs, attention_mask=attention_mask).last_hidden_state
         return states

@@ -119,14 +119,17 @@ def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Mode
     return pretrained.adapter(load_backbone(backbone), folder)
 
 
-def noisy(embeddings: Tensor, attention_mask: Tensor, alpha: float) -> Tensor:
+def noisy(
+    embeddings: Tensor, attention_mask: Tensor, alpha: float, *, padded: bool = False
+) -> Tensor:
     """NEFTune (Jain et al. 2023): add uniform noise of scale alpha / sqrt(L * d) to embeddings.
 
     `embeddings` are (B, T, d), `attention_mask` (B, T) is 1 where there is a token. L is the number
-    of tokens of each row: the authors' code takes the padded length, so that what a row meets
+    of tokens of each row: the authors' code takes the `padded` length, so that what a row meets
     depends on its neighbours in the batch. Padding gets no noise.
     """
-    lengths = attention_mask.sum(dim=1).clamp(min=1)  # (B,)
+    counted = torch.ones_like(attention_mask) if padded else attention_mask
+    lengths = counted.sum(dim=1).clamp(min=1)  # (B,)
     scale = alpha / (lengths * embeddings.shape[-1]).sqrt()
     noise = torch.empty_like(embeddings).uniform_(-1, 1)
     return embeddings + noise * scale[:, None, None] * attention_mask[:, :, None]

@@ -34,6 +34,7 @@ class Tuning(Section):
     four_bit: bool = False
     gradient_checkpointing: bool = False
     neftune_alpha: PositiveFloat | None = None
+    neftune_padded: bool = False  # as its authors' code: noise by the length of the batch
 
     @model_validator(mode="after")
     def _four_bits_stay_frozen(self) -> Tuning:

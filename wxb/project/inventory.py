@@ -225,7 +225,8 @@ def tuning(experiment: Experiment) -> str:
     how = experiment.tuning
     lora = f"{'QLoRA' if how.four_bit else 'LoRA'} r {how.lora.r}" if how.lora else ""
     frozen = "frozen" if how.frozen else ""
-    noise = f"NEFTune {how.neftune_alpha:g}" if how.neftune_alpha else ""
+    scaled = " by padded length" if how.neftune_padded else ""
+    noise = f"NEFTune {how.neftune_alpha:g}{scaled}" if how.neftune_alpha else ""
     return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
 
 

@@ -146,17 +146,9 @@ def build(
     backbone: Path, labels: Sequence[str], experiment: Generation, tokenizer: Any
 ) -> Generator:
     """The model that training starts from; seed torch before, new embeddings are random."""
-    from wxb.backbones import tuning
-    from wxb.backbones.generator import Generator, language_model
+    from wxb.backbones.generator import Generator
 
-    settings = experiment.tuning
-    size = len(SavedTokenizer(backbone))
-    bare = language_model(backbone, tokens=len(tokenizer), four_bit=settings.four_bit)
-    new = list(range(size, len(tokenizer)))
-    return Generator(
-        tuning.adapt(bare, settings, task_type="CAUSAL_LM", new_tokens=new),
-        neftune_alpha=settings.neftune_alpha,
-    )
+    return Generator.to_learn(backbone, experiment.tuning, tokens=len(tokenizer))
 
 
 def dataset(

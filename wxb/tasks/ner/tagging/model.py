@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
@@ -41,9 +43,10 @@ class Tagger(Headed):
         settings: Head,
         *,
         word_features: WordFeatures | None = None,
-        neftune_alpha: float | None = None,
+        **noise: Any,
     ) -> None:
-        super().__init__(backbone, neftune_alpha=neftune_alpha)
+        """`noise` is that of the backbone's input in training; see `Headed`."""
+        super().__init__(backbone, **noise)
         size = backbone.config.hidden_size
         self.words = WordEmbedding(size, word_features) if word_features else None
         self.head = TaggingHead(size, tags, settings)
