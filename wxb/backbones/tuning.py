@@ -119,6 +119,19 @@ def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Mode
     return pretrained.adapter(load_backbone(backbone), folder)
 
 
+def merged(adapter: PeftModel, folder: Path) -> PreTrainedModel:
+    """The backbone with what the adapter of a folder adds to its weights, in float32.
+
+    `adapter` is what `load` gave of the folder, and is used up.
+    """
+    backbone: PreTrainedModel = adapter.unload()
+    if getattr(backbone, "is_quantized", False):
+        # Weights in 4 bits could not take the sum.
+        backbone = backbone.dequantize()
+    whole: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
+    return whole
+
+
 def noisy(
     embeddings: Tensor, attention_mask: Tensor, alpha: float, *, padded: bool = False
 ) -> Tensor:

@@ -252,6 +252,21 @@ def card_(
         print(card.card(load(), name))
 
 
+@app.command("merge")
+def merge_(
+    name: Annotated[str, typer.Argument(help="a trained experiment that is an adapter")],
+    output: Annotated[Path, typer.Option(help="a new folder for the whole model")],
+) -> None:
+    """Make an adapter one with its backbone, for programs that load whole models.
+
+    Example: wxb merge chat-lora --output chat-merged
+    """
+    from wxb.project import merging
+
+    merging.merge(name, output)
+    print(f"Model: {output.resolve()}")
+
+
 app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
 # Which options an experiment has, its method says.
