@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wxb import paths
+from wxb.cli import chat as conversation
 from wxb.cli import listing, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
@@ -271,6 +272,7 @@ app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
 # Which options an experiment has, its method says.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
+app.command()(conversation.chat)
 app.command()(masking.mask)
 app.command()(masking.unmask)
 app.command()(search.search)

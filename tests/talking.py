@@ -1,0 +1,95 @@
+"""A project with trained models that answer a few questions: a whole one, and adapters."""
+
+import shutil
+from pathlib import Path
+
+from tests import tiny
+from wxb.corpora.records import Record
+from wxb.params.experiments import Tuning
+from wxb.params.training import Training
+from wxb.tasks.chat.params import Sft
+from wxb.tasks.chat.sft import method
+from wxb.text.encoded import write_columns
+from wxb.text.tokenizers import load, train
+
+ROOT = Path(__file__).parents[1]
+ANSWERS = {
+    "What is one plus two?": "3",
+    "What is the opposite of hot?": "cold",
+    "熱的相反詞是什麼？": "冷",
+    "Spell cat.": "c-a-t",
+}
+RECORDS = [
+    Record(str(i), asked, {"text": answer, "kind": str(i), "format": "text"}, None, asked)
+    for i, (asked, answer) in enumerate(ANSWERS.items())
+]
+LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
+
+
+def experiment(tuning=None, **encoding):
+    return Sft(
+        study="chat",
+        corpus="chat",
+        task="chat",
+        method="sft",
+        backbone="base",
+        architecture="wxb/models/llama.py",
+        encoding={"max_length": 64, **encoding},
+        model={},
+        prediction={},
+        tuning=Tuning(**(tuning or {})),
+        training=Training(epochs=30, batch_size=2, learning_rate=5e-3, early_stopping_patience=30),
+    )
+
+
+def backbone(folder):
+    """The folder of a small LLaMA with a tokenizer of the questions."""
+    tokenizer = train("byte-level-bpe", 320, [*ANSWERS, *ANSWERS.values()])
+    tiny.llama(
+        folder,
+        vocab_size=len(tokenizer),
+        max_position_embeddings=192,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def trained(folder, tuning=None, **encoding):
+    """Train on the questions; the model is in `folder`, beside its backbone `base`."""
+    base = folder.parent / "base"
+    if not base.exists():
+        backbone(base)
+    settings = experiment(tuning, **encoding)
+    work = folder.parent / f"{folder.name}-work"
+    work.mkdir()
+    tokenizer = method.vocabulary(load(base), [], settings)
+    method.encode(RECORDS, tokenizer, settings, work / "train.arrow", label="test")
+    (work / "targets").mkdir()
+    targets = work / "targets" / "train.arrow"
+    columns, splits, _ = method.aligned(work / "train.arrow", [RECORDS], [], tokenizer, settings)
+    write_columns(targets, columns, splits)
+    items = method.dataset(work / "train.arrow", targets, tokenizer, RECORDS, settings)
+    model, _ = method.fit(
+        lambda: method.build(base, [], settings, tokenizer),
+        settings.training,
+        train=items,
+        valid=items,
+        collate=method.collator(tokenizer),
+        targets=method.TARGETS,
+        figures=method.figures,
+        summarize=method.summarize,
+        best=method.BEST,
+        seed=1,
+        checkpoints=work / "checkpoints",
+        label="test",
+    )
+    predictor = method.Predictor.of(model, tokenizer, [], settings, targets)
+    predictor.calibrate(RECORDS, label="test")
+    folder.mkdir()
+    predictor.save(folder, settings, updates=1, examples=1)
+    shutil.rmtree(work)
+    return folder

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from sacrebleu.metrics import CHRF
+
+from wxb.corpora.records import Record
+from wxb.tasks.chat import metrics
+from wxb.tasks.chat.metrics import Judged, distinct, scores, statistics
+from wxb.tasks.chat.predictor import Reply
+
+ROWS = [
+    Judged("1", "q", "cold", "Cold.", "opposite", "text", True, {"few-shot": "hot"}),
+    Judged("2", "q", "7", "seven", "addition", "number", True, {"few-shot": "7"}),
+    Judged("3", "q", "8", "9", "addition", "number", False, {"few-shot": "8"}),
+    Judged(
+        "4",
+        "q",
+        "A long answer of words.",
+        "A long reply of words.",
+        None,
+        None,
+        True,
+        {"few-shot": "x"},
+    ),
+]
+
+
+def test_scores_are_those_of_the_rows():
+    found = scores(statistics(ROWS).sum(axis=0))
+    assert found["exact"] == pytest.approx(1 / 3)
+    assert found["format"] == pytest.approx(2 / 3)
+    assert found["ended"] == pytest.approx(3 / 4)
+    texts = [[row.predicted for row in ROWS], [[row.gold for row in ROWS]]]
+    assert found["chrf"] == pytest.approx(CHRF().corpus_score(*texts).score)
+
+
+def test_scores_of_many_sums_at_once():
+    table = statistics(ROWS)
+    sums = np.stack([table[:2].sum(axis=0), table[1:].sum(axis=0)])[None]
+    assert {key: value.shape for key, value in scores(sums).items()} == {
+        metric.key: (1, 2) for metric in metrics.METRICS
+    }
+    assert scores(sums)["exact"].tolist() == [[0.5, 0.0]]
+
+
+def test_without_a_question_to_check_nothing_is_right():
+    sums = statistics(ROWS[3:]).sum(axis=0)
+    assert scores(sums)["exact"] == 0
+    assert metrics.totals(sums[None])["support"] == 0
+
+
+def test_details_by_kind_and_by_prompt():
+    found = metrics.details(ROWS[:3])
+    assert found["by_kind"]["addition"] == {"exact": 0.0, "format": 0.5, "support": 2}
+    assert found["by_prompt"]["few-shot"] == {"exact": 0.666667, "format": 1.0, "support": 3}
+
+
+def test_distinct():
+    assert distinct(["a b a", "b"], 1) == 0.5
+    assert distinct(["a b a", "b"], 2) == 1.0
+    assert distinct(["貓貓狗"], 1) == pytest.approx(2 / 3, abs=1e-6)
+    assert distinct([""], 2) == 0.0
+
+
+def test_questions_of_a_kind_are_resampled_together(tmp_path):
+    gold = {"text": "a", "kind": "k", "format": None}
+    row = metrics.judge(
+        Record("1", "q", gold, None, "q"), Reply("b", ended=True, others=(("system", "c"),)), None
+    )
+    assert (row.group, row.replies) == ("k", {"system": "c"})
+    assert metrics.parse(row._asdict()) == row
+    metrics.write_details(tmp_path, ROWS)
+    assert (tmp_path / metrics.BY_KIND).read_text().splitlines()[1] == "addition,0.0,0.5,2"

@@ -1,0 +1,100 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from stages.preprocess import preprocess
+from wxb.corpora import clean
+from wxb.corpora.reading import read
+from wxb.corpora.records import Reject
+from wxb.tasks.chat import reading, record
+from wxb.tasks.chat.params import Corpus
+from wxb.tasks.chat.record.conversation import message, of_text
+
+
+def corpus(**more):
+    return Corpus(task="chat", path="x", split={"test": 0.2, "valid": 0.2}, **more)
+
+
+def of(folder, *lines, **more):
+    """The records of a file of such lines, as JSON unless they are text."""
+    path = Path(folder, "a.jsonl")
+    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
+    return list(read(Path(folder), corpus(**more), reading))
+
+
+def test_instruction_with_input_and_system(tmp_path):
+    (found,) = of(
+        tmp_path, {"instruction": "Who?", "input": "Ann ran.", "output": "Ann ", "system": "Short."}
+    )
+    assert of_text(found.input) == [message("system", "Short."), message("user", "Who?\nAnn ran.")]
+    assert found.gold == {"text": "Ann", "kind": None, "format": None}
+
+
+def test_messages_keep_all_turns(tmp_path):
+    turns = [message(("user", "assistant")[i % 2], str(i)) for i in range(4)]
+    (found,) = of(tmp_path, {"messages": turns, "kind": "k", "format": "number"})
+    assert of_text(found.input) == turns[:-1]
+    assert found.gold == {"text": "3", "kind": "k", "format": "number"}
+
+
+def test_names_of_fields_and_csv(tmp_path):
+    (tmp_path / "a.csv").write_text('q,a,messages\nWhat?,That.,\n,,"[{""role"": ""user""}]"\n')
+    found = list(
+        read(
+            tmp_path, corpus(fields={"instruction": "q", "output": "a", "input": "about"}), reading
+        )
+    )
+    assert found[0].input == "What?"
+    assert found[0].gold["text"] == "That."
+    assert found[1].reason == "no message"
+
+
+def test_a_text_is_for_pretraining_alone(tmp_path):
+    (found,) = of(tmp_path, {"text": "The sun is a star."})
+    assert (found.input, found.gold) == ("The sun is a star.", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"instruction": "a", "output": ""}, "missing answer"),
+        ({"instruction": "a", "output": None}, "missing answer"),
+        ({"instruction": "a"}, "missing answer"),
+        ({"messages": [message("user", "a")]}, "missing answer"),
+        ({"messages": []}, "empty conversation"),
+        ({"messages": [message("system", "a")] * 2}, "several system turns"),
+        ({"messages": [message("assistant", "a"), message("user", "a")]}, "roles out of order"),
+        ({"instruction": "a" * 2**20, "output": "b"}, "too long"),
+        ({"instruction": "a", "output": "b" * 2**20}, "too long"),
+        ({"instruction": "a", "output": "b\0"}, "NUL character"),
+        ({"instruction": "a", "output": "\ud800"}, "lone surrogate"),
+        ({"instruction": "a", "output": "b", "format": "haiku"}, "unknown format"),
+        ({"instruction": 3, "output": "b"}, "wrong type"),
+        ({"instruction": "a", "output": 3}, "no message"),
+        ({"question": "a"}, "missing field"),
+        (["a"], "not a record"),
+        ('{"instruction": "a", ', "broken JSON"),
+    ],
+)
+def test_what_cannot_be_used_is_rejected_with_its_reason(tmp_path, line, reason):
+    (found,) = of(tmp_path, line)
+    assert isinstance(found, Reject)
+    assert found.reason == reason
+    assert len(found.detail) < 200
+
+
+def test_nothing_is_lost_on_the_way_to_parquet(tmp_path):
+    rows = [{"instruction": f"Question {i}?", "output": str(i), "kind": "k"} for i in range(20)]
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.json").write_text(json.dumps([*rows, {"instruction": "x"}]))
+    preprocess(
+        tmp_path / "raw", corpus(), reading, record, seed=1, label="test", out=tmp_path / "clean"
+    )
+    kept = [
+        r for s in clean.SPLITS for r in clean.labelled(tmp_path / f"clean/{s}.parquet", record)
+    ]
+    assert sorted(r.gold["text"] for r in kept) == sorted(str(i) for i in range(20))
+    about = json.loads((tmp_path / "clean/profile.json").read_text())
+    assert about["rejects"] == {"missing answer": 1}
+    assert about["splits"]["train"]["kinds"] == {"k": 12}

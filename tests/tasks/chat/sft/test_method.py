@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from tests.talking import RECORDS, experiment
+from wxb.corpora.records import Record
+from wxb.errors import WxbError
+from wxb.tasks.chat.record.conversation import message, to_text
+from wxb.tasks.chat.sft import method, template
+from wxb.text.encoded import IGNORED, read_columns, write_columns
+from wxb.text.tokenizers import load, train
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    texts = [text for record in RECORDS for text in (record.input, record.gold["text"])]
+    train("byte-level-bpe", 320, texts).save_pretrained(folder)
+    return folder
+
+
+def laid(folder, tokens, records, split="train", **encoding):
+    settings = experiment(**encoding)
+    path = folder / f"{split}.arrow"
+    tokenizer = load(tokens)
+    method.encode(records, tokenizer, settings, path, label="test")
+    columns, splits, account = method.aligned(path, [records], [], tokenizer, settings)
+    ids, _ = read_columns(path, ["ids"])
+    return tokenizer, ids["ids"], columns["labels"], splits, account
+
+
+def test_the_answer_alone_is_learnt(tmp_path, tokens):
+    tokenizer, ids, labels, splits, account = laid(tmp_path, tokens, RECORDS)
+    assert account == {"gold": 4, "kept": 4, "shortened": 0, "lost": 0}
+    for record, start, end in zip(RECORDS, splits[:-1], splits[1:], strict=True):
+        learnt = labels[start:end][labels[start:end] != IGNORED]
+        assert tokenizer.decode(learnt.tolist()) == f"{record.gold['text']}</s>"
+        assert (learnt == ids[start:end][-len(learnt) :]).all()
+
+
+def test_all_tokens_are_learnt_where_asked_but_not_of_validation(tmp_path, tokens):
+    _, ids, labels, _, _ = laid(tmp_path, tokens, RECORDS, loss="all")
+    assert (labels == ids).all()
+    _, _, of_valid, _, _ = laid(tmp_path, tokens, RECORDS, split="valid", loss="all")
+    _, _, only_answers, _, _ = laid(tmp_path, tokens, RECORDS, split="valid")
+    assert (of_valid == only_answers).all()
+
+
+def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens):
+    turns = [message(("user", "assistant")[i % 2], "Spell cat.") for i in range(9)]
+    gold = {"text": "c-a-t", "kind": None, "format": None}
+    records = [
+        Record("long", to_text([message("system", "Hi."), *turns]), gold, None, ""),
+        Record("far", "cat " * 99, gold, None, ""),
+        RECORDS[0],
+    ]
+    tokenizer, ids, _, splits, account = laid(tmp_path, tokens, records, max_length=48)
+    assert account == {"gold": 3, "kept": 1, "shortened": 1, "lost": 1}
+    kept = tokenizer.decode(ids[splits[0] : splits[1]].tolist())
+    assert kept.startswith("<s><|SYSTEM|>Hi.<|USER|>Spell cat.<|ASSISTANT|>")
+    assert kept.endswith("<|USER|>Spell cat.<|ASSISTANT|>c-a-t</s>")
+    assert np.diff(splits).max() <= 48
+    assert splits[2] == splits[1]
+
+
+def test_where_nothing_fits_it_is_told(tmp_path, tokens):
+    features, targets, settings = tmp_path / "train.arrow", tmp_path / "t", experiment(max_length=4)
+    method.encode(RECORDS, load(tokens), settings, features, label="test")
+    columns, splits, _ = method.aligned(features, [RECORDS], [], load(tokens), settings)
+    write_columns(targets, columns, splits)
+    with pytest.raises(WxbError, match="raise it"):
+        method.dataset(features, targets, load(tokens), RECORDS, settings)
+
+
+def test_a_tokenizer_that_cannot_end_a_text_is_refused():
+    with pytest.raises(WxbError, match="end of text"):
+        method.vocabulary(train("wordpiece", 300, ["a b c"]), [], experiment())
+
+
+def test_ends_of_an_answer(tokens):
+    tokenizer = template.prepare(load(tokens), "plain")
+    found = template.ends(tokenizer, "plain")
+    assert found[0] == tokenizer.eos_token_id
+    assert all("\n" in tokenizer.decode([id_]) for id_ in found[1:])
+    assert len(found) > 1

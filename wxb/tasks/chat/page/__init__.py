@@ -1,0 +1,76 @@
+"""What pages of studies tell of chat: kinds of question, prompts, replies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wxb.charts import figures
+from wxb.charts.parts import Part, Study
+from wxb.charts.rendering import render
+from wxb.tasks.chat.metrics import Judged
+
+RULE = (
+    "A reply counts when it is the answer, but for capitals, full and half width and a last full"
+    " stop; in JSON the values count."
+)
+WATCHED = (
+    "A model is watched by its accuracy on the tokens of validation answers, each after the right"
+    " ones before it; that is not the exact match of the test, where it goes on from its own."
+)
+USABLE = None
+PUBLISHED: Mapping[str, float] = {}
+LONGEST = 400  # characters of a question or reply that are shown
+
+
+class Example(NamedTuple):
+    """A question of a kind with its answer, and what each system replies."""
+
+    kind: str
+    asked: str
+    answer: str
+    replies: Mapping[str, Judged]
+
+
+def failures(system: Mapping[str, Any]) -> str:
+    """The kinds of question that a system answers worst."""
+    worst = sorted(system["by_kind"].items(), key=lambda kind: (kind[1]["exact"], kind[0]))[:2]
+    told = " and ".join(f"{kind} ({row['exact']:.2f} of {row['support']:,})" for kind, row in worst)
+    return f"Of all kinds of question it answers {told} worst." if told else ""
+
+
+def parts(study: Study) -> list[Part]:
+    """Scores by kind and by prompt, and replies."""
+    systems = study.comparison["systems"]
+    shown = {"systems": systems, "chips": figures.chips(systems)}
+    kinds = list(next(iter(systems.values()))["by_kind"])
+    prompts = {name: system["by_prompt"] for name, system in systems.items() if system["by_prompt"]}
+    found = []
+    if kinds:
+        html = render(__package__, "kinds.html", **shown, kinds=kinds)
+        found.append(Part("kinds", "Kinds of question", "noise", html, {}))
+    if prompts:
+        asked = list(next(iter(prompts.values())))
+        html = render(__package__, "prompts.html", **shown, prompts=prompts, asked=asked)
+        found.append(Part("prompts", "Prompts", "noise", html, {}))
+    html = render(
+        __package__, "replies.html", **shown, examples=examples(study.judged), longest=LONGEST
+    )
+    return [*found, Part("replies", "Replies", "noise", html, {})]
+
+
+def examples(judged: Mapping[str, Sequence[Judged]]) -> list[Example]:
+    """The first question of each kind, or the first few where there are no kinds."""
+    first = next(iter(judged.values()))
+    places: dict[str, int] = {}
+    for place, row in enumerate(first):
+        places.setdefault(row.kind or f"question {place + 1}", place)
+    return [
+        Example(
+            kind,
+            first[place].input,
+            first[place].gold,
+            {name: rows[place] for name, rows in judged.items()},
+        )
+        for kind, place in [*places.items()][:20]
+    ]

@@ -1,0 +1,268 @@
+"""What trained models of chat do: replies to conversations, one at a time or many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.corpora.records import Record, RecordError
+from wxb.errors import WxbError
+from wxb.progress import tracked
+from wxb.tasks.chat.params import Prediction, Prompt
+from wxb.tasks.chat.record.conversation import Message, checked, message, of_text
+from wxb.tasks.chat.sft import template
+from wxb.tasks.chat.sft.window import Fitting, fitting
+from wxb.tasks.methods import Trained, collator, in_batches
+from wxb.text.encoded import IGNORED
+from wxb.text.tokenizers import SavedTokenizer
+
+
+class Reply(NamedTuple):
+    """What a model writes, and whether it came to an end before its length was used up.
+
+    `dropped` messages of the conversation were left out; of one whose last turn alone is too long
+    nothing is read, and the reply is empty. `others` are replies to the same in other prompts.
+    """
+
+    text: str
+    ended: bool
+    dropped: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+
+
+class Replier(Trained):
+    """A trained model with its tokenizer, template and examples, and how it is to be asked."""
+
+    prediction = Prediction()
+
+    @classmethod
+    def load(cls, folder: Path, prediction: Any = None) -> Self:
+        """Load a folder that `save` wrote."""
+        predictor = super().load(folder, prediction)
+        predictor.prediction = prediction or Prediction()
+        return predictor
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any]) -> Any:
+        """The model that was saved in a folder."""
+        from wxb.backbones.generator import Generator
+
+        size = len(SavedTokenizer(folder))
+        return Generator.from_pretrained(folder, tokens=size, four_bit=settings["four_bit"])
+
+    def calibrate(self, records: Sequence[Record], *, label: str) -> None:
+        """Choose the questions that few-shot prompts show: the shortest of each kind in turn."""
+        single = [r for r in records if [m["role"] for m in of_text(r.input)] == ["user"]]
+        by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
+        first: dict[Any, Record] = {}
+        for record in by_length:
+            first.setdefault(record.gold["kind"] or record.id, record)
+        self.settings["examples"] = [
+            [*of_text(record.input), message("assistant", record.gold["text"])]
+            for record in sorted(first.values(), key=lambda r: r.id)
+        ]
+
+    # How it is asked
+
+    def prompted(self, conversation: Sequence[Message], prompt: Prompt) -> list[Message]:
+        """A conversation with what a way of asking puts before it, or before its last question."""
+        before, rest = conversation[: conversation[0]["role"] == "system"], list(conversation)
+        match prompt:
+            case "few-shot":
+                shown = self.settings["examples"][: self.prediction.shots]
+                return [*before, *(each for pair in shown for each in pair), *rest[len(before) :]]
+            case "instruction":
+                asked = f"{self.prediction.instruction}\n{rest[-1]['content']}"
+                return [*rest[:-1], message("user", asked)]
+            case "system":
+                return [message("system", self.prediction.system), *rest[len(before) :]]
+        return rest
+
+    @property
+    def window(self) -> int:
+        """How many tokens the model reads and writes at once."""
+        return int(self.model.backbone.config.max_position_embeddings)
+
+    def fitting(self, conversation: Sequence[Message]) -> Fitting:
+        """The prompt of the newest turns that leave room for a reply."""
+        room = self.window - self.prediction.max_new_tokens
+        style = self.settings["template"]
+        return fitting(self.tokenizer, conversation, style, room, answer_next=True)
+
+    def dropped(self, conversation: Sequence[Message]) -> int:
+        """How many of the oldest messages leave no room for a reply, and are not read."""
+        return self.fitting(_asking(conversation)).dropped
+
+    # One reply
+
+    def reply(self, conversation: Sequence[Message]) -> Iterator[str]:
+        """The reply to a conversation as it is written, piece by piece; closing it stops the model.
+
+        Raises WxbError where messages are none, or the last one is too long.
+        """
+        from tokenizers.decoders import DecodeStream
+
+        fits = self.fitting(_asking(conversation))
+        if fits.tokens is None:
+            raise WxbError(self._too_long(fits.length))
+        backend, written = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
+        begun = False
+        for token in self._written(fits.tokens.ids):
+            piece = written.step(backend, token) or ""
+            begun_now = piece if begun else piece.lstrip()
+            begun = begun or bool(begun_now)
+            if begun_now:
+                yield begun_now
+
+    def _written(self, prompt: NDArray[np.int32]) -> Iterator[int]:
+        """The tokens that follow a prompt, the likeliest each, up to an end."""
+        import torch
+
+        from wxb.models.decoding import Read, decoder
+
+        device = next(self.model.parameters()).device
+        tokens = torch.from_numpy(prompt.astype(np.int64))[None].to(device)
+        step = decoder(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
+        read = Read(torch.ones_like(tokens), tokens[:, :0])
+        ends = {*self.ends}
+        for _ in range(self.prediction.max_new_tokens):
+            with torch.inference_mode():
+                logits, read = step(tokens, read)
+            tokens = logits.argmax(dim=-1, keepdim=True)
+            if (token := int(tokens)) in ends:
+                return
+            yield token
+
+    @property
+    def ends(self) -> list[int]:
+        """The tokens that end a reply."""
+        return template.ends(self.tokenizer, self.settings["template"])
+
+    # Many replies
+
+    def predict(self, texts: Sequence[str], *, label: str = "predict") -> list[Reply]:
+        """The reply to each conversation, and those to the prompts of the grid.
+
+        Raises WxbError for one that is none.
+        """
+        asked = [_asking(_read(text)) for text in texts]
+        first = self._replies(asked, self.prediction.prompt, label)
+        others: dict[str, list[Reply]] = {
+            name: self._replies(asked, name, f"{label} ({name})")
+            for name in self.prediction.grid
+            if name != self.prediction.prompt
+        }
+        if self.prediction.grid:
+            others = {self.prediction.prompt: first, **others}
+        return [
+            reply._replace(others=tuple((name, row[at].text) for name, row in others.items()))
+            for at, reply in enumerate(first)
+        ]
+
+    def _replies(
+        self, conversations: Sequence[Sequence[Message]], prompt: Prompt, label: str
+    ) -> list[Reply]:
+        fits = [self.fitting(self.prompted(each, prompt)) for each in conversations]
+        found = [Reply("", ended=False, dropped=each.dropped) for each in fits]
+        short = [(at, each.tokens.ids) for at, each in enumerate(fits) if each.tokens is not None]
+        batches = in_batches([len(ids) for _, ids in short], self.batch_size)
+        for chosen in tracked(batches, label, len(batches), unit="batch"):
+            replies = self._batch([short[number][1] for number in chosen])
+            for number, (text, ended) in zip(chosen, replies, strict=True):
+                at = short[number][0]
+                found[at] = found[at]._replace(text=text, ended=ended)
+        return found
+
+    def _batch(self, prompts: Sequence[NDArray[np.int32]]) -> list[tuple[str, bool]]:
+        """What the model writes after each prompt, and whether it ended."""
+        import torch
+
+        from wxb.models.decoding import complete
+        from wxb.training.batches import collate
+
+        device, ends = next(self.model.parameters()).device, self.ends
+        items = [{"input_ids": ids} for ids in prompts]
+        batch = collate(items, self.tokenizer.pad_token_id, side="left")
+        with torch.inference_mode():
+            written = complete(
+                partial(self.model.backbone, use_cache=True, logits_to_keep=1),
+                **{name: values.to(device) for name, values in batch.items()},
+                max_new_tokens=self.prediction.max_new_tokens,
+                eos_token_id=ends,
+                pad_token_id=ends[0],
+            ).tokens.cpu()
+        found = []
+        for ids in written.tolist():
+            last = next((at for at, token in enumerate(ids) if token in ends), None)
+            text = self.tokenizer.backend_tokenizer.decode(ids[:last], skip_special_tokens=True)
+            found.append((text.strip(), last is not None))
+        return found
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Any]
+    ) -> dict[str, float]:
+        """Loss (nats a token) and perplexity of the answers, each token after the right ones.
+
+        Of answers that fit into the window: `scored` tells how many.
+        """
+        import torch
+
+        style, items = self.settings["template"], []
+        for record in records:
+            asked = self.prompted(of_text(record.input), self.prediction.prompt)
+            whole = [*asked, message("assistant", record.gold["text"])]
+            tokens = fitting(self.tokenizer, whole, style, self.window).tokens
+            if tokens is not None:
+                last = len(tokens.ids) - int(np.argmin(tokens.generated[::-1]))
+                labels = np.full(len(tokens.ids), IGNORED)
+                labels[last:] = tokens.ids[last:]
+                items.append({"input_ids": tokens.ids, "labels": labels})
+        loss, count = 0.0, 0
+        collate, device = collator(self.tokenizer), next(self.model.parameters()).device
+        for chosen in in_batches([len(item["input_ids"]) for item in items], self.batch_size):
+            batch = {k: v.to(device) for k, v in collate([items[at] for at in chosen]).items()}
+            with torch.inference_mode():
+                output = self.model(**batch)
+            loss += float(output["loss"]) * len(output["logits"])
+            count += len(output["logits"])
+        mean = loss / max(count, 1)
+        return {"loss": mean, "perplexity": math.exp(min(mean, 700)), "scored": len(items)}
+
+    # What is told
+
+    def describe(self, given: str, prediction: Reply) -> dict[str, Any]:
+        """The reply, and how many messages were left out, if any."""
+        left_out = {"dropped": prediction.dropped} if prediction.dropped else {}
+        return {"reply": prediction.text, "ended": prediction.ended, **left_out}
+
+    def show(self, given: str, prediction: Reply) -> str:
+        """The reply."""
+        return prediction.text
+
+    def _too_long(self, length: int) -> str:
+        room = self.window - self.prediction.max_new_tokens
+        return f"the last message is too long: {length} tokens in all, at most {room} can be read"
+
+
+def _read(text: str) -> list[Message]:
+    try:
+        return of_text(text)
+    except RecordError as why:
+        raise WxbError(f"{why.reason}: {why.detail}; expected a question or messages") from None
+
+
+def _asking(conversation: Sequence[Message]) -> list[Message]:
+    """A conversation that ends with a question; WxbError for another."""
+    try:
+        messages = checked(list(conversation))
+    except RecordError as why:
+        raise WxbError(f"{why.reason}: {why.detail}") from None
+    if messages[-1]["role"] != "user":
+        raise WxbError("nothing asked: the last message is not the user's")
+    return messages

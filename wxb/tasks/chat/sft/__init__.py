@@ -1,0 +1,1 @@
+"""Supervised fine-tuning: a decoder goes on from a conversation with its answer."""
