@@ -1,4 +1,4 @@
-"""What pages of studies tell of chat: kinds of question, prompts, replies side by side."""
+"""What pages of studies tell of chat: kinds of question, prompts, replies, published choices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from wxb.charts import figures
 from wxb.charts.parts import Part, Study
 from wxb.charts.rendering import render
+from wxb.charts.scores import headline
 from wxb.tasks.chat.metrics import Judged
+from wxb.tasks.chat.page import published
 
 RULE = (
     "A reply counts when it is the answer, but for capitals, full and half width and a last full"
@@ -56,7 +58,16 @@ def parts(study: Study) -> list[Part]:
     html = render(
         __package__, "replies.html", **shown, examples=examples(study.judged), longest=LONGEST
     )
-    return [*found, Part("replies", "Replies", "noise", html, {})]
+    found.append(Part("replies", "Replies", "noise", html, {}))
+    html = render(
+        __package__,
+        "published.html",
+        **shown,
+        published=published,
+        effects=published.effects(study.params, study.comparison),
+        headline=headline(study.comparison),
+    )
+    return [*found, Part("published", "Published", "training", html, {})]
 
 
 def examples(judged: Mapping[str, Sequence[Judged]]) -> list[Example]:

@@ -1,0 +1,44 @@
+from types import SimpleNamespace
+
+from tests.talking import LORA, experiment
+from wxb.tasks.chat.metrics import Judged
+from wxb.tasks.chat.page import examples, failures, published
+
+NEFTUNE = {**LORA, "neftune_alpha": 5.0}
+BLOCKS = {
+    "plain": experiment(),
+    "all": experiment(loss="all"),
+    "noise": experiment(NEFTUNE),
+    "padded": experiment({**NEFTUNE, "neftune_padded": True}),
+}
+DIFFERENCE = {"value": 0.1, "low": 0.0, "high": 0.2, "p_value": 0.05}
+
+
+def test_published_choices_are_found_by_settings():
+    names = [*BLOCKS]
+    comparison = {
+        "systems": dict.fromkeys(names),
+        "pairs": [
+            {"a": a, "b": b, "difference": DIFFERENCE}
+            for place, a in enumerate(names)
+            for b in names[place + 1 :]
+        ],
+    }
+    found = published.effects(SimpleNamespace(experiments=BLOCKS), comparison)
+    assert [(row.choice, row.ours, row.published) for row in found] == [
+        (published.LOSS_ON_ALL, "plain", "all"),
+        (published.PADDED_NOISE, "noise", "padded"),
+    ]
+
+
+def test_the_first_question_of_each_kind_is_shown():
+    rows = [Judged(str(i), f"q{i}", "a", "b", kind, None, True) for i, kind in enumerate("xxy")]
+    assert [(row.kind, row.asked) for row in examples({"one": rows})] == [("x", "q0"), ("y", "q2")]
+    rows = [row._replace(kind=None) for row in rows]
+    assert len(examples({"one": rows})) == 3
+
+
+def test_the_worst_kinds_are_named():
+    kinds = {"sums": {"exact": 0.1, "support": 9}, "names": {"exact": 1.0, "support": 2}}
+    assert "sums (0.10 of 9) and names (1.00 of 2)" in failures({"by_kind": kinds})
+    assert failures({"by_kind": {}}) == ""
