@@ -84,7 +84,7 @@ def main(
             **items,
             collate=method.collator(tokenizer),
             targets=method.TARGETS,
-            figures=None,
+            compute_metrics=None,
             summarize=None,
             best=BEST,
             seed=1,

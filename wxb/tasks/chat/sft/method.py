@@ -137,13 +137,13 @@ def build(backbone: Path, labels: Sequence[str], experiment: Sft, tokenizer: Any
 
 
 def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The likeliest token at every label (B, T): all that `figures` needs of a batch."""
+    """The likeliest token at every label (B, T): all that `compute_metrics` needs of a batch."""
     predicted = labels.new_full(labels.shape, IGNORED)
     predicted[labels != IGNORED] = logits.argmax(-1)
     return predicted
 
 
-def figures(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+def compute_metrics(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
     """The share of the answers' tokens that are right when all before them are, while training."""
     asked = labels != IGNORED
     return {BEST.key: float((predicted == labels)[asked].mean())}
