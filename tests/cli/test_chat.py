@@ -1,4 +1,11 @@
 import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -23,6 +30,7 @@ class Echo:
         if self.stops:
             raise KeyboardInterrupt
         yield conversation[-1]["content"] + "\x1b[2J"
+        return conversation[-1]["content"] != "cut"
 
 
 class Typed(Console):
@@ -51,19 +59,44 @@ def test_answers_and_history(capsys):
 def test_commands(capsys, tmp_path):
     path = tmp_path / "kept.json"
     conversation = held(
-        Echo(), "/system Be brief.", "a", "/reset", "b", f"/save {path}", f"/save {path}", "/what"
+        Echo(), "/system Be brief.", "a", "/reset", "b", f"/save {path}", f"/save {path}"
     )
     kept = json.loads(path.read_text())[0]["messages"]
     assert [message["content"] for message in kept] == ["Be brief.", "b", "2 b\x1b[2J"]
     assert kept == conversation.messages
     told = capsys.readouterr().err
+    assert "(begun anew: what /system said stays)" in told
     assert "not saved: File exists" in told
-    assert "/what: /reset" in told
 
 
-def test_what_is_left_out_is_said(capsys):
-    held(Echo(room=2), "a", "b")
-    assert "1 earlier messages no longer fit" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/rest", "/rest: no such command; did you mean '/reset'?"),
+        ("/system", "/system: something must follow it"),
+        ("/save", "/save: something must follow it"),
+        ("/save kept.json", "nothing was answered yet"),
+        ("long", "too long"),
+    ],
+)
+def test_what_cannot_be_done_is_told_where_somebody_types_and_ends_a_pipe(line, told, capsys):
+    conversation = held(Echo(), line, "a")
+    assert told in capsys.readouterr().err
+    assert [message["content"] for message in conversation.messages[::2]] == ["a"]
+    with pytest.raises(WxbError, match=re.escape(told)):
+        held(Echo(), line, "a", terminal=False)
+
+
+def test_what_is_left_out_or_cut_is_said(capsys):
+    held(Echo(room=2), "a", "cut")
+    told = capsys.readouterr().err
+    assert "1 earlier messages no longer fit" in told
+    assert told.count("--max-new-tokens") == 1
+
+
+def test_an_answer_is_a_line_of_a_pipe(capsys):
+    held(Echo(), "a\nb", terminal=False)
+    assert capsys.readouterr().out == "1 a b[2J\n"
 
 
 def test_ctrl_c_stops_the_answer_and_keeps_what_there_is(capsys):
@@ -73,9 +106,73 @@ def test_ctrl_c_stops_the_answer_and_keeps_what_there_is(capsys):
         held(Echo(stops=True), "a", terminal=False)
 
 
-def test_an_answer_that_cannot_be_given(capsys):
-    conversation = held(Echo(), "a", "long", "b")
-    assert [message["content"] for message in conversation.messages[::2]] == ["a", "b"]
-    assert "too long" in capsys.readouterr().err
-    with pytest.raises(WxbError, match="too long"):
-        held(Echo(), "long", terminal=False)
+ENDLESS = """
+import itertools, sys, time
+from wxb.cli.chat import Console, Conversation
+
+class Endless:
+    def dropped(self, conversation):
+        return 0
+
+    def reply(self, conversation):
+        for number in itertools.count():
+            yield f"{number} "
+            time.sleep(0.01)
+
+Conversation(Endless(), Console(terminal=sys.stdin.isatty())).run()
+"""
+
+
+class Terminal:
+    """A program in a terminal: what is typed into it, and what it shows."""
+
+    def __init__(self, program):
+        self.held, inner = pty.openpty()
+        self.shown = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+            # The terminal is that of the new session, so that Ctrl-C in it is for the program.
+            preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),
+        )
+        os.close(inner)
+
+    def type(self, text):
+        os.write(self.held, text.encode())
+
+    def wait_for(self, text):
+        """What is shown up to a text."""
+        ends = time.monotonic() + 30
+        while text not in self.shown:
+            assert time.monotonic() < ends, self.shown
+            self.shown += os.read(self.held, 4096).decode()
+        before, _, self.shown = self.shown.partition(text)
+        return before
+
+
+def test_in_a_terminal_answers_stream_until_ctrl_c_and_ctrl_d_ends(tmp_path):
+    terminal = Terminal(ENDLESS)
+    try:
+        terminal.wait_for("> ")
+        terminal.type("count\n")
+        terminal.wait_for("0 1 2 ")
+        terminal.type("\x03")
+        terminal.wait_for("(stopped)")
+        terminal.wait_for("> ")
+        terminal.type("\x03")
+        terminal.wait_for("Ctrl-D ends")
+        terminal.type(f"/save {tmp_path}/kept.json\n")
+        terminal.wait_for("(saved:")
+        terminal.wait_for("> ")
+        terminal.type("\x04")
+        assert terminal.process.wait(30) == 0
+    finally:
+        terminal.process.send_signal(signal.SIGKILL)
+        terminal.process.wait()
+        os.close(terminal.held)
+    question, answer = json.loads((tmp_path / "kept.json").read_text())[0]["messages"]
+    assert question["content"] == "count"
+    assert answer["content"].startswith("0 1 2")

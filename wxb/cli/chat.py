@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol, cast
 
 import typer
 
 from wxb import paths, tasks
-from wxb.errors import WxbError
+from wxb.cli.predict import apart
+from wxb.errors import WxbError, nearest
 from wxb.files import read_json
+from wxb.masking.inputs import filled, misused
+from wxb.params import PARAMS
 from wxb.params import load as load_params
+from wxb.project.completion import names
+from wxb.project.root import root as find_root
 
-HELP = "/reset begins anew, /system TEXT says how to answer, /save FILE keeps the conversation"
+COMMANDS = {
+    "/reset": "begins anew",
+    "/system TEXT": "says how to answer, and begins anew",
+    "/save FILE": "keeps the conversation as JSON",
+}
+HELP = ", ".join(f"{name} {what}" for name, what in COMMANDS.items())
 Message = dict[str, str]
 
 
 class Converses(Protocol):
     """A predictor that answers messages, dicts of `role` and `content`."""
 
-    def reply(self, conversation: Sequence[Message]) -> Iterator[str]:
-        """The answer, piece by piece as it is written; WxbError where it cannot be given."""
+    def reply(self, conversation: Sequence[Message]) -> Generator[str, None, bool]:
+        """The answer, piece by piece as it is written; returns whether it came to an end.
+
+        Raises WxbError where no answer can be given.
+        """
 
     def dropped(self, conversation: Sequence[Message]) -> int:
         """How many of the oldest messages are not read, as there is no room for them."""
@@ -35,44 +49,68 @@ def chat(
         typer.Option(
             "--experiment",
             "-e",
+            callback=filled,
             help="a trained experiment, or its folder; default: the one with the best score",
+            autocompletion=names("experiments"),
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[--SETTING VALUE...]",
+            help="what the experiment may set under `prediction`, such as --max-new-tokens 200",
         ),
     ] = None,
 ) -> None:
     """Talk with a trained experiment: a line is a message, the answer comes as it is written.
 
-    /reset begins anew, /system TEXT says how to answer (in a new conversation), /save FILE writes
-    the messages as JSON. Ctrl-C stops an answer, Ctrl-D ends. In a pipe every line is a message,
-    and every answer a line.
+    /reset begins anew, /system TEXT says how to answer, /save FILE writes the messages as JSON.
+    Ctrl-C stops an answer, Ctrl-D ends. In a pipe every line is a message of one conversation, and
+    every answer a line.
 
     Example: wxb chat -e chat-lora
     """
     from wxb.project import trained
 
+    given, options = apart(settings or [])
+    if given:
+        misused(given[0], "not expected here: messages are typed, or come through a pipe")
     name = experiment or _best()
-    predictor = trained.load(name)
+    predictor = trained.load(name, **options)
     if not hasattr(predictor, "reply"):
         raise WxbError(f"{name}: does not answer messages; `wxb predict -e {name}` uses it")
-    console = Console(name if sys.stdin.isatty() else None)
+    console = Console(terminal=sys.stdin.isatty() and sys.stdout.isatty())
+    if console.terminal:
+        console.note(f"{name}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
+    elif experiment is None:
+        console.note(f"{name} answers")
     Conversation(cast(Converses, predictor), console).run()
 
 
 def _best() -> str:
     """The experiment with the best score of its study, of those that are trained and answer."""
-    params = load_params()
+    there = find_root()
+    if there is None:
+        raise WxbError(
+            f"{Path.cwd()}: no {PARAMS} here or above; give the folder of a trained model with -e"
+        )
     found: dict[str, float] = {}
-    for name, block in params.experiments.items():
-        measured = paths.metrics(block.study, name)
-        method = tasks.method(block.task, block.method)
-        if hasattr(method.Predictor, "reply") and measured.exists() and paths.model(name).is_dir():
+    answering = []
+    for name, block in load_params(there / PARAMS).experiments.items():
+        if not hasattr(tasks.method(block.task, block.method).Predictor, "reply"):
+            continue
+        answering.append(block.study)
+        measured = there / paths.metrics(block.study, name)
+        if measured.exists() and (there / paths.model(name)).is_dir():
             scorer = tasks.metrics(block.task)
             metric = next(m for m in scorer.METRICS if m.key == scorer.HEADLINE)
             score = read_json(measured)[metric.key]
             found[name] = -score if metric.lower_is_better else score
     if not found:
+        how = f"`make run STUDY={answering[0]}`" if answering else "`wxb params chat`"
         raise WxbError(
-            "found no trained experiment that answers messages; name one with -e, or train those of"
-            " params.yaml"
+            "found no trained experiment that answers messages; name one with -e, or begin with"
+            f" {how}"
         )
     return max(found, key=lambda name: found[name])
 
@@ -80,15 +118,14 @@ def _best() -> str:
 class Console:
     """Lines from standard input, and what is said: answers to standard output, the rest beside it.
 
-    With a `name` it is a terminal, where somebody types; without, a pipe.
+    Either a terminal, where somebody types, or a pipe, where what cannot be done is an error.
     """
 
-    def __init__(self, name: str | None) -> None:
-        self.terminal = name is not None
-        if self.terminal:
-            import readline  # noqa: F401  (gives `input` its editing of lines)
-
-            self.note(f"{name}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
+    def __init__(self, *, terminal: bool) -> None:
+        self.terminal = terminal
+        if terminal:
+            with contextlib.suppress(ImportError):  # not every Python can edit lines
+                import readline  # noqa: F401
 
     def lines(self) -> Iterator[str]:
         """What is typed, line by line, up to Ctrl-D or the end of the pipe."""
@@ -104,15 +141,30 @@ class Console:
         if self.terminal:
             print()
 
-    @staticmethod
-    def say(text: str) -> None:
-        """A piece of an answer, at once; what would steer the terminal is left out."""
+    def say(self, text: str) -> None:
+        """A piece of an answer, at once; what would steer the terminal is left out.
+
+        In a pipe a line break within an answer is a space.
+        """
+        if not self.terminal:
+            text = " ".join(text.split("\n"))
         print("".join(c for c in text if c.isprintable() or c in "\n\t"), end="", flush=True)
+
+    @staticmethod
+    def end() -> None:
+        """The end of an answer's line."""
+        print(flush=True)
 
     @staticmethod
     def note(text: str) -> None:
         """Something about the conversation, not of it."""
         print(text, file=sys.stderr, flush=True)
+
+    def refuse(self, text: str) -> None:
+        """What cannot be done: who types can go on, a pipe ends with WxbError."""
+        if not self.terminal:
+            raise WxbError(text)
+        self.note(f"wxb: {text}")
 
 
 def _line() -> str:
@@ -137,7 +189,8 @@ class Conversation:
         for line in self.console.lines():
             text = line.strip()
             if text.startswith("/"):
-                self._command(*text.partition(" ")[::2])
+                name, _, rest = text.partition(" ")
+                self._command(name, rest.strip())
             elif text:
                 self._answer(text)
 
@@ -147,48 +200,53 @@ class Conversation:
         try:
             if number := self.predictor.dropped(asked):
                 self.console.note(f"({number} earlier messages no longer fit, and are not read)")
-            for piece in self.predictor.reply(asked):
+            for piece in self._written(asked):
                 pieces.append(piece)
                 self.console.say(piece)
         except KeyboardInterrupt:
             if not self.console.terminal:
                 raise
+            self.console.end()
+            self.console.note("(stopped)")
         except WxbError as error:
-            if not self.console.terminal:
-                raise
-            self.console.note(f"wxb: {error}")
+            self.console.refuse(str(error))
             return
-        self.console.say("\n")
-        answer = "".join(pieces).strip()
-        # Without an answer there is no turn to go on from.
-        self.messages = (
-            [*asked, {"role": "assistant", "content": answer}] if answer else self.messages
-        )
+        if answer := "".join(pieces).strip():  # without one there is no turn to go on from
+            self.messages = [*asked, {"role": "assistant", "content": answer}]
+
+    def _written(self, asked: Sequence[Message]) -> Iterator[str]:
+        """The pieces of an answer, and the end of its line; an answer that is cut off is told."""
+        ended = yield from self.predictor.reply(asked)
+        self.console.end()
+        if not ended:
+            self.console.note("(as long as it may be: --max-new-tokens allows more)")
 
     def _command(self, name: str, rest: str) -> None:
         match name:
             case "/reset":
-                self.messages = self.messages[: self._system]
-                self.console.note("(begun anew)")
-            case "/system" if rest.strip():
-                self.messages = [{"role": "system", "content": rest.strip()}]
+                self.messages = [each for each in self.messages if each["role"] == "system"]
+                kept = ": what /system said stays" if self.messages else ""
+                self.console.note(f"(begun anew{kept})")
+            case "/system" if rest:
+                self.messages = [{"role": "system", "content": rest}]
                 self.console.note("(begun anew, with this said)")
-            case "/save" if rest.strip():
-                self._save(Path(rest.strip()))
+            case "/save" if rest:
+                self._save(Path(rest).expanduser())
             case _:
-                self.console.note(f"{name}: {HELP}")
-
-    @property
-    def _system(self) -> int:
-        """How many messages say how to answer, not what."""
-        return sum(message["role"] == "system" for message in self.messages)
+                known = [each.partition(" ")[0] for each in COMMANDS]
+                fault = "something must follow it" if name in known else "no such command"
+                meant = "" if name in known else nearest(name, known)
+                self.console.refuse(f"{name}: {fault}{meant}; {HELP}")
 
     def _save(self, path: Path) -> None:
+        if not any(each["role"] == "assistant" for each in self.messages):
+            self.console.refuse(f"{path}: not saved: nothing was answered yet")
+            return
         try:
             with path.open("x", encoding="utf-8") as file:
                 json.dump([{"messages": self.messages}], file, ensure_ascii=False, indent=2)
                 file.write("\n")
         except OSError as error:
-            self.console.note(f"{path}: not saved: {error.strerror}")
+            self.console.refuse(f"{path}: not saved: {error.strerror}")
             return
         self.console.note(f"(saved: {path})")

@@ -60,7 +60,7 @@ def predict(
     """
     from wxb.project import trained
 
-    named, options = _apart(inputs or [])
+    named, options = apart(inputs or [])
     if not named and sys.stdin.isatty():
         misused("INPUT", "missing: what shall be read?")
     sources = [(given, path_of(given)) for given in named or ["-"]]  # a slip is told at once
@@ -74,7 +74,7 @@ def predict(
             print(line if as_json else predictor.show(one, prediction), flush=True)
 
 
-def _apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+def apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """Inputs, and what stands among them as `--name value` or `--name=value`."""
     inputs: list[str] = []
     options: dict[str, str] = {}

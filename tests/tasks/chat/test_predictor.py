@@ -2,6 +2,7 @@ import json
 import math
 import subprocess
 import sys
+from itertools import islice
 
 import pytest
 import torch
@@ -56,7 +57,7 @@ def test_keys_and_values_that_are_kept_change_nothing(whole):
     )
     for prompt in prompts:
         ids = prompt.ids.tolist()
-        for token in whole._written(prompt.ids):
+        for token in islice(whole._written(prompt.ids), 12):
             with torch.inference_mode():
                 logits = whole.model.backbone(torch.tensor([ids]), use_cache=False).logits
             assert token == int(logits[0, -1].argmax())
@@ -101,6 +102,37 @@ def test_what_asks_nothing_is_told(whole, conversation, told):
     if conversation:
         with pytest.raises(WxbError, match=told):
             whole.predict([json.dumps(conversation)])
+
+
+def test_what_is_blank_has_a_blank_reply(whole):
+    blank, cat = whole.predict([" ", "Spell cat."])
+    assert blank == Reply("", ended=True)
+    assert cat.text == "c-a-t"
+
+
+def test_half_a_surrogate_pair_is_read_as_a_question_mark(whole):
+    assert whole.predict(["Spell \ud800"]) == whole.predict(["Spell ?"])
+
+
+def test_a_stream_tells_whether_the_reply_ended(models):
+    for allowed, ended in ((16, True), (2, False)):
+        replier = Replier.load(models / "whole", Prediction(max_new_tokens=allowed))
+        stream = replier.reply([message("user", "Spell cat.")])
+        with pytest.raises(StopIteration) as end:
+            [next(stream) for _ in range(allowed + 1)]
+        assert end.value.value is ended
+
+
+def test_a_conversation_is_asked_as_the_settings_say(models):
+    few = Prediction(prompt="few-shot", max_new_tokens=16)
+    replier = Replier.load(models / "whole", few)
+    turns = [message("user", "Spell cat."), message("assistant", "c-a-t")] * 400
+    conversation = [*turns, message("user", "Spell cat.")]
+    plain = Replier.load(models / "whole", Prediction(max_new_tokens=16))
+    alone, shown = (each.fitting(conversation[-1:]).length for each in (plain, replier))
+    assert shown > 3 * alone
+    # Examples are not messages of the conversation.
+    assert replier.dropped(conversation) == plain.dropped(conversation)
 
 
 def test_ways_of_asking(whole):

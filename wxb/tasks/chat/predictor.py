@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -89,11 +89,18 @@ class Replier(Trained):
         """How many tokens the model reads and writes at once."""
         return int(self.model.backbone.config.max_position_embeddings)
 
-    def fitting(self, conversation: Sequence[Message]) -> Fitting:
-        """The prompt of the newest turns that leave room for a reply."""
+    def fitting(self, conversation: Sequence[Message], prompt: Prompt | None = None) -> Fitting:
+        """What of a conversation leaves room for a reply, asked in a way: that of the settings.
+
+        Examples are not counted among the messages that are left out.
+        """
+        asked = self.prompted(conversation, prompt or self.prediction.prompt)
         room = self.window - self.prediction.max_new_tokens
-        style = self.settings["template"]
-        return fitting(self.tokenizer, conversation, style, room, answer_next=True)
+        fits = fitting(self.tokenizer, asked, self.settings["template"], room, answer_next=True)
+        shown = sum(m["role"] != "system" for m in asked) - sum(
+            m["role"] != "system" for m in conversation
+        )
+        return fits._replace(dropped=max(0, fits.dropped - shown))
 
     def dropped(self, conversation: Sequence[Message]) -> int:
         """How many of the oldest messages leave no room for a reply, and are not read."""
@@ -101,10 +108,11 @@ class Replier(Trained):
 
     # One reply
 
-    def reply(self, conversation: Sequence[Message]) -> Iterator[str]:
+    def reply(self, conversation: Sequence[Message]) -> Generator[str, None, bool]:
         """The reply to a conversation as it is written, piece by piece; closing it stops the model.
 
-        Raises WxbError where messages are none, or the last one is too long.
+        Returns whether the reply came to an end. Raises WxbError where messages are none, or the
+        last one is too long.
         """
         from tokenizers.decoders import DecodeStream
 
@@ -112,16 +120,19 @@ class Replier(Trained):
         if fits.tokens is None:
             raise WxbError(self._too_long(fits.length))
         backend, written = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
-        begun = False
+        begun, ends = False, {*self.ends}
         for token in self._written(fits.tokens.ids):
+            if token in ends:
+                return True
             piece = written.step(backend, token) or ""
-            begun_now = piece if begun else piece.lstrip()
-            begun = begun or bool(begun_now)
-            if begun_now:
-                yield begun_now
+            piece = piece if begun else piece.lstrip()
+            begun = begun or bool(piece)
+            if piece:
+                yield piece
+        return False
 
     def _written(self, prompt: NDArray[np.int32]) -> Iterator[int]:
-        """The tokens that follow a prompt, the likeliest each, up to an end."""
+        """The tokens that follow a prompt, the likeliest each: as many as a reply may have."""
         import torch
 
         from wxb.models.decoding import Read, decoder
@@ -130,14 +141,11 @@ class Replier(Trained):
         tokens = torch.from_numpy(prompt.astype(np.int64))[None].to(device)
         step = decoder(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
         read = Read(torch.ones_like(tokens), tokens[:, :0])
-        ends = {*self.ends}
         for _ in range(self.prediction.max_new_tokens):
             with torch.inference_mode():
                 logits, read = step(tokens, read)
             tokens = logits.argmax(dim=-1, keepdim=True)
-            if (token := int(tokens)) in ends:
-                return
-            yield token
+            yield int(tokens)
 
     @property
     def ends(self) -> list[int]:
@@ -146,12 +154,19 @@ class Replier(Trained):
 
     # Many replies
 
-    def predict(self, texts: Sequence[str], *, label: str = "predict") -> list[Reply]:
+    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Reply]:
         """The reply to each conversation, and those to the prompts of the grid.
 
-        Raises WxbError for one that is none.
+        A blank text has a blank reply. Raises WxbError for what is no conversation.
         """
-        asked = [_asking(_read(text)) for text in texts]
+        there = [at for at, text in enumerate(texts) if text.strip()]
+        found = [Reply("", ended=True) for _ in texts]
+        asked = [_asking(_read(texts[at])) for at in there]
+        for at, reply in zip(there, self._asked(asked, label), strict=True):
+            found[at] = reply
+        return found
+
+    def _asked(self, asked: Sequence[Sequence[Message]], label: str) -> list[Reply]:
         first = self._replies(asked, self.prediction.prompt, label)
         others: dict[str, list[Reply]] = {
             name: self._replies(asked, name, f"{label} ({name})")
@@ -168,7 +183,7 @@ class Replier(Trained):
     def _replies(
         self, conversations: Sequence[Sequence[Message]], prompt: Prompt, label: str
     ) -> list[Reply]:
-        fits = [self.fitting(self.prompted(each, prompt)) for each in conversations]
+        fits = [self.fitting(each, prompt) for each in conversations]
         found = [Reply("", ended=False, dropped=each.dropped) for each in fits]
         short = [(at, each.tokens.ids) for at, each in enumerate(fits) if each.tokens is not None]
         batches = in_batches([len(ids) for _, ids in short], self.batch_size)

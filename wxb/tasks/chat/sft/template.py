@@ -98,7 +98,8 @@ def tokens(
     cut = [pieces(each, template, named, answer_next=answer_next) for each in conversations]
     runs = [_runs(each) for each in cut]
     texts = ["".join(p.text for p in run) for row in runs for run in row if not run[0].special]
-    encoded = encode(tokenizer, texts)
+    # A half of a surrogate pair, which no UTF-8 has, is read as a question mark.
+    encoded = encode(tokenizer, [each.encode("utf-8", "replace").decode() for each in texts])
     number, found = 0, []
     for row in runs:
         ids: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
