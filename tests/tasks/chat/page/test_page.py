@@ -40,5 +40,6 @@ def test_the_first_question_of_each_kind_is_shown():
 
 def test_the_worst_kinds_are_named():
     kinds = {"sums": {"exact": 0.1, "support": 9}, "names": {"exact": 1.0, "support": 2}}
-    assert "sums (0.10 of 9) and names (1.00 of 2)" in failures({"by_kind": kinds})
-    assert failures({"by_kind": {}}) == ""
+    assert "sums (0.10 of 9) and names (1.00 of 2)" in failures({"support": 11, "by_kind": kinds})
+    assert failures({"support": 11, "by_kind": {}}) == ""
+    assert "compare chrF" in failures({"support": 0, "by_kind": {}})

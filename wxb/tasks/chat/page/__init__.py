@@ -35,7 +35,9 @@ class Example(NamedTuple):
 
 
 def failures(system: Mapping[str, Any]) -> str:
-    """The kinds of question that a system answers worst."""
+    """The kinds of question that a system answers worst; or that nothing tells right from wrong."""
+    if not system["support"]:
+        return "No answer can be checked, so that nothing is right: compare chrF."
     worst = sorted(system["by_kind"].items(), key=lambda kind: (kind[1]["exact"], kind[0]))[:2]
     told = " and ".join(f"{kind} ({row['exact']:.2f} of {row['support']:,})" for kind, row in worst)
     return f"Of all kinds of question it answers {told} worst." if told else ""
