@@ -44,7 +44,7 @@ def main(
     params = load()
     for name in experiments or ["chat-full", "chat-all-tokens"]:
         block = params.named("experiments", name)
-        predictor = trained.load(name, **block.prediction.model_dump(exclude={"grid"}))
+        predictor = trained.load(name)
         for split in ("train", "valid", "test"):
             records = clean.labelled(paths.clean(block.corpus) / f"{split}.parquet", labelling)
             answers = predictor.further_metrics(records, [])["loss"]

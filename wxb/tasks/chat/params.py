@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
@@ -49,6 +50,8 @@ class Prediction(experiments.Prediction):
 
     `grid` are further ways of asking, whose replies are told on the page.
     """
+
+    only_page: ClassVar[Mapping[str, Any]] = {"grid": []}
 
     batch_size: PositiveInt = 32
     max_new_tokens: PositiveInt = 128
