@@ -11,7 +11,6 @@ from wxb.params import corpora, experiments
 from wxb.params.section import OneOf, Section
 from wxb.params.training import Training
 
-PROMPTS = ("zero-shot", "few-shot", "instruction", "system")
 Prompt = Literal["zero-shot", "few-shot", "instruction", "system"]
 
 
