@@ -3,6 +3,7 @@ from types import SimpleNamespace
 from tests.talking import LORA, experiment
 from wxb.tasks.chat.metrics import Judged
 from wxb.tasks.chat.page import examples, failures, published
+from wxb.tasks.chat.record.conversation import message, to_text
 
 NEFTUNE = {**LORA, "neftune_alpha": 5.0}
 BLOCKS = {
@@ -36,6 +37,16 @@ def test_the_first_question_of_each_kind_is_shown():
     assert [(row.kind, row.asked) for row in examples({"one": rows})] == [("x", "q0"), ("y", "q2")]
     rows = [row._replace(kind=None) for row in rows]
     assert len(examples({"one": rows})) == 3
+
+
+def test_turns_stand_before_a_question_and_what_can_be_checked_is_told():
+    turns = [message("system", "Be brief."), message("user", "Spell cat.")]
+    row = Judged("0", to_text(turns), "c-a-t", "C-A-T", "spelling", "letters", True)
+    rows = {"one": [row], "other": [row._replace(predicted="cat")]}
+    (example,) = examples(rows)
+    assert example.before == turns[:1]
+    assert example.asked == "Spell cat."
+    assert example.right == {"one": True, "other": False}
 
 
 def test_the_worst_kinds_are_named():

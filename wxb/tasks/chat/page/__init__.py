@@ -11,6 +11,8 @@ from wxb.charts.rendering import render
 from wxb.charts.scores import headline
 from wxb.tasks.chat.metrics import Judged
 from wxb.tasks.chat.page import published
+from wxb.tasks.chat.record import checking
+from wxb.tasks.chat.record.conversation import Message, of_text
 
 RULE = (
     "A reply counts when it is the answer, but for capitals, full and half width and a last full"
@@ -29,9 +31,11 @@ class Example(NamedTuple):
     """A question of a kind with its answer, and what each system replies."""
 
     kind: str
+    before: list[Message]  # turns that come before the question
     asked: str
     answer: str
     replies: Mapping[str, Judged]
+    right: Mapping[str, bool]  # of those that can be checked
 
 
 def failures(system: Mapping[str, Any]) -> str:
@@ -78,12 +82,15 @@ def examples(judged: Mapping[str, Sequence[Judged]]) -> list[Example]:
     places: dict[str, int] = {}
     for place, row in enumerate(first):
         places.setdefault(row.kind or f"question {place + 1}", place)
-    return [
-        Example(
-            kind,
-            first[place].input,
-            first[place].gold,
-            {name: rows[place] for name, rows in judged.items()},
-        )
-        for kind, place in [*places.items()][:20]
-    ]
+    found = []
+    for kind, place in [*places.items()][:20]:
+        *before, asked = of_text(first[place].input)
+        replies = {name: rows[place] for name, rows in judged.items()}
+        right = {
+            name: checking.right(row.format, row.gold, row.predicted)
+            for name, row in replies.items()
+            if row.format is not None
+        }
+        answer = first[place].gold
+        found.append(Example(kind, before, asked["content"], answer, replies, right))
+    return found
