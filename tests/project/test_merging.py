@@ -2,10 +2,14 @@ import pytest
 import torch
 
 import wxb
-from tests import talking
+from tests import talking, tiny
 from tests.talking import ANSWERS
+from wxb.backbones import tuning
 from wxb.errors import WxbError
+from wxb.params.experiments import Tuning
 from wxb.project.merging import merge
+from wxb.tasks.ner.params import Head
+from wxb.tasks.ner.tagging.model import Tagger
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +38,26 @@ def test_a_whole_model_is_refused(adapter, tmp_path):
     merge(adapter, tmp_path / "alone")
     with pytest.raises(WxbError, match="expected an adapter"):
         merge(tmp_path / "alone", tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("make", "targets", "four_bit"),
+    [(tiny.llama, ["q_proj", "v_proj"], False), (tiny.bert, ["query", "value"], True)],
+)
+def test_a_model_with_a_head_keeps_it(make, targets, four_bit, tmp_path):
+    how = Tuning(lora={"r": 4, "alpha": 8, "target_modules": targets}, four_bit=four_bit)
+    shape = {"tags": 5, "settings": Head(projection=16, dropout=0.1)}
+    model = Tagger.to_learn(make(tmp_path / "base", vocab_size=99), how, **shape).eval()
+    for name, weights in model.named_parameters():
+        if "lora_B" in name:  # which is nothing before training
+            torch.nn.init.normal_(weights, std=0.1)
+    model.save_pretrained(tmp_path / "adapter")
+    loaded = Tagger.from_pretrained(tmp_path / "adapter", four_bit=four_bit, **shape)
+    ids = torch.arange(3, 30)[None]
+    with torch.inference_mode():
+        expected = loaded(ids, torch.ones_like(ids))
+        loaded.backbone = tuning.merged(loaded.backbone, tmp_path / "adapter")
+        loaded.save_pretrained(tmp_path / "whole")
+        found = Tagger.from_pretrained(tmp_path / "whole", **shape)(ids, torch.ones_like(ids))
+    for name, values in expected.items():
+        torch.testing.assert_close(found[name], values, rtol=1e-4, atol=1e-4)
