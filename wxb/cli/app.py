@@ -244,7 +244,7 @@ def card_(
 
     Example: wxb card ner-encoder --output ner-encoder
     """
-    from wxb.project import card
+    from wxb.project.sharing import card
 
     if output:
         card.share(load(), name, output)
@@ -262,7 +262,7 @@ def merge_(
 
     Example: wxb merge chat-lora --output chat-merged
     """
-    from wxb.project import merging
+    from wxb.project.sharing import merging
 
     merging.merge(name, output)
     print(f"Model: {output.resolve()}")

@@ -12,7 +12,8 @@ from transformers import AutoTokenizer
 from tests.trained import project as trained_project
 from wxb import params
 from wxb.errors import WxbError
-from wxb.project import card, trained
+from wxb.project import trained
+from wxb.project.sharing import card
 from wxb.tasks.ner.tagging.bio import tag_names
 
 

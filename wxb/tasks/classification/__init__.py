@@ -7,7 +7,7 @@ if TYPE_CHECKING:  # mypy holds the modules to what they must give
     from wxb.corpora.labelling import Labelling
     from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
-    from wxb.project.card import TaskCard
+    from wxb.project.sharing.card import TaskCard
     from wxb.tasks.classification import card, metrics, page, reading, record
     from wxb.tasks.classification.encoder import method as encoder
     from wxb.tasks.classification.recurrent import method as recurrent

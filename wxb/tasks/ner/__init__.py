@@ -7,7 +7,7 @@ if TYPE_CHECKING:  # mypy holds the modules to what they must give
     from wxb.corpora.labelling import Labelling
     from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
-    from wxb.project.card import TaskCard
+    from wxb.project.sharing.card import TaskCard
     from wxb.tasks.exports import TaskExports
     from wxb.tasks.methods import Method
     from wxb.tasks.ner import card, exports, metrics, page, reading, record

@@ -12,7 +12,8 @@ from huggingface_hub import ModelCard
 from tests.trained import project as trained_project
 from wxb import params
 from wxb.errors import WxbError
-from wxb.project import card, trained
+from wxb.project import trained
+from wxb.project.sharing import card
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from tests.talking import ANSWERS
 from wxb.backbones import tuning
 from wxb.errors import WxbError
 from wxb.params.experiments import Tuning
-from wxb.project.merging import merge
+from wxb.project.sharing.merging import merge
 from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 

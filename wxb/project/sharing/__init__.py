@@ -1,0 +1,1 @@
+"""A trained experiment made ready for others: its card, and an adapter as a whole model."""
