@@ -27,7 +27,7 @@ METRICS = (
 HEADLINE = "exact"
 SIGNATURE = "exact match of checkable questions, but for case, width and a last full stop"
 UNIT = "questions"
-COUNTS = {"right": "right", "kept": "format kept"}
+COUNTS = {"right": "right", "kept": "in the format"}
 SHARES: Mapping[str, str] = {}
 
 EXACT, FORMAT, CHECKED, ENDED, RECORDS = range(5)
