@@ -27,7 +27,7 @@ from wxb.tasks.speech.spoken.room import recorded
 from wxb.text.encoded import write_columns
 from wxb.text.tokenizers import SavedTokenizer, load
 
-LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 3.0}
+LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
 
 
 class Recording(NamedTuple):

@@ -75,7 +75,7 @@ def begin(folder: Path, words: Sequence[str], seed: int) -> None:
     for number in range(SPOKEN):
         made = "".join(rng.choices(characters, k=rng.randint(1, 4)))
         text = rng.choice(words) if number % 2 else made
-        speed, pitch = rng.randint(120, 220), rng.randint(30, 80)
+        speed, pitch = rng.randint(160, 240), rng.randint(30, 80)
         said.append(Utterance(text, "zh", rng.choice(known), speed, pitch))
     train("byte-level-bpe", 1200, words).save_pretrained(folder / "models/tokens")
     settings = experiment(
