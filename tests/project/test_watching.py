@@ -8,7 +8,7 @@ import pytest
 
 from wxb import progress
 from wxb.params import load
-from wxb.project import engines, staleness, watching
+from wxb.project import dag, engines, staleness, watching
 from wxb.project.engines import Stage
 from wxb.project.watching import Running, State, Watch
 
@@ -68,14 +68,21 @@ def test_a_stage_waits_runs_and_is_done(run, clock):
     assert state.over
 
 
-def test_dvc_is_asked_when_something_has_changed_only(run):
+def test_dvc_is_asked_when_something_has_changed_only(run, tmp_path, monkeypatch):
     watch = Watch(load(HOME / "params.yaml"))
+    monkeypatch.chdir(tmp_path)
     watch.look()
     watch.look()
     assert run.asked == 1
     run.running = ("train@a",)
     watch.look()
     assert run.asked == 2
+    for number, file in enumerate((dag.LOCKFILE, dag.RWLOCK), start=3):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("changed")
+        watch.look()
+        watch.look()
+        assert run.asked == number
 
 
 def test_a_study_has_the_stages_that_lead_to_it(run):

@@ -85,7 +85,7 @@ class TestLesson:
         watching = project.start(sys.executable, "-c", code, "watch", "gates")
         assert "0 of 1 stages done, 0 running, 1 waiting; nothing" in watching.stdout.readline()
         project.run("dvc", "repro", "lesson@gates")
-        told, _ = watching.communicate(timeout=60)
+        told, _ = watching.communicate(timeout=300)
         assert watching.returncode == 0
         assert "lesson@gates: begins" in told
         assert told.splitlines()[-2].endswith("all done: 1 stage")

@@ -81,7 +81,8 @@ class Watch:
     def look(self) -> State:
         """The state now. Raises PlanError if DVC cannot read the project."""
         running = staleness.running()
-        version = (*running, *_stat(dag.LOCKFILE))
+        # DVC writes the first when it has saved what a stage made, and lets go of it by the second.
+        version = (*running, *_stat(dag.LOCKFILE), *_stat(dag.RWLOCK))
         if version != self.version and time.monotonic() - self.asked >= PAUSE:
             stages = _leading_to(self.name, engines.plan())
             self.order = [stage.name for stage in stages]
