@@ -1,8 +1,8 @@
 from types import SimpleNamespace
 
 from tests.talking import LORA, experiment
-from wxb.tasks.chat.metrics import Judged
-from wxb.tasks.chat.page import examples, failures, published
+from wxb.tasks.chat.metrics import METRICS, Judged
+from wxb.tasks.chat.page import examples, failures, parts, published
 from wxb.tasks.chat.record.conversation import message, to_text
 
 NEFTUNE = {**LORA, "neftune_alpha": 5.0}
@@ -37,6 +37,23 @@ def test_the_first_question_of_each_kind_is_shown():
     assert [(row.kind, row.asked) for row in examples({"one": rows})] == [("x", "q0"), ("y", "q2")]
     rows = [row._replace(kind=None) for row in rows]
     assert len(examples({"one": rows})) == 3
+
+
+def test_systems_may_be_asked_in_other_ways():
+    rate = {"exact": 0.5, "format": 1.0, "support": 2}
+    prompts = {"one": {"zero-shot": rate}, "other": {"few-shot": rate, "zero-shot": rate}}
+    systems = {
+        name: {"by_kind": {}, "by_prompt": asked, "support": 2} for name, asked in prompts.items()
+    }
+    metrics = {METRICS[0].key: METRICS[0]._asdict()}
+    study = SimpleNamespace(
+        comparison={"systems": systems, "pairs": [], "metrics": metrics, "headline": "exact"},
+        judged=dict.fromkeys(systems, ()),
+        params=SimpleNamespace(experiments=dict.fromkeys(systems, experiment())),
+    )
+    html = next(part.html for part in parts(study) if part.id == "prompts")
+    assert html.count("not asked") == 1
+    assert html.count("0.50") == 3
 
 
 def test_turns_stand_before_a_question_and_what_can_be_checked_is_told():

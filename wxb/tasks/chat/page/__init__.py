@@ -58,7 +58,7 @@ def parts(study: Study) -> list[Part]:
         html = render(__package__, "kinds.html", **shown, kinds=kinds)
         found.append(Part("kinds", "Kinds of question", "noise", html, {}))
     if prompts:
-        asked = list(next(iter(prompts.values())))
+        asked = [*dict.fromkeys(name for rows in prompts.values() for name in rows)]
         html = render(__package__, "prompts.html", **shown, prompts=prompts, asked=asked)
         found.append(Part("prompts", "Prompts", "noise", html, {}))
     html = render(
