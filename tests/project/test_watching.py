@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from wxb import progress
+from wxb.errors import WxbError
 from wxb.params import load
 from wxb.project import dag, engines, staleness, watching
 from wxb.project.engines import Stage
@@ -83,6 +84,23 @@ def test_dvc_is_asked_when_something_has_changed_only(run, tmp_path, monkeypatch
         watch.look()
         watch.look()
         assert run.asked == number
+
+
+def test_what_dvc_cannot_read_while_it_writes_is_asked_again(run, monkeypatch):
+    watch = Watch(load(HOME / "params.yaml"))
+    watch.look()
+
+    def fail():
+        raise engines.PlanError("DVC cannot read this project")
+
+    monkeypatch.setattr(engines, "plan", fail)
+    run.running = ("train@a",)
+    assert names(watch.look())[0] == ["train@a"]
+    with pytest.raises(WxbError, match="cannot read this project"):
+        Watch(load(HOME / "params.yaml")).look()
+    monkeypatch.setattr(engines, "plan", run.plan)
+    run.due = {"report@ner"}
+    assert names(watch.look())[1:] == [["report@ner"], [], ["train@b", "evaluate@a"]]
 
 
 def test_a_study_has_the_stages_that_lead_to_it(run):

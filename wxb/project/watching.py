@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wxb import progress
+from wxb.errors import WxbError
 from wxb.params import Params
 from wxb.project import dag, engines, staleness
 
@@ -79,15 +80,12 @@ class Watch:
         self.version: tuple[Any, ...] = ()
 
     def look(self) -> State:
-        """The state now. Raises PlanError if DVC cannot read the project."""
+        """The state now. Raises WxbError if DVC cannot read the project at first."""
         running = staleness.running()
         # DVC writes the first when it has saved what a stage made, and lets go of it by the second.
         version = (*running, *_stat(dag.LOCKFILE), *_stat(dag.RWLOCK))
         if version != self.version and time.monotonic() - self.asked >= PAUSE:
-            stages = _leading_to(self.name, engines.plan())
-            self.order = [stage.name for stage in stages]
-            self.due = {stage.name for stage in stages if stage.due}
-            self.version, self.asked = version, time.monotonic()
+            self._ask(version)
         now = time.monotonic()
         self.seen |= {*self.due, *running} & {*self.order}
         self.ran = {name: at for name, at in self.ran.items() if name in self.due}
@@ -103,6 +101,19 @@ class Watch:
             self._listed(left & {*self.ran}),
             self._listed(self.seen - left - saving - {*running}),
         )
+
+    def _ask(self, version: tuple[Any, ...]) -> None:
+        """Ask DVC what is due; where it cannot say as it is writing itself, again in a while."""
+        self.asked = time.monotonic()
+        try:
+            stages = _leading_to(self.name, engines.plan())
+        except engines.PlanError as error:
+            if not self.order:
+                raise WxbError(str(error)) from None
+            return
+        self.order = [stage.name for stage in stages]
+        self.due = {stage.name for stage in stages if stage.due}
+        self.version, self.asked = version, time.monotonic()
 
     def _listed(self, names: Iterable[str]) -> list[str]:
         known = {*names}
