@@ -45,7 +45,8 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
     """The model of a folder, by a class of transformers, from safetensors; errors as of `config`.
 
     Raises WxbError too for an adapter, in whose place transformers loads the model that it names,
-    from wherever that is.
+    from wherever that is. While `meta` is torch's device no weights are read: the model has a shape
+    alone, of the `config` among the options.
     """
     path = harmless(folder)
     if (path / ADAPTER).exists():
@@ -53,6 +54,12 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
             f"{path}: found {ADAPTER}; expected a whole model, not an adapter of another: take one,"
             " or remove that file where config.json and the weights of a whole model lie beside it"
         )
+    import torch
+
+    if torch.get_default_device().type == "meta":
+        options.pop("quantization_config", None)
+        shape: PreTrainedModel = cls.from_config(options.pop("config"), **options)
+        return shape
     found: PreTrainedModel = cls.from_pretrained(path, use_safetensors=True, **SAFE, **options)
     return found
 

@@ -45,7 +45,7 @@ def test_help_names_every_command(project):
     told = wxb(project, "--help")
     assert told.returncode == 0
     for command in (
-        *("params", "list", "show", "doctor", "compare", "watch"),
+        *("params", "list", "show", "doctor", "compare", "watch", "estimate"),
         *("table", "report", "export", "clean", "readme", "new"),
     ):
         assert command in told.stdout

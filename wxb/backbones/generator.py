@@ -112,7 +112,8 @@ def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreT
     """The language model of a folder, its embeddings as many as `tokens`."""
     model: PreTrainedModel = load_backbone(folder, writes=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
-        model.resize_token_embeddings(tokens)
+        # New rows are drawn around the mean of all; of a shape alone there is none.
+        model.resize_token_embeddings(tokens, mean_resizing=model.device.type != "meta")
     # Whoever calls transformers' `generate` on what is saved gets what `write` gives, without the
     # penalties and forbidden words that a checkpoint may name.
     model.generation_config = GenerationConfig.from_model_config(model.config)

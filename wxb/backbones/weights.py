@@ -52,7 +52,7 @@ def initial(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTraine
         return model
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
-    model = cls.from_config(_config(backbone.architecture, tokenizer))
+    model = cls.from_config(configuration(backbone.architecture, tokenizer))
     initialize(model.base_model)
     return model
 
@@ -63,7 +63,8 @@ def _class_of(config: Any) -> Any:
     return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else AutoModel
 
 
-def _config(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> Any:
+def configuration(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> Any:
+    """The configuration of a model of a shape, for the tokens of a tokenizer."""
     shape = {k: v for k, v in architecture.model_dump().items() if v is not None}
     dropout = shape.pop("dropout")
     # BERT drops hidden states too; LLaMA has dropout in attention only.

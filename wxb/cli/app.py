@@ -34,6 +34,7 @@ from wxb.project import (
     staleness,
 )
 from wxb.project.completion import names
+from wxb.project.estimate import command as estimating
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
 from wxb.tasks import exports
@@ -270,6 +271,7 @@ def merge_(
 
 app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
+app.command()(estimating.estimate)
 # Which options an experiment has, its method says.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
 app.command()(conversation.chat)

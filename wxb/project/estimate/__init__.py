@@ -1,0 +1,1 @@
+"""What training will take, before it is begun: parameters, operations, memory, disk and time."""
