@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import getpass
 import logging
 import os
 import platform
 import re
 import resource
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -89,7 +93,12 @@ def _is_stage() -> bool:
     return sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
 
 
-if _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+# Of several processes that train together, the first tells and publishes; with it the others end.
+FIRST = os.environ.get("RANK", "0") == "0"
+
+if not FIRST:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+elif _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _leave)
 
 
@@ -102,6 +111,11 @@ def run(verb: str, main: Main, doc: str | None) -> None:
 
     Exits with 1 on failure, with 130 if it is interrupted, and with 143 on SIGTERM.
     """
+    if not FIRST:
+        with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
+            os.dup2(Progress.console.fileno(), 1)
+            main(load(), sys.argv[1])
+        return
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -115,7 +129,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         try:
             params = load()
             _check_kernels(params)
-            more = main(params, name)
+            with _own_gpus(params.processes(stage)):
+                more = main(params, name)
             cost = {**_cost(time.monotonic() - started), **(more or {})}
             with publish(paths.cost(verb, name)) as (draft,):
                 write_json(draft, cost)
@@ -175,6 +190,42 @@ def _alone(stage: str) -> Iterator[None]:
     with held:
         path.write_text(str(os.getpid()), encoding="utf-8")
         yield
+
+
+@contextmanager
+def _own_gpus(count: int) -> Iterator[None]:
+    """Show torch only so many of this machine's GPUs: those that no other stage uses, if there are.
+
+    Where there are too few it shares: how many stages run at once is for the engine to say.
+    """
+    with ExitStack() as held:
+        free: list[str] = []
+        taken: list[str] = []
+        for gpu in _gpus():
+            path = Path(tempfile.gettempdir(), f"wxb-{getpass.getuser()}", f"{gpu}.lock")
+            path.parent.mkdir(exist_ok=True)
+            lock = FileLock(path, fallback_to_soft=False)
+            try:
+                if len(free) < count:
+                    held.enter_context(lock.acquire(blocking=False))
+                    free.append(gpu)
+            except Timeout:
+                taken.append(gpu)
+        if free or taken:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join([*free, *taken][:count])
+        yield
+
+
+def _gpus() -> list[str]:
+    """The GPUs that may be used here, by what CUDA calls them."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [gpu.strip() for gpu in given.split(",") if gpu.strip()]
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return []
+    asked = [tool, "--query-gpu=uuid", "--format=csv,noheader"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
 
 
 @contextmanager

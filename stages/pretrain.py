@@ -4,10 +4,10 @@ import shutil
 
 from stages import run
 from wxb import paths
-from wxb.files import publish, write_json
+from wxb.files import write_json
 from wxb.params import Params
 from wxb.text.tokenizers import SavedTokenizer
-from wxb.training import checkpoints
+from wxb.training import checkpoints, processes
 
 
 def main(params: Params, name: str) -> None:
@@ -16,7 +16,9 @@ def main(params: Params, name: str) -> None:
     corpus, tokens = paths.clean(backbone.corpus), paths.tokenizer(name)
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.training(paths.PRETRAIN, name)
     label = f"pretrain@{name}"
-    with publish(paths.model(name), curves, metrics) as (folder, drawn, measured):
+    outputs = paths.model(name), curves, metrics
+    together = processes.together(params.processes(label))
+    with together, processes.published(*outputs) as (folder, drawn, measured):
         if backbone.weightless:
             folder.mkdir()
             drawn.mkdir()
@@ -39,7 +41,8 @@ def main(params: Params, name: str) -> None:
             curves=drawn,
         )
         write_json(measured, found)
-    shutil.rmtree(unfinished, ignore_errors=True)
+    if processes.rank() == 0:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ from functools import partial
 from stages import run
 from wxb import paths, tasks
 from wxb.corpora import clean
-from wxb.files import publish, read_json
+from wxb.files import read_json
 from wxb.params import Params
 from wxb.text.tokenizers import load
-from wxb.training import checkpoints
+from wxb.training import checkpoints, processes
 from wxb.training.curves import write_curves
 
 
@@ -43,7 +43,9 @@ def main(params: Params, name: str) -> None:
     }
     curves = paths.training(experiment.study, name)
     # An experiment that goes on from this one tokenizes as it does.
-    with publish(paths.model(name), curves, paths.tokenizer(name)) as (models, drawn, tokens):
+    outputs = paths.model(name), curves, paths.tokenizer(name)
+    together = processes.together(params.processes(f"train@{name}"))
+    with together, processes.published(*outputs) as (models, drawn, tokens):
         tokenizer.save_pretrained(tokens)
         for seed, folder in unfinished.items():
             label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
@@ -60,6 +62,8 @@ def main(params: Params, name: str) -> None:
                 checkpoints=folder,
                 label=label,
             )
+            if processes.rank():  # the first has the same model, and does the rest
+                continue
             predictor = method.Predictor.of(
                 model, tokenizer, labels, experiment, targets / "train.arrow"
             )
@@ -72,7 +76,7 @@ def main(params: Params, name: str) -> None:
                 examples=round(last["epoch"] * len(items["train"])),
             )
             write_curves(drawn / study.folder(seed), history)
-    for folder in unfinished.values():
+    for folder in unfinished.values() if processes.rank() == 0 else ():
         shutil.rmtree(folder, ignore_errors=True)  # a method may keep no checkpoints
 
 

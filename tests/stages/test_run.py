@@ -353,3 +353,25 @@ def test_what_a_killed_stage_has_started_keeps_none_waiting(project):
     finally:
         for pid in children:
             os.kill(pid, signal.SIGKILL)  # fails if it has ended, and the test meant nothing
+
+
+def test_each_job_has_gpus_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.setattr(stages.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b,GPU-c")
+
+    def shown(count):
+        """What a job that needs so many is shown, while it runs."""
+        os.environ["CUDA_VISIBLE_DEVICES"] = "GPU-a,GPU-b,GPU-c"
+        return stages._own_gpus(count)
+
+    with shown(1):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-a"
+        with shown(2):
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-b,GPU-c"
+            with shown(1):  # more jobs than GPUs share
+                assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-a"
+        with shown(1):
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-b"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with stages._own_gpus(1):  # a CPU is asked for
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""

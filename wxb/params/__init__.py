@@ -22,6 +22,7 @@ from wxb.params.backbones import Backbone, Parity
 from wxb.params.corpora import Corpus
 from wxb.params.experiments import Experiment, Study
 from wxb.params.lessons import LESSONS, Lesson
+from wxb.params.resources import Resources, faults, of_stage
 from wxb.params.section import Name, OneOf, Section
 from wxb.params.tasks import forms
 
@@ -47,6 +48,7 @@ class Params(Section):
     backbones: dict[Name, Backbone]
     experiments: dict[Name, Annotated[Experiment, OneOf("task", forms("AnyExperiment"))]]
     studies: dict[Name, Study]
+    resources: dict[str, Resources] = Field(default={})
     lessons: dict[Name, Annotated[Lesson, OneOf("lesson", lambda: LESSONS)]]
     parity: dict[Name, Parity]
 
@@ -56,6 +58,20 @@ class Params(Section):
         while name in self.experiments:
             name = self.experiments[name].backbone
         return self.backbones[name]
+
+    def processes(self, stage: str) -> int:
+        """How many processes a stage such as `train@NAME` runs."""
+        verb, _, name = stage.partition("@")
+        block: Any = None
+        if verb == "train" and name in self.experiments:
+            block = self.experiments[name].training
+        elif verb == "pretrain" and name in self.backbones:
+            block = self.backbones[name].pretraining
+        return getattr(block, "processes", 1)
+
+    def asked(self, stage: str) -> dict[str, Any]:
+        """What a stage asks of the machine that runs it, as Snakemake calls it."""
+        return of_stage(stage, self.resources)
 
     def named(self, section: str, name: str) -> Any:
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""
@@ -207,6 +223,7 @@ def _dangling(params: Params) -> Iterable[str]:
         yield from _faults_of_study(name, study, params.experiments)
     for name in sorted(params.experiments.keys() & params.backbones.keys()):
         yield f"experiments.{name}: a backbone has this name, and both write models/{name}"
+    yield from faults(params.resources, params)
     for name in params.lessons.keys() & params.studies.keys():
         yield f"lessons.{name}: a study has this name, and both write reports/{name}.html"
 

@@ -20,9 +20,15 @@ SCHEDULES: dict[str, tuple[set[str], set[str]]] = {
 
 
 class Optimisation(Section):
-    """What fine-tuning and pretraining share. Names follow transformers where it has one."""
+    """What fine-tuning and pretraining share. Names follow transformers where it has one.
+
+    An update reads `batch_size` items, times `gradient_accumulation` where there is such: of
+    several `processes` on one machine, each with a GPU of its own if there are any, each takes its
+    part of them.
+    """
 
     batch_size: PositiveInt
+    processes: PositiveInt = 1
     learning_rate: PositiveFloat
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     warmup_ratio: Fraction = 0.1
@@ -31,6 +37,15 @@ class Optimisation(Section):
     ] = "cosine"
     schedule_options: dict[str, int | float] = Field(default={})
     max_grad_norm: PositiveFloat = 1.0
+
+    @model_validator(mode="after")
+    def _parts_of_a_batch(self) -> Self:
+        if self.batch_size % self.processes:
+            raise ValueError(
+                f"batch_size {self.batch_size} is not a multiple of processes {self.processes},"
+                " which divide it among them"
+            )
+        return self
 
     @model_validator(mode="after")
     def _options_of_schedule(self) -> Self:

@@ -25,7 +25,7 @@ OWN = ("__main__", "stages", "wxb")  # top-level modules whose code decides the 
 # What transformers' Trainer calls the files of a checkpoint (transformers/trainer.py). They are
 # not imported from there: that takes seconds, which `wxb` would need at each start.
 STATE = "trainer_state.json"
-PROGRESS = ("optimizer.pt", "scheduler.pt", "rng_state.pth")
+PROGRESS = ("optimizer.pt", "scheduler.pt")
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
@@ -42,7 +42,7 @@ def kept(stage: str) -> bool:
     return any(path.parent.name.rpartition("-")[0] == stage for path in found)
 
 
-def last_complete(checkpoints: Path) -> Path | None:
+def last_complete(checkpoints: Path, processes: int = 1) -> Path | None:
     """The newest checkpoint from which training can go on, or None. Removes the ones after it.
 
     Training will write those again, file by file: were one left with its old state, it would look
@@ -50,23 +50,25 @@ def last_complete(checkpoints: Path) -> Path | None:
     """
     found = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
     for checkpoint in reversed(found):
-        if _is_complete(checkpoint):
+        if _is_complete(checkpoint, processes):
             return checkpoint
         (checkpoint / STATE).unlink(missing_ok=True)  # first: this removal may be killed, too
         shutil.rmtree(checkpoint)
     return None
 
 
-def _is_complete(checkpoint: Path) -> bool:
+def _is_complete(checkpoint: Path, processes: int) -> bool:
     """Whether nothing is missing that the Trainer would silently do without, or stumble over.
 
     It writes its state last, so a state that can be read means that all else was written. But a
     removal may have been killed, and removes in any order. Then the Trainer goes on without random
     state and optimiser, or ends with the last weights because the best ones are gone.
     """
+    # Each of several processes has random numbers of its own, and may be the last that writes.
+    many = [f"rng_state_{number}.pth" for number in range(processes)]
     try:
         state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-        for name in PROGRESS:
+        for name in (*PROGRESS, *(many if processes > 1 else ["rng_state.pth"])):
             ZipFile(checkpoint / name).close()
         best = state["best_model_checkpoint"]
         return all(map(_has_weights, [checkpoint, *([Path(best)] if best else [])]))

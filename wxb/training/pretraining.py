@@ -192,6 +192,8 @@ def stream(
 class Objective(nn.Module):
     """A model with the loss that transformers gives it, from the logits of what is asked alone."""
 
+    unasked = 1  # labels at the start of a row: nothing comes before to predict them from
+
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.model = model

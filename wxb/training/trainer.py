@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from accelerate import PartialState
 from safetensors.torch import save_file
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
-    Trainer,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -29,8 +29,11 @@ from wxb.errors import WxbError
 from wxb.metrics import Metric
 from wxb.params.training import Optimisation, Pretraining, Training
 from wxb.progress import Progress
+from wxb.training import processes
 from wxb.training.checkpoints import last_complete
+from wxb.training.sharing import SharingTrainer
 
+DAY = 86_400  # seconds
 LOGS = 40  # points on a training curve
 
 # Names of ours for what transformers calls otherwise.
@@ -61,8 +64,14 @@ def fit(
     Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
     best checkpoint is gone when training ends, or no metric was a number.
 
-    A model of which nothing learns is only measured.
+    A model of which nothing learns is only measured. Where several processes train together, each
+    calls this, and has the same model in the end.
     """
+    if settings.processes != processes.count():
+        raise WxbError(
+            f"found processes {settings.processes}, and {processes.count()} that run; expected as"
+            " many: only the stages train and pretrain start several"
+        )
     trainer = _Trainer(
         model=model,
         args=_arguments(settings, train, targets, best, seed, checkpoints),
@@ -79,7 +88,10 @@ def fit(
         return [{"step": 0, "epoch": 0.0, **_metrics_of(row)} for row in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
-    resumable = last_complete(checkpoints)
+    with PartialState().main_process_first():  # which removes what is not complete
+        resumable = last_complete(checkpoints, processes.count())
+    if processes.rank():
+        torch.manual_seed(seed + processes.rank())  # dropout: other items, other masks
     if resumable:
         print(f"going on from {resumable}", flush=True)
         state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
@@ -146,8 +158,8 @@ def _arguments(
     return TrainingArguments(
         output_dir=str(checkpoints),
         **length,
-        per_device_train_batch_size=settings.batch_size,
-        per_device_eval_batch_size=2 * settings.batch_size,
+        per_device_train_batch_size=settings.batch_size // settings.processes,
+        per_device_eval_batch_size=2 * settings.batch_size // settings.processes,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
         warmup_steps=settings.warmup_ratio,  # below 1 it is a share of all steps
@@ -166,6 +178,8 @@ def _arguments(
         seed=seed,
         data_seed=seed,
         use_cpu=not on_gpu,
+        ddp_backend="gloo" if processes.count() > 1 and not on_gpu else None,
+        ddp_timeout=DAY,  # others wait while the first calibrates and saves; one that ends is told
         bf16=torch.cuda.is_bf16_supported() if on_gpu else getattr(settings, "bf16", False),
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
@@ -182,7 +196,7 @@ def _schedule_options(settings: Optimisation, best: Metric | None) -> dict[str, 
     return {} if settings.schedule == "step" else dict(settings.schedule_options)
 
 
-class _Trainer(Trainer):
+class _Trainer(SharingTrainer):
     """The Trainer with one more schedule, and checkpoints of what learns only.
 
     The schedule: learning rate times `gamma` every `step_size` steps. Batches are grouped by the
