@@ -4,32 +4,47 @@ One rule per stage. Snakemake orders the jobs and each hands over to DVC, which 
 stage, restores it or says that it did not change, exactly as `dvc repro` would.
 """
 
+import os
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 from wxb.project.engines import (
     REPRO,
+    RUN,
     PlanError,
     Quiet,
     lay_stamps,
     plan,
     prepare,
+    read_plan,
     targets,
+    write_plan,
 )
 from wxb.params import ParamsError, load
 
 try:
     params = load()
-    if not workflow.output_settings.dryrun:
-        prepare()
-    stages = plan()
+    if workflow.is_main_process:
+        if not workflow.output_settings.dryrun:
+            prepare()
+        # For this run only: planning changes nothing, a dry run neither.
+        shared = Path(".snakemake").absolute()
+        shared.mkdir(exist_ok=True)
+        held = tempfile.TemporaryDirectory(prefix="run-", dir=shared)
+        os.environ[RUN] = held.name
+    run = Path(os.environ[RUN])
+    stamps, plan_of_run = run / "stamps", run / "plan.json"
+    if workflow.is_main_process:
+        stages = plan()
+        lay_stamps(stages, stamps)
+        write_plan(stages, plan_of_run)
+    else:  # a job on a node of a cluster
+        stages = read_plan(plan_of_run)
 except (ParamsError, PlanError) as error:
     raise WorkflowError(str(error)) from None
 
-# Outside the project and for this run only: planning changes nothing, a dry run neither.
-stamps = workflow.snakemake_tmp_dir / "stamps"
-lay_stamps(stages, stamps)
 logger.addFilter(Quiet())
 
 # What takes longest would leave a core idle if it began last.
@@ -77,9 +92,9 @@ for stage in stages:
         log:
             stage.log,
         priority: int(stage.name.partition("@")[2] in slow)
-        handover: True
+        threads: params.threads * params.processes(stage.name)
         resources:
-            dvc=1,  # A hand-over that claims nothing is given all cores.
+            **params.asked(stage.name),
         params:
             repro=[*REPRO, stage.name],
         message:

@@ -23,7 +23,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.project import dag
-from wxb.project.engines import PlanError, Quiet, Stage, Target, lay_stamps, plan, prepare, targets
+from wxb.project.engines import (
+    PlanError,
+    Quiet,
+    Stage,
+    Target,
+    lay_stamps,
+    plan,
+    prepare,
+    read_plan,
+    targets,
+    write_plan,
+)
 
 HOME = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -108,7 +119,9 @@ class ParamsError(ValueError): ...
 def load():
     if "rat:" in Path("params.yaml").read_text():
         raise ParamsError("params.yaml: unknown key rat, did you mean rate?")
-    return SimpleNamespace(experiments={})
+    return SimpleNamespace(
+        experiments={}, threads=1, processes=lambda stage: 1, asked=lambda stage: {}
+    )
 """
 STUDY_S = {"download@a", "train@x", "compare@s", "report@s"}
 STUDY_T = {"download@b", "train@z-1", "compare@t", "report@t"}
@@ -450,6 +463,12 @@ def test_stamps_are_laid_for_what_is_not_due_and_grow_younger(
     lay_stamps(stages, folder)
     stamps = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
     assert [stamp.name for stamp in stamps] == [s.name for s in stages if not s.due]
+
+
+def test_other_machines_read_the_plan(tmp_path):
+    stages = [Stage("check@a", (), False), Stage("train@a", ("check@a",), True)]
+    write_plan(stages, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == stages
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from wxb import paths
+from wxb.files import read_json, write_json
 from wxb.project import dag
 
 # The stages that draw a page, and the table beside it.
@@ -24,6 +25,9 @@ TABLES: dict[str, Callable[[str], Path]] = {
     "lesson": partial(paths.metrics, paths.LESSONS),
 }
 
+
+# The variable that tells jobs of a run, on whatever machine, where its stamps and its plan are.
+RUN = "WXB_RUN"
 
 # How a stage is handed over to DVC; its name follows.
 REPRO = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item"]
@@ -144,6 +148,17 @@ def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()
             os.utime(stamp, (place, place))
+
+
+def write_plan(stages: Iterable[Stage], path: Path) -> None:
+    """Keep a plan for the jobs of the same run on other machines."""
+    write_json(path, [asdict(stage) for stage in stages])
+
+
+def read_plan(path: Path) -> list[Stage]:
+    """What `write_plan` wrote."""
+    found = [Stage(**stage) for stage in read_json(path)]
+    return [replace(stage, upstream=tuple(stage.upstream)) for stage in found]
 
 
 # How `--report` and `-n` begin to say it.
