@@ -136,6 +136,38 @@ def study(
     _finish(text, changed, why, name, dry_run=dry_run)
 
 
+@app.command()
+def sweep(
+    name: Annotated[str, typer.Argument(help="of the new study")],
+    like: Annotated[str, typer.Option(help="the experiment to copy")],
+    set_: Annotated[
+        list[str], typer.Option("--set", help="a key of it and its values: KEY=VALUE,VALUE")
+    ],
+    seeds: Annotated[
+        str, typer.Option(help="of training: each combination is trained once with each")
+    ] = "1",
+    title: Annotated[
+        str | None, typer.Option(help="the question that it answers, above its table")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write a study that tries every combination of values of an experiment's settings.
+
+    All of them share what lies before the experiment: corpus, tokenizer and backbone. With several
+    seeds the table has means with their deviation, and tests compare over seeds.
+
+    Example: wxb new sweep rates --like ner-encoder --set training.learning_rate=0.001,0.002,0.004
+    """
+    from wxb.cli.new import edits, sweeps
+
+    text, values = edits.read(), sweeps.grid(set_)
+    title = title or f"Which {' and '.join(values)} suit {like} best?"
+    numbers = sweeps.grid([f"seeds={seeds}"])["seeds"]
+    _finish(
+        text, sweeps.sweep(text, name, like, values, numbers, title), None, name, dry_run=dry_run
+    )
+
+
 def _to_install(english: bool) -> str:
     """What to say where a pretrained encoder would suit a corpus, but is not there."""
     from wxb.cli.new import studies
