@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see .venv/run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test portable seeds lock clean
+.PHONY: help run test portable seeds cluster lock clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -58,6 +58,14 @@ seeds: .venv/run ## run the demo with three seeds in a clone of HEAD, and keep i
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  wxb params seeds && snakemake --cores $(CORES) ner && \
 	  python -m wxb.project.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
+
+# Slurm, munge and sshd are Debian's: apt-get install slurm-wlm munge openssh-server
+cluster: .venv/cluster ## try docs/cluster.md here: Slurm, remotes, several processes, sweeps
+	python -m tests.cluster
+
+.venv/cluster: .venv/test
+	.venv/bin/pip install --quiet --no-compile --constraint requirements-dev.txt --editable '.[cluster]'
+	touch $@
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
 # other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same

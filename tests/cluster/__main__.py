@@ -1,0 +1,215 @@
+"""`make cluster`: what docs/cluster.md tells, done on this machine alone, a line for what held.
+
+A Slurm of two nodes, an sshd and an S3 API run on the loopback meanwhile, in a temporary folder;
+they end by the numbers of their processes, whatever happens. It takes minutes: real studies at the
+size tiny are trained.
+"""
+
+import csv
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.cluster import slurm, storage
+from tests.copied import Project
+
+EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
+KILLED = "train@ner-encoder"
+PATIENCE = 900  # seconds
+# A cluster has a queue to ask for accounts, and jobs of minutes; here there is none, and seconds.
+SLURM = [
+    *("--profile", "profiles/slurm", "--slurm-no-account", "--slurm-status-command", "squeue"),
+    *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
+]
+REPEATABLE = ["data", "models", "reports/predictions", "reports/studies", "reports/training"]
+
+
+class Tiny(Project):
+    """The project with two experiments, which ask for memory and minutes."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.edit(few)
+        self.commit("begin")
+
+    def commit(self, message):
+        self.run("git", "add", "--all")
+        author = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        self.run("git", *author, "commit", "--quiet", "--allow-empty", "-m", message)
+
+    def made(self):
+        """The bytes that the study ner has left, by file."""
+        files = [path for top in REPEATABLE for path in (self.folder / top).rglob("*")]
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in files
+            if path.is_file() and path.name != ".gitignore"
+        }
+
+    def curve(self, experiment):
+        """The losses of a training by step."""
+        path = self.folder / f"reports/training/ner/{experiment}/loss.csv"
+        with path.open(newline="") as rows:
+            return {int(row["step"]): float(row["loss"]) for row in csv.DictReader(rows)}
+
+
+def few(params):
+    params["portable"] = False  # one machine, half the time
+    params["studies"]["ner"]["experiments"] = EXPERIMENTS
+    params["resources"] = {
+        **{verb: {"mem_mb": 3000, "runtime": 30} for verb in ("pretrain", "train", "evaluate")},
+        KILLED: {"mem_mb": 3500, "slurm_partition": "main"},
+    }
+    for section in ("lessons", "parity"):
+        params[section] = {}
+    for name in {*params["experiments"]} - {*EXPERIMENTS}:
+        del params["experiments"][name]
+
+
+def held(what, began):
+    print(f"held: {what} ({time.monotonic() - began:.0f} s)", flush=True)
+
+
+def on_slurm(here, folder):
+    """Through sbatch, a job killed, to the bytes of a local run."""
+    began = time.monotonic()
+    project = Tiny(folder / "through-slurm")
+    project.run("dvc", "config", "--local", "core.hardlink_lock", "true")  # as on NFS
+    with slurm.cluster(folder / "slurm") as where:
+        project.environment |= where
+        run = subprocess.Popen(
+            ["snakemake", *SLURM, "ner"],
+            cwd=project.folder,
+            env=project.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            job = _training(project, run)
+            project.run("scancel", "--signal=KILL", "--full", job)
+            said = run.communicate(timeout=PATIENCE)[0]
+        finally:
+            run.kill()
+        assert run.returncode != 0, said[-2000:]
+        jobs = len(re.findall("has been submitted with SLURM jobid", said))
+        jobs += len(re.findall("submitted with SLURM", project.run("snakemake", *SLURM, "ner")))
+        log = (project.folder / f"logs/{KILLED}.log").read_text()
+        assert "going on from" in log
+        asked = project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%N|%T")
+    assert f"rule_{KILLED}|3500M" in asked, asked
+    nodes = {row.split("|")[2] for row in asked.split()}
+    assert nodes == {"node1", "node2"}, asked
+    assert project.made() == here.made()
+    held(f"{jobs} jobs through sbatch on {len(nodes)} nodes, {KILLED} killed and gone on", began)
+    print(f"      {len(here.made())} files, the same bytes as a local run", flush=True)
+
+
+def _training(project, run):
+    """The number of the job that trains, once it has left a checkpoint."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        assert run.poll() is None, run.communicate()[0][-3000:]
+        for row in project.run("squeue", "--noheader", "--format=%i|%T|%k").split():
+            number, state, rule = row.split("|")
+            there = project.folder.glob(f".wxb/checkpoints/{KILLED}-*/checkpoint-*/*.json")
+            if (state, rule) == ("RUNNING", f"rule_{KILLED}") and any(there):
+                return number
+        time.sleep(0.2)
+    raise AssertionError("waited too long")
+
+
+def on_storage(here, folder):
+    """A colleague's clone that pulls, finds nothing to do and shows the table."""
+    for kind in ("local", "ssh", "s3"):
+        if lacking := storage.lacking(kind):
+            print(f"skipped: {kind}, without {', '.join(lacking)}", flush=True)
+            continue
+        began = time.monotonic()
+        with storage.storage(kind, folder / kind) as (address, settings):
+            storage.share(here, kind, address, settings)
+            said = storage.fetched(here, kind, folder / f"colleague-{kind}", settings)
+        assert "up to date" in said, said
+        assert "ner-encoder" in said, said
+        held(f"pushed to {address}, cloned, pulled: nothing to do, and wxb reads it", began)
+
+
+def in_two_processes(here, folder):
+    """The curve of one process, of the same updates."""
+    began = time.monotonic()
+    before = here.curve("ner-encoder")
+    training = "experiments.ner-encoder.training"
+    here.edit(lambda params: params["experiments"]["ner-encoder"]["training"].update(processes=2))
+    here.run("dvc", "repro", KILLED)
+    after = here.curve("ner-encoder")
+    assert before.keys() == after.keys()
+    apart = max(abs(before[step] - loss) / loss for step, loss in after.items())
+    assert apart < 1e-3, apart
+    held(f"{training}.processes 2: the losses of one process within {apart:.1e}", began)
+
+
+def sweeps(here, folder):
+    """A grid through Snakemake, and by DVC's queue."""
+    began = time.monotonic()
+    here.run(
+        *("wxb", "new", "sweep", "rates", "--like", "ner-encoder", "--seeds", "1,2"),
+        *("--set", "training.learning_rate=0.002,0.02", "--set", "training.epochs=2"),
+    )
+    here.run("snakemake", "--cores", "2", "rates")
+    study = json.loads((here.folder / "reports/studies/rates.json").read_text())
+    assert (study["seeds"], len(study["systems"])) == ([1, 2], 2)
+    held("wxb new sweep, snakemake --cores 2 rates: 2 settings, 2 seeds, one paired test", began)
+    began = time.monotonic()
+    here.commit("a sweep")
+    grid = "experiments.ner-encoder.training.learning_rate=0.001,0.004"
+    here.run("dvc", "exp", "run", "--queue", "--set-param", grid, "evaluate@ner-encoder")
+    here.run("dvc", "exp", "run", "--run-all")
+    shown = here.run("dvc", "exp", "show", "--json")
+    assert shown.count('"status": "Success"') + shown.count("Success") >= 2, shown[-2000:]
+    held("dvc exp run --queue, dvc exp run --run-all: 2 settings", began)
+
+
+def estimates(here, folder):
+    """What was told beforehand, beside what came."""
+    began = time.monotonic()
+    said = here.run("wxb", "estimate", "ner-encoder", "--json")
+    told = json.JSONDecoder().raw_decode(said)[0][-1]  # libraries may say something after it
+    made = json.loads((here.folder / "reports/metrics/ner/ner-encoder.json").read_text())
+    assert told["parameters"] == made["parameters"]
+    assert told["trainable"] == made["trainable_parameters"]
+    seconds = told["measured"]["seconds"]
+    held(
+        f"wxb estimate: {told['parameters']:,} parameters, as it has; {told['seconds']:.0f} s told,"
+        f" {seconds:.0f} s measured",
+        began,
+    )
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is taken down
+    folder = Path(tempfile.mkdtemp(prefix="wxb-cluster-"))
+    try:
+        began = time.monotonic()
+        here = Tiny(folder / "here")
+        here.run("snakemake", "--cores", "2", "ner")
+        held("snakemake --cores 2 ner, here", began)
+        estimates(here, folder)
+        if lacking := slurm.lacking():
+            print(f"skipped: Slurm, without {', '.join(lacking)}", flush=True)
+        else:
+            on_slurm(here, folder)
+        on_storage(here, folder)
+        in_two_processes(here, folder)
+        sweeps(here, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

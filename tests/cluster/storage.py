@@ -1,0 +1,130 @@
+"""Places to keep what DVC tracks, on this machine alone: a folder, an sshd and an S3 API."""
+
+import getpass
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.cluster.slurm import PLACES, free_ports, started
+
+SECONDS = 60
+BUCKET = "wxb"
+
+SSHD = """
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/user_key.pub
+PidFile {folder}/sshd.pid
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PasswordAuthentication no
+Subsystem sftp internal-sftp
+"""
+
+
+def lacking(kind):
+    """What is not installed here of what a kind of storage needs."""
+    programs = {"ssh": ["sshd", "ssh-keygen"]}.get(kind, [])
+    packages = {"ssh": ["dvc_ssh"], "s3": ["dvc_s3", "moto", "flask"]}.get(kind, [])
+    return [
+        *(name for name in programs if shutil.which(name, path=PLACES) is None),
+        *(name for name in packages if find_spec(name) is None),
+    ]
+
+
+@contextmanager
+def storage(kind, folder):
+    """Run one; gives its address and the settings of `dvc remote modify --local` that reach it."""
+    folder.mkdir(parents=True)
+    with {"local": _local, "ssh": _ssh, "s3": _s3}[kind](folder) as (address, settings):
+        yield address, settings
+
+
+@contextmanager
+def _local(folder):
+    yield str(folder), {}
+
+
+@contextmanager
+def _ssh(folder):
+    for name in ("host_key", "user_key"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
+        subprocess.run(command, check=True)
+    (port,) = free_ports(1)
+    conf = folder / "sshd_config"
+    conf.write_text(SSHD.format(port=port, folder=folder))
+    Path("/run/sshd").mkdir(exist_ok=True)
+    program = shutil.which("sshd", path=PLACES)  # it wants to be called by its whole path
+    with started(program, "-D", "-e", "-f", conf, log=folder / "sshd.log"):
+        time.sleep(0.5)
+        user = getpass.getuser()
+        yield f"ssh://{user}@127.0.0.1:{port}{folder}/store", {"keyfile": folder / "user_key"}
+
+
+@contextmanager
+def _s3(folder):
+    (port,) = free_ports(1)
+    address = f"http://127.0.0.1:{port}"
+    settings = {
+        "endpointurl": address,
+        "access_key_id": "key",
+        "secret_access_key": "secret",
+        "region": "us-east-1",
+    }
+    server = ["-m", "moto.server", "-H", "127.0.0.1", "-p", port]
+    with started(sys.executable, *server, log=folder / "moto.log"):
+        _make_bucket(f"{address}/{BUCKET}")
+        yield f"s3://{BUCKET}/store", settings
+
+
+def _make_bucket(address):
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(urllib.request.Request(address, method="PUT"), timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.3)
+
+
+def share(project, name, address, settings):
+    """Send what a project has made to a storage, as its default."""
+    project.run("dvc", "remote", "add", "--default", name, address)
+    _configure(project, name, settings, project.folder)
+    project.run("dvc", "push", "--quiet")
+    project.run("git", "add", "--all")
+    author = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    project.run("git", *author, "commit", "--quiet", "--allow-empty", "-m", "share")
+
+
+COLLEAGUE = (["dvc", "pull", "--quiet"], ["dvc", "status"], ["wxb", "table", "ner"])
+
+
+def fetched(project, name, folder, settings, commands=COLLEAGUE):
+    """Do as a colleague does: clone, pull, ask for what is to be done; gives what that says."""
+    project.run("git", "clone", "--quiet", project.folder, folder)
+    _configure(project, name, settings, folder)
+    return "".join(_run(project, command, folder) for command in commands)
+
+
+def _configure(project, name, settings, folder):
+    for key, value in settings.items():
+        _run(project, ["dvc", "remote", "modify", "--local", name, key, str(value)], folder)
+
+
+def _run(project, command, folder):
+    environment = {**project.environment, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (command, done.stdout + done.stderr)
+    return done.stdout
