@@ -36,7 +36,8 @@ EXPECTED = (
     "expected records such as {text: ..., spans: [{start: 0, end: 3, type: NAME}]}: a text, and a"
     " list of spans with whole numbers from `start` up to, not including, `end`. Convert the file"
     " to that, or say in params.yaml what its fields are called (`corpora.<name>.fields`;"
-    " docs/adding-a-corpus.md)"
+    " docs/adding-a-corpus.md). Records without spans are for another task: take a block of"
+    " `corpora` in params/*.yaml as an example"
 )
 
 
