@@ -109,7 +109,9 @@ def test_a_result_reproduces_itself_and_noise_is_the_interval(f1, now, below, ab
 
 def test_models_without_a_hash_are_not_called_the_same():
     assert set(verdicts(project(), project(weights={})).values()) == {Verdict.UNKNOWN_WEIGHTS}
-    assert told(project(), project(weights={})).startswith("ner: reproduced within noise")
+    assert told(project(weights={}), project()) == (
+        "ner: same scores as HEAD (abc), weights unknown: 2 of 2"
+    )
 
 
 def test_lines_of_a_reproduction():

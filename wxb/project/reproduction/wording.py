@@ -29,6 +29,7 @@ class Summary(StrEnum):
     MISSING = "missing"  # at one of both times
     NOT_COMPARABLE = "not comparable"
     SAME = "same bytes"
+    SCORES = "same scores"  # by weights whose bytes nobody noted at one of both times
     WITHIN = "within noise"
     BEYOND = "beyond noise"
     DIFFERS = "differs"
@@ -48,6 +49,8 @@ def summary(result: Result) -> Summary:
         return Summary.BEYOND
     if verdicts == {Verdict.SAME}:
         return Summary.SAME
+    if verdicts <= {Verdict.SAME, Verdict.UNKNOWN_WEIGHTS}:
+        return Summary.SCORES
     return Summary.DIFFERS if Verdict.DIFFERS in verdicts else Summary.WITHIN
 
 
@@ -75,11 +78,12 @@ def line(result: Result, before: str, after: str, remedy: str = "") -> str:
     some = any(score.verdict in INSIDE for score in result.scores)
     head = {
         Summary.SAME: f"same bytes as {before}",
+        Summary.SCORES: f"same scores as {before}, weights unknown",
         Summary.WITHIN: f"reproduced within noise of {before}",
         Summary.BEYOND: f"{'not all' if some else 'not'} reproduced, beyond noise of {before}",
         Summary.DIFFERS: f"differs from {before}",
     }[told]
-    if changed and told is not Summary.SAME:
+    if changed and told not in (Summary.SAME, Summary.SCORES):
         head = f"no reproduction of {before}, as {keys}"
     return f"{result.name}: {head}: {', '.join(_counts(result))}{_machines_word(result)}"
 
@@ -151,8 +155,8 @@ def _counts(result: Result) -> Iterator[str]:
     """How many scores are inside their intervals, how many have the same bytes, and which not."""
     both = [s for s in result.scores if s.before is not None and s.after is not None]
     same = f"{len(result.named(Verdict.SAME))} of {len(both)}"
-    if summary(result) is Summary.SAME:
-        yield same
+    if summary(result) in (Summary.SAME, Summary.SCORES):
+        yield f"{len(both)} of {len(both)}"
     else:
         if judged := [score for score in both if score.metric]:
             inside = sum(score.verdict in INSIDE for score in judged)
