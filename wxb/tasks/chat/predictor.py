@@ -11,11 +11,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.corpora.records import Record, RecordError
+from wxb.corpora.records import Record
 from wxb.errors import WxbError
 from wxb.progress import tracked
 from wxb.tasks.chat.params import Prediction, Prompt
-from wxb.tasks.chat.record.conversation import Message, checked, message, of_text
+from wxb.tasks.chat.record.conversation import (
+    ConversationError,
+    Message,
+    checked,
+    message,
+    of_text,
+)
 from wxb.tasks.chat.sft import template
 from wxb.tasks.chat.sft.window import Fitting, fitting
 from wxb.tasks.methods import Trained, collator, in_batches
@@ -268,7 +274,7 @@ class Replier(Trained):
 def _read(text: str) -> list[Message]:
     try:
         return of_text(text)
-    except RecordError as why:
+    except ConversationError as why:
         raise WxbError(f"{why.reason}: {why.detail}; expected a question or messages") from None
 
 
@@ -276,7 +282,7 @@ def _asking(conversation: Sequence[Message]) -> list[Message]:
     """A conversation that ends with a question; WxbError for another."""
     try:
         messages = checked(list(conversation))
-    except RecordError as why:
+    except ConversationError as why:
         raise WxbError(f"{why.reason}: {why.detail}") from None
     if messages[-1]["role"] != "user":
         raise WxbError("nothing asked: the last message is not the user's")

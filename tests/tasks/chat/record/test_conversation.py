@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.corpora.records import RecordError
-from wxb.tasks.chat.record.conversation import checked, message, of_text, to_text
+from wxb.tasks.chat.record.conversation import ConversationError, checked, message, of_text, to_text
 
 content = st.text(min_size=1).map(str.strip).filter(bool)
 
@@ -56,11 +55,11 @@ USER, ANSWER, SYSTEM = (message(role, "x") for role in ("user", "assistant", "sy
     ],
 )
 def test_what_is_no_conversation_is_told(found, reason):
-    with pytest.raises(RecordError) as error:
+    with pytest.raises(ConversationError) as error:
         checked(found)
     assert error.value.reason == reason
 
 
 def test_a_conversation_that_asks_nothing_is_refused():
-    with pytest.raises(RecordError, match="nothing asked"):
+    with pytest.raises(ConversationError, match="nothing asked"):
         of_text(json.dumps([USER, ANSWER]))

@@ -14,7 +14,14 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, encodable, required
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import of
-from wxb.tasks.chat.record.conversation import Message, checked, message, of_text, to_text
+from wxb.tasks.chat.record.conversation import (
+    ConversationError,
+    Message,
+    checked,
+    message,
+    of_text,
+    to_text,
+)
 
 prepared, augmented = reading.prepared, reading.augmented
 
@@ -29,6 +36,8 @@ def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
             yield raw._replace(content=_parted(raw.content, corpus))
         except RecordError as why:
             yield raw._replace(content=why)
+        except ConversationError as why:
+            yield raw._replace(content=RecordError(why.reason, why.detail))
 
 
 def _parted(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
@@ -75,7 +84,10 @@ def gold(raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[Any, tuple[
     kind, form = (raw.get(name) if name else None for name in (fields.kind, fields.format))
     kind, form = (None if value in (None, "") else str(value) for value in (kind, form))
     if form is not None:
-        of(form)  # raises RecordError where there is no such
+        try:
+            of(form)
+        except ValueError as why:
+            raise RecordError("unknown format", str(why)) from None
     encodable(answer, kind or "")
     return {"text": answer, "kind": kind, "format": form}, ()
 

@@ -13,8 +13,6 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from wxb.corpora.records import RecordError
-
 _BETWEEN_WORDS = re.compile(r"[\s,、，]+")
 _FORMS: dict[str, Callable[[str, str], bool]] = {
     "text": lambda reply, _: bool(reply),
@@ -28,11 +26,11 @@ _WITH_MORE = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 
 
 def of(form: str) -> tuple[str, str]:
-    """The name of a format, and its further word. Raises RecordError for one that there is not."""
+    """The name of a format, and its further word. Raises ValueError for one that there is not."""
     name, _, more = form.partition(" ")
     if name not in _FORMS or not re.fullmatch(_WITH_MORE.get(name, ""), more):
         known = ", ".join(f"{name} ..." if name in _WITH_MORE else name for name in _FORMS)
-        raise RecordError("unknown format", f"found {form!r}, expected {known}")
+        raise ValueError(f"found {form!r}, expected {known}")
     return name, more
 
 

@@ -9,11 +9,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wxb.corpora.records import RecordError
-
 ROLES = ("system", "user", "assistant")
 
 Message = dict[str, str]  # its `role` and `content`
+
+
+class ConversationError(ValueError):
+    """Why messages are no conversation: a reason to count by, and the particulars."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
 
 
 def message(role: str, content: str) -> Message:
@@ -24,18 +30,18 @@ def message(role: str, content: str) -> Message:
 def checked(found: Any) -> list[Message]:
     """The messages of a conversation, without white space at their edges.
 
-    Raises RecordError unless there is one system turn at most, which comes first, and then users
-    and assistants take turns.
+    Raises ConversationError unless there is one system turn at most, which comes first, and then
+    users and assistants take turns.
     """
     if not isinstance(found, list) or not found:
-        raise RecordError("empty conversation", f"found {_short(found)}, expected messages")
+        raise ConversationError("empty conversation", f"found {_short(found)}, expected messages")
     messages = [_checked(number, each) for number, each in enumerate(found, start=1)]
     roles = [each["role"] for each in messages]
     if roles.count("system") > 1:
-        raise RecordError("several system turns", f"found {roles.count('system')}")
+        raise ConversationError("several system turns", f"found {roles.count('system')}")
     turns = roles[1:] if roles[0] == "system" else roles
     if turns != [ROLES[1 + place % 2] for place in range(len(turns))] or not turns:
-        raise RecordError("roles out of order", f"found {_short(roles)}")
+        raise ConversationError("roles out of order", f"found {_short(roles)}")
     return messages
 
 
@@ -43,15 +49,15 @@ def _checked(number: int, found: Any) -> Message:
     given = found if isinstance(found, Mapping) else {}
     role, content = given.get("role"), given.get("content")
     if not (isinstance(role, str) and isinstance(content, str)):
-        raise RecordError(
+        raise ConversationError(
             "no message", f"message {number} is {_short(found)}, expected `role` and `content`"
         )
     if role not in ROLES:
-        raise RecordError(
+        raise ConversationError(
             "unknown role", f"message {number} is of {role!r}, expected {', '.join(ROLES)}"
         )
     if not content.strip():
-        raise RecordError("blank message", f"message {number}, of {role}")
+        raise ConversationError("blank message", f"message {number}, of {role}")
     return message(role, content.strip())
 
 
@@ -70,11 +76,11 @@ def to_text(messages: Sequence[Message]) -> str:
 
 
 def of_text(text: str) -> list[Message]:
-    """The conversation that is asked with a text; RecordError as `checked`, or if none asks."""
+    """The conversation that is asked with a text; raises as `checked`, and where none asks."""
     found = _parsed(text)
     messages = checked([message("user", text)] if found is None else found)
     if messages[-1]["role"] != "user":
-        raise RecordError("nothing asked", "the last message is not the user's")
+        raise ConversationError("nothing asked", "the last message is not the user's")
     return messages
 
 
