@@ -92,9 +92,12 @@ for stage in stages:
         log:
             stage.log,
         priority: int(stage.name.partition("@")[2] in slow)
+        # Snakemake keeps what is handed over on its own machine, which the profile of a cluster forbids.
+        handover: config.get("handover", True)
         threads: params.threads * params.processes(stage.name)
         resources:
             **params.asked(stage.name),
+            dvc=1,  # A hand-over that claims nothing is given all cores.
         params:
             repro=[*REPRO, stage.name],
         message:
