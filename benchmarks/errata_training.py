@@ -59,7 +59,9 @@ def over_the_prompt(item: Item) -> Item:
     return {**item, "labels": np.concatenate([[IGNORED], labels[1:]]).astype(labels.dtype)}
 
 
-def noisy_by_padding(embeddings: Tensor, attention_mask: Tensor, alpha: float) -> Tensor:
+def noisy_by_padding(
+    embeddings: Tensor, attention_mask: Tensor, alpha: float, *, padded: bool = True
+) -> Tensor:
     """NEFTune's noise with L the padded length, on padding as on tokens."""
     return noisy(embeddings, torch.ones_like(attention_mask), alpha)
 

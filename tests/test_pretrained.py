@@ -229,7 +229,15 @@ def test_a_class_that_is_no_model_is_not_looked_up(folder):
 
 # Ours, which load what they saved by way of the loader or as safetensors; and torch's, which reads
 # no file.
-OWN = {"Tagger", "Generator", "Model", "model.Classifier", "model.Recurrent", "nn.Embedding"}
+OWN = {
+    "Tagger",
+    "Generator",
+    "Model",
+    "model.Classifier",
+    "model.Recurrent",
+    "model.Transcriber",
+    "nn.Embedding",
+}
 
 
 def test_nothing_but_the_loader_loads():

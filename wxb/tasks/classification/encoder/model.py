@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -33,10 +34,10 @@ class Classifier(Headed):
         backbone: tuning.Model,
         labels: Sequence[str],
         settings: EncoderModel,
-        *,
-        neftune_alpha: float | None = None,
+        **noise: Any,
     ) -> None:
-        super().__init__(backbone, neftune_alpha=neftune_alpha)
+        """`noise` is that of the backbone's input in training; see `Headed`."""
+        super().__init__(backbone, **noise)
         size = backbone.config.hidden_size
         self.labels, self.pooling = list(labels), settings.pooling
         self.pooler = nn.Linear(size, size) if settings.pooling == "cls" else None

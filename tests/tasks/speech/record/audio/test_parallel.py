@@ -1,9 +1,12 @@
 import os
+from pathlib import Path
 
 import pytest
 
 from wxb.progress import Progress
 from wxb.tasks.speech.record.audio import parallel
+
+ROOT = Path(__file__).parents[5]
 
 
 def squared(number):
@@ -15,6 +18,7 @@ def test_all_is_done_in_order_by_several_where_there_is_much(monkeypatch, count)
     monkeypatch.setattr(parallel, "FEW", 10)
     monkeypatch.setattr(parallel, "CHUNK", 4)
     monkeypatch.setattr(parallel, "HELD", 2)
+    monkeypatch.syspath_prepend(ROOT)  # the other processes look for `squared` there
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     done = [*parallel.each(squared, range(count), "test")]
     assert [value for value, _ in done] == [n * n for n in range(count)]
