@@ -2,6 +2,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -143,14 +144,20 @@ class Terminal:
     def type(self, text):
         os.write(self.held, text.encode())
 
-    def wait_for(self, text):
-        """What is shown up to a text."""
-        ends = time.monotonic() + 30
+    def wait_for(self, text, typing=""):
+        """Type something, and again after each second of silence, until a text is shown.
+
+        A signal that comes just before the program waits for a line is seen with the next key.
+        """
+        ends = time.monotonic() + 60
+        self.type(typing)
         while text not in self.shown:
             assert time.monotonic() < ends, self.shown
-            self.shown += os.read(self.held, 4096).decode()
-        before, _, self.shown = self.shown.partition(text)
-        return before
+            if select.select([self.held], [], [], 1)[0]:
+                self.shown += os.read(self.held, 4096).decode()
+            else:
+                self.type(typing)
+        self.shown = self.shown.partition(text)[2]
 
 
 def test_in_a_terminal_answers_stream_until_ctrl_c_and_ctrl_d_ends(tmp_path):
@@ -159,11 +166,9 @@ def test_in_a_terminal_answers_stream_until_ctrl_c_and_ctrl_d_ends(tmp_path):
         terminal.wait_for("> ")
         terminal.type("count\n")
         terminal.wait_for("0 1 2 ")
-        terminal.type("\x03")
-        terminal.wait_for("(stopped)")
+        terminal.wait_for("(stopped)", typing="\x03")
         terminal.wait_for("> ")
-        terminal.type("\x03")
-        terminal.wait_for("Ctrl-D ends")
+        terminal.wait_for("Ctrl-D ends", typing="\x03")
         terminal.type(f"/save {tmp_path}/kept.json\n")
         terminal.wait_for("(saved:")
         terminal.wait_for("> ")
