@@ -18,7 +18,8 @@ def test_all_is_done_in_order_by_several_where_there_is_much(monkeypatch, count)
     monkeypatch.setattr(parallel, "FEW", 10)
     monkeypatch.setattr(parallel, "CHUNK", 4)
     monkeypatch.setattr(parallel, "HELD", 2)
-    monkeypatch.syspath_prepend(ROOT)  # the other processes look for `squared` there
+    monkeypatch.syspath_prepend(ROOT)  # new processes look for `squared` there
+    monkeypatch.setattr(parallel, "_pool", parallel._pool.__wrapped__)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     done = [*parallel.each(squared, range(count), "test")]
     assert [value for value, _ in done] == [n * n for n in range(count)]
