@@ -23,8 +23,8 @@ aligned, dataset, compute_metrics = predictor.aligned, predictor.dataset, predic
 def build(backbone: Path, labels: Sequence[str], experiment: Encoder, tokenizer: Any) -> Any:
     """The model that training starts from; its head is random.
 
-    Raises WxbError for `cls` of a backbone whose first token is none that is there to be pooled: a
-    decoder's has seen nothing of the text.
+    Raises WxbError for `cls` of a backbone that puts no [CLS] first, such as a decoder, whose first
+    token has seen nothing of the text.
     """
     from wxb.tasks.classification.encoder import model
 

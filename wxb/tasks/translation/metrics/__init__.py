@@ -34,27 +34,24 @@ UNIT = "sentences"
 COUNTS = {"exact_matches": "exactly a reference", "support": "sentences"}
 SHARES: Mapping[str, str] = {}
 
-BUCKETS = (
-    (1, 5),
-    (6, 10),
-    (11, 20),
-    (21, None),
-)  # words of a source, a Chinese character being one
+# Words of a source, a Chinese character being one.
+BUCKETS = ((1, 5), (6, 10), (11, 20), (21, None))
 UNSEEN = ("all words in training", "a word that training lacks")
 BREAKDOWN = "by_kind.csv"
 
 
 class Judged(NamedTuple):
-    """One test record with its references and the translation of a system."""
+    """One test record with its references and the translation of a system.
+
+    It is `unseen` where its source, or every reference, has a word that no training record has.
+    """
 
     id: str
     input: str
     gold: tuple[str, ...]
     predicted: str
     group: str = ""  # records of one group are resampled together; empty: a group of its own
-    unseen: bool = (
-        False  # whether source, or every reference, has a word that no training record has
-    )
+    unseen: bool = False
     attention: Mapping[str, Any] | None = None  # source and target pieces, and weights (T, S)
 
 
