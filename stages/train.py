@@ -1,13 +1,13 @@
 """Fine-tune the model of one experiment; a killed run goes on from its last checkpoint."""
 
 import shutil
-from functools import partial
 
 from stages import run
 from wxb import paths, tasks
 from wxb.corpora import clean
 from wxb.files import read_json
 from wxb.params import Params
+from wxb.tasks import methods
 from wxb.text.tokenizers import load
 from wxb.training import checkpoints, processes
 from wxb.training.curves import write_curves
@@ -49,15 +49,13 @@ def main(params: Params, name: str) -> None:
         tokenizer.save_pretrained(tokens)
         for seed, folder in unfinished.items():
             label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
-            model, history = method.fit(
-                partial(method.build, backbone, labels, experiment, tokenizer),
-                experiment.training,
-                **items,
-                collate=method.collator(tokenizer),
-                targets=method.TARGETS,
-                compute_metrics=method.compute_metrics,
-                summarize=method.summarize,
-                best=method.BEST,
+            model, history = methods.train(
+                method,
+                experiment,
+                backbone,
+                labels,
+                tokenizer,
+                items,
                 seed=seed,
                 checkpoints=folder,
                 label=label,

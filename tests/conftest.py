@@ -13,6 +13,9 @@ settings.load_profile("untimed")
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
 
+# Nothing here is compiled, and the compiler that bitsandbytes loads takes every process a second.
+os.environ["TORCHDYNAMO_DISABLE"] = "1"
+
 
 # A shell's background jobs ignore Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

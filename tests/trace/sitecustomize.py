@@ -7,17 +7,22 @@ import sys
 from pathlib import Path
 
 
-def _tell() -> None:
+def tell(stage: str, main: str | Path, folder: str | Path) -> None:
+    """Write the files that a stage imported, its main module's among them."""
     modules = {
-        name: os.path.relpath(file)
+        os.path.relpath(file)
         for name, module in sys.modules.items()
         if name.split(".")[0] in ("wxb", "stages") and (file := getattr(module, "__file__", None))
     }
+    files = sorted({*modules, os.path.relpath(main)})
+    Path(folder, f"{stage}.json").write_text(json.dumps(files))
+
+
+def _tell() -> None:
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     if main is not None and main.name.startswith("stages."):
         stage = "@".join([main.name.removeprefix("stages."), *sys.argv[1:]])
-        files = sorted({*modules.values(), os.path.relpath(main.origin)})
-        Path(os.environ["WXB_TRACE"], f"{stage}.json").write_text(json.dumps(files))
+        tell(stage, main.origin, os.environ["WXB_TRACE"])
 
 
 atexit.register(_tell)

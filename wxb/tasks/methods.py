@@ -21,7 +21,7 @@ from wxb.files import read_json, write_json
 from wxb.metrics import Metric
 from wxb.progress import tracked
 from wxb.text import tokenizers
-from wxb.text.encoded import Columns, Encoded, write_encoded
+from wxb.text.encoded import IGNORED, Columns, Encoded, write_encoded
 from wxb.text.tokenizers import SavedTokenizer, special_tokens
 
 if TYPE_CHECKING:
@@ -197,6 +197,35 @@ def fit(
     return model, trainer.fit(model, settings, seed=seed, **how)
 
 
+def train(
+    method: Method,
+    experiment: Any,
+    backbone: Path,
+    labels: Sequence[str],
+    tokenizer: Any,
+    items: Mapping[str, Sequence[Mapping[str, NDArray[Any]]]],
+    *,
+    seed: int,
+    checkpoints: Path,
+    label: str,
+) -> tuple[Any, list[dict[str, float]]]:
+    """The model of an experiment, fitted to `items` of `train` and `valid`, and its history."""
+    return method.fit(
+        partial(method.build, backbone, labels, experiment, tokenizer),
+        experiment.training,
+        train=items["train"],
+        valid=items["valid"],
+        collate=method.collator(tokenizer),
+        targets=method.TARGETS,
+        compute_metrics=method.compute_metrics,
+        summarize=method.summarize,
+        best=method.BEST,
+        seed=seed,
+        checkpoints=checkpoints,
+        label=label,
+    )
+
+
 def in_batches(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
     """The places of items, `size` at a time: those of about one length share a batch."""
     order: list[int] = np.argsort(lengths, kind="stable").tolist()
@@ -206,6 +235,22 @@ def in_batches(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[li
 def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The likeliest class (...) of logits (..., K)."""
     return logits.argmax(-1)
+
+
+ACCURACY = Metric("accuracy", "accuracy")
+
+
+def summarize_tokens(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The likeliest token at every label (B, T): `logits` (N, V) are of the N labels that count."""
+    predicted = labels.new_full(labels.shape, IGNORED)
+    predicted[labels != IGNORED] = logits.argmax(-1)
+    return predicted
+
+
+def token_accuracy(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+    """The share of tokens (N, T) that are right when all before them are, while training."""
+    asked = labels != IGNORED
+    return {ACCURACY.key: float((predicted == labels)[asked].mean())}
 
 
 class Trained:

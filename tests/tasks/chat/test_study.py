@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests import traced
+from tests import forked, traced
 from tests.copied import Project
 
 MEMBERS = ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded"]
@@ -42,7 +42,7 @@ def traces(tmp_path_factory):
 
 
 def test_the_study_runs_from_the_questions_to_the_page(project, traces):
-    project.run("snakemake", "--cores", "2", "chat", **traced.environment(project, traces))
+    forked.run(project, "report@chat", traces)
     assert traced.undeclared(project, traces) == {}
     profile = json.loads((project.folder / "data/clean/chat/profile.json").read_text())
     records = profile["records"]

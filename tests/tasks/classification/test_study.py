@@ -6,7 +6,7 @@ import json
 import pytest
 
 import wxb
-from tests import traced
+from tests import forked, traced
 from tests.copied import Project
 from tests.test_pipeline import ran
 
@@ -37,9 +37,7 @@ def project(tmp_path_factory):
     made.edit(small)
     traces = made.folder.parent / "traces"
     traces.mkdir()
-    made.output = made.run(
-        "snakemake", "--cores", "2", "reviews", **traced.environment(made, traces)
-    )
+    forked.run(made, "report@reviews", traces)
     made.traces = traces
     return made
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 import soundfile
 
-from tests import traced
+from tests import forked, traced
 from tests.copied import Project
 
 pytest.importorskip("espeakng_loader", reason="the extra `speech` is not installed")
@@ -39,7 +39,7 @@ def project(tmp_path_factory):
     made.edit(small)
     made.traces = made.folder.parent / "traces"
     made.traces.mkdir()
-    made.run("snakemake", "--cores", "2", "speech", **traced.environment(made, made.traces))
+    forked.run(made, "report@speech", made.traces)
     return made
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests import traced
+from tests import forked, traced
 from tests.copied import Project
 
 MEMBERS = ["translation-attention", "translation-gpt2"]
@@ -39,7 +39,7 @@ def traces(tmp_path_factory):
 
 
 def test_the_study_runs_from_the_grammar_to_the_page(project, traces):
-    project.run("snakemake", "--cores", "2", "translation", **traced.environment(project, traces))
+    forked.run(project, "report@translation", traces)
     assert traced.undeclared(project, traces) == {}
     clean = json.loads((project.folder / "data/clean/phrases/profile.json").read_text())
     counts = clean["records"]

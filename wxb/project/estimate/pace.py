@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from contextlib import redirect_stdout
-from functools import cache, partial
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from wxb.params import Params
 from wxb.progress import followed
 from wxb.project.estimate.shape import Shape
 from wxb.project.estimate.work import Work
+from wxb.tasks import methods
 from wxb.text import tokenizers
 
 PATIENCE = 20.0  # seconds that trying may take
@@ -71,27 +72,25 @@ def _clock() -> float:
 def _by_training(params: Params, name: str, work: Work) -> float:
     """Seconds of a batch in the stage's own training, on some of its items."""
     experiment = params.experiments[name]
+    settings = experiment.training.model_copy(update={"epochs": 1})
+    experiment = experiment.model_copy(update={"training": settings})
     method = tasks.method(experiment.task, experiment.method)
     backbone = paths.model(experiment.backbone)
     labels = read_json(paths.targets(name) / paths.LABELS)
     tokenizer = method.vocabulary(tokenizers.load(backbone), labels, experiment)
-    settings = experiment.training.model_copy(update={"epochs": 1})
     drawn = np.random.default_rng(0).permutation(len(work.items))
 
     def seconds(batches: int) -> float:
         chosen = [work.items[at] for at in drawn[: batches * work.batch_size]]
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
             began = _clock()
-            method.fit(
-                partial(method.build, backbone, labels, experiment, tokenizer),
-                settings,
-                train=chosen,
-                valid=chosen[:1],
-                collate=method.collator(tokenizer),
-                targets=method.TARGETS,
-                compute_metrics=method.compute_metrics,
-                summarize=method.summarize,
-                best=method.BEST,
+            methods.train(
+                method,
+                experiment,
+                backbone,
+                labels,
+                tokenizer,
+                {"train": chosen, "valid": chosen[:1]},
                 seed=0,
                 checkpoints=Path(folder),
                 label="estimate",

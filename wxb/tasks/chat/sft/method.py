@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
-from wxb.metrics import Metric
 from wxb.progress import tracked
 from wxb.tasks import methods
 from wxb.tasks.chat import predictor
@@ -27,16 +26,15 @@ from wxb.tasks.chat.sft.window import fitting
 from wxb.text.encoded import IGNORED, Columns, read_columns, write_columns
 
 if TYPE_CHECKING:
-    import torch
-
     from wxb.backbones.generator import Generator
 
 TARGETS = ("labels",)
-BEST = Metric("accuracy", "accuracy")
+BEST = methods.ACCURACY
 TRAIN = "train"  # the split that is learnt; on others the loss is that of answers, to be compared
 CHUNK = 1000  # conversations that are tokenized at a time
 
 collator, fit = methods.collator, methods.fit
+summarize, compute_metrics = methods.summarize_tokens, methods.token_accuracy
 Predictor = predictor.Replier
 
 
@@ -134,16 +132,3 @@ def build(backbone: Path, labels: Sequence[str], experiment: Sft, tokenizer: Any
     from wxb.backbones.generator import Generator
 
     return Generator.to_learn(backbone, experiment.tuning, tokens=len(tokenizer))
-
-
-def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The likeliest token at every label (B, T): all that `compute_metrics` needs of a batch."""
-    predicted = labels.new_full(labels.shape, IGNORED)
-    predicted[labels != IGNORED] = logits.argmax(-1)
-    return predicted
-
-
-def compute_metrics(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-    """The share of the answers' tokens that are right when all before them are, while training."""
-    asked = labels != IGNORED
-    return {BEST.key: float((predicted == labels)[asked].mean())}

@@ -19,7 +19,6 @@ from tokenizers import AddedToken
 from wxb import paths
 from wxb.corpora.records import Record
 from wxb.files import read_json
-from wxb.metrics import Metric
 from wxb.tasks import methods
 from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.params import Generation, GenerationPrediction
@@ -32,14 +31,13 @@ from wxb.text.tokenizers import SavedTokenizer, ids_of, special_tokens
 from wxb.text.windows import Windows, characters
 
 if TYPE_CHECKING:
-    import torch
-
     from wxb.backbones.generator import Generator
 
 TARGETS = ("labels",)
-BEST = Metric("accuracy", "accuracy")
+BEST = methods.ACCURACY
 
 encode, collator, fit = methods.encode, methods.collator, methods.fit
+summarize, compute_metrics = methods.summarize_tokens, methods.token_accuracy
 
 
 def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Generation) -> Any:
@@ -185,19 +183,6 @@ def _prompts(
         np.concatenate([before, encoded.ids[windows.firsts[w] : windows.lasts[w]], after, boundary])
         for w in chosen
     ]
-
-
-def summarize(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The likeliest token at every label (B, T): all that `compute_metrics` needs of a batch."""
-    predicted = labels.new_full(labels.shape, IGNORED)
-    predicted[labels != IGNORED] = logits.argmax(-1)
-    return predicted
-
-
-def compute_metrics(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-    """The share of answer tokens that are right when all before them are, while training."""
-    asked = labels != IGNORED
-    return {BEST.key: float((predicted == labels)[asked].mean())}
 
 
 class Predictor(Recognizer):

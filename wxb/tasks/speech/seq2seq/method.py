@@ -18,7 +18,6 @@ from tokenizers import AddedToken
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.errors import WxbError
-from wxb.metrics import Metric
 from wxb.tasks import methods
 from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq
 from wxb.tasks.speech.predictor import Recogniser, read
@@ -26,16 +25,17 @@ from wxb.tasks.speech.record.audio.cleaning import at_speed
 from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
 from wxb.tasks.speech.record.audio.parallel import each
 from wxb.tasks.speech.seq2seq import layout, stored
-from wxb.text.encoded import IGNORED, Columns, read_columns
+from wxb.text.encoded import Columns, read_columns
 from wxb.text.tokenizers import ids_of
 
 if TYPE_CHECKING:
     import torch
 
 TARGETS = ("labels",)
-BEST = Metric("accuracy", "accuracy")
+BEST = methods.ACCURACY
 
 collator, summarize, fit = methods.collator, methods.summarize, methods.fit
+compute_metrics = methods.token_accuracy
 
 
 def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Seq2Seq) -> Any:
@@ -186,12 +186,6 @@ def _check_shape(backbone: Path, config: Any, encoding: Encoding) -> None:
     ):
         if found != expected:
             raise WxbError(f"{key}: found {found}; the model in {backbone} is for {expected:g}")
-
-
-def compute_metrics(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-    """The share of tokens (N, T) that are likeliest after those before, while training."""
-    asked = labels != IGNORED
-    return {BEST.key: float((predicted == labels)[asked].mean())}
 
 
 class Predictor(Recogniser):
