@@ -3,13 +3,16 @@
 import hashlib
 import json
 import re
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from typer.testing import CliRunner
 
 from tests import traced
 from tests.copied import ROOT, Project
 from tests.corpora.made import lettered
+from wxb.cli.app import app
 from wxb.params import load
 
 # What contract 1 of the design names; reports/training is kept to the same promise.
@@ -237,10 +240,13 @@ class TestPipeline:
         }
         assert at_once(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
-    def test_commands_of_the_readme(self, by_snakemake):
+    def test_commands_of_the_readme(self, by_snakemake, monkeypatch):
+        monkeypatch.chdir(by_snakemake.folder)
+        readme = (ROOT / "README.md").read_text()
+        readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the tagger here
         commands = [
             command
-            for block in re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+            for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
             for line in block.splitlines()
             # The environment is that of all tests: nothing may be installed into it.
             if (command := line.partition("#")[0].strip())
@@ -249,13 +255,16 @@ class TestPipeline:
         assert len(commands) > 8
         params = by_snakemake.folder / "params.yaml"
         tiny = params.read_text()
-        for command in commands:  # of the taggers one is here
-            command = command.replace("ner-decoder-bidirectional", "ner-encoder")
-            by_snakemake.run("bash", "-c", command)
-            params.write_text(tiny)  # a profile would train for minutes in all that follows
-        for code in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
-            code = code.replace("ner-decoder-bidirectional", "ner-encoder")
-            by_snakemake.run("python", "-c", code)
+        for command in commands:
+            program, *arguments = shlex.split(command)
+            if program != "wxb" or {*arguments} & {"|", "&&"} or "--install-completion" in command:
+                by_snakemake.run("bash", "-c", command)
+            else:
+                told = CliRunner().invoke(app, arguments)
+                assert told.exit_code == 0, (command, told.output[-3000:], told.exception)
+            params.write_text(tiny)  # with a profile all that follows would train for minutes
+        for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
+            exec(code, {})
 
     def test_metrics_are_shown_and_compared(self, by_snakemake):
         shown = by_snakemake.run("dvc", "metrics", "show")
