@@ -13,8 +13,8 @@ from tests.trace import sitecustomize
 from wxb.project import dag
 
 
-def run(project, target, traces):
-    """Run the stages of a new project that lead to a target, and have DVC record what they made.
+def run(project, *targets, traces=None):
+    """Run the stages of a new project that lead to targets, and have DVC record what they made.
 
     Each writes what it imported to the folder `traces`.
     """
@@ -23,13 +23,13 @@ def run(project, target, traces):
 
     with chdir(project.folder):
         steps = {step.name: step for step in dag.steps()}
-    wanted = [target]
+    wanted = [*targets]
     for name in wanted:
         wanted += steps[name].upstream
     for name in steps:
         if name in wanted:
             _run(project.folder, name, traces)
-    project.run("dvc", "commit", "--force", "--with-deps", target)
+    project.run("dvc", "commit", "--force", "--with-deps", *targets)
 
 
 def _run(folder, stage, traces):
@@ -52,7 +52,8 @@ def _stage(folder, stage, traces):
         sys.argv = [f"stages/{verb}.py", *filter(None, [name])]
         sys.orig_argv = [sys.executable, "-m", f"stages.{verb}", *sys.argv[1:]]
         runpy.run_module(f"stages.{verb}", run_name="__main__")
-        sitecustomize.tell(stage, folder / f"stages/{verb}.py", traces)
+        if traces is not None:
+            sitecustomize.tell(stage, folder / f"stages/{verb}.py", traces)
     except SystemExit as error:
         return int(error.code or 0)
     except BaseException:

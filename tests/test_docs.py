@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from ruamel.yaml import YAML
 
-from tests import traced
+from tests import forked, traced
 from tests.copied import ROOT, Project
 from wxb.params import check
 
@@ -83,7 +83,9 @@ class Reader:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """One for the pages on blocks: what the first makes, the next has."""
-    return committed(tmp_path_factory.mktemp("docs"))
+    made = committed(tmp_path_factory.mktemp("docs"))
+    forked.run(made, "preprocess@pii", "pretrain@encoder")
+    return made
 
 
 def committed(folder):

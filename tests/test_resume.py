@@ -19,6 +19,7 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
+from tests import forked
 from tests.copied import ROOT, Project
 from wxb.params import load
 
@@ -80,7 +81,7 @@ def lengthen(params):
     params["portable"] = False  # which takes twice the time
     for experiment in params["experiments"].values():
         # Long enough to be hit at any point, and with a best checkpoint that is not the last.
-        experiment["training"].update(epochs=10, early_stopping_patience=3)
+        experiment["training"].update(epochs=6, early_stopping_patience=3)
 
 
 class Trained(Project):
@@ -91,12 +92,13 @@ class Trained(Project):
         self.groups = []
         self.usual = {}
         self.edit(lengthen)
-        experiments = load(folder / "params.yaml").experiments
-        self.studies = {name: experiment.study for name, experiment in experiments.items()}
+        self.params = load(folder / "params.yaml")
 
     def undisturbed(self, experiment):
         """The outputs of training, by path, and its usual seconds; what it needs is made first."""
         if experiment not in self.usual:
+            backbone = self.params.experiments[experiment].backbone
+            forked.run(self, f"align@{experiment}", f"pretrain@{backbone}")
             assert self.start(DVC, experiment).wait(PATIENCE) == 0, self.console()
             cost = json.loads((self.folder / f"reports/cost/train/{experiment}.json").read_text())
             self.usual[experiment] = self.outputs(experiment), cost["seconds"]
@@ -113,7 +115,10 @@ class Trained(Project):
     def outs(self, experiment):
         return [
             self.folder / "models" / experiment,
-            self.folder / "reports/training" / self.studies[experiment] / experiment,
+            self.folder
+            / "reports/training"
+            / self.params.experiments[experiment].study
+            / experiment,
         ]
 
     def forget(self, experiment):
