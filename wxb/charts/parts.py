@@ -25,6 +25,19 @@ class Study(NamedTuple):
     pretrained: Mapping[str, Mapping[str, float]]  # by backbone: figures on held-out texts
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
+    def rates(self, key: str) -> dict[str, float]:
+        """How much of what `details` counts as `key` each experiment predicted in a second.
+
+        All test sets and seeds together; an experiment that was evaluated elsewhere has none.
+        """
+        sets = [self.comparison, *self.comparison["further"].values()]
+        found = {}
+        for name in self.comparison["systems"]:
+            counted = sum(tested["systems"][name][key] for tested in sets)
+            if seconds := self.costs.get(f"evaluate@{name}", {}).get("predicting"):
+                found[name] = counted * len(self.comparison["seeds"]) / seconds
+        return found
+
 
 class Part(NamedTuple):
     """A section of the page, with its heading, that only studies of one task have.

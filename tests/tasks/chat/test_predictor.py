@@ -2,7 +2,7 @@ import json
 import math
 import subprocess
 import sys
-from itertools import islice
+from itertools import islice, takewhile
 
 import pytest
 import torch
@@ -108,6 +108,18 @@ def test_what_is_blank_has_a_blank_reply(whole):
     blank, cat = whole.predict([" ", "Spell cat."])
     assert blank == Reply("", ended=True)
     assert cat.text == "c-a-t"
+
+
+def test_tokens_are_those_of_all_ways_of_asking(models):
+    grid = Prediction(grid=["zero-shot", "system"], max_new_tokens=3)
+    for prediction, ways in ((Prediction(max_new_tokens=3), 1), (grid, 2)):
+        cut, blank = Replier.load(models / "whole", prediction).predict(["Spell cat.", ""])
+        assert (cut.ended, cut.tokens, blank.tokens) == (False, 3 * ways, 0)
+    whole = Replier.load(models / "whole", Prediction())
+    (ended,) = whole.predict(["Spell cat."])
+    prompt = whole.fitting([message("user", "Spell cat.")]).tokens
+    written = takewhile(lambda token: token not in whole.ends, whole._written(prompt.ids))
+    assert ended.tokens == len([*written]) + 1
 
 
 def test_half_a_surrogate_pair_is_read_as_a_question_mark(whole):

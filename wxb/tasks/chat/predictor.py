@@ -33,12 +33,14 @@ class Reply(NamedTuple):
     """What a model writes, and whether it came to an end before its length was used up.
 
     `dropped` messages of the conversation were left out; of one whose last turn alone is too long
-    nothing is read, and the reply is empty. `others` are replies to the same in other prompts.
+    nothing is read, and the reply is empty. `others` are replies to the same in other prompts, and
+    `tokens` how many were written in all of them, the ends included.
     """
 
     text: str
     ended: bool
     dropped: int = 0
+    tokens: int = 0
     others: tuple[tuple[str, str], ...] = ()
 
 
@@ -181,8 +183,12 @@ class Replier(Trained):
         }
         if self.prediction.grid:
             others = {self.prediction.prompt: first, **others}
+        ways = others.values() or [first]
         return [
-            reply._replace(others=tuple((name, row[at].text) for name, row in others.items()))
+            reply._replace(
+                tokens=sum(row[at].tokens for row in ways),
+                others=tuple((name, row[at].text) for name, row in others.items()),
+            )
             for at, reply in enumerate(first)
         ]
 
@@ -195,13 +201,13 @@ class Replier(Trained):
         batches = in_batches([len(ids) for _, ids in short], self.batch_size)
         for chosen in tracked(batches, label, len(batches), unit="batch"):
             replies = self._batch([short[number][1] for number in chosen])
-            for number, (text, ended) in zip(chosen, replies, strict=True):
+            for number, reply in zip(chosen, replies, strict=True):
                 at = short[number][0]
-                found[at] = found[at]._replace(text=text, ended=ended)
+                found[at] = reply._replace(dropped=found[at].dropped)
         return found
 
-    def _batch(self, prompts: Sequence[NDArray[np.int32]]) -> list[tuple[str, bool]]:
-        """What the model writes after each prompt, and whether it ended."""
+    def _batch(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:
+        """What the model writes after each prompt."""
         import torch
 
         from wxb.models.decoding import complete
@@ -222,7 +228,8 @@ class Replier(Trained):
         for ids in written.tolist():
             last = next((at for at, token in enumerate(ids) if token in ends), None)
             text = self.tokenizer.backend_tokenizer.decode(ids[:last], skip_special_tokens=True)
-            found.append((text.strip(), last is not None))
+            count = len(ids) if last is None else last + 1
+            found.append(Reply(text.strip(), ended=last is not None, tokens=count))
         return found
 
     def further_metrics(

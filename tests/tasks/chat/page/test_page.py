@@ -1,6 +1,7 @@
 from types import SimpleNamespace
 
 from tests.talking import LORA, experiment
+from wxb.charts.parts import Study
 from wxb.tasks.chat.metrics import METRICS, Judged
 from wxb.tasks.chat.page import examples, failures, parts, published
 from wxb.tasks.chat.record.conversation import message, to_text
@@ -43,17 +44,32 @@ def test_systems_may_be_asked_in_other_ways():
     rate = {"exact": 0.5, "format": 1.0, "support": 2}
     prompts = {"one": {"zero-shot": rate}, "other": {"few-shot": rate, "zero-shot": rate}}
     systems = {
-        name: {"by_kind": {}, "by_prompt": asked, "support": 2} for name, asked in prompts.items()
+        name: {"by_kind": {}, "by_prompt": asked, "support": 2, "tokens": 300}
+        for name, asked in prompts.items()
     }
     metrics = {METRICS[0].key: METRICS[0]._asdict()}
-    study = SimpleNamespace(
-        comparison={"systems": systems, "pairs": [], "metrics": metrics, "headline": "exact"},
-        judged=dict.fromkeys(systems, ()),
+    further = {"wordings": {"systems": systems}}
+    study = Study(
         params=SimpleNamespace(experiments=dict.fromkeys(systems, experiment())),
+        comparison={
+            "systems": systems,
+            "pairs": [],
+            "metrics": metrics,
+            "headline": "exact",
+            "further": further,
+            "seeds": [1, 2],
+        },
+        judged=dict.fromkeys(systems, ()),
+        curves={},
+        pretraining={},
+        pretrained={},
+        costs={"evaluate@one": {"predicting": 0.5}},
     )
-    html = next(part.html for part in parts(study) if part.id == "prompts")
-    assert html.count("not asked") == 1
-    assert html.count("0.50") == 3
+    found = {part.id: part.html for part in parts(study)}
+    assert found["prompts"].count("not asked") == 1
+    assert found["prompts"].count("0.50") == 3
+    # Two test sets by the models of two seeds.
+    assert found["speed"].count("<td>2,400</td>") == found["speed"].count("<td>") == 1
 
 
 def test_turns_stand_before_a_question_and_what_can_be_checked_is_told():

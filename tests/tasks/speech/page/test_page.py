@@ -62,7 +62,9 @@ def test_recordings_are_played_and_errors_marked(study):
 
 def test_the_real_time_factor_is_of_what_was_measured(study):
     seconds = sum(row.seconds for row in study.judged["right"])
-    assert page.real_time(study) == {"right": pytest.approx(0.36 / seconds)}
+    assert study.rates("seconds") == {"right": pytest.approx(seconds / 0.36)}
+    speed = next(part.html for part in page.parts(study) if part.id == "speed")
+    assert speed.count(f"<td>{0.36 / seconds:.3f}</td>") == 1
 
 
 def test_failures_name_the_commonest_error(study):

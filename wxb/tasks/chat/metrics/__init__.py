@@ -47,6 +47,7 @@ class Judged(NamedTuple):
     ended: bool  # by itself, not by the length allowed
     replies: Mapping[str, str] = {}
     group: str = ""
+    tokens: int = 0  # of all these replies
 
 
 known = scorer.known
@@ -65,6 +66,7 @@ def judge(record: Any, prediction: Any, known: None) -> Judged:
         prediction.ended,
         dict(prediction.others),
         gold["kind"] or "",
+        prediction.tokens,
     )
 
 
@@ -122,7 +124,7 @@ def totals(sums: NDArray[np.float64]) -> dict[str, float]:
 
 
 def details(rows: Sequence[Judged]) -> dict[str, Any]:
-    """Scores by kind of question and by prompt, and how varied the replies are."""
+    """Scores by kind of question and by prompt, how varied the replies are, and how long."""
     kinds = sorted({row.kind for row in rows if row.kind is not None})
     prompts = dict.fromkeys(name for row in rows for name in row.replies)
     return {
@@ -132,6 +134,7 @@ def details(rows: Sequence[Judged]) -> dict[str, Any]:
         },
         "by_prompt": {name: _rates([(row, row.replies[name]) for row in rows]) for name in prompts},
         **{f"distinct_{n}": distinct([row.predicted for row in rows], n) for n in (1, 2)},
+        "tokens": sum(row.tokens for row in rows),
     }
 
 

@@ -22,6 +22,10 @@ WATCHED = (
     "A model is watched by its accuracy on the tokens of validation answers, each after the right"
     " ones before it; that is not the exact match of the test, where it goes on from its own."
 )
+SPEED = (
+    "Tokens of replies that are written in a second, in all ways of asking and of all test sets"
+    " together: reading the questions counts, loading does not."
+)
 USABLE = None
 PUBLISHED: Mapping[str, float] = {}
 LONGEST = 400  # characters of a question or reply that are shown
@@ -73,7 +77,11 @@ def parts(study: Study) -> list[Part]:
         effects=published.effects(study.params, study.comparison),
         headline=headline(study.comparison),
     )
-    return [*found, Part("published", "Published", "training", html, {})]
+    found.append(Part("published", "Published", "training", html, {}))
+    rates = {name: f"{rate:,.0f}" for name, rate in study.rates("tokens").items()}
+    shown |= {"heading": "Tokens a second", "told": SPEED, "rates": rates}
+    html = render(__package__, "speed.html", **shown)
+    return [*found, Part("speed", "Tokens a second", "cost", html, {})]
 
 
 def examples(judged: Mapping[str, Sequence[Judged]]) -> list[Example]:

@@ -19,6 +19,10 @@ WATCHED = (
     "A model is watched by the share of tokens of validation transcripts that it finds likeliest,"
     " each after the right ones before it. That is not the CER of the test, where it reads its own."
 )
+REAL_TIME = (
+    "Seconds that recognising took over seconds of recordings, all test sets together, reading and"
+    " hearing included and loading apart: below 1 is faster than it was spoken."
+)
 USABLE = 0.3  # CER, above which nobody would read a transcript
 PUBLISHED: Mapping[str, float] = {}
 
@@ -54,27 +58,14 @@ def parts(study: Study) -> list[Part]:
         confusions={name: _commonest(system) for name, system in systems.items()},
     )
     heard = render(__package__, "recordings.html", **shown, clips=recordings.clips(study))
-    factors = real_time(study)
-    speed = render(__package__, "speed.html", **shown, factors=factors)
+    factors = {name: f"{1 / rate:.3f}" for name, rate in study.rates("seconds").items()}
+    shown |= {"heading": "Real-time factor", "told": REAL_TIME, "rates": factors}
+    speed = render(__package__, "speed.html", **shown)
     return [
         Part("errors", "Errors", "noise", errors, charts),
         Part("recordings", "Recordings", "noise", heard, {}),
         Part("speed", "Real-time factor", "cost", speed, {}),
     ]
-
-
-def real_time(study: Study) -> dict[str, float]:
-    """Seconds that recognising took over seconds of recordings, where it was measured here."""
-    comparison = study.comparison
-    sets = [comparison, *comparison["further"].values()]
-    runs = len(comparison["seeds"])
-    found = {}
-    for name in comparison["systems"]:
-        heard = runs * sum(tested["systems"][name]["seconds"] for tested in sets)
-        cost = study.costs.get(f"evaluate@{name}", {})
-        if "predicting" in cost:
-            found[name] = cost["predicting"] / heard
-    return found
 
 
 def _table(systems: Mapping[str, Any], key: str) -> dict[str, list[Any]]:
