@@ -68,6 +68,8 @@ def _prepare() -> None:
     for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
         os.environ[f"{pool}_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = str(threads > 1).lower()
+    # Nothing here is compiled, and the compiler that bitsandbytes loads takes each stage a second.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 
 _prepare()

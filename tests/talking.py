@@ -7,6 +7,7 @@ from tests import tiny
 from wxb.corpora.records import Record
 from wxb.params.experiments import Tuning
 from wxb.params.training import Training
+from wxb.tasks import methods
 from wxb.tasks.chat.params import Sft
 from wxb.tasks.chat.sft import method
 from wxb.text.encoded import write_columns
@@ -73,16 +74,13 @@ def trained(folder, tuning=None, **encoding):
     columns, splits, _ = method.aligned(work / "train.arrow", [RECORDS], [], tokenizer, settings)
     write_columns(targets, columns, splits)
     items = method.dataset(work / "train.arrow", targets, tokenizer, RECORDS, settings)
-    model, _ = method.fit(
-        lambda: method.build(base, [], settings, tokenizer),
-        settings.training,
-        train=items,
-        valid=items,
-        collate=method.collator(tokenizer),
-        targets=method.TARGETS,
-        compute_metrics=method.compute_metrics,
-        summarize=method.summarize,
-        best=method.BEST,
+    model, _ = methods.train(
+        method,
+        settings,
+        base,
+        [],
+        tokenizer,
+        {"train": items, "valid": items},
         seed=1,
         checkpoints=work / "checkpoints",
         label="test",

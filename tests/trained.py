@@ -3,8 +3,6 @@
 import shutil
 from pathlib import Path
 
-from transformers import set_seed
-
 from tests import tiny
 from wxb.backbones.size import parameters
 from wxb.corpora.profile import profile
@@ -13,6 +11,7 @@ from wxb.files import write_json
 from wxb.metrics import evaluation
 from wxb.params.experiments import Tuning
 from wxb.params.training import Training
+from wxb.tasks import methods
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Tagging
@@ -20,7 +19,6 @@ from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging import method
 from wxb.text.encoded import write_columns
 from wxb.text.tokenizers import train
-from wxb.training.trainer import fit
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
@@ -60,18 +58,13 @@ def project(folder):
     write_columns(folder / "targets", columns, lengths)
     files = (features, folder / "targets", tokenizer, records, EXPERIMENT)
     items = method.dataset(*files)
-    set_seed(0)
-    model = method.build(backbone, ["NAME"], EXPERIMENT, tokenizer)
-    fit(
-        model,
-        EXPERIMENT.training,
-        train=items,
-        valid=items,
-        collate=method.collator(tokenizer),
-        targets=method.TARGETS,
-        compute_metrics=method.compute_metrics,
-        summarize=method.summarize,
-        best=method.BEST,
+    model, _ = methods.train(
+        method,
+        EXPERIMENT,
+        backbone,
+        ["NAME"],
+        tokenizer,
+        {"train": items, "valid": items},
         seed=1,
         checkpoints=folder / "checkpoints",
         label="test",

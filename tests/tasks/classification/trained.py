@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests import tiny
 from wxb.corpora.records import Record
+from wxb.tasks import methods
 from wxb.tasks.classification import params
 from wxb.text import tokenizers
 from wxb.text.encoded import write_columns
@@ -59,8 +60,6 @@ def tfidf(**training):
 
 def train(method, experiment, folder: Path, kind="wordpiece"):
     """Train by the functions that stages call; give the predictor that was saved and loaded."""
-    from functools import partial
-
     backbone = folder / "backbone"
     texts = [record.input for record in RECORDS]
     tokenizers.train(kind, 300, texts).save_pretrained(backbone)
@@ -75,16 +74,13 @@ def train(method, experiment, folder: Path, kind="wordpiece"):
     write_columns(folder / "targets", columns, splits)
     files = (folder / "features", folder / "targets", tokenizer, RECORDS, experiment)
     items = method.dataset(*files)
-    model, history = method.fit(
-        partial(method.build, backbone, LABELS, experiment, tokenizer),
-        experiment.training,
-        train=items,
-        valid=items,
-        collate=method.collator(tokenizer),
-        targets=method.TARGETS,
-        compute_metrics=method.compute_metrics,
-        summarize=method.summarize,
-        best=method.BEST,
+    model, history = methods.train(
+        method,
+        experiment,
+        backbone,
+        LABELS,
+        tokenizer,
+        {"train": items, "valid": items},
         seed=1,
         checkpoints=folder / "checkpoints",
         label="test",

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.tasks.speech import made
 from wxb import paths
 from wxb.errors import WxbError
 from wxb.files import read_json
+from wxb.tasks import methods
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.predictor import read, windows
 from wxb.tasks.speech.reading.writing import write
@@ -59,16 +59,13 @@ def fitted(folder, records, name, backbone, experiment):
     place = folder / "models" / backbone
     tokenizer = method.vocabulary(load(place), [], experiment)
     items = method.dataset(features, targets, tokenizer, records, experiment)
-    model, history = method.fit(
-        partial(method.build, place, [], experiment, tokenizer),
-        experiment.training,
-        train=items,
-        valid=items,
-        collate=method.collator(tokenizer),
-        targets=method.TARGETS,
-        compute_metrics=method.compute_metrics,
-        summarize=method.summarize,
-        best=method.BEST,
+    model, history = methods.train(
+        method,
+        experiment,
+        place,
+        [],
+        tokenizer,
+        {"train": items, "valid": items},
         seed=1,
         checkpoints=folder / f"checkpoints-{name}",
         label="test",
