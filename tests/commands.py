@@ -6,14 +6,17 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import forked
 
-def wxb(*arguments, path=(), **environment):
-    """The ended command `wxb` of the working folder; modules of `path` come before it."""
-    command = [sys.executable, "-c", "from wxb.cli.app import main; main()", *arguments]
-    modules = os.pathsep.join(map(str, [*path, Path.cwd()]))
-    env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
-    env |= {"PYTHONPATH": modules, **environment}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+def wxb(*arguments, cwd=".", path=(), given="", **environment):
+    """The ended command `wxb` of a folder; modules of `path` and of the folder come before it."""
+    env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | environment
+    folder = Path(cwd).absolute()
+    done = forked.command(
+        "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, given=given.encode()
+    )
+    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.stderr
     return done
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from tests import commands
+
 ROOT = Path(__file__).parents[1]
 MADE = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
 BIN = Path(sys.executable).parent
@@ -32,7 +34,7 @@ class Project:
             "PYTHONPATH": str(folder),
         }
         self.run("git", "init", "-q")
-        self.run(sys.executable, "-c", "from wxb.project.profiles import switch; switch('tiny')")
+        self.run("wxb", "params", "tiny")
         if platform.machine() != "x86_64":
             self.edit(lambda params: params.update(portable=False))  # nothing else can be
 
@@ -44,14 +46,18 @@ class Project:
 
     def attempt(self, *command, **environment):
         """Exit status of a command, and its standard output and error."""
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**self.environment, **environment}
+        if command[0] == "wxb":
+            done = commands.wxb(*command[1:], cwd=self.folder, **environment)
+        else:
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
         return done.returncode, done.stdout + done.stderr
 
     def start(self, *command):

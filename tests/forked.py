@@ -1,19 +1,47 @@
-"""Stages run without an engine, each in a fork of this process, which has imported what is large.
+"""Commands and stages as processes that cost no start: forks of this one, which has imported much.
 
-What they import of the project they import anew, so that it can be told as of a process of its own.
+The project's own modules each imports anew, as a process of its own would.
 """
 
+import importlib
 import os
 import runpy
+import subprocess
 import sys
+import tempfile
 import traceback
-from contextlib import chdir
+from contextlib import ExitStack, chdir
+from pathlib import Path
 
 from tests.trace import sitecustomize
 from wxb.project import dag
 
+OURS = ("wxb", "stages")
 
-def run(project, *targets, traces=None):
+
+def command(program, *arguments, cwd=".", path=(), env=None, given=b""):
+    """What `subprocess.run` gives of a program `module:function`, as bytes.
+
+    The folders of `path` come before others where modules are looked for.
+    """
+
+    def main():
+        sys.path[:0] = map(str, path)
+        sys.argv = ["wxb", *map(str, arguments)]
+        module, _, name = program.partition(":")
+        getattr(importlib.import_module(module), name)()
+
+    with ExitStack() as files:
+        read, out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        read.write(given)
+        read.seek(0)
+        code = _fork(main, cwd, env or os.environ, (read, out, err))
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess([program, *arguments], code, out.read(), err.read())
+
+
+def stages(project, *targets, traces=None):
     """Run the stages of a new project that lead to targets, and have DVC record what they made.
 
     Each writes what it imported to the folder `traces`.
@@ -28,35 +56,53 @@ def run(project, *targets, traces=None):
         wanted += steps[name].upstream
     for name in steps:
         if name in wanted:
-            _run(project.folder, name, traces)
+            _stage(project.folder, name, traces)
     project.run("dvc", "commit", "--force", "--with-deps", *targets)
 
 
-def _run(folder, stage, traces):
-    child = os.fork()
-    if child == 0:
-        os._exit(_stage(folder, stage, traces))
-    _, status = os.waitpid(child, 0)
-    log = folder / f"logs/{stage}.log"
-    assert status == 0, log.read_text() if log.exists() else stage
-
-
 def _stage(folder, stage, traces):
-    """What `python -m stages.<verb> <name>` does in the folder of a project; its exit code."""
+    """Do what `python -m stages.<verb> <name>` does in the folder of a project."""
     verb, _, name = stage.partition("@")
-    try:
-        os.chdir(folder)
-        for module in [m for m in sys.modules if m.split(".")[0] in ("wxb", "stages")]:
-            del sys.modules[module]
+
+    def main():
         sys.path.insert(0, str(folder))
         sys.argv = [f"stages/{verb}.py", *filter(None, [name])]
         sys.orig_argv = [sys.executable, "-m", f"stages.{verb}", *sys.argv[1:]]
         runpy.run_module(f"stages.{verb}", run_name="__main__")
         if traces is not None:
             sitecustomize.tell(stage, folder / f"stages/{verb}.py", traces)
-    except SystemExit as error:
-        return int(error.code or 0)
-    except BaseException:
-        traceback.print_exc()
-        return 1
-    return 0
+
+    with Path(os.devnull).open("r+b") as null:
+        code = _fork(main, folder, os.environ, (null, null, null))
+    log = folder / f"logs/{stage}.log"
+    assert code == 0, log.read_text() if log.exists() else stage
+
+
+def _fork(main, cwd, env, streams):
+    """The exit code of a function that is called in a fork, in a folder and an environment."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            for number, stream in enumerate(streams):
+                os.dup2(stream.fileno(), number)
+            sys.stdin = os.fdopen(0, encoding="utf-8")
+            sys.stdout = os.fdopen(1, "w", encoding="utf-8")
+            sys.stderr = os.fdopen(2, "w", encoding="utf-8", buffering=1)
+            # The threads that tokenizers began are not in the fork: it would wait for them.
+            variables = {**env, "TOKENIZERS_PARALLELISM": "false"}
+            os.environ.clear()
+            os.environ.update(variables)
+            os.chdir(cwd)
+            for module in [name for name in sys.modules if name.split(".")[0] in OURS]:
+                del sys.modules[module]
+            main()
+            code = 0
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -84,7 +84,7 @@ class Reader:
 def project(tmp_path_factory):
     """One for the pages on blocks: what the first makes, the next has."""
     made = committed(tmp_path_factory.mktemp("docs"))
-    forked.run(made, "preprocess@pii", "pretrain@encoder")
+    forked.stages(made, "preprocess@pii", "pretrain@encoder")
     return made
 
 

@@ -98,7 +98,7 @@ class Trained(Project):
         """The outputs of training, by path, and its usual seconds; what it needs is made first."""
         if experiment not in self.usual:
             backbone = self.params.experiments[experiment].backbone
-            forked.run(self, f"align@{experiment}", f"pretrain@{backbone}")
+            forked.stages(self, f"align@{experiment}", f"pretrain@{backbone}")
             assert self.start(DVC, experiment).wait(PATIENCE) == 0, self.console()
             cost = json.loads((self.folder / f"reports/cost/train/{experiment}.json").read_text())
             self.usual[experiment] = self.outputs(experiment), cost["seconds"]

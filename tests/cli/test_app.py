@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tests import commands
 from wxb.cli.app import app
 from wxb.corpora import clean
 from wxb.corpora.records import Record
@@ -31,14 +32,7 @@ def project(tmp_path):
 
 
 def wxb(project, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", "from wxb.cli.app import main; main()", *arguments],
-        cwd=project,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return commands.wxb(*arguments, cwd=project, path=[ROOT], PATH="", COLUMNS="200")
 
 
 def test_help_names_every_command(project):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import wxb
+from tests import commands
 from tests.trained import SENTENCES
 from tests.trained import project as trained_project
 
@@ -21,12 +22,8 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def predict(project):
-    def run(*arguments, given=None):
-        code = "from wxb.cli.app import main; main()"
-        command = [sys.executable, "-c", code, "predict", "-e", "ner-encoder", *arguments]
-        return subprocess.run(
-            command, cwd=project, input=given, capture_output=True, text=True, check=False
-        )
+    def run(*arguments, given=""):
+        return commands.wxb("predict", "-e", "ner-encoder", *arguments, cwd=project, given=given)
 
     return run
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import forked
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "from tests.masking.rules import main; main()"]
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR": "1"}
@@ -20,13 +22,13 @@ def lay(folder, files):
 
 
 def wxb(folder, *arguments, given=b"", **environment):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
+    return forked.command(
+        "tests.masking.rules:main",
+        *arguments,
         cwd=folder,
+        path=[ROOT],
         env={**ENVIRONMENT, **environment},
-        input=given,
-        capture_output=True,
-        check=False,
+        given=given,
     )
 
 

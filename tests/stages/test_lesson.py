@@ -16,16 +16,14 @@ def project(tmp_path_factory):
 
 
 def wxb(project, *arguments):
-    return project.run("python", "-c", "from wxb.cli.app import main; main()", *arguments)
+    return project.run("wxb", *arguments)
 
 
 class TestLesson:
     """In this order: the project is made once and changes from test to test."""
 
     def test_a_table_that_is_not_made_says_how(self, project):
-        code, output = project.attempt(
-            "python", "-c", "from wxb.cli.app import main; main()", "table", "gates"
-        )
+        code, output = project.attempt("wxb", "table", "gates")
         assert code == 1
         assert "dvc repro lesson@gates" in output
 

@@ -42,7 +42,7 @@ def traces(tmp_path_factory):
 
 
 def test_the_study_runs_from_the_questions_to_the_page(project, traces):
-    forked.run(project, "report@chat", traces=traces)
+    forked.stages(project, "report@chat", traces=traces)
     assert traced.undeclared(project, traces) == {}
     profile = json.loads((project.folder / "data/clean/chat/profile.json").read_text())
     records = profile["records"]

@@ -37,7 +37,7 @@ def project(tmp_path_factory):
     made.edit(small)
     traces = made.folder.parent / "traces"
     traces.mkdir()
-    forked.run(made, "report@reviews", traces=traces)
+    forked.stages(made, "report@reviews", traces=traces)
     made.traces = traces
     return made
 

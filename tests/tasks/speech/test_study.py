@@ -39,7 +39,7 @@ def project(tmp_path_factory):
     made.edit(small)
     made.traces = made.folder.parent / "traces"
     made.traces.mkdir()
-    forked.run(made, "report@speech", traces=made.traces)
+    forked.stages(made, "report@speech", traces=made.traces)
     return made
 
 

@@ -39,7 +39,7 @@ def traces(tmp_path_factory):
 
 
 def test_the_study_runs_from_the_grammar_to_the_page(project, traces):
-    forked.run(project, "report@translation", traces=traces)
+    forked.stages(project, "report@translation", traces=traces)
     assert traced.undeclared(project, traces) == {}
     clean = json.loads((project.folder / "data/clean/phrases/profile.json").read_text())
     counts = clean["records"]
