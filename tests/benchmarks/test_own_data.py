@@ -152,7 +152,7 @@ def test_the_block_of_readme_is_valid_beside_its_corpus():
 )
 def test_wxb_new_writes_the_recipes_that_were_compared(kind, name):
     recipe = read_yaml(ROOT / "benchmarks/own_data.yaml")[kind]
-    text = (ROOT / "wxb/cli/new/study.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "wxb/tasks/ner/new/study.yaml").read_text(encoding="utf-8")
     written = YAML(typ="safe").load(text.replace("$study", "s").replace("$corpus", "c"))
     experiment = dict(written["experiments"][name])
     backbone = written["backbones"][experiment["backbone"]]

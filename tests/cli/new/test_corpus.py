@@ -215,7 +215,7 @@ def test_rejects_are_told_with_an_example():
     assert found.trial.examples["value not found"].startswith("post.json:record 7: 'Nobody'")
     assert found.trial.kept == 59
     assert found.trial.repeated == 1
-    assert found.trial.types == {"NAME": 59, "CITY": 59}
+    assert found.trial.counts["spans"] == {"NAME": 59, "CITY": 59}
 
 
 def test_published_splits_of_records():
@@ -301,7 +301,7 @@ def test_document_marks_are_told():
 
 def test_a_file_without_tags_says_what_is_expected():
     Path("town.txt").write_text("Ann PERSON\nis nothing\n")
-    with pytest.raises(WxbError, match=r"town.txt: found lines such as 'Ann PERSON'.*B-NAME"):
+    with pytest.raises(WxbError, match=r"(?s)town.txt: found lines such as 'Ann PERSON'.*B-NAME"):
         guessed("town.txt")
 
 
@@ -318,7 +318,7 @@ def test_a_file_beside_columns_is_named():
     [
         (
             [{"review": "Good.", "mood": "up"}],
-            r"'mood': text; expected records .* are for another task",
+            r"(?s)'mood': text; expected one of.* classification: a text and its class.* ner: ",
         ),
         ([{"tokens": ["a"], "tags": [0]}], r"'tokens': list of texts; 'tags': list of numbers"),
         ([{"text": "Ann", "label": [[0, 3, "P"]]}], r"'label': list of list of numbers"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,11 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from wxb.params import load
+from wxb.tasks import guessing
 
 if TYPE_CHECKING:
     from wxb.cli.new.trial import Trial
 
 app = typer.Typer(no_args_is_help=True)
+SHOWN = 12  # counts by name
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 
 
@@ -32,20 +36,30 @@ def new() -> None:
 @app.command()
 def corpus(
     path: Annotated[
-        Path, typer.Argument(help="a file or folder: JSON, JSONL, CSV, Parquet, CoNLL")
+        Path,
+        typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, columns, audio"),
     ],
     name: Annotated[
         str | None, typer.Option(help="of the corpus; default: the file's, up to the first dot")
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="what is to be learnt of it; default: what its fields speak for",
+            autocompletion=guessing.tasks,
+        ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Look at a file or folder, and write the block of params.yaml that reads it.
 
-    It finds out the format, the fields or columns, whether offsets fit, which field groups records
-    and which files are published splits; then the project's reader reads all records by it. Lines
-    that were guessed say so.
+    It finds out the task, the format, the fields or columns, whether offsets fit, which field
+    groups records and which files are published splits; then the project's reader reads all records
+    by it. Lines that were guessed say so.
 
     Example: wxb new corpus letters.jsonl --dry-run
+
+    Example: wxb new corpus reviews.csv --task classification
 
     Example: wxb new corpus ../conll2003 --name news
     """
@@ -54,7 +68,7 @@ def corpus(
 
     text = edits.read()
     edits.check_new(text, "corpora", name or looking.name_of(path), "give another by --name")
-    found = looking.find_out(path, name)
+    found = looking.find_out(path, name, task)
     changed = edits.with_block(text, "corpora", found.block)
     if dry_run:
         edits.check_text(changed)
@@ -84,8 +98,8 @@ def experiment(
 ) -> None:
     """Write an experiment, and add it to its study's list.
 
-    Without --like and --backbone it fine-tunes a pretrained encoder if the corpus is English and
-    the encoder installed, else it is a copy of ner-encoder.
+    Without --like and --backbone it fine-tunes a pretrained encoder if its task has one, the corpus
+    is English and the encoder installed, else it is a copy of the study's first.
 
     Example: wxb new experiment mine-large --study mine --backbone large
 
@@ -94,17 +108,17 @@ def experiment(
     from wxb.cli.new import edits, studies
 
     text, params = edits.read(), load()
-    chosen = corpus or params.experiments[params.named("studies", study).experiments[0]].corpus
-    params.named("corpora", chosen)
+    first, *_ = params.named("studies", study).experiments
+    chosen = corpus or params.experiments[first].corpus
+    task = params.named("corpora", chosen).task
     if backbone:
         params.named("backbones", backbone)
     why = None
     if not like and not backbone:
-        english, why = studies.english(params, chosen)
-        like = None if english and studies.installed() else studies.DEFAULT
-        why += f": a copy of {like}" if like else ": the pretrained encoder"
-        why += _to_install(english)
-    changed = studies.experiment(text, name, study, chosen, like=like, backbone=backbone)
+        pretrained, why = studies.pretrained(params, chosen)
+        like = None if pretrained else first
+        why += f"; a copy of {like}" if like else ""
+    changed = studies.experiment(text, name, study, chosen, task, like=like, backbone=backbone)
     _finish(text, changed, why, study, dry_run=dry_run)
 
 
@@ -119,20 +133,17 @@ def study(
 ) -> None:
     """Write a study of a corpus: its backbones, its experiments, and the study itself.
 
-    An encoder and a decoder are pretrained on the corpus and fine-tuned; if it is English and a
-    really pretrained encoder is installed, so is that one.
+    Which, the task says: they begin with what the corpus itself has, and where its task can use a
+    really pretrained encoder, which is English and installed, with that one, too.
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?"
     """
     from wxb.cli.new import edits, studies
 
     text, params = edits.read(), load()
-    english, why = studies.english(params, corpus)
-    pretrained = english and studies.installed()
-    why += f": {'with' if pretrained else 'without'} an encoder pretrained on English"
-    why += _to_install(english)
-    title = title or f"Which model finds the spans of {corpus} best?"
-    changed = studies.study(text, name, corpus, title, pretrained=pretrained)
+    pretrained, why = studies.pretrained(params, corpus)
+    task = params.named("corpora", corpus).task
+    changed = studies.study(text, name, corpus, task, title, pretrained=pretrained)
     _finish(text, changed, why, name, dry_run=dry_run)
 
 
@@ -168,14 +179,6 @@ def sweep(
     )
 
 
-def _to_install(english: bool) -> str:
-    """What to say where a pretrained encoder would suit a corpus, but is not there."""
-    from wxb.cli.new import studies
-
-    needed = english and not studies.installed()
-    return f"; {studies.INSTALL} brings one pretrained on English" if needed else ""
-
-
 def _finish(text: str, changed: str, why: str | None, study: str, *, dry_run: bool) -> None:
     """Write params.yaml, or only check it, and tell what is new and which command runs it."""
     import difflib
@@ -204,16 +207,11 @@ def _seen(trial: Trial) -> Table:
     table.add_row("read", Text(kept))
     for reason, count in trial.rejects.most_common():
         table.add_row("rejected", Text(f"{count:,}: {reason} ({trial.examples[reason]})"))
-    counts = {
-        "repaired": trial.repaired,
-        "types": trial.types,
-        "languages": trial.languages,
-    }
+    counts = {"repaired": trial.repaired, **trial.counts, "languages": trial.languages}
     for label, found in counts.items():
         if found:
-            shown = (f"{value} {count:,}" for value, count in found.most_common())
-            table.add_row(label, Text(", ".join(shown)))
-    if not trial.languages:
+            table.add_row(label.replace("_", " "), Text(_told(found)))
+    if trial.texts and not trial.languages:
         table.add_row(
             "language", "English, by its words" if trial.english else "not English, by its words"
         )
@@ -223,5 +221,14 @@ def _seen(trial: Trial) -> Table:
         table.add_row(
             "repeated", f"{trial.repeated:,} by their text; published test splits keep theirs"
         )
-    table.add_row("groups", f"{len(trial.groups):,}, each in one split")
+    table.add_row("groups", f"{trial.groups:,}, each in one split")
     return table
+
+
+def _told(found: Any) -> str:
+    """A count, or the largest of several by name."""
+    if not isinstance(found, Mapping):
+        return f"{found:,}"
+    several = [f"{value} {count:,}" for value, count in Counter(found).most_common()]
+    more = len(several) - SHOWN
+    return ", ".join(several[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")

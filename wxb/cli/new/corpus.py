@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from wxb.cli.new import columns, edits, fields, layout, trial
-from wxb.cli.new.layout import Guess
+from wxb.cli.new import edits, layout, trial
 from wxb.cli.new.trial import Trial
-from wxb.errors import WxbError
-from wxb.tasks.ner.params import Corpus
+from wxb.errors import WxbError, choices
+from wxb.params.tasks import forms
+from wxb.tasks import guessing
+from wxb.tasks.guessing import FEWEST_GROUPS, Files, Guess
 
 
 class Found(NamedTuple):
@@ -22,34 +23,61 @@ class Found(NamedTuple):
     trial: Trial
 
 
-def find_out(path: Path, name: str | None) -> Found:
-    """The block of a file or folder.
+def find_out(path: Path, name: str | None, task: str | None = None) -> Found:
+    """The block of a file or folder, of a task or of the one that its records fit.
 
-    Raises WxbError where nothing can be read, or the reader rejects all records.
+    Raises WxbError where nothing can be read, no task fits or several do, or the reader rejects all
+    records.
     """
     name = name or name_of(path)
-    members = layout.found(path)
-    records = layout.hold_records(members) and not columns.hold_tags(members)
-    guess = (fields if records else columns).guess(members)
-    guess = _with_split(path, members, guess)
-    content = {"task": "ner", "path": _inside(path), **guess.content}
-    corpus = Corpus.model_validate(content)
+    files = layout.found(path)
+    chosen, guess = _guess(files, task)
+    guess = _with_split(files, guess)
+    content = {"task": chosen, "path": _inside(path), **guess.content}
+    corpus = forms("Corpus")()[chosen].model_validate(content)
     seen = trial.run(path, corpus)
     if not seen.kept:
         reason, example = next(iter(seen.examples.items()))
         raise WxbError(
             f"{path}: all {seen.rejects.total()} records would be rejected, the first for {reason}"
-            f" ({example}); guessed was:\\n{edits.rendered({name: content}, {})}"
+            f" ({example}); guessed was:\n{edits.rendered({name: content}, {})}"
             "Change the file, or write the block yourself: docs/adding-a-corpus.md"
         )
-    if not corpus.split.files and len(seen.groups) < fields.FEWEST_GROUPS:
+    if not corpus.split.files and seen.groups < FEWEST_GROUPS:
         guess.notes.append(
-            f"few groups: {len(seen.groups)}, of which some are to test and some to validate; bring"
-            f" more records, at least {fields.FEWEST_GROUPS} groups"
+            f"few groups: {seen.groups}, of which some are to test and some to validate; bring"
+            f" more records, at least {FEWEST_GROUPS} groups"
         )
     why = {f"{name}.{key}": reason for key, reason in guess.why.items()}
     why[name] = "found by `wxb new corpus`: check what is guessed"
     return Found(name, edits.rendered({name: content}, why), guess.notes, seen)
+
+
+def _guess(files: Files, task: str | None) -> tuple[str, Guess]:
+    """The task that most of the files' fields speak for, or the one that is asked for."""
+    known = guessing.tasks()
+    if task is not None and task not in known:
+        raise WxbError(f"--task: found {task!r}{choices(task, known)}")
+    tried = {each: guessing.of(each).guess(files) for each in ([task] if task else known)}
+    fitting = {each: guess for each, guess in tried.items() if guess}
+    if not fitting:
+        expected = "\n".join(f"  {each}: {guessing.of(each).EXPECTED}" for each in tried)
+        raise WxbError(
+            f"{files.members[0]}: found {files.described()}; expected one of\n{expected}\n"
+            "Rename the fields, convert the file, or say in params.yaml how it is to be read"
+            " (`corpora.<name>`; docs/adding-a-corpus.md)"
+        )
+    most = max(guess.evidence for guess in fitting.values())
+    best, *others = [each for each, guess in fitting.items() if guess.evidence == most]
+    if others:
+        raise WxbError(
+            f"{files.path}: its records fit {' and '.join([best, *others])}; say by --task which is"
+            " meant"
+        )
+    if less := [each for each in fitting if each != best]:
+        asked = " or ".join(f"--task {each}" for each in less)
+        fitting[best].notes.append(f"read for {best}; {asked} reads it in another way")
+    return best, fitting[best]
 
 
 def name_of(path: Path) -> str:
@@ -68,15 +96,11 @@ def _inside(path: Path) -> str:
     return path.as_posix()
 
 
-def _with_split(path: Path, members: list[Path], guess: Guess) -> Guess:
-    """A guess with the splits that names of files tell, else with shares."""
-    given = layout.split(path, members) if path.is_dir() else None
-    if given:
-        why = {key: reason for key, reason in guess.why.items() if not key.startswith("split")}
-        why["split.files"] = "guessed from the names of the files"
-        return guess._replace(content={**guess.content, "split": {"files": given}}, why=why)
-    if "split" in guess.content:
+def _with_split(files: Files, guess: Guess) -> Guess:
+    """A guess with the splits that names of files tell in the place of shares, if they do."""
+    given = layout.split(files.path, files.members) if files.path.is_dir() else None
+    if not given:
         return guess
-    split = {"by": None, "test": 0.2, "valid": 0.1}
-    why = {"split.by": "by document", "split.test": "share of records, of all"}
-    return guess._replace(content={**guess.content, "split": split}, why=guess.why | why)
+    why = {key: reason for key, reason in guess.why.items() if not key.startswith("split")}
+    why["split.files"] = "guessed from the names of the files"
+    return guess._replace(content={**guess.content, "split": {"files": given}}, why=why)

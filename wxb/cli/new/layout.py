@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from wxb.corpora.layout import SUFFIXES, decode, refuse_page
 from wxb.errors import WxbError
-
-
-class Guess(NamedTuple):
-    """Keys of a block of `corpora` as found, why (by dotted key), and what else is to be said."""
-
-    content: dict[str, Any]
-    why: dict[str, str]
-    notes: list[str]
-
-
-# Of esp.testa and esp.testb (CoNLL-2002) the first is for validation.
-SPLITS = {
-    "train": re.compile(r"train", re.IGNORECASE),
-    "valid": re.compile(r"valid|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
-    "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
-}
+from wxb.tasks.guessing import SPLITS, Files
 
 WESTERN = "cp1252"
 # What files that are not UTF-8 are in nearly always; there are many more that fit by chance.
 COMMON = [WESTERN, "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1250"]
 
 
-def found(path: Path) -> list[Path]:
-    """The files at a path that the reader would read, sorted: records if any, else columns.
+def found(path: Path) -> Files:
+    """The files at a path that a reader would read, sorted: tables if any, else all.
 
     Raises WxbError where there is none, or one that is not UTF-8, naming what it looks like.
     """
     if not path.exists():
-        raise WxbError(f"{path}: no such file or folder; expected records or column files")
+        raise WxbError(f"{path}: no such file or folder; expected files with records")
     visible = [path]
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -48,18 +31,13 @@ def found(path: Path) -> list[Path]:
     files = [file for file in visible if file.suffix.lower() in SUFFIXES] or visible
     if not files:
         raise WxbError(
-            f"{path}: found no file; expected records ({', '.join(SUFFIXES)}), or column files with"
-            " a token and its tag a line"
+            f"{path}: found no file; expected records ({', '.join(SUFFIXES)}), or text files with"
+            " columns"
         )
     for file in files:
         if file.suffix.lower() != ".parquet":
             _check_encoding(file)
-    return files
-
-
-def hold_records(files: Sequence[Path]) -> bool:
-    """Whether files are read as records; else as columns."""
-    return files[0].suffix.lower() in SUFFIXES
+    return Files(path, files)
 
 
 def split(folder: Path, files: Sequence[Path]) -> Mapping[str, list[str]] | None:

