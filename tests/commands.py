@@ -24,10 +24,12 @@ def wxb(*arguments, cwd=".", path=(), given="", **environment):
 @contextmanager
 def asleep(*arguments):
     """The number of a process that does nothing, but has these arguments."""
-    command = [sys.executable, "-c", "import time; time.sleep(60)", *arguments]
-    process = subprocess.Popen(command)
+    code = "import time; print(flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE)
+    assert process.stdout
     try:
+        process.stdout.readline()  # until then its arguments may still be those of this one
         yield process.pid
     finally:
         process.kill()
-        process.wait()
+        process.communicate()

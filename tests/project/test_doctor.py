@@ -15,7 +15,7 @@ from tests.commands import asleep, wxb
 from tests.copied import BIN
 from tests.copied import Project as Folder
 from wxb.params import load
-from wxb.project.doctor import examine, machine, project
+from wxb.project.doctor import examine, libraries, machine, project
 
 NO_NETWORK = """
 import socket
@@ -274,8 +274,17 @@ def test_an_engine_that_does_not_run_is_a_problem(folder, tmp_path, monkeypatch)
     assert "no module of that kind" in dvc.found
 
 
+def test_libraries_that_end_their_process_are_a_problem(folder, tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("import os\nos.kill(os.getpid(), 4)  # an instruction\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    with libraries.tried() as heard:
+        (finding,) = heard()
+    assert finding.level == "problem"
+    assert "ended by SIGILL" in finding.found
+
+
 def test_the_gpu_is_named_or_why_there_is_none():
-    finding, *_ = machine.gpu()
+    finding, *_ = libraries.gpu()
     named = torch.cuda.is_available() and torch.cuda.get_device_name(0)
     assert (named or "no") in finding.found
     assert finding.level in ("ok", "note")

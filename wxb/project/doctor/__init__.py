@@ -31,36 +31,43 @@ STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold re
 
 Check = Callable[[], Iterable[Finding]]
 
+INSTALL = "pip install --requirement requirements.txt"
+SECONDS = 120  # for another process to tell what it found
+
 
 def examine() -> Iterator[Finding]:
-    """The findings of all checks; one that breaks down is a problem itself, and hides no other."""
-    from wxb.project.doctor import machine, project
+    """The findings of all checks."""
+    from wxb.project.doctor import libraries, machine, project
 
-    params, fault = _params()
-    with project.engines() as engines:  # they start while torch is imported
-        checks: list[tuple[str, Check]] = [
-            ("Python", machine.python),
-            ("wxb", project.package),
-            ("packages", project.packages),
-            ("params.yaml", partial(project.parameters, fault)),
-            ("torch", machine.torch),
-            ("GPU", machine.gpu),
-            ("bitsandbytes", partial(machine.bitsandbytes, params)),
-            ("CPU", partial(machine.cpu, params)),
-            ("memory", machine.memory),
-            ("disk", partial(machine.disk, params)),
-            ("hub", partial(machine.hub, params)),
-            ("engines", engines),
-            ("repository", project.repository),
-            ("locks", project.locks),
-            ("run cache", project.run_cache),
-            ("telemetry", project.telemetry),
-        ]
-        for name, check in checks:
-            try:
-                yield from check()
-            except Exception as error:
-                yield Finding(name, "problem", f"the check itself failed: {in_one_line(error)}")
+    params, fault = parameters()
+    with project.engines() as engines, libraries.tried() as tried:  # they go on beside the others
+        yield from run(
+            [
+                ("Python", machine.python),
+                ("wxb", project.package),
+                ("packages", project.packages),
+                ("params.yaml", partial(project.parameters, fault)),
+                ("CPU", partial(machine.cpu, params)),
+                ("memory", machine.memory),
+                ("disk", partial(machine.disk, params)),
+                ("hub", partial(machine.hub, params)),
+                ("repository", project.repository),
+                ("locks", project.locks),
+                ("run cache", project.run_cache),
+                ("telemetry", project.telemetry),
+                ("engines", engines),
+                ("libraries", tried),
+            ]
+        )
+
+
+def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
+    """What checks find; one that breaks down is a problem itself, and hides no other."""
+    for name, check in checks:
+        try:
+            yield from check()
+        except Exception as error:
+            yield Finding(name, "problem", f"the check itself failed: {in_one_line(error)}")
 
 
 def table(findings: Iterable[Finding]) -> Table:
@@ -77,7 +84,7 @@ def table(findings: Iterable[Finding]) -> Table:
     return laid
 
 
-def _params() -> tuple[Params | None, str]:
+def parameters() -> tuple[Params | None, str]:
     """The parameters, or what is wrong with them."""
     try:
         return load(), ""

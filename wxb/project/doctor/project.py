@@ -20,14 +20,12 @@ from packaging.version import Version
 import wxb
 from wxb.params import PARAMS
 from wxb.project import profiles
-from wxb.project.doctor import Check, Finding
+from wxb.project.doctor import INSTALL, SECONDS, Check, Finding
 from wxb.project.staleness import running
 
 LOCKED = Path("requirements.txt")
-INSTALL = f"pip install --requirement {LOCKED}"
 RUNS = Path(".dvc/cache/runs")
 SHOWN = 6  # packages named one by one
-SECONDS = 120  # for an engine to tell its version
 
 
 def package() -> Iterator[Finding]:
