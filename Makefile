@@ -19,7 +19,7 @@ PROFILE := $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml)
 run: .venv/run $(shell grep -qs '^ *checkpoint: minilm' params.yaml $(PROFILE) && echo .venv/pretrained)
 run: ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, and whether it was reproduced
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(STUDY))
-	snakemake --cores $(CORES) $(STUDY)
+	wxb watch $(STUDY) -- snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
 	wxb compare --brief --study $(STUDY) || true
 

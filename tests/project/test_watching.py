@@ -32,6 +32,7 @@ def run(monkeypatch):
             return [Stage(name, upstream, name in cls.due) for name, upstream in CHAIN.items()]
 
     monkeypatch.setattr(watching, "PAUSE", 0.0)
+    monkeypatch.setattr(watching, "SHARE", float("inf"))
     monkeypatch.setattr(engines, "plan", Run.plan)
     monkeypatch.setattr(staleness, "running", lambda: [*Run.running])
     return Run

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import shlex
+import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import redirect_stderr
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, suppress
 from datetime import datetime
 from typing import Annotated
 
@@ -16,6 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from wxb import paths
 from wxb.charts.wording import words
 from wxb.errors import WxbError, choices
 from wxb.params import load
@@ -26,30 +30,42 @@ SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_LINES = 15.0  # of one stage, where there is no terminal
 SECONDS_IDLE = 30.0  # without any stage, until a run that was seen is taken to have ended
 NAMED = 8  # waiting stages named one by one
+LAST = 40  # lines of a run that failed
 
 
 def watch(
     study: Annotated[
-        str | None,
+        str,
         typer.Argument(
-            help="a study or lesson of params.yaml; default: everything",
-            autocompletion=names("studies", "lessons"),
+            help="a study or lesson of params.yaml, or all",
+            autocompletion=names("studies", "lessons", more=("all",)),
         ),
+    ] = "all",
+    command: Annotated[
+        list[str] | None, typer.Argument(help="after --: a run to begin and to watch to its end")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="say how things stand, and end")] = False,
 ) -> None:
-    """Watch a run of `dvc repro`, `snakemake` or `make run` from beside it: changes nothing.
+    """Watch a run of `dvc repro` or `snakemake`, begun here or anywhere; that changes nothing.
 
     Which stages run, wait and are done; of those that run the epoch, the metrics and the time left.
     Drawn in a terminal, told in lines elsewhere. Ends with the run.
 
-    Example: make run & wxb watch ner
+    What a run that is begun here says goes to logs/run.log while it is drawn, and where there is no
+    terminal it is all there is to see. Its exit code is the command's.
+
+    Example: wxb watch ner
+
+    Example: wxb watch ner -- snakemake --cores 2 ner
     """
     params, console = load(), Console()
     pages = {**params.studies, **params.lessons}
-    if study is not None and study not in pages:
+    if study != "all" and study not in pages:
         raise WxbError(f"params.yaml has no study or lesson {study!r}{choices(study, pages)}")
-    states = _states(Watch(params, study))
+    watched = Watch(params, None if study == "all" else study)
+    if command:
+        raise typer.Exit(_begun(command, watched, console))
+    states = _states(watched)
     if once:
         console.print(drawn(next(states)))
     elif console.is_terminal:
@@ -60,6 +76,57 @@ def watch(
     else:
         for line in lines(states):
             print(line, flush=True)
+
+
+def _begun(command: Sequence[str], watched: Watch, console: Console) -> int:
+    """Run a command to its end, drawn in a terminal; its exit code.
+
+    Ctrl-C reaches the command as it would alone, and is left to it: this waits until it has ended.
+    """
+    log = paths.log("run")
+    log.parent.mkdir(exist_ok=True)
+    try:
+        if not console.is_terminal:
+            os.execvp(command[0], command)
+        with log.open("wb") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+    except OSError as error:
+        raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
+    with process:
+        _draw_until_ended(process, watched, console)
+    state = _look(watched)
+    if state and (state.over or state.done or state.stopped):
+        console.print(drawn(state))
+    if process.returncode:
+        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        print(*said[-LAST:], sep="\n")
+    print(f"All that the run said: {log}")
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _draw_until_ended(process: subprocess.Popen[bytes], watched: Watch, console: Console) -> None:
+    stopping = False
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while process.poll() is None:
+            try:
+                if stopping:
+                    process.wait()
+                elif state := _look(watched):
+                    live.update(drawn(state), refresh=True)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(SECONDS_BETWEEN_LOOKS)
+            except KeyboardInterrupt:
+                stopping = True
+                live.update(Text("stopping; what is done is kept"), refresh=True)
+
+
+def _look(watched: Watch) -> State | None:
+    """How things stand; None where nobody can tell, as where params.yaml is just being written."""
+    try:
+        with redirect_stderr(io.StringIO()):  # bars of DVC, across what is drawn
+            return watched.look()
+    except WxbError:
+        return None
 
 
 def _states(watched: Watch) -> Iterator[State]:

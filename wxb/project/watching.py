@@ -14,6 +14,7 @@ from wxb.params import Params
 from wxb.project import dag, engines, staleness
 
 PAUSE = 3.0  # seconds at least between two questions to DVC, each of which takes it one
+SHARE = 0.1  # of one core, at most, that these questions may take from the run
 SAVING = 20.0  # seconds in which DVC may still save what a stage has made
 
 
@@ -76,7 +77,7 @@ class Watch:
         self.due: set[str] = set()
         self.seen: set[str] = set()  # was due, or ran
         self.ran: dict[str, float] = {}  # due still, by the time when it was last seen to run
-        self.asked = -PAUSE
+        self.asked, self.pause = -PAUSE, PAUSE
         self.version: tuple[Any, ...] = ()
 
     def look(self) -> State:
@@ -84,7 +85,7 @@ class Watch:
         running = staleness.running()
         # DVC writes the first when it has saved what a stage made, and lets go of it by the second.
         version = (*running, *_stat(dag.LOCKFILE), *_stat(dag.RWLOCK))
-        if version != self.version and time.monotonic() - self.asked >= PAUSE:
+        if version != self.version and time.monotonic() - self.asked >= self.pause:
             self._ask(version)
         now = time.monotonic()
         self.seen |= {*self.due, *running} & {*self.order}
@@ -113,6 +114,7 @@ class Watch:
             return
         self.order = [stage.name for stage in stages]
         self.due = {stage.name for stage in stages if stage.due}
+        self.pause = max(PAUSE, (time.monotonic() - self.asked) / SHARE)
         self.version, self.asked = version, time.monotonic()
 
     def _listed(self, names: Iterable[str]) -> list[str]:
