@@ -1,15 +1,10 @@
 import json
-import os
-import pty
 import re
-import select
-import signal
-import subprocess
 import sys
-import time
 
 import pytest
 
+from tests.commands import Terminal
 from wxb.cli.chat import Console, Conversation
 from wxb.errors import WxbError
 
@@ -109,6 +104,7 @@ def test_ctrl_c_stops_the_answer_and_keeps_what_there_is(capsys):
 
 ENDLESS = """
 import itertools, sys, time
+from tests.commands import Terminal
 from wxb.cli.chat import Console, Conversation
 
 class Endless:
@@ -124,44 +120,8 @@ Conversation(Endless(), Console(terminal=sys.stdin.isatty())).run()
 """
 
 
-class Terminal:
-    """A program in a terminal: what is typed into it, and what it shows."""
-
-    def __init__(self, program):
-        self.held, inner = pty.openpty()
-        self.shown = ""
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            start_new_session=True,
-            # The terminal is that of the new session, so that Ctrl-C in it is for the program.
-            preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),
-        )
-        os.close(inner)
-
-    def type(self, text):
-        os.write(self.held, text.encode())
-
-    def wait_for(self, text, typing=""):
-        """Type something, and again after each second of silence, until a text is shown.
-
-        A signal that comes just before the program waits for a line is seen with the next key.
-        """
-        ends = time.monotonic() + 60
-        self.type(typing)
-        while text not in self.shown:
-            assert time.monotonic() < ends, self.shown
-            if select.select([self.held], [], [], 1)[0]:
-                self.shown += os.read(self.held, 4096).decode()
-            else:
-                self.type(typing)
-        self.shown = self.shown.partition(text)[2]
-
-
 def test_in_a_terminal_answers_stream_until_ctrl_c_and_ctrl_d_ends(tmp_path):
-    terminal = Terminal(ENDLESS)
+    terminal = Terminal(sys.executable, "-c", ENDLESS)
     try:
         terminal.wait_for("> ")
         terminal.type("count\n")
@@ -175,9 +135,7 @@ def test_in_a_terminal_answers_stream_until_ctrl_c_and_ctrl_d_ends(tmp_path):
         terminal.type("\x04")
         assert terminal.process.wait(30) == 0
     finally:
-        terminal.process.send_signal(signal.SIGKILL)
-        terminal.process.wait()
-        os.close(terminal.held)
+        terminal.close()
     question, answer = json.loads((tmp_path / "kept.json").read_text())[0]["messages"]
     assert question["content"] == "count"
     assert answer["content"].startswith("0 1 2")

@@ -1,14 +1,20 @@
 """A run as it is drawn in a terminal of 80 columns, and told in lines elsewhere."""
 
 import io
+import shutil
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from tests.commands import Terminal, wxb
 from wxb.cli import watch
 from wxb.errors import WxbError
 from wxb.project.watching import Running, State
 
+ROOT = Path(__file__).parents[2]
 LONG = "train@ner-decoder-bidirectional-pretrained"
 WAITING = [f"evaluate@experiment-{number}" for number in range(20)]
 FIGURES = {"loss": "0.123", "valid_f1": "0.721"}
@@ -79,3 +85,59 @@ def test_lines_tell_what_changes_and_not_the_same_again():
 def test_a_study_that_is_not_there_is_told():
     with pytest.raises(WxbError, match="no study or lesson 'nerr'; did you mean 'ner'"):
         watch.watch("nerr")
+
+
+# A run that ends by itself where it is asked to, as Snakemake does.
+RUN = """
+import signal, sys, time
+print("begun", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("ended well", file=sys.stderr)
+    sys.exit(7)
+"""
+MAIN = "from wxb.cli.app import main; main()"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with parameters alone: DVC knows of no stage in it."""
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return tmp_path
+
+
+def test_without_a_terminal_a_run_that_is_begun_speaks_for_itself(folder):
+    code = "import sys; print('said', sys.argv[1:]); sys.exit(3)"
+    told = wxb(
+        "watch",
+        "ner",
+        "--",
+        sys.executable,
+        "-c",
+        code,
+        "-n",
+        path=[ROOT],
+    )
+    assert (told.returncode, told.stdout) == (3, "said ['-n']\n")
+
+
+def test_a_run_that_cannot_begin_is_told(folder):
+    told = wxb("watch", "ner", "--", "no-such-program", path=[ROOT])
+    assert told.returncode == 1
+    assert "cannot run no-such-program: No such file" in told.stderr
+
+
+def test_ctrl_c_ends_the_run_in_its_own_way_and_its_log_is_whole(folder):
+    terminal = Terminal(sys.executable, "-c", MAIN, "watch", "ner", "--", sys.executable, "-c", RUN)
+    try:
+        terminal.wait_for("\x1b[?25l")  # the cursor is hidden as drawing begins
+        while not Path("logs/run.log").read_text():
+            time.sleep(0.1)
+        terminal.wait_for("logs/run.log", typing="\x03")
+        assert terminal.process.wait(30) == 7
+    finally:
+        terminal.close()
+    assert Path("logs/run.log").read_text() == "begun\nended well\n"

@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, suppress
 from datetime import datetime
 from typing import Annotated
@@ -78,7 +78,7 @@ def watch(
             print(line, flush=True)
 
 
-def _begun(command: Sequence[str], watched: Watch, console: Console) -> int:
+def _begun(command: list[str], watched: Watch, console: Console) -> int:
     """Run a command to its end, drawn in a terminal; its exit code.
 
     Ctrl-C reaches the command as it would alone, and is left to it: this waits until it has ended.

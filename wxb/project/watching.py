@@ -91,7 +91,10 @@ class Watch:
         self.seen |= {*self.due, *running} & {*self.order}
         self.ran = {name: at for name, at in self.ran.items() if name in self.due}
         self.ran |= dict.fromkeys(running, now)
-        saving = {n for n, at in self.ran.items() if n not in running and now - at < SAVING}
+        # Whether one that ended is done, only DVC can say, and it was not asked yet.
+        told = version == self.version
+        ended = {name: at for name, at in self.ran.items() if name not in running}
+        saving = {name for name, at in ended.items() if not told or now - at < SAVING}
         left = {*self.due} - {*running} - saving
         return State(
             [
@@ -105,7 +108,7 @@ class Watch:
 
     def _ask(self, version: tuple[Any, ...]) -> None:
         """Ask DVC what is due; where it cannot say as it is writing itself, again in a while."""
-        self.asked = time.monotonic()
+        self.asked, before = time.monotonic(), time.process_time()
         try:
             stages = _leading_to(self.name, engines.plan())
         except engines.PlanError as error:
@@ -114,7 +117,7 @@ class Watch:
             return
         self.order = [stage.name for stage in stages]
         self.due = {stage.name for stage in stages if stage.due}
-        self.pause = max(PAUSE, (time.monotonic() - self.asked) / SHARE)
+        self.pause = max(PAUSE, (time.process_time() - before) / SHARE)
         self.version, self.asked = version, time.monotonic()
 
     def _listed(self, names: Iterable[str]) -> list[str]:
