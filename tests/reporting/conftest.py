@@ -113,14 +113,18 @@ def evaluated(scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[s
 
 
 def write_page(profile: str, rows: Sequence[Sequence[Any]]) -> None:
-    """The page of the study that a profile brings: its members judged as one of `rows` in turn."""
+    """The page of the study that a profile brings: its members judged as one of `rows` in turn.
+
+    Each of the test sets of its corpus has the same records.
+    """
     content = read_yaml(HOME / "params.yaml") | {"resamples": 50}
     for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
         content[section] = content[section] | blocks
     params = check(content)
     study = params.studies[profile]
     for place, member in enumerate(study.experiments):
-        sets = {"test": {"": rows[place % len(rows)]}}
+        tests = params.corpora[params.experiments[member].corpus].split.tests
+        sets = {name: {"": rows[place % len(rows)]} for name in tests}
         evaluated(tasks.metrics(study.task), profile, member, sets)
         curve(profile, member, "loss", [(10, 2.5), (20, 1.25)])
         cost("train", member, 100)

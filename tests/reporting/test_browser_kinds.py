@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from playwright.sync_api import expect
 
 from tests.reporting.conftest import HOME, NEEDED, write_page
@@ -14,7 +15,9 @@ from wxb.lessons import Lesson, Part, Table
 from wxb.params import check, read_yaml
 from wxb.reporting.index import write_index
 from wxb.reporting.lesson import assemble
+from wxb.tasks.chat.metrics import Judged as Answered
 from wxb.tasks.classification.metrics import Judged as Classified
+from wxb.tasks.speech.metrics import Judged as Heard
 from wxb.tasks.translation.metrics import Judged as Translated
 
 WORDS = [f"##token{number}" for number in range(40)]
@@ -52,6 +55,41 @@ def translations(right):
     ]
 
 
+def answers(right):
+    """Questions of a few kinds, so many of them answered right, some asked in other ways, too."""
+    asked = "What is the longest word of all that were ever written down? " * 3
+    return [
+        Answered(
+            str(place),
+            asked,
+            "a word",
+            "a word" if place < right else "another " * 30,
+            f"kind-{place % 9}",
+            "text",
+            ended=True,
+            replies={"few-shot": "a word", "instruction": "none"},
+        )
+        for place in range(40)
+    ]
+
+
+def transcripts(right):
+    """Recordings of noise, so many of them written down without an error."""
+    said, noise = "這是一個很長的句子", np.random.default_rng(1)
+    for place in range(40):
+        soundfile.write(f"{place}.flac", 0.1 * noise.standard_normal(16_000), 16_000)
+    return [
+        Heard(str(place), f"{place}.flac", said, found, said, found, 1.0, 10.0 + place)
+        for place in range(40)
+        for found in [said if place < right else said[:4] + "了"]
+    ]
+
+
+def speech():
+    """A study of the two, whose recordings are in the working folder."""
+    write_page("speech", [transcripts(30), transcripts(20)])
+
+
 def lesson():
     """A lesson with wide figures and tables."""
     heads = {
@@ -78,6 +116,9 @@ def index():
 
 PAGES = {
     "reviews": partial(write_page, "reviews", [classes(30), classes(20)]),
+    "news": partial(write_page, "news", [classes(30), classes(20)]),
+    "chat": partial(write_page, "chat", [answers(30), answers(20)]),
+    "speech": speech,
     "translation": partial(write_page, "translation", [translations(30), translations(20)]),
     "attention": lesson,
     "index": index,
@@ -124,8 +165,8 @@ def test_nothing_sticks_out_and_what_is_folded_has_room_when_it_is_opened(page):
     page.wait_for_timeout(100)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert outside(page, width) == []
-    if not phone:  # a screen shows matrices whole
-        assert page.locator(".wide:has(.figure)").evaluate_all(
+    if not phone:  # a screen shows matrices and results whole
+        assert page.locator(".wide:has(.figure, .results)").evaluate_all(
             "boxes => boxes.every((box) => box.scrollWidth <= box.clientWidth)"
         )
 
