@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from wxb.errors import in_one_line
 from wxb.params import Params
@@ -124,10 +126,10 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
         with _uncompiled():
             from bitsandbytes import __version__, functional
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        weights = torch.linspace(-1, 1, 64, device=device)
-        packed, scale = functional.quantize_4bit(weights, quant_type="nf4")
-        off = float((functional.dequantize_4bit(packed, scale) - weights).abs().max())
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            weights = torch.linspace(-1, 1, 64, device=device)
+            packed, scale = functional.quantize_4bit(weights, quant_type="nf4")
+            off = float((functional.dequantize_4bit(packed, scale) - weights).abs().max())
     except Exception as error:  # whatever a kernel that was built for another machine raises
         found = f"cannot keep weights in 4 bits: {_line(error)}"
     else:
@@ -145,19 +147,24 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
 
 @contextmanager
 def _uncompiled() -> Iterator[None]:
-    """Leave alone what is given to `torch.compile` meanwhile.
+    """Let torch do meanwhile without its compiler, which takes longest of all to import.
 
-    Its compiler takes longer to import than all checks take together. bitsandbytes asks for it as
-    it is imported, and has no need of it: what cannot be compiled it runs as it is.
+    bitsandbytes asks for it as it is imported, and torch before the first call of an operation that
+    it has no compiled code for; neither needs it: what cannot be compiled they run as it is.
     """
     import torch
 
-    compiling = torch.compile
+    compiling, name = torch.compile, "torch._dynamo"
+    there = sys.modules.get(name)
+    absent: Any = SimpleNamespace(disable=lambda function, *_, **__: function)
     torch.compile = lambda function=None, **_: function  # type: ignore[assignment]
+    sys.modules[name] = there or absent
     try:
         yield
     finally:
         torch.compile = compiling
+        if there is None:
+            del sys.modules[name]
 
 
 def _line(error: BaseException) -> str:
