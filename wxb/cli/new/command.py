@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wxb.params import load
-from wxb.tasks import guessing
+from wxb.params.tasks import names
 
 if TYPE_CHECKING:
     from wxb.cli.new.trial import Trial
@@ -46,7 +46,7 @@ def corpus(
         str | None,
         typer.Option(
             help="what is to be learnt of it; default: what its fields speak for",
-            autocompletion=guessing.tasks,
+            autocompletion=names,
         ),
     ] = None,
     dry_run: DryRun = False,
