@@ -181,7 +181,7 @@ def test_what_fits_several_tasks_asks_which():
 def test_a_task_that_files_do_not_fit_says_what_it_expects():
     path = table("a.csv", ("text", text), ("label", one_of_two))
     with pytest.raises(
-        WxbError, match=r"(?s)'label': text, 2 values; expected .* translation: a text"
+        WxbError, match=r"(?s)'label': text, 2 values; expected.* translation: a text"
     ):
         block(path, "translation")
     with pytest.raises(WxbError, match=r"--task: found 'classify'; did you mean 'classification'"):

@@ -63,7 +63,8 @@ def _guess(files: Files, task: str | None) -> tuple[str, Guess]:
     if not fitting:
         expected = "\n".join(f"  {each}: {guessing.of(each).EXPECTED}" for each in tried)
         raise WxbError(
-            f"{files.members[0]}: found {files.described()}; expected one of\n{expected}\n"
+            f"{files.members[0]}: found {files.described()};"
+            f" expected{' one of' if len(tried) > 1 else ''}\n{expected}\n"
             "Rename the fields, convert the file, or say in params.yaml how it is to be read"
             " (`corpora.<name>`; docs/adding-a-corpus.md)"
         )
