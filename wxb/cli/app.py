@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -360,6 +361,8 @@ def _there(path: Path, verb: str) -> Path:
 
 def main() -> None:
     """Run the command line; a WxbError is told without a traceback, exit code 1."""
+    # As in stages: nothing is compiled, and loading torch's compiler takes half as long as torch.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     try:
         app(prog_name="wxb")
     except WxbError as error:
