@@ -143,6 +143,7 @@ class Prediction(experiments.Prediction):
 
     batch_size: PositiveInt = 32
     overlap: PositiveFloat = 0.5  # of neighbouring windows, where no pause is to be found
+    pause: PositiveFloat = 0.2  # in which nobody speaks, parts two windows
 
 
 class Seq2Seq(experiments.Experiment):

@@ -5,7 +5,7 @@ Long recordings are cut where nobody speaks, into windows that a model hears at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
@@ -14,16 +14,21 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from wxb.errors import WxbError
 from wxb.progress import tracked
 from wxb.tasks.methods import Trained
 from wxb.tasks.speech.record.audio import reading
-from wxb.tasks.speech.record.audio.cleaning import MARGIN, SILENT, heard, loudness
+from wxb.tasks.speech.record.audio.cleaning import SILENT, heard, loudness_of
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, log_mel, to_window
 
 TOP_DB = 40.0  # as far below the loudest moment there is silence
-PAUSE = 20  # frames of 10 ms, after which somebody may speak anew
+# Chosen on validation sentences that were spoken with pauses, in rooms of three noises.
+SMOOTH, AROUND = 3, 1000  # frames of 10 ms: over which loudness is averaged, and noise looked for
+ABOVE = 6.0  # dB over the noise, somebody speaks
+PAUSE, WORD = 20, 5  # frames: the shortest pause, and the shortest that is not a click
+MARGIN = 1  # frame on either side of what is said: a model may never have heard silence before it
 SEEN = 1.5  # times the characters that an overlap holds on average, where its words are looked for
 LEAST = 2  # characters that two windows share, where they share any: one may be the same by chance
 
@@ -69,14 +74,14 @@ class Recogniser(Trained):
     files: ClassVar[Sequence[str]] = tuple(
         f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a")
     )
-    overlap = 0.5  # seconds that windows share where no pause is to be found
+    overlap, pause = 0.5, 0.2  # seconds: see `windows`
 
     @classmethod
     def load(cls, folder: Path, prediction: Any = None) -> Self:
         """As other models; `prediction` says what windows share, too."""
         predictor = super().load(folder, prediction)
         if prediction is not None:
-            predictor.overlap = prediction.overlap
+            predictor.overlap, predictor.pause = prediction.overlap, prediction.pause
         return predictor
 
     def write(self, features: NDArray[np.float32]) -> list[str]:
@@ -109,53 +114,72 @@ class Recogniser(Trained):
         seconds, bands = self.settings["window"], self.settings["mel_bands"]
         length = seconds * FRAMES
         for place, given in enumerate(inputs):
-            samples = read(given)
-            for window in windows(samples, seconds, self.overlap):
-                frames = log_mel(samples[window.start : window.end], bands, length)
-                yield Cut(place, window, to_window(frames, length))
+            # Read twice, first to find the pauses: so that hours of sound need not be held.
+            levels, samples = loudness_of(blocks(given))
+            found = windows(levels, samples, seconds, overlap=self.overlap, pause=self.pause)
+            for window, stretch in zip(found, stretches(blocks(given), found), strict=True):
+                yield Cut(place, window, to_window(log_mel(stretch, bands, length), length))
+
+
+def blocks(given: str | bytes) -> Iterator[NDArray[np.float32]]:
+    """The samples of a recording, some at a time; WxbError where it cannot be read."""
+    try:
+        yield from reading.blocks(given if isinstance(given, bytes) else Path(given))
+    except reading.AudioError as error:
+        name = "standard input" if isinstance(given, bytes) else given
+        formats = ", ".join(soundfile.available_formats())
+        expected = f"; expected a recording in a format of libsndfile ({formats})"
+        told = f"{name}: {error.reason}: {error.detail}"
+        raise WxbError(told + expected * (error.reason == "not readable")) from None
 
 
 def read(given: str | bytes) -> NDArray[np.float32]:
-    """The samples of a recording; WxbError where it cannot be read."""
-    try:
-        return reading.read(given if isinstance(given, bytes) else Path(given)).samples
-    except reading.AudioError as error:
-        name = "standard input" if isinstance(given, bytes) else given
-        raise WxbError(
-            f"{name}: {error.reason}: {error.detail}; expected a recording in a format of"
-            f" libsndfile ({', '.join(soundfile.available_formats())})"
-        ) from None
+    """All samples of a recording; WxbError where it cannot be read."""
+    return np.concatenate([*blocks(given)])
 
 
-def windows(samples: NDArray[np.float32], seconds: int, overlap: float) -> list[Window]:
+def windows(
+    levels: NDArray[np.float64], samples: int, seconds: int, *, overlap: float, pause: float
+) -> list[Window]:
     """Windows of at most so many seconds over all that is heard; none where nothing is.
 
-    They end in pauses. Where there is none, neighbours share `overlap` seconds, of which the words
-    of one tell how those of the other go on.
+    `levels` (F,) are how loud each 10 ms of the recording is. One that is no longer than a window
+    is heard as it is. Of a longer one, a window holds what is said between pauses of `pause`
+    seconds, or as much of it as ends in a shorter one. Where somebody speaks on for longer than
+    that, neighbours share `overlap` seconds, of which the words of one tell how those of the other
+    go on.
     """
-    levels = loudness(samples)
     if levels.max(initial=-np.inf) < SILENT:
         return []
     start, end = heard(levels, TOP_DB)
-    longest = seconds * FRAMES * HOP
-    end = min(end, len(samples))
+    end, longest = min(end, samples), seconds * RATE
     if end - start <= longest:
         return [Window(start, end)]
     found: list[Window] = []
-    for begins, ends in _utterances(levels, len(samples)):
-        if found and not found[-1].joined and ends - found[-1].start <= longest:
-            found[-1] = found[-1]._replace(end=ends)
+    stopped = 0  # the frame in which the utterance before ended
+    for first, last in _utterances(levels):
+        start, end = max(0, first - MARGIN) * HOP, min((last + MARGIN) * HOP, samples)
+        goes_on = found and not found[-1].joined and first - stopped < pause * FRAMES
+        if goes_on and end - found[-1].start <= longest:
+            found[-1] = found[-1]._replace(end=end)
         else:
-            found += _cut(begins, ends, longest, round(overlap * FRAMES) * HOP)
+            found += _cut(start, end, longest, round(overlap * FRAMES) * HOP)
+        stopped = last
     return found
 
 
-def _utterances(levels: NDArray[np.float64], length: int) -> Iterator[tuple[int, int]]:
-    """Where something is said between pauses, in samples, with its margins."""
-    loud = np.flatnonzero(levels >= levels.max() - TOP_DB)
-    gaps = np.flatnonzero(np.diff(loud) > PAUSE)
-    for first, last in zip([loud[0], *loud[gaps + 1]], [*loud[gaps], loud[-1]], strict=True):
-        yield max(0, int(first) - MARGIN) * HOP, min((int(last) + 1 + MARGIN) * HOP, length)
+def _utterances(levels: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """The frames from which and up to which somebody speaks without a pause.
+
+    That is where it is louder than the noise around, which is what the quietest moment of the
+    seconds before and after has: a room is never silent, and not always equally loud.
+    """
+    smooth = 10 * np.log10(uniform_filter1d(10 ** (levels / 10), SMOOTH))
+    noise = minimum_filter1d(smooth, AROUND)
+    loud = np.flatnonzero(smooth >= np.maximum(noise + ABOVE, levels.max() - TOP_DB))
+    for frames in np.split(loud, np.flatnonzero(np.diff(loud) > PAUSE) + 1):
+        if len(frames) >= WORD:
+            yield int(frames[0]), int(frames[-1]) + 1
 
 
 def _cut(start: int, end: int, longest: int, overlap: int) -> Iterator[Window]:
@@ -164,6 +188,18 @@ def _cut(start: int, end: int, longest: int, overlap: int) -> Iterator[Window]:
     while start + longest < end:
         start += longest - overlap
         yield Window(start, min(end, start + longest), joined=True)
+
+
+def stretches(
+    blocks: Iterable[NDArray[np.float32]], found: Iterable[Window]
+) -> Iterator[NDArray[np.float32]]:
+    """The samples of each window, of blocks that are read no further than needed."""
+    blocks, held, at = iter(blocks), np.zeros(0, np.float32), 0  # `held` begins at sample `at`
+    for window in found:
+        while at + len(held) < window.end:
+            passed = min(len(held), max(0, window.start - at))
+            held, at = np.concatenate([held[passed:], next(blocks)]), at + passed
+        yield held[window.start - at : window.end - at]
 
 
 def add(segments: list[Segment], window: Window, text: str) -> None:

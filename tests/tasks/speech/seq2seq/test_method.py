@@ -19,6 +19,7 @@ from wxb.tasks import methods
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.predictor import read, windows
 from wxb.tasks.speech.reading.writing import write
+from wxb.tasks.speech.record.audio.cleaning import loudness_of
 from wxb.tasks.speech.record.audio.features import RATE
 from wxb.tasks.speech.seq2seq import layout, method
 from wxb.tasks.speech.seq2seq.model import masked
@@ -199,7 +200,7 @@ print(json.dumps([hear(sound, generate_kwargs=greedily)["text"] for sound in sou
     chosen, heard = records[:6], []
     for record in chosen:  # without the silence at the ends, which the pipeline leaves
         samples = read(record.input)
-        (window,) = windows(samples, 1, 0.3)
+        (window,) = windows(*loudness_of([samples]), 1, overlap=0.3, pause=0.2)
         heard.append(samples[window.start : window.end])
     np.savez(folder / "heard.npz", *heard)
     done = subprocess.run(

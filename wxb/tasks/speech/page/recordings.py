@@ -75,7 +75,7 @@ def _kind(said: str, written: str) -> str:
 
 def spectrogram(path: Path) -> bytes:
     """A picture of what is heard as PNG: 10 ms a pixel from the left, high sounds on top."""
-    samples = reading.read(path).samples
+    samples = reading.read(path)
     heard = log_mel(samples, BANDS, len(samples) // HOP + FRAMES)[: len(samples) // HOP].T[::-1]
     scaled = (heard - heard.min()) / max(float(np.ptp(heard)), 1e-6)
     pixels = np.repeat((255 * scaled).astype(np.uint8), HEIGHT, axis=0)

@@ -86,9 +86,9 @@ def prepare(job: Job) -> Prepared:
     audio = job.audio
     try:
         # What is silent at the ends does not count, but is no reason to read for hours.
-        recording = reading.read(job.source, longest=2 * audio.max_seconds + 60)
+        samples = reading.read(job.source, longest=2 * audio.max_seconds + 60)
         kept, measures = cleaning.trimmed(
-            recording.samples,
+            samples,
             top_db=audio.top_db,
             shortest=audio.min_seconds,
             longest=audio.max_seconds,

@@ -13,45 +13,44 @@ from wxb.tasks.speech.record.audio.reading import AudioError, read
 def test_every_format_is_read_whatever_its_name(tmp_path, suffix):
     rate = 48_000 if suffix == "opus" else 22_050
     path = write(tmp_path / f"名字 mit Lücken.{suffix}", tone(rate), rate, suffix)
-    recording = read(path)
-    assert recording.rate == rate
-    assert len(recording.samples) == pytest.approx(SECONDS * RATE, abs=1200)
-    assert np.abs(recording.samples).max() == pytest.approx(0.3, abs=0.05)
+    samples = read(path)
+    assert len(samples) == pytest.approx(SECONDS * RATE, abs=1200)
+    assert np.abs(samples).max() == pytest.approx(0.3, abs=0.05)
     for other in ("a.wav", "a.raw", "a.txt", "a"):
         copy = tmp_path / other
         copy.write_bytes(path.read_bytes())
-        assert np.array_equal(read(copy).samples, recording.samples)
-    assert np.array_equal(read(path.read_bytes()).samples, recording.samples)
+        assert np.array_equal(read(copy), samples)
+    assert np.array_equal(read(path.read_bytes()), samples)
 
 
 @pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 44_100, 48_000, 96_000])
 def test_every_rate_becomes_16_khz(tmp_path, rate):
-    found = read(write(tmp_path / "a.wav", tone(rate, hertz=300), rate)).samples
+    found = read(write(tmp_path / "a.wav", tone(rate, hertz=300), rate))
     assert found == pytest.approx(tone(hertz=300), abs=2e-3)
 
 
 def test_blocks_leave_no_seam(tmp_path, monkeypatch):
     path = write(tmp_path / "a.flac", tone(44_100), 44_100, "flac")
-    whole = read(path).samples
+    whole = read(path)
     monkeypatch.setattr("wxb.tasks.speech.record.audio.reading.BLOCK", 1000)
-    assert read(path).samples == pytest.approx(whole, abs=1e-4)
+    assert read(path) == pytest.approx(whole, abs=1e-4)
 
 
 def test_a_channel_that_recorded_nothing_does_not_count(tmp_path):
     sound = tone()
     both = write(tmp_path / "both.wav", np.stack([sound, sound], axis=1))
     one = write(tmp_path / "one.wav", np.stack([sound, 1e-5 * sound], axis=1))
-    assert read(both).samples == pytest.approx(sound, abs=1e-4)
-    assert read(one).samples == pytest.approx(sound, abs=1e-4)
-    assert read(one).channels == 2
+    assert read(both) == pytest.approx(sound, abs=1e-4)
+    assert read(one) == pytest.approx(sound, abs=1e-4)
 
 
 WHOLE = tone()
 
 
-@pytest.mark.parametrize("suffix", ["wav", "24.wav", "float.wav", "flac", "ogg", "mp3", "aiff"])
-def test_what_was_cut_off_is_told(tmp_path, suffix):
-    path = write(tmp_path / f"a.{suffix}", suffix=suffix)
+@pytest.mark.parametrize("seconds", [1.2, 20])
+@pytest.mark.parametrize("suffix", [suffix for suffix in FORMATS if suffix != "8.wav"])
+def test_what_was_cut_off_is_told(tmp_path, suffix, seconds):
+    path = write(tmp_path / f"a.{suffix}", tone(seconds=seconds), suffix=suffix)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(AudioError) as caught:
@@ -65,7 +64,7 @@ def test_a_stream_of_unknown_length_is_read_to_its_end(tmp_path):
     for place in (4, 40):  # the lengths of file and data, which a pipe cannot go back to
         content[place : place + 4] = b"\xff\xff\xff\xff"
     path.write_bytes(content)
-    assert len(read(path).samples) == len(WHOLE)
+    assert len(read(path)) == len(WHOLE)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +107,4 @@ def test_a_long_recording_is_refused_before_it_is_decoded(tmp_path):
             file.write(np.zeros(60 * 8_000, np.int16))
     with pytest.raises(AudioError, match=r"too long.*7200\.0 s, at most 60 s"):
         read(path, longest=60)
-    assert sys.getsizeof(read(path).samples) < 1.1 * 2 * 3600 * RATE * 4
+    assert sys.getsizeof(read(path)) < 1.1 * 2 * 3600 * RATE * 4

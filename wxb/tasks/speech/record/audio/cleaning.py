@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +71,18 @@ def loudness(samples: NDArray[np.float32]) -> NDArray[np.float64]:
     if rest := samples[whole:].size:
         power = np.append(power, np.square(samples[whole:]).sum(dtype=np.float64) / rest)
     return _decibels(power)
+
+
+def loudness_of(blocks: Iterable[NDArray[np.float32]]) -> tuple[NDArray[np.float64], int]:
+    """The loudness of samples that come some at a time, and how many there are."""
+    levels, rest, count = [], np.zeros(0, np.float32), 0
+    for block in blocks:
+        count += len(block)
+        whole = np.concatenate([rest, block])
+        end = len(whole) // HOP * HOP
+        levels.append(loudness(whole[:end]))
+        rest = whole[end:]
+    return np.concatenate([*levels, loudness(rest)]), count
 
 
 def at_speed(samples: NDArray[np.float32], speed: float) -> NDArray[np.float32]:

@@ -1,16 +1,17 @@
 """Recordings of any format, rate and number of channels that libsndfile reads, as 16 kHz mono.
 
-They are decoded and resampled a block at a time, so that memory holds no more than the result.
+They are decoded and resampled a block at a time, so that memory holds no more than is asked for.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import soundfile
@@ -25,6 +26,9 @@ DEAF = 1e-3  # of the loudest channel's amplitude: a channel below it recorded n
 CUT = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
 UNTOLD = 2**31 - 2**16
 MP4 = b"ftyp"  # at byte 4 of .m4a, .mp4, .mov
+# Of RFC 3533: how a page of Ogg begins, how long one is at most, where it says by which bit that
+# it is the last, and where it has the lengths of its segments, one byte each, after their number.
+PAGE, LONGEST_PAGE, FLAGS, LAST, LENGTHS = b"OggS", 65_307, 5, 4, 27
 
 
 class AudioError(Exception):
@@ -35,17 +39,13 @@ class AudioError(Exception):
         self.reason, self.detail = reason, detail
 
 
-class Recording(NamedTuple):
-    """Samples (N,) at 16 kHz, full scale 1, and what they were made of."""
-
-    samples: NDArray[np.float32]
-    rate: int
-    channels: int
-    kind: str  # format and encoding, in libsndfile's words
+def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
+    """All samples (N,) of a file, or of the bytes of one: see `blocks`."""
+    return np.concatenate([*blocks(source, longest=longest)])
 
 
-def read(source: Path | bytes, *, longest: float | None = None) -> Recording:
-    """Read a file, or the bytes of one.
+def blocks(source: Path | bytes, *, longest: float | None = None) -> Iterator[NDArray[np.float32]]:
+    """The samples of a file, or of the bytes of one, at 16 kHz, full scale 1, some (n,) at a time.
 
     Channels are averaged, but for those that recorded nothing. Raises AudioError where there is
     no file, it holds no audio that can be read to its end, or more than `longest` seconds.
@@ -57,12 +57,10 @@ def read(source: Path | bytes, *, longest: float | None = None) -> Recording:
         if not sound.frames:
             raise AudioError("no samples", f"a header of {sound.format} and nothing behind it")
         _check_whole(sound)
-        shares = _shares(sound)
-        samples = np.concatenate([*_resampled(_mixed(sound, shares), sound.samplerate)])
-        if not np.isfinite(samples).all():
-            raise AudioError("not finite", "found samples that are no numbers or infinite")
-        kind = f"{sound.format} {sound.subtype}"
-        return Recording(samples, sound.samplerate, sound.channels, kind)
+        for block in _resampled(_mixed(sound, _shares(sound)), sound.samplerate):
+            if not np.isfinite(block).all():
+                raise AudioError("not finite", "found samples that are no numbers or infinite")
+            yield block
 
 
 @contextmanager
@@ -89,10 +87,24 @@ def _check_kind(file: IO[bytes]) -> None:
     file.seek(0)
     if not start:
         raise AudioError("empty file", "0 bytes")
+    if start.startswith(PAGE):
+        _check_pages(file)
     if start[4:8] == MP4:
         raise AudioError(
             "not readable", "an MP4 (.m4a); convert it, as with: ffmpeg -i in.m4a out.flac"
         )
+
+
+def _check_pages(file: IO[bytes]) -> None:
+    """Raise AudioError where the last page is lacking, of which libsndfile says nothing."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_PAGE))
+    rest = file.read()
+    file.seek(0)
+    page = rest[max(0, rest.rfind(PAGE)) :]
+    lengths = page[LENGTHS : LENGTHS + page[LENGTHS - 1]] if len(page) >= LENGTHS else b""
+    cut = not lengths or len(page) < LENGTHS + len(lengths) + sum(lengths)
+    if cut or not page[FLAGS] & LAST:
+        raise AudioError("truncated", "the last page of an Ogg file is lacking or cut")
 
 
 def _check_whole(sound: Any) -> None:
@@ -105,13 +117,13 @@ def _shares(sound: Any) -> NDArray[np.float32]:
     """How much of the mixture each channel makes (channels,)."""
     if sound.channels == 1:
         return np.ones(1, np.float32)
-    squares = np.sum([(block**2).sum(axis=0) for block in _blocks(sound)], axis=0)
+    squares = np.sum([(block**2).sum(axis=0) for block in _decoded(sound)], axis=0)
     heard = squares >= squares.max() * DEAF**2
     shares: NDArray[np.float32] = (heard / heard.sum()).astype(np.float32)
     return shares
 
 
-def _blocks(sound: Any) -> Iterator[NDArray[np.float32]]:
+def _decoded(sound: Any) -> Iterator[NDArray[np.float32]]:
     """All samples (n, channels) from the start. Raises AudioError where some are lacking."""
     sound.seek(0)
     done = 0
@@ -123,7 +135,7 @@ def _blocks(sound: Any) -> Iterator[NDArray[np.float32]]:
 
 
 def _mixed(sound: Any, shares: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
-    for block in _blocks(sound):
+    for block in _decoded(sound):
         yield block @ shares
 
 
