@@ -66,12 +66,29 @@ def predict(
     sources = [(given, path_of(given)) for given in named or ["-"]]  # a slip is told at once
     predictor = trained.load(experiment, **options)
     given = _files(sources, predictor.files) if predictor.files else _texts(sources, field)
+    refused: list[str] = []  # told at the end, where they are seen
     for chunk in _chunks(given, FILES if predictor.files else CHUNK):
-        for one, prediction in zip(chunk, predictor.predict(chunk, label="predict"), strict=True):
+        for one, prediction in _predicted(predictor, chunk, refused):
             told = predictor.describe(one, prediction)
             name = one if isinstance(one, str) else "-"
             line = json_line({"input": name, **told}).decode().rstrip("\n")
             print(line if as_json else predictor.show(one, prediction), flush=True)
+    if refused:
+        raise WxbError("\n".join(refused))
+
+
+def _predicted(predictor: Any, chunk: list[Any], refused: list[str]) -> Iterator[tuple[Any, Any]]:
+    """Inputs with their predictions; a file that cannot be read costs no other its prediction."""
+    try:
+        yield from zip(chunk, predictor.predict(chunk, label="predict"), strict=True)
+    except WxbError as error:
+        if not predictor.files:
+            raise
+        if len(chunk) == 1:
+            refused.append(str(error))
+            return
+        for one in chunk:
+            yield from _predicted(predictor, [one], refused)
 
 
 def apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:

@@ -87,6 +87,9 @@ def test_files_folders_and_standard_input_are_written_down(project):
     piped = project.run("bash", "-c", f"cat '录音/一 二.flac' | {' '.join(command)} -")
     again = [json.loads(line) for line in piped.splitlines() if line.startswith("{")]
     assert again == [{**found[1], "input": "-"}]
-    code, told = project.attempt("wxb", "predict", "-e", "speech-whisper", "录音/notes.txt")
+    (folder / "broken.wav").write_bytes(b"")
+    code, told = project.attempt(*command, "录音", "录音/notes.txt")
     assert code != 0
+    assert "broken.wav: empty file" in told
     assert "notes.txt: not readable" in told
+    assert all(json.dumps(row, ensure_ascii=False) in told for row in found)
