@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import soundfile
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
@@ -71,9 +70,7 @@ class Cut(NamedTuple):
 class Recogniser(Trained):
     """A trained model with its tokenizer, and how long its windows are."""
 
-    files: ClassVar[Sequence[str]] = tuple(
-        f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a")
-    )
+    files: ClassVar[Sequence[str]] = reading.SUFFIXES
     overlap, pause = 0.5, 0.2  # seconds: see `windows`
 
     @classmethod
@@ -127,10 +124,7 @@ def blocks(given: str | bytes) -> Iterator[NDArray[np.float32]]:
         yield from reading.blocks(given if isinstance(given, bytes) else Path(given))
     except reading.AudioError as error:
         name = "standard input" if isinstance(given, bytes) else given
-        formats = ", ".join(soundfile.available_formats())
-        expected = f"; expected a recording in a format of libsndfile ({formats})"
-        told = f"{name}: {error.reason}: {error.detail}"
-        raise WxbError(told + expected * (error.reason == "not readable")) from None
+        raise WxbError(f"{name}: {error.reason}: {error.detail}") from None
 
 
 def read(given: str | bytes) -> NDArray[np.float32]:
@@ -230,7 +224,7 @@ def parted(before: str, after: str, share: float) -> tuple[str, str]:
     return before[:kept], after[same.b + same.size :]
 
 
-def joined_by_words(texts: Any) -> str:
+def joined_by_words(texts: Iterable[str]) -> str:
     """Texts end to end, a space between those where letters of an alphabet would meet."""
     whole = ""
     for text in filter(None, texts):

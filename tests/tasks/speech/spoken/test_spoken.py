@@ -7,6 +7,7 @@ import soundfile
 from wxb.corpora import fetching
 from wxb.params.corpora import Corpus
 from wxb.tasks.speech.params import Corpus as Speech
+from wxb.tasks.speech.spoken.espeak import Utterance, spoken
 from wxb.tasks.speech.spoken.sentences import KINDS, sentences
 
 pytest.importorskip("espeakng_loader", reason="the extra `speech` is not installed")
@@ -66,3 +67,8 @@ def test_no_sentence_twice_and_none_of_another_share():
 def test_what_cannot_be_said_is_told(tmp_path, changes, message):
     with pytest.raises(Exception, match=message):
         fetch(tmp_path / "a", **changes)
+
+
+def test_a_language_that_espeak_does_not_know_is_told():
+    with pytest.raises(ValueError, match="knows no language 'en-GB'"):
+        next(spoken([Utterance("one", "en-GB", "f1", 160, 50)]))

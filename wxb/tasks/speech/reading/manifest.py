@@ -8,12 +8,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import soundfile
-
 from wxb.corpora import formats
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import SUFFIXES
 from wxb.tasks.speech.params import Corpus
+from wxb.tasks.speech.record.audio import reading
 
 
 def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
@@ -44,9 +43,6 @@ def _by_id(file: Path, corpus: Corpus) -> dict[str, Mapping[str, Any]]:
     return {str(row[corpus.fields.id]): row for row in rows if corpus.fields.id in row}
 
 
-AUDIO = {f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a")}
-
-
 @dataclass
 class _Audio:
     """The files of a folder and of those in it, by their names without suffix."""
@@ -66,5 +62,5 @@ class _Audio:
             self.files = {
                 path.stem: path.relative_to(self.folder).as_posix() for path in reversed(audio)
             }
-        stem = Path(given).stem if Path(given).suffix.lower() in AUDIO else given
+        stem = Path(given).stem if Path(given).suffix.lower() in reading.SUFFIXES else given
         return self.files.get(stem, given)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wxb.errors import WxbError
 
-LANGUAGES = {"zh": "cmn", "en": "en-us"}  # ours, and what eSpeak NG calls them
+LANGUAGES = {"zh": "cmn", "en": "en-us"}  # ours, and what eSpeak NG calls them; others as it does
 # Of its header speak_lib.h.
 SYNCHRONOUS, UTF8, SPEED, PITCH = 2, 1, 1, 3
 SEED = 1
@@ -33,6 +33,7 @@ class Utterance(NamedTuple):
 def spoken(utterances: Iterable[Utterance]) -> Iterator[tuple[NDArray[np.int16], int]]:
     """The samples (N,) of each utterance and their rate, in order.
 
+    Raises ValueError for a language that is neither of LANGUAGES nor one of eSpeak NG's own names.
     The synthesizer goes on from where it stopped, and does not forget: the same utterances sound
     the same in a process of their own alone, where nothing was said before.
     """
@@ -84,8 +85,10 @@ def _started() -> tuple[Any, int]:
 
 def _say(utterance: Utterance) -> tuple[NDArray[np.int16], int]:
     library, rate = _started()
-    name = f"{LANGUAGES[utterance.language]}+{utterance.voice}"
-    library.espeak_SetVoiceByName(name.encode())
+    language = LANGUAGES.get(utterance.language, utterance.language)
+    name = f"{language}+{utterance.voice}"
+    if library.espeak_SetVoiceByName(name.encode()):  # else the voice before goes on
+        raise ValueError(f"eSpeak NG knows no language {language!r}")
     library.espeak_SetParameter(SPEED, utterance.speed, 0)
     library.espeak_SetParameter(PITCH, utterance.pitch, 0)
     text = utterance.text.encode() + b"\0"

@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 
 from wxb.tasks.speech.record.audio.features import RATE
 
+FORMATS = ", ".join(soundfile.available_formats())
+SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
+UNRECOGNISED = 1  # libsndfile's error SF_ERR_UNRECOGNISED_FORMAT
 BLOCK = 1 << 18  # samples of a channel that are decoded at a time
 DEAF = 1e-3  # of the loudest channel's amplitude: a channel below it recorded nothing
 # What libsndfile tells of a file that ends before its header says; streams give no true length.
@@ -75,7 +78,8 @@ def _opened(source: Path | bytes) -> Iterator[Any]:
                 with soundfile.SoundFile(handle, closefd=False) as sound:
                     yield sound
             except soundfile.LibsndfileError as error:
-                raise AudioError("not readable", error.error_string) from None
+                expected = f" Expected one of: {FORMATS}" if error.code == UNRECOGNISED else ""
+                raise AudioError("not readable", f"{error.error_string}{expected}") from None
     except FileNotFoundError:
         raise AudioError("missing file", f"found no {source!s}") from None
     except OSError as error:
