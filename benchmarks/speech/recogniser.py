@@ -12,22 +12,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import librosa
 import numpy as np
 import soxr
+import torch
 from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
 from wxb.corpora.records import Record
+from wxb.metrics import Metric
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.reading.writing import write
 from wxb.tasks.speech.record.audio import cleaning, reading
-from wxb.tasks.speech.record.audio.features import RATE
+from wxb.tasks.speech.record.audio.features import FRAMES, RATE, log_mel, to_window
 from wxb.tasks.speech.seq2seq import method
 from wxb.tasks.speech.spoken.espeak import Utterance, spoken
 from wxb.tasks.speech.spoken.room import recorded
-from wxb.text.encoded import write_columns
-from wxb.text.tokenizers import SavedTokenizer, load
+from wxb.text.encoded import IGNORED, write_columns
+from wxb.text.tokenizers import SavedTokenizer, ids_of, load
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
+EPOCH = Metric("loss", "loss", lower_is_better=True)  # of what is held out, picks the epoch
+SIZE = 0.2  # of the logarithms of size and tempo, by which voices are changed at most
+NOISE = (5.0, 40.0)  # dB below speech
+COLOUR, POINTS = 6.0, 8  # dB that a microphone adds or takes, and at how many frequencies
+HEARD_AT = (1.0, 0.8, 0.9, 1.1, 1.25)  # speeds
 
 
 class Recording(NamedTuple):
@@ -44,7 +53,7 @@ def recordings(data: Path) -> list[Recording]:
     speakers = {row["ID"]: row["speaker"] for row in rows(data / "metadata.csv")}
     found = []
     for row in rows(data / "transcripts.csv"):
-        samples = reading.read(data / "wavs" / f"{row['ID']}.wav").samples
+        samples = reading.read(data / "wavs" / f"{row['ID']}.wav")
         kept, _ = cleaning.trimmed(samples, **LIMITS)
         found.append(Recording(row["ID"], row["sentence"], speakers[row["ID"]], kept))
     return found
@@ -57,19 +66,45 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def synthesized(said: Sequence[Utterance], heard: int, seed: int) -> list[Recording]:
-    """What eSpeak NG says, each in a room with noise of its own, recorded at a rate in Hz.
+    """What eSpeak NG says, each in a room of its own, recorded at a rate in Hz.
 
     It should be that of the recordings that are learnt next: higher sounds are absent from those.
     """
-    rooms, found = np.random.default_rng(seed), []
+    found = []
     for number, (utterance, (samples, rate)) in enumerate(zip(said, spoken(said), strict=True)):
-        echo, snr = rooms.uniform(0, 0.2), rooms.uniform(10, 40)
-        sound = recorded(samples / 2**15, rate, echo=echo, snr=snr, rng=rooms)
-        for other in (heard, RATE):
-            sound, rate = soxr.resample(sound.astype(np.float32), rate, other), other
-        kept, _ = cleaning.trimmed(sound, **LIMITS)
-        found.append(Recording(f"spoken-{number:05}", utterance.text, utterance.voice, kept))
+        sound = soxr.resample(samples.astype(np.float32) / 2**15, rate, RATE)
+        name = f"spoken-{number:05}"
+        found.append(Recording(name, utterance.text, utterance.voice, sound))
+    return varied(found, heard, seed)
+
+
+def varied(given: Sequence[Recording], heard: int, seed: int, copies: int = 1) -> list[Recording]:
+    """Copies of recordings, each as another person might say it in another place.
+
+    Pitch and formants are moved together, then the tempo by itself; the microphone favours some
+    frequencies; there is a room, and noise. All are recorded at a rate of `heard` Hz.
+    """
+    rng, found = np.random.default_rng(seed), []
+    for number in range(copies):
+        for one in given:
+            size, tempo = np.exp(rng.uniform(-SIZE, SIZE, 2))
+            sound = cleaning.at_speed(one.samples, size)
+            sound = librosa.effects.time_stretch(sound, rate=tempo, n_fft=512)
+            sound = _coloured(np.pad(sound, rng.integers(0, RATE // 10, 2)), rng)
+            echo, snr = rng.uniform(0, 0.3), rng.uniform(*NOISE)
+            sound = recorded(sound, RATE, echo=echo, snr=snr, rng=rng).astype(np.float32)
+            if heard < RATE:
+                sound = soxr.resample(soxr.resample(sound, RATE, heard), heard, RATE)
+            kept, _ = cleaning.trimmed(sound, **LIMITS)
+            found.append(one._replace(name=f"{one.name}-{number}", samples=kept))
     return found
+
+
+def _coloured(sound: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
+    spectrum = np.fft.rfft(sound)
+    places = np.linspace(0, POINTS - 1, len(spectrum))
+    gains = np.interp(places, range(POINTS), rng.uniform(-COLOUR, COLOUR, POINTS))
+    return np.fft.irfft(spectrum * 10 ** (gains / 20), len(sound))
 
 
 def records(folder: Path, given: Sequence[Recording]) -> list[Record]:
@@ -93,6 +128,7 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
         "method": "seq2seq",
         "backbone": backbone,
         "architecture": "wxb/models/whisper.py",
+        "model": {},
         "tuning": {},
         "prediction": {"overlap": 0.2},
         **groups,
@@ -100,37 +136,50 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
     return Seq2Seq.model_validate(block)
 
 
-def fit(folder: Path, name: str, given: Sequence[Recording], settings: Seq2Seq, seed: int) -> None:
+def fit(
+    folder: Path,
+    name: str,
+    given: Sequence[Recording],
+    held: Sequence[Recording],
+    settings: Seq2Seq,
+    seed: int,
+) -> None:
     """What the stages tokenize, align and train make of recordings, in `folder`/models/<name>.
 
-    No recording is held out: the epoch is kept that does best on some of those that it learns from.
+    The epoch is kept that finds what was said in others, those `held` out, likeliest. A model that
+    is there already is left as it is.
     """
+    if (folder / "models" / name).is_dir():
+        return
     base, work = folder / "models" / settings.backbone, folder / "features" / name
     work.mkdir(parents=True)
-    features, targets, learnt = work / "train.arrow", work / "targets.arrow", records(folder, given)
     tokenizer = method.vocabulary(SavedTokenizer(base), [], settings)
-    method.encode(learnt, tokenizer, settings, features, label=f"tokenize: {name}")
-    columns, splits, _ = method.aligned(features, [learnt], [], tokenizer, settings)
-    write_columns(targets, columns, splits)
     whole = method.vocabulary(load(base), [], settings)
-    items = method.dataset(features, targets, whole, learnt, settings)
+    items = {}
+    for part, some in (("train", given), ("valid", held)):
+        features, targets, learnt = work / f"{part}.arrow", work / part, records(folder, some)
+        method.encode(learnt, tokenizer, settings, features, label=f"tokenize: {name}")
+        columns, splits, _ = method.aligned(features, [learnt], [], tokenizer, settings)
+        write_columns(targets, columns, splits)
+        items[part] = method.dataset(features, targets, whole, learnt, settings)
     model, history = method.fit(
         partial(method.build, base, [], settings, whole),
         settings.training,
-        train=items,
-        valid=[items[place] for place in range(min(32, len(items)))],
+        **items,
         collate=method.collator(whole),
         targets=method.TARGETS,
         compute_metrics=method.compute_metrics,
         summarize=method.summarize,
-        best=method.BEST,
+        best=EPOCH,
         seed=seed,
         checkpoints=folder / f"{name}-checkpoints",
         label=f"train: {name}",
     )
-    predictor = method.Predictor.of(model, whole, [], settings, targets)
+    predictor = method.Predictor.of(model, whole, [], settings, work / "train")
     updates = int(history[-1]["step"])
-    predictor.save(folder / "models" / name, settings, updates=updates, examples=len(items))
+    predictor.save(
+        folder / "models" / name, settings, updates=updates, examples=len(items["train"])
+    )
 
 
 def written(folder: Path, name: str, heard: Sequence[Recording]) -> list[str]:
@@ -138,3 +187,28 @@ def written(folder: Path, name: str, heard: Sequence[Recording]) -> list[str]:
     predictor = method.Predictor.load(folder / "models" / name)
     inputs = [record.input for record in records(folder, heard)]
     return [found.text.strip() for found in predictor.predict(inputs, label=name)]
+
+
+@torch.inference_mode()
+def chosen(folder: Path, name: str, heard: Sequence[Recording], texts: Sequence[str]) -> list[str]:
+    """Which of some texts the model in `folder`/models/<name> finds likeliest for recordings.
+
+    Each is heard at several speeds, of which the logarithms of the likelihoods are added: a voice
+    is higher or lower than those that were learnt.
+    """
+    predictor = method.Predictor.load(folder / "models" / name)
+    bands, window = predictor.settings["mel_bands"], predictor.settings["window"] * FRAMES
+    end = predictor.tokenizer.eos_token_id
+    ids = [torch.tensor([*found, end]) for found in ids_of(predictor.tokenizer, texts)]
+    labels = pad_sequence(ids, batch_first=True, padding_value=IGNORED)  # (K, T)
+    found = []
+    for one in heard:
+        likely = torch.zeros(len(texts))
+        for speed in HEARD_AT:
+            frames = log_mel(cleaning.at_speed(one.samples, speed), bands, window)
+            features = torch.from_numpy(to_window(frames, window)).expand(len(texts), -1, -1)
+            logs = predictor.model(features, labels)["logits"].log_softmax(dim=2)  # (K, T, V)
+            told = logs.gather(2, labels.clamp(min=0)[:, :, None])[:, :, 0]
+            likely += (told * (labels != IGNORED)).sum(dim=1).log_softmax(dim=0)
+        found.append(texts[int(likely.argmax())])
+    return found

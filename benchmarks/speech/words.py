@@ -2,8 +2,8 @@
 
 The recordings are those of a folder with transcripts.csv and metadata.csv (`--data`), one of each
 word. A small Whisper first learns the words to train on, and made-up ones of their characters, as
-eSpeak NG speaks them; then all of its weights learn the person's recordings. Every word of the test
-is new to it; of some, characters are, too, and those it cannot write.
+eSpeak NG speaks them; then all of its weights learn copies of the person's recordings. Every word
+of the test is new to it; of some, characters are, too, and those it cannot write.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import torch
 import typer
-from recogniser import Recording, experiment, fit, recordings, synthesized, written
+from recogniser import Recording, experiment, fit, recordings, synthesized, varied, written
 from rich.console import Console
 from rich.table import Table
 
@@ -29,62 +30,73 @@ from wxb.text.tokenizers import train
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)
 TEST = 5  # one word of so many
-SPOKEN = 4000  # words of eSpeak NG
-ENCODING: dict[str, Any] = {"window": 3, "mel_bands": 40, "max_length": 24}
+SPOKEN, HELD = 8_000, 200  # words of eSpeak NG that are learnt first, some held out of them
+COPIES, KEPT = 8, 1_000  # of each recording of the person, and eSpeak's that are learnt with them
+ENCODING: dict[str, Any] = {"window": 2, "mel_bands": 40, "max_length": 24}
 SHAPE = {"d_model": 96, "encoder_layers": 2, "decoder_layers": 2, "attention_heads": 4}
+FIRST: dict[str, Any] = {
+    "encoding": ENCODING,
+    "model": {"shape": {**SHAPE, "ffn_dim": 384}, "ctc_weight": 0.3},
+    "training": {"epochs": 6, "batch_size": 16, "learning_rate": 2e-3},
+}
+THEN: dict[str, Any] = {
+    "encoding": ENCODING,
+    "training": {"epochs": 4, "batch_size": 16, "learning_rate": 1e-3},
+}
 
 
 @app.command()
 def main(
     data: Annotated[Path, typer.Option(help="the folder of the recordings")],
-    epochs: Annotated[int, typer.Option(help="of the training on the person's words")] = 12,
+    work: Annotated[
+        Path | None, typer.Option(help="a folder to keep models in; one that is there is used")
+    ] = None,
     seed: int = 1,
     resamples: int = 1000,
 ) -> None:
     """Train on four of five words, transcribe the others, and print a table."""
+    torch.set_num_threads(1)
     words = recordings(data)
     random.Random(seed).shuffle(words)
-    tested, learnt = words[: len(words) // TEST], words[len(words) // TEST :]
+    tested, known = words[: len(words) // TEST], words[len(words) // TEST :]
+    held, learnt = known[: len(known) // 10], known[len(known) // 10 :]
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        begin(folder, [word.said for word in learnt], seed)
-        settings = experiment(
-            "spoken",
-            encoding={**ENCODING, "speeds": [0.9, 1.1]},
-            model={},
-            training={"epochs": epochs, "batch_size": 4, "learning_rate": 1e-3},
+        folder = work or Path(place)
+        folder.mkdir(exist_ok=True)
+        texts = [word.said for word in known]
+        # Of single characters, lest words become tokens that no other word could be written with.
+        train("byte-level-bpe", 1500, sorted({*"".join(texts)})).save_pretrained(
+            folder / "models/tokens"
         )
-        fit(folder, "adapted", learnt, settings, seed)
+        spoken = synthesized(utterances(texts, seed), RATE, seed)
+        fit(folder, "spoken", spoken[HELD:], spoken[:HELD], experiment("tokens", **FIRST), seed)
+        copies = varied(learnt, RATE, seed, COPIES) + spoken[HELD:][:KEPT]
+        fit(folder, "adapted", copies, held, experiment("spoken", **THEN), seed)
         table = Table("", "words", "CER (95%)", "words right")
-        known = {character for word in learnt for character in word.said}
+        characters = {*"".join(texts)}
         for name, title in (("spoken", "eSpeak NG alone"), ("adapted", "and the person")):
             found = written(folder, name, tested)
             show(table, f"{title}: all", tested, found, resamples, seed)
-            old = [at for at, word in enumerate(tested) if {*word.said} <= known]
+            old = [at for at, word in enumerate(tested) if {*word.said} <= characters]
             heard, texts = [tested[at] for at in old], [found[at] for at in old]
             show(table, f"{title}: no character is new", heard, texts, resamples, seed)
     console.print(table)
-    console.print(f"{len(learnt)} words were learnt, {len(tested)} others tested; one speaker.")
+    console.print(
+        f"{len(known)} words were learnt, {len(tested)} others tested, none of which was heard in"
+        " training; one speaker."
+    )
 
 
-def begin(folder: Path, words: Sequence[str], seed: int) -> None:
-    """The Whisper that has heard words of eSpeak NG alone, in models/spoken."""
+def utterances(words: Sequence[str], seed: int) -> list[Utterance]:
+    """Words for eSpeak NG to say, and as many made-up ones of the same characters."""
     rng, known = random.Random(seed), voices()
-    characters = sorted({*"".join(words)})
-    said = []
+    characters, said = sorted({*"".join(words)}), []
     for number in range(SPOKEN):
         made = "".join(rng.choices(characters, k=rng.randint(1, 4)))
         text = rng.choice(words) if number % 2 else made
-        speed, pitch = rng.randint(160, 240), rng.randint(30, 80)
+        speed, pitch = rng.randint(140, 240), rng.randint(30, 80)
         said.append(Utterance(text, "zh", rng.choice(known), speed, pitch))
-    train("byte-level-bpe", 1200, words).save_pretrained(folder / "models/tokens")
-    settings = experiment(
-        "tokens",
-        encoding=ENCODING,
-        model={"shape": {**SHAPE, "ffn_dim": 384}, "ctc_weight": 0.3},
-        training={"epochs": 8, "batch_size": 4, "learning_rate": 2e-3},
-    )
-    fit(folder, "spoken", synthesized(said, RATE, seed), settings, seed)
+    return said
 
 
 def show(
