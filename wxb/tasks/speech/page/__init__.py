@@ -72,7 +72,7 @@ def _table(systems: Mapping[str, Any], key: str) -> dict[str, list[Any]]:
     """CER by system, in the bins of the first one: all judged the same recordings."""
     first = next(iter(systems.values()))[key]
     return {
-        "bins": [f"{_bounds(row)}" for row in first],
+        "bins": [_bounds(row) for row in first],
         "records": [row["records"] for row in first],
         "rows": [[row["cer"] for row in system[key]] for system in systems.values()],
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +34,10 @@ class Utterance(NamedTuple):
 def spoken(utterances: Iterable[Utterance]) -> Iterator[tuple[NDArray[np.int16], int]]:
     """The samples (N,) of each utterance and their rate, in order.
 
-    Raises ValueError for a language that is neither of LANGUAGES nor one of eSpeak NG's own names.
     The synthesizer goes on from where it stopped, and does not forget: the same utterances sound
-    the same in a process of their own alone, where nothing was said before.
+    the same in a process of their own alone, where nothing was said before. Raises ValueError for
+    a language that is neither of LANGUAGES nor one of eSpeak NG's own names, and for a text of
+    which nothing is to be heard.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         yield from pool.map(_say, utterances, chunksize=16)
@@ -57,9 +59,7 @@ def _loader() -> Any:
     return espeakng_loader
 
 
-def _data() -> Any:
-    from pathlib import Path
-
+def _data() -> Path:
     return Path(_loader().get_data_path())
 
 
@@ -94,4 +94,6 @@ def _say(utterance: Utterance) -> tuple[NDArray[np.int16], int]:
     text = utterance.text.encode() + b"\0"
     _heard.clear()
     library.espeak_Synth(text, ctypes.c_size_t(len(text)), 0, 1, 0, UTF8, None, None)
+    if not _heard:
+        raise ValueError(f"eSpeak NG says nothing for {utterance.text!r}")
     return np.concatenate(_heard), rate
