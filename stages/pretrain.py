@@ -17,7 +17,7 @@ def main(params: Params, name: str) -> None:
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.training(paths.PRETRAIN, name)
     label = f"pretrain@{name}"
     outputs = paths.model(name), curves, metrics
-    together = processes.together(params.processes(label))
+    together = processes.together(params.processes(label), params.nodes(label))
     with together, processes.published(*outputs) as (folder, drawn, measured):
         if backbone.weightless:
             folder.mkdir()

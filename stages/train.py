@@ -44,7 +44,7 @@ def main(params: Params, name: str) -> None:
     curves = paths.training(experiment.study, name)
     # An experiment that goes on from this one tokenizes as it does.
     outputs = paths.model(name), curves, paths.tokenizer(name)
-    together = processes.together(params.processes(f"train@{name}"))
+    together = processes.together(params.processes(f"train@{name}"), params.nodes(f"train@{name}"))
     with together, processes.published(*outputs) as (models, drawn, tokens):
         tokenizer.save_pretrained(tokens)
         for seed, folder in unfinished.items():

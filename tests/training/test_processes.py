@@ -1,7 +1,11 @@
-"""Two processes make the updates of one, go on after a kill, and leave the same in the end."""
+"""Two processes make the updates of one, go on after a kill, and leave the same in the end.
+
+So they do with the whole model in each, and with a part of it in each (FSDP).
+"""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,13 +39,23 @@ from wxb.training import processes
 from wxb.training.batches import collate
 from wxb.training.trainer import fit
 
+class Block(nn.Linear):
+    def forward(self, states):
+        return states + super().forward(states).relu()
+
 class Model(nn.Module):
+    _no_split_modules = ["Block"]
+
     def __init__(self):
         super().__init__()
         self.embed, self.out = nn.Embedding(30, 16), nn.Linear(16, 30)
+        self.out.weight = self.embed.weight
+        self.blocks = nn.Sequential(Block(16, 16), Block(16, 16))
+        self.blocks[0].bias.requires_grad = False
+        self.register_buffer("factor", torch.full((), 0.5))
 
     def forward(self, input_ids, attention_mask, labels):
-        logits = self.out(self.embed(input_ids))
+        logits = self.out(self.factor * self.blocks(self.embed(input_ids)))
         loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
         return {"loss": loss, "logits": logits}
 
@@ -49,20 +63,23 @@ count = int(sys.argv[1])
 rng = np.random.default_rng(0)
 items = [rng.integers(1, 30, rng.integers(3, 12)) for _ in range(19)]
 items = [{"input_ids": ids, "labels": (ids * 7) % 30} for ids in items]
-settings = Training(epochs=6, batch_size=8, learning_rate=1e-2, processes=count,
-                    gradient_accumulation=int(sys.argv[2]))
-with processes.together(count), processes.published(Path("made")) as (folder,):
-    set_seed(1)
-    model = Model()
-    history = fit(
-        model, settings, train=items, valid=items[:5], collate=partial(collate, pad=0),
-        targets=["labels"], seed=1, checkpoints=Path("checkpoints"), label="toy",
-        summarize=lambda logits, labels: logits.argmax(-1), best=Metric("right", "right"),
-        compute_metrics=lambda found, labels: {"right": float((found == labels).mean())},
-    )
-    folder.mkdir()
-    (folder / "history.json").write_text(json.dumps(history, sort_keys=True))
-    save_file(model.state_dict(), folder / "model.safetensors")
+with processes.together(count):
+    for fsdp in (False, True)[:count]:
+        settings = Training(epochs=6, batch_size=8, learning_rate=1e-2, processes=count, fsdp=fsdp,
+                            gradient_accumulation=int(sys.argv[2]))
+        with processes.published(Path(f"made-{fsdp}")) as (folder,):
+            set_seed(1)
+            model = Model()
+            history = fit(
+                model, settings, train=items, valid=items[:5], collate=partial(collate, pad=0),
+                targets=["labels"], seed=1, checkpoints=Path(f"checkpoints-{fsdp}"), label="toy",
+                summarize=lambda logits, labels: logits.argmax(-1), best=Metric("right", "right"),
+                compute_metrics=lambda found, labels: {"right": float((found == labels).mean())},
+            )
+            folder.mkdir()
+            (folder / "history.json").write_text(json.dumps(history, sort_keys=True))
+            del model.out.weight  # that of the embeddings
+            save_file(model.state_dict(), folder / "model.safetensors")
 """
 
 
@@ -80,18 +97,19 @@ def start(folder, count, accumulation=1):
 
 def train(folder, count, accumulation=1):
     assert start(folder, count, accumulation).wait(300) == 0, (folder / "log").read_text()
-    return json.loads((folder / "made/history.json").read_text())
+    return folder
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """By their number of processes, the folders and histories of trainings."""
-    folders = {count: tmp_path_factory.mktemp("runs") / str(count) for count in (1, 2)}
-    return {count: (folder, train(folder, count)) for count, folder in folders.items()}
+    """By their number of processes, the folders of trainings."""
+    return {count: train(tmp_path_factory.mktemp("runs") / str(count), count) for count in (1, 2)}
 
 
-def test_two_processes_give_the_curve_of_one(runs):
-    (one, alone), (two, both) = runs[1], runs[2]
+@pytest.mark.parametrize("fsdp", [False, True])
+def test_two_processes_give_the_curve_of_one(runs, fsdp):
+    made = runs[1] / "made-False", runs[2] / f"made-{fsdp}"
+    alone, both = (json.loads((folder / "history.json").read_text()) for folder in made)
     assert len(alone) == len(both) > 10
     for row, other in zip(alone, both, strict=True):
         assert row.keys() == other.keys()
@@ -99,27 +117,30 @@ def test_two_processes_give_the_curve_of_one(runs):
             # The last batch of validation is filled up with others for the second process.
             rel = 0.2 if key in ("valid_loss", "valid_right") else 1e-4
             assert other[key] == pytest.approx(value, rel=rel, abs=1e-6), key
-    weights, others = (load_file(folder / "made/model.safetensors") for folder in (one, two))
+    weights, others = (load_file(folder / "model.safetensors") for folder in made)
+    assert weights.keys() == others.keys()
     for name, values in weights.items():
         assert np.allclose(values, others[name], atol=1e-4), name
 
 
 def test_killed_processes_go_on_to_the_same_bytes(runs, tmp_path):
-    process = start(tmp_path / "killed", 2)
-    checkpoints = tmp_path / "killed/checkpoints"
+    killed = tmp_path / "killed"
+    # The second training is to find what one leaves that was killed in its last epoch.
+    shutil.copytree(runs[2] / "checkpoints-True", killed / "checkpoints-True")
+    max(killed.glob("*/*/rng_state_1.pth")).unlink()
+    process = start(killed, 2)
     deadline = time.monotonic() + 120
-    while not any(checkpoints.glob("checkpoint-*/trainer_state.json")):
+    while not any(killed.glob("checkpoints-False/*/trainer_state.json")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)  # the first alone: the other notices
     process.wait()
-    whole = runs[2][0]
-    if not (tmp_path / "killed/made").exists():
-        train(tmp_path / "killed", 2)
-        assert b"going on from" in (tmp_path / "killed/log").read_bytes()
+    if not (killed / "made-True").exists():
+        train(killed, 2)
+    assert "going on from checkpoints-True/checkpoint-15" in (killed / "log").read_text()
     for name in ("model.safetensors", "history.json"):
-        made = [folder / "made" / name for folder in (whole, tmp_path / "killed")]
-        assert made[0].read_bytes() == made[1].read_bytes()
+        for made in ("made-False", "made-True"):
+            assert (runs[2] / made / name).read_bytes() == (killed / made / name).read_bytes()
 
 
 def test_processes_that_something_else_has_started(monkeypatch):

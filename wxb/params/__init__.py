@@ -70,8 +70,19 @@ class Params(Section):
         return getattr(block, "processes", 1)
 
     def asked(self, stage: str) -> dict[str, Any]:
-        """What a stage asks of the machine that runs it, as Snakemake calls it."""
-        return of_stage(stage, self.resources)
+        """What a stage asks of the machine that runs it, as Snakemake calls it.
+
+        One that is spread over nodes is a program of MPI to Snakemake: it calls srun itself.
+        """
+        found = of_stage(stage, self.resources)
+        if found.get("nodes", 1) > 1:
+            found |= {"mpi": "srun", "tasks": self.processes(stage), "cpus_per_task": self.threads}
+            found |= {"tasks_per_gpu": 1} if "gpu" in found else {}
+        return found
+
+    def nodes(self, stage: str) -> int:
+        """How many nodes of Slurm its processes are spread over."""
+        return int(of_stage(stage, self.resources).get("nodes", 1))
 
     def named(self, section: str, name: str) -> Any:
         """The block `name` of `section`; ParamsError with the nearest name where there is none."""

@@ -94,6 +94,15 @@ class Experiment(Section):
     training: Section
     prediction: Section
 
+    @model_validator(mode="after")
+    def _four_bits_stay_whole(self) -> Experiment:
+        if self.tuning.four_bit and getattr(self.training, "fsdp", False):
+            raise ValueError(
+                "tuning.four_bit and training.fsdp exclude each other: weights in 4 bits are not"
+                " divided (accelerate leaves them out), so each process would keep them all"
+            )
+        return self
+
     @property
     def traits(self) -> list[str]:
         """What sets its model apart from the plain one of its method, in words."""

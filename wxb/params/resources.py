@@ -25,7 +25,10 @@ class Resources(Section):
     """Names are Snakemake's, and those of its plugin for Slurm; what is None is not asked for."""
 
     runtime: PositiveInt | None = None  # minutes
-    mem_mb: PositiveInt | None = None
+    mem_mb: PositiveInt | None = None  # of each node
+    nodes: PositiveInt | None = (
+        None  # of Slurm, which the processes of one training are spread over
+    )
     gpu: NonNegativeInt | None = None
     slurm_partition: str | None = None
     slurm_account: str | None = None
@@ -48,3 +51,8 @@ def faults(asked: Mapping[str, Resources], blocks: Any) -> Iterator[str]:
             yield f"resources.{stage}: unknown verb {verb!r}{choices(verb, SECTIONS)}"
         elif at and name not in (known := getattr(blocks, SECTIONS[verb])):
             yield f"resources.{stage}: {SECTIONS[verb]} has no {name!r}{choices(name, known)}"
+        elif (nodes := asked[stage].nodes or 1) > 1 and blocks.processes(stage) % nodes:
+            yield (
+                f"resources.{stage}.nodes: found {nodes}; expected a divisor of the training's"
+                f" `processes`, {blocks.processes(stage)} of {stage}: these are spread over nodes"
+            )

@@ -23,12 +23,13 @@ class Optimisation(Section):
     """What fine-tuning and pretraining share. Names follow transformers where it has one.
 
     An update reads `batch_size` items, times `gradient_accumulation` where there is such: of
-    several `processes` on one machine, each with a GPU of its own if there are any, each takes its
-    part of them.
+    several `processes`, each with a GPU of its own if there are any, each takes its part of them.
+    With `fsdp` each also keeps a part of the model only (torch's fully sharded data parallel).
     """
 
     batch_size: PositiveInt
     processes: PositiveInt = 1
+    fsdp: bool = False
     learning_rate: PositiveFloat
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     warmup_ratio: Fraction = 0.1
@@ -45,6 +46,8 @@ class Optimisation(Section):
                 f"batch_size {self.batch_size} is not a multiple of processes {self.processes},"
                 " which divide it among them"
             )
+        if self.fsdp and self.processes == 1:
+            raise ValueError("fsdp is set, and processes is 1: a model is divided among several")
         return self
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from wxb.backbones.size import parameters
 from wxb.corpora import clean
 from wxb.params.backbones import Backbone
 from wxb.text.tokenizers import load
-from wxb.training import pretraining
+from wxb.training import pretraining, processes
 from wxb.training.batches import collate
 from wxb.training.curves import write_curves
 from wxb.training.trainer import fit
@@ -35,7 +35,7 @@ def make(
     """Write the model with its tokenizer, and its curves; give its size, and its metrics.
 
     `corpus` is the folder of clean texts, `tokens` that of the tokenizer; `unfinished` holds
-    checkpoints while it learns.
+    checkpoints while it learns. Of several processes the first writes and gives all that.
     """
     tokenizer = load(tokens)
     set_seed(seed)
@@ -43,6 +43,8 @@ def make(
     history, metrics = pretrain(
         model, tokenizer, backbone, corpus, seed=seed, unfinished=unfinished, label=label
     )
+    if processes.rank():
+        return {}  # the first has the same model, and writes it
     model.save_pretrained(model_folder)
     tokenizer.save_pretrained(model_folder)
     write_curves(curves, history)

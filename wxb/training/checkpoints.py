@@ -25,7 +25,8 @@ OWN = ("__main__", "stages", "wxb")  # top-level modules whose code decides the 
 # What transformers' Trainer calls the files of a checkpoint (transformers/trainer.py). They are
 # not imported from there: that takes seconds, which `wxb` would need at each start.
 STATE = "trainer_state.json"
-PROGRESS = ("optimizer.pt", "scheduler.pt")
+SCHEDULER, OPTIMIZER = "scheduler.pt", "optimizer.pt"
+SHARDED = ("optimizer.bin", "pytorch_model_fsdp.bin")  # by accelerate, of FSDP
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
@@ -42,7 +43,7 @@ def kept(stage: str) -> bool:
     return any(path.parent.name.rpartition("-")[0] == stage for path in found)
 
 
-def last_complete(checkpoints: Path, processes: int = 1) -> Path | None:
+def last_complete(checkpoints: Path, processes: int = 1, *, sharded: bool = False) -> Path | None:
     """The newest checkpoint from which training can go on, or None. Removes the ones after it.
 
     Training will write those again, file by file: were one left with its old state, it would look
@@ -50,14 +51,14 @@ def last_complete(checkpoints: Path, processes: int = 1) -> Path | None:
     """
     found = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
     for checkpoint in reversed(found):
-        if _is_complete(checkpoint, processes):
+        if _is_complete(checkpoint, processes, sharded):
             return checkpoint
         (checkpoint / STATE).unlink(missing_ok=True)  # first: this removal may be killed, too
         shutil.rmtree(checkpoint)
     return None
 
 
-def _is_complete(checkpoint: Path, processes: int) -> bool:
+def _is_complete(checkpoint: Path, processes: int, sharded: bool) -> bool:
     """Whether nothing is missing that the Trainer would silently do without, or stumble over.
 
     It writes its state last, so a state that can be read means that all else was written. But a
@@ -66,9 +67,10 @@ def _is_complete(checkpoint: Path, processes: int) -> bool:
     """
     # Each of several processes has random numbers of its own, and may be the last that writes.
     many = [f"rng_state_{number}.pth" for number in range(processes)]
+    progress = SHARDED if sharded else (OPTIMIZER,)
     try:
         state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-        for name in (*PROGRESS, *(many if processes > 1 else ["rng_state.pth"])):
+        for name in (SCHEDULER, *progress, *(many if processes > 1 else ["rng_state.pth"])):
             ZipFile(checkpoint / name).close()
         best = state["best_model_checkpoint"]
         return all(map(_has_weights, [checkpoint, *([Path(best)] if best else [])]))

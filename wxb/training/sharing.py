@@ -18,11 +18,17 @@ from transformers import Trainer
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from wxb.text.encoded import IGNORED
-from wxb.training import processes
+from wxb.training import fsdp, processes
 
 
 class SharingTrainer(Trainer):
     """The Trainer, where each process has `per_device_train_batch_size` of a batch's items."""
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """As transformers does it, where the model is to be sharded on a CPU, too."""
+        super().create_accelerator_and_postprocess()
+        if self.args.fsdp:
+            fsdp.enable_on_cpu(self)
 
     def get_train_dataloader(self) -> Any:
         """Whole batches, in the order of one process, of which each collates its part."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ from wxb.errors import WxbError
 from wxb.metrics import Metric
 from wxb.params.training import Optimisation, Pretraining, Training
 from wxb.progress import Progress
-from wxb.training import processes
+from wxb.training import fsdp, processes
 from wxb.training.checkpoints import last_complete
 from wxb.training.sharing import SharingTrainer
 
@@ -65,16 +66,26 @@ def fit(
     best checkpoint is gone when training ends, or no metric was a number.
 
     A model of which nothing learns is only measured. Where several processes train together, each
-    calls this, and has the same model in the end.
+    calls this, and has the same model in the end. With `fsdp` that waits in main memory meanwhile.
     """
     if settings.processes != processes.count():
         raise WxbError(
             f"found processes {settings.processes}, and {processes.count()} that run; expected as"
             " many: only the stages train and pretrain start several"
         )
+    learns = any(weight.requires_grad for weight in model.parameters())
+    sharded = settings.fsdp and learns
     trainer = _Trainer(
-        model=model,
-        args=_arguments(settings, train, targets, best, seed, checkpoints),
+        model=deepcopy(model) if sharded else model,
+        args=_arguments(
+            settings,
+            train,
+            targets,
+            best,
+            seed,
+            checkpoints,
+            fsdp.config(model) if sharded else None,
+        ),
         train_dataset=train,
         eval_dataset=valid,
         data_collator=collate,
@@ -83,13 +94,13 @@ def fit(
         callbacks=[_Narrator(label, best)],
         schedule=settings,
     )
-    if not any(weight.requires_grad for weight in model.parameters()):
+    if not learns:
         trainer.evaluate()
         return [{"step": 0, "epoch": 0.0, **_metrics_of(row)} for row in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # which removes what is not complete
-        resumable = last_complete(checkpoints, processes.count())
+        resumable = last_complete(checkpoints, processes.count(), sharded=sharded)
     if processes.rank():
         torch.manual_seed(seed + processes.rank())  # dropout: other items, other masks
     if resumable:
@@ -101,7 +112,13 @@ def fit(
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
     if best is not None:
         _check_best(trainer.state, best.key)
-    return [_metrics_of(row) for row in trainer.state.log_history]
+    history = [_metrics_of(row) for row in trainer.state.log_history]
+    if sharded:
+        fsdp.gather(cast(nn.Module, trainer.model), model)
+        device = trainer.args.device
+        del trainer  # its parts of the model make room for the whole one
+        model.to(device)
+    return history
 
 
 def _check_best(state: TrainerState, best: str) -> None:
@@ -132,12 +149,13 @@ def _arguments(
     best: Metric | None,
     seed: int,
     checkpoints: Path,
+    sharding: dict[str, Any] | None,
 ) -> TrainingArguments:
-    length: dict[str, Any]
+    more: dict[str, Any]
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
-        length = {
+        more = {
             "num_train_epochs": settings.epochs,
             "gradient_accumulation_steps": accumulation,
             "eval_strategy": "epoch",
@@ -146,7 +164,7 @@ def _arguments(
         }
     else:
         steps = settings.steps
-        length = {
+        more = {
             "max_steps": steps,
             "train_sampling_strategy": "sequential",  # the stream is shuffled already
             "eval_strategy": "steps",
@@ -154,10 +172,12 @@ def _arguments(
             "eval_steps": -(-steps // settings.checkpoints),
             "save_steps": -(-steps // settings.checkpoints),
         }
+    if sharding:
+        more |= {"fsdp": True, "fsdp_config": sharding}
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
         output_dir=str(checkpoints),
-        **length,
+        **more,
         per_device_train_batch_size=settings.batch_size // settings.processes,
         per_device_eval_batch_size=2 * settings.batch_size // settings.processes,
         learning_rate=settings.learning_rate,
@@ -221,9 +241,14 @@ class _Trainer(SharingTrainer):
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         # A frozen backbone is as it was when it was loaded, and may be 4-bit and large.
+        if not self.args.should_save:
+            return
         assert output_dir is not None
         Path(output_dir).mkdir(parents=True, exist_ok=True)
-        save_file(self._learnt(), Path(output_dir, SAFE_WEIGHTS_NAME))
+        learnt = self._learnt()
+        if state_dict is not None:  # what FSDP has put together: of the model there are parts here
+            learnt = {name: state_dict[name] for name in learnt}
+        save_file(learnt, Path(output_dir, SAFE_WEIGHTS_NAME))
 
     def _learnt(self) -> dict[str, torch.Tensor]:
         assert self.model is not None
