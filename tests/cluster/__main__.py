@@ -21,6 +21,7 @@ from tests.copied import Project
 
 EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 KILLED = "train@ner-encoder"
+SPREAD = "ner-decoder-lora"
 PATIENCE = 900  # seconds
 # A cluster has a queue to ask for accounts, and jobs of minutes; here there is none, and seconds.
 SLURM = [
@@ -52,11 +53,14 @@ class Tiny(Project):
             if path.is_file() and path.name != ".gitignore"
         }
 
-    def curve(self, experiment):
-        """The losses of a training by step."""
-        path = self.folder / f"reports/training/ner/{experiment}/loss.csv"
-        with path.open(newline="") as rows:
-            return {int(row["step"]): float(row["loss"]) for row in csv.DictReader(rows)}
+    def curves(self):
+        """The losses of all trainings by step."""
+        losses = {}
+        for path in self.folder.glob("reports/training/*/*/loss.csv"):
+            with path.open(newline="") as rows:
+                for row in csv.DictReader(rows):
+                    losses[path.parent.name, int(row["step"])] = float(row["loss"])
+        return losses
 
 
 def few(params):
@@ -102,13 +106,31 @@ def on_slurm(here, folder):
         jobs += len(re.findall("submitted with SLURM", project.run("snakemake", *SLURM, "ner")))
         log = (project.folder / f"logs/{KILLED}.log").read_text()
         assert "going on from" in log
-        asked = project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%N|%T")
-    assert f"rule_{KILLED}|3500M" in asked, asked
-    nodes = {row.split("|")[2] for row in asked.split()}
-    assert nodes == {"node1", "node2"}, asked
-    assert project.made() == here.made()
-    held(f"{jobs} jobs through sbatch on {len(nodes)} nodes, {KILLED} killed and gone on", began)
-    print(f"      {len(here.made())} files, the same bytes as a local run", flush=True)
+        asked = _jobs(project)
+        assert f"rule_{KILLED}|3500M" in asked, asked
+        nodes = {row.split("|")[2] for row in asked.split()}
+        assert nodes == {"node1", "node2"}, asked
+        assert project.made() == here.made()
+        held(
+            f"{jobs} jobs through sbatch on {len(nodes)} nodes, {KILLED} killed and gone on", began
+        )
+        print(f"      {len(here.made())} files, the same bytes as a local run", flush=True)
+        over_nodes(here, project)
+
+
+def over_nodes(here, project):
+    """One training on two nodes, a process on each: the curve of one process."""
+    began = time.monotonic()
+    project.edit(lambda params: params["experiments"][SPREAD]["training"].update(processes=2))
+    project.edit(lambda params: params["resources"].update({f"train@{SPREAD}": {"nodes": 2}}))
+    project.run("snakemake", *SLURM, f"train@{SPREAD}")
+    assert f"rule_train@{SPREAD}|3000M|node[1-2]|COMPLETED" in _jobs(project), _jobs(project)
+    apart = _apart(project, here.curves())
+    held(f"one training on 2 nodes by srun: the losses of one process within {apart}", began)
+
+
+def _jobs(project):
+    return project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%N|%T")
 
 
 def _training(project, run):
@@ -143,15 +165,35 @@ def on_storage(here, folder):
 def in_two_processes(here, folder):
     """The curve of one process, of the same updates."""
     began = time.monotonic()
-    before = here.curve("ner-encoder")
-    training = "experiments.ner-encoder.training"
+    before = here.curves()
     here.edit(lambda params: params["experiments"]["ner-encoder"]["training"].update(processes=2))
-    here.run("dvc", "repro", KILLED)
-    after = here.curve("ner-encoder")
+    shared = {"processes": 2, "fsdp": True}
+    here.edit(lambda params: params["experiments"][SPREAD]["training"].update(shared))
+    here.edit(lambda params: params["backbones"]["decoder"]["pretraining"].update(shared))
+    here.run("dvc", "repro", "evaluate@ner-encoder", f"evaluate@{SPREAD}")
+    held(f"processes 2, and fsdp: the losses of one process within {_apart(here, before)}", began)
+    began = time.monotonic()
+    (port,) = slurm.free_ports(1)
+    node = [
+        *("torchrun", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d"),
+        *("--rdzv-endpoint", f"127.0.0.1:{port}", "-m", "stages.train", "ner-encoder"),
+    ]
+    nodes = [here.start(*node), here.start(*node)]
+    said = [process.communicate(timeout=PATIENCE)[0] for process in nodes]
+    assert [process.returncode for process in nodes] == [0, 0], said
+    here.run("dvc", "commit", "--force", KILLED)
+    assert "up to date" in here.run("dvc", "status", KILLED)
+    held(f"torchrun on 2 nodes: the losses of one process within {_apart(here, before)}", began)
+
+
+def _apart(project, before):
+    """How far losses are from what they were, at most, as a share of them."""
+    after = project.curves()
     assert before.keys() == after.keys()
-    apart = max(abs(before[step] - loss) / loss for step, loss in after.items())
-    assert apart < 1e-3, apart
-    held(f"{training}.processes 2: the losses of one process within {apart:.1e}", began)
+    apart = {name: abs(loss - before[name]) / before[name] for name, loss in after.items()}
+    worst = max(apart, key=apart.__getitem__)
+    assert apart[worst] < 1e-3, (worst, apart[worst])
+    return f"{apart[worst]:.1e}"
 
 
 def sweeps(here, folder):

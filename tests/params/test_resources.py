@@ -38,11 +38,23 @@ def test_a_stage_asks_as_its_verb_does_and_for_more():
         ({"train@ner-encodr": {}}, r"experiments has no 'ner-encodr'.*'ner-encoder'"),
         ({"train": {"memory": 1}}, r"resources.train.memory: unknown key"),
         ({"train": {"runtime": 0}}, r"resources.train.runtime: found 0"),
+        ({"train@ner-encoder": {"nodes": 2}}, r"nodes: found 2; .*`processes`, 1 of train@ner-enc"),
     ],
 )
 def test_slips_are_told(asked, told):
     with pytest.raises(ParamsError, match=told):
         params(**asked)
+
+
+def test_a_training_over_nodes_calls_srun_itself():
+    content = json.loads(json.dumps(read_yaml(ROOT / "params.yaml")))
+    content["experiments"]["ner-encoder"]["training"]["processes"] = 4
+    content["resources"] = {"train@ner-encoder": {"nodes": 2, "gpu": 4}}
+    found = check(content)
+    assert found.nodes("train@ner-encoder") == 2
+    asked = {"nodes": 2, "gpu": 4, "mpi": "srun", "tasks": 4, "cpus_per_task": 1}
+    assert found.asked("train@ner-encoder") == {**asked, "tasks_per_gpu": 1}
+    assert found.nodes("train@ner-decoder") == 1
 
 
 def test_no_stage_is_stale_for_what_it_asks():

@@ -17,6 +17,7 @@ import pytest
 from safetensors.torch import load_file
 
 from wxb.errors import WxbError
+from wxb.params import ParamsError, check, read_yaml
 from wxb.params.training import Training
 from wxb.training import processes
 from wxb.training.sharing import own_part
@@ -195,6 +196,15 @@ def test_parts_of_a_batch_are_all_of_it(length, monkeypatch):
     else:
         assert sorted(item for part in parts for item in part) == items
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_a_model_is_divided_among_several():
+    with pytest.raises(ValueError, match="fsdp is set, and processes is 1"):
+        Training(epochs=1, batch_size=8, learning_rate=1.0, fsdp=True)
+    content = read_yaml(ROOT / "params.yaml")
+    content["experiments"]["ner-decoder-qlora"]["training"] |= {"processes": 2, "fsdp": True}
+    with pytest.raises(ParamsError, match=r"four_bit and training.fsdp exclude each other"):
+        check(content)
 
 
 def test_a_batch_is_divided_evenly():

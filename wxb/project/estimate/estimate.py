@@ -21,7 +21,10 @@ CHECKPOINTS = 2  # that a training keeps at a time
 
 
 class Estimate(NamedTuple):
-    """One stage: counts, bytes, seconds. `seconds` is None where nobody timed anything."""
+    """One stage: counts, bytes, seconds. `seconds` is None where nobody timed anything.
+
+    `memory` is that of each process; `gpus` are as many of a kind as there are processes.
+    """
 
     stage: str
     parameters: int
@@ -58,13 +61,15 @@ def _estimate(
     batch = model.training_flops(todo.batch_size, todo.length)
     validating = todo.epochs * todo.valid / todo.batch_size / 3  # forward alone
     flops = batch * (todo.steps + validating)
-    activations = model.activations(todo.batch_size, todo.length)
-    memory = model.weights + model.learning + activations
+    activations = model.activations(todo.part, todo.length)
+    kept = (model.weights + model.learning) / (todo.processes if todo.fsdp else 1)
+    memory = round(kept) + activations
     saved = WEIGHT * model.trainable
     cost = paths.cost(verb, name)
     found = pace.of(params, name, model, todo) if timed else None
     seeds = 1 if verb == "pretrain" else len(params.studies[params.experiments[name].study].seeds)
-    seconds = found and pace.start_up() + seeds * found.batch * (todo.steps + validating)
+    passes = todo.steps + validating
+    seconds = found and pace.start_up() + seeds * (found.besides + found.batch * passes)
     return Estimate(
         stage=f"{verb}@{name}",
         parameters=model.parameters,
@@ -79,7 +84,10 @@ def _estimate(
         seconds=seconds,
         how=found.how if found else "",
         gpus={
-            gpu: max(seeds * flops / (facts["teraflops"] * 1e12 * UTILISATION), todo.steps * LAUNCH)
+            gpu: max(
+                seeds * flops / (todo.processes * facts["teraflops"] * 1e12 * UTILISATION),
+                todo.steps * LAUNCH,
+            )
             if memory < facts["memory"] * 2**30
             else None
             for gpu, facts in read_yaml(GPUS).items()

@@ -25,17 +25,21 @@ from wxb.project.estimate.shape import Shape
 from wxb.project.estimate.work import Work
 from wxb.tasks import methods
 from wxb.text import tokenizers
+from wxb.training.trainer import LOGS
 
 PATIENCE = 20.0  # seconds that trying may take
-FEW, MORE = 8, 40  # batches of two trials: what they do not share is the time of a batch
+# Batches of two trials: what they do not share is the time of a batch. Each logs so often as a
+# whole training does, which for a small model takes as long as the batches themselves.
+FEW, MORE = LOGS, 4 * LOGS
 MATRIX = 2048  # rows and columns of those whose product tells the rate of a model too large to try
 UTILISATION = 0.5  # of that rate, by such a model
 
 
 class Pace(NamedTuple):
-    """Seconds of a batch forward and backward, and how they are known."""
+    """Seconds of a batch forward and backward, those that come on top, and how they are known."""
 
     batch: float
+    besides: float
     how: str
 
 
@@ -43,13 +47,13 @@ def of(params: Params, name: str, shape: Shape, work: Work) -> Pace:
     """The pace of a training here: tried, or where it cannot be, by its operations."""
     torch.set_num_threads(params.threads)
     fits = shape.weights + shape.learning < psutil.virtual_memory().available / 2
-    flops = shape.training_flops(work.batch_size, work.length)
+    flops = shape.training_flops(work.part, work.length)
     rate = _rate()
     if not fits or flops / rate > PATIENCE / 4:
-        return Pace(flops / rate / UTILISATION, "by operations")
+        return Pace(flops / rate / UTILISATION, 0.0, "by operations")
     if work.items and not shape.four_bit:
-        return Pace(_by_training(params, name, work), "tried")
-    return Pace(_by_steps(shape, work), "tried without its data")
+        return Pace(*_by_training(params, name, work), "tried")
+    return Pace(_by_steps(shape, work), 0.0, "tried without its data")
 
 
 @cache
@@ -69,10 +73,11 @@ def _clock() -> float:
     return time.process_time() / torch.get_num_threads()
 
 
-def _by_training(params: Params, name: str, work: Work) -> float:
-    """Seconds of a batch in the stage's own training, on some of its items."""
+def _by_training(params: Params, name: str, work: Work) -> tuple[float, float]:
+    """Seconds of a batch in the stage's own training, on some of its items, and what is besides."""
     experiment = params.experiments[name]
-    settings = experiment.training.model_copy(update={"epochs": 1})
+    alone = {"epochs": 1, "processes": 1, "fsdp": False, "batch_size": work.part}
+    settings = experiment.training.model_copy(update=alone)
     experiment = experiment.model_copy(update={"training": settings})
     method = tasks.method(experiment.task, experiment.method)
     backbone = paths.model(experiment.backbone)
@@ -81,7 +86,7 @@ def _by_training(params: Params, name: str, work: Work) -> float:
     drawn = np.random.default_rng(0).permutation(len(work.items))
 
     def seconds(batches: int) -> float:
-        chosen = [work.items[at] for at in drawn[: batches * work.batch_size]]
+        chosen = [work.items[int(at)] for at in np.resize(drawn, batches * work.part)]
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
             began = _clock()
             methods.train(
@@ -100,7 +105,10 @@ def _by_training(params: Params, name: str, work: Work) -> float:
     with followed(lambda done, total: None):
         seconds(2)  # the first has all to prepare
         few = seconds(FEW)
-        return max(0.0, seconds(MORE) - few) / (MORE - FEW)
+        if few > PATIENCE / 2:
+            return few / FEW, 0.0
+        batch = max(0.0, seconds(MORE) - few) / (MORE - FEW)
+        return batch, max(0.0, few - FEW * batch)
 
 
 def _by_steps(shape: Shape, work: Work) -> float:
@@ -112,10 +120,10 @@ def _by_steps(shape: Shape, work: Work) -> float:
         values.data.normal_(std=0.02) if values.is_floating_point() else values.data.zero_()
     learnt = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learnt)
-    ids = torch.randint(10, 100, (work.batch_size, work.length), device=device)
+    ids = torch.randint(10, 100, (work.part, work.length), device=device)
     times: list[float] = []
     began = time.monotonic()
-    while len(times) < 3 or (len(times) < MORE and time.monotonic() - began < PATIENCE / 4):
+    while len(times) < 3 or (len(times) < FEW and time.monotonic() - began < PATIENCE / 4):
         start = _clock()
         shape.loss(ids).backward()
         optimizer.step()

@@ -39,6 +39,13 @@ class Work:
     counted: bool  # from data, not from what parameters allow
     items: Sequence[Any] = ()
     predicted: float = 1.0  # share of tokens whose logits are computed, of a model that writes
+    processes: int = 1  # which share a batch
+    fsdp: bool = False  # and the model
+
+    @property
+    def part(self) -> int:
+        """What of a batch each process takes."""
+        return self.batch_size // self.processes
 
     @property
     def steps(self) -> int:
@@ -77,6 +84,8 @@ def of_experiment(params: Params, name: str) -> Work:
         counted=bool(items),
         items=items,
         predicted=min(1.0, predicted),
+        processes=getattr(settings, "processes", 1),
+        fsdp=getattr(settings, "fsdp", False),
     )
 
 
@@ -93,6 +102,8 @@ def of_backbone(params: Params, name: str) -> Work | None:
         length=settings.max_length,
         valid=0,
         counted=True,
+        processes=settings.processes,
+        fsdp=settings.fsdp,
     )
 
 
