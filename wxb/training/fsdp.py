@@ -19,15 +19,20 @@ from transformers import Trainer
 
 
 def config(model: nn.Module) -> dict[str, Any]:
-    """The `fsdp_config` of TrainingArguments: a model's layers are put together one at a time."""
+    """The `fsdp_config` of TrainingArguments: a model's layers are put together one at a time.
+
+    Layers are what transformers says is not to be split; a model without is put together whole.
+    """
     parts = [*model.modules()]
     named = {name for part in parts for name in getattr(part, "_no_split_modules", None) or ()}
     count = Counter(type(part).__name__ for part in parts)
+    # What is there once, such as embeddings, may share weights with others outside of it.
+    layers = sorted(name for name in named if count[name] > 1)
     return {
         "version": 2,
-        # What is there once, such as embeddings, may share weights with others outside of it.
-        "transformer_layer_cls_to_wrap": sorted(name for name in named if count[name] > 1),
         "state_dict_type": "FULL_STATE_DICT",  # checkpoints are those of one process
+        "auto_wrap_policy": "TRANSFORMER_BASED_WRAP" if layers else "NO_WRAP",
+        **({"transformer_layer_cls_to_wrap": layers} if layers else {}),
     }
 
 
