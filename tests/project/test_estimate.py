@@ -92,6 +92,19 @@ def test_what_is_frozen_costs_less_to_train_and_to_keep(params):
     assert whole.activations(8, 64) == pytest.approx(2 * whole.activations(4, 64), rel=0.01)
 
 
+def test_several_processes_divide_work_and_with_fsdp_the_model():
+    def told(**settings):
+        content = small(json.loads(json.dumps(CONTENT)))
+        content["experiments"]["ner-decoder"]["training"] |= settings
+        return [*estimate.of(check(content), "ner-decoder", timed=False)][-1]
+
+    one, two, sharded = told(), told(processes=2), told(processes=2, fsdp=True)
+    assert (one.flops, one.updates) == (two.flops, two.updates) == (sharded.flops, sharded.updates)
+    assert one.memory > two.memory > sharded.memory
+    model = 16 * one.parameters
+    assert two.memory - sharded.memory == pytest.approx(model / 2, abs=1)
+
+
 def test_a_model_too_large_for_this_machine_is_told_of(tmp_path):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     (tmp_path / "params").symlink_to(ROOT / "params")

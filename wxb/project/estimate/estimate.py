@@ -86,7 +86,7 @@ def _estimate(
         gpus={
             gpu: max(
                 seeds * flops / (todo.processes * facts["teraflops"] * 1e12 * UTILISATION),
-                todo.steps * LAUNCH,
+                seeds * todo.steps * LAUNCH,
             )
             if memory < facts["memory"] * 2**30
             else None

@@ -58,9 +58,11 @@ def of(params: Params, name: str, shape: Shape, work: Work) -> Pace:
 
 @cache
 def start_up() -> float:
-    """Seconds that a stage takes to import what trains."""
+    """Seconds that a stage takes to import what trains: what trying has imported here."""
+    rooms = ("wxb.backbones", "wxb.tasks", "wxb.training")
+    names = ", ".join(sorted(name for name in sys.modules if name.startswith(rooms)))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", "import wxb.training.trainer"], check=True)
+    subprocess.run([sys.executable, "-c", f"import stages, {names}"], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -103,10 +105,9 @@ def _by_training(params: Params, name: str, work: Work) -> tuple[float, float]:
             return _clock() - began
 
     with followed(lambda done, total: None):
-        seconds(2)  # the first has all to prepare
+        if seconds(2) > PATIENCE / 4:  # the first has all to prepare
+            return seconds(2) / 2, 0.0
         few = seconds(FEW)
-        if few > PATIENCE / 2:
-            return few / FEW, 0.0
         batch = max(0.0, seconds(MORE) - few) / (MORE - FEW)
         return batch, max(0.0, few - FEW * batch)
 
