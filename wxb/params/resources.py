@@ -26,9 +26,7 @@ class Resources(Section):
 
     runtime: PositiveInt | None = None  # minutes
     mem_mb: PositiveInt | None = None  # of each node
-    nodes: PositiveInt | None = (
-        None  # of Slurm, which the processes of one training are spread over
-    )
+    nodes: PositiveInt | None = None  # of Slurm, over which one training's processes are spread
     gpu: NonNegativeInt | None = None
     slurm_partition: str | None = None
     slurm_account: str | None = None

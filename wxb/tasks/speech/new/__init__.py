@@ -7,7 +7,7 @@ from pathlib import Path
 from wxb.errors import WxbError
 from wxb.tasks import guessing
 from wxb.tasks.guessing import Files, Guess
-from wxb.tasks.speech.reading.manifest import AUDIO
+from wxb.tasks.speech.record.audio.reading import SUFFIXES
 
 FIELDS = {
     "input": (
@@ -49,9 +49,9 @@ def guess(files: Files) -> Guess | None:
 def _holds_audio(files: Files) -> bool:
     """Whether recordings lie below the tables. Raises WxbError where tables alone were given."""
     if files.path.is_dir():
-        return any(path.suffix.lower() in AUDIO for path in files.path.rglob("*"))
+        return any(path.suffix.lower() in SUFFIXES for path in files.path.rglob("*"))
     cells = (value for row in files.rows[:1] for value in row.values() if isinstance(value, str))
-    if any(Path(cell).suffix.lower() in AUDIO for cell in cells):
+    if any(Path(cell).suffix.lower() in SUFFIXES for cell in cells):
         raise WxbError(
             f"{files.path}: found a table that names recordings; expected the folder that both lie"
             f" in: wxb new corpus {files.path.parent}"
