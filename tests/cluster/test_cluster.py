@@ -66,8 +66,9 @@ def test_a_stage_is_a_job(tmp_path):
     assert any((project.folder / "data/raw/pii").iterdir())
 
 
+PATIENCE = 300  # seconds; who waits longer hangs
 SPREAD = """
-import os
+import os, time
 from pathlib import Path
 from wxb.training import processes
 with processes.together(2, nodes=2):
@@ -76,7 +77,7 @@ with processes.together(2, nodes=2):
     if rank and Path("fail").exists():
         raise SystemExit(3)
     while not rank and not Path("found-1").exists():
-        pass
+        time.sleep(0.1)
 """
 
 
@@ -90,11 +91,11 @@ def test_processes_are_spread_over_nodes(tmp_path):
         run = partial(
             subprocess.run, job, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), **where}
         )
-        assert run(timeout=60).returncode == 0
+        assert run(timeout=PATIENCE).returncode == 0
         found = [(tmp_path / f"found-{rank}").read_text() for rank in (0, 1)]
         assert found == ["2 node1 0", "2 node2 0"]
         (tmp_path / "fail").touch()
-        assert run(timeout=60).returncode == 1
+        assert run(timeout=PATIENCE).returncode == 1
 
 
 def test_nothing_is_left_running(tmp_path):
