@@ -188,7 +188,7 @@ def finished(tmp_path_factory):
     return place / "train@x", place / "copy", weights
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6)
 @given(order=st.randoms(use_true_random=False), share=st.floats(0, 1))
 def test_what_a_killed_removal_has_left_does_not_change_the_weights(finished, order, share):
     path, copy, weights = finished
