@@ -85,7 +85,7 @@ def on_slurm(here, folder):
     began = time.monotonic()
     project = Tiny(folder / "through-slurm")
     project.run("dvc", "config", "--local", "core.hardlink_lock", "true")  # as on NFS
-    with slurm.cluster(folder / "slurm") as where:
+    with slurm.cluster() as where:
         project.environment |= where
         run = subprocess.Popen(
             ["snakemake", *SLURM, "ner"],

@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -87,13 +88,18 @@ def started(name, *arguments, log, **environment):
 
 
 @contextmanager
-def cluster(folder, *, nodes=2, cpus=1, memory=6000):
-    """Run one in a folder; gives the variables with which `sbatch` and the others find it.
+def cluster(*, nodes=2, cpus=1, memory=6000):
+    """Run one; gives the variables with which `sbatch` and the others find it.
 
     Raises RuntimeError with what its logs say where it doesn't come up.
     """
-    folder = Path(folder).absolute()
-    folder.mkdir(parents=True)
+    # Not in a folder of a test: the paths of its sockets may have 108 characters, and no more.
+    with tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as folder:
+        yield from _cluster(Path(folder), nodes, cpus, memory)
+
+
+def _cluster(folder, nodes, cpus, memory):
+    """The same in an empty folder."""
     folder.chmod(0o755)
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
@@ -36,9 +36,9 @@ def some_mask(*shape):
 
 
 def gradients(result, inputs):
-    return torch.autograd.grad(
-        (result * torch.arange(result.numel()).view_as(result)).sum(), inputs
-    )
+    # Weights of about 1: larger ones make rounding of what should be 0 look like a difference.
+    weights = torch.arange(result.numel()).view_as(result) / result.numel()
+    return torch.autograd.grad((result * weights).sum(), inputs)
 
 
 @given(sizes, sizes, sizes, sizes, dtypes, st.booleans(), seeds)
@@ -60,6 +60,7 @@ def test_attention_is_that_of_torch_and_numpy(heads, queries, keys, width, dtype
 
 
 @given(st.integers(1, 3), st.integers(1, 3), sizes, sizes, dtypes, st.booleans(), seeds)
+@example(2, 3, 5, 5, torch.float32, True, 4)
 @settings(deadline=None, max_examples=40)
 def test_heads_are_those_of_torch_and_numpy(heads, size, queries, keys, dtype, masked, seed):
     torch.manual_seed(seed)
