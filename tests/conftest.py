@@ -5,8 +5,8 @@ import signal
 
 from hypothesis import settings
 
-# A busy machine is no failure: speed belongs in benchmarks. Examples are others in each run.
-settings.register_profile("untimed", deadline=None, max_examples=50)
+# A busy machine is no failure: speed belongs in benchmarks.
+settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 # As in the pipeline at sizes tiny and demo: sums of more threads can differ from run to run.
@@ -22,7 +22,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # What takes minutes begins first, so that no process ends long after the others.
-LONGEST = ("test_pipeline.py", "test_resume.py", "test_engines.py")
+LONGEST = (
+    *("test_pipeline.py", "test_resume.py", "test_engines.py"),
+    *("test_docs.py", "test_processes.py", "test_lesson.py", "test_study.py"),
+)
 
 
 def pytest_collection_modifyitems(items):
