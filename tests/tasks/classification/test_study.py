@@ -1,4 +1,4 @@
-"""A study of texts as users run it, at the smallest size: both engines, table, page, card, use."""
+"""A study of texts as users run it, at the smallest size: stages, table, page, card, use."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def test_its_stages_declare_what_they_import(project):
     assert traced.undeclared(project, project.traces) == {}
 
 
-def test_the_other_engine_finds_nothing_to_do_and_makes_the_same_bytes(project):
+def test_dvc_finds_nothing_to_do_and_makes_the_same_bytes(project):
     assert "up to date" in project.run("dvc", "repro", "report@reviews")
     files = [
         path

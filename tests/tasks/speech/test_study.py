@@ -47,7 +47,7 @@ def test_its_stages_declare_what_they_import(project):
     assert traced.undeclared(project, project.traces) == {}
 
 
-def test_the_other_engine_finds_nothing_to_do(project):
+def test_dvc_finds_nothing_to_do(project):
     assert "up to date" in project.run("dvc", "repro", "report@speech")
 
 
