@@ -99,7 +99,10 @@ def _fork(main, cwd, env, streams):
             main()
             code = 0
         except SystemExit as error:
-            code = error.code if isinstance(error.code, int) else int(error.code is not None)
+            code = error.code or 0
+            if isinstance(code, str):  # what is to be said
+                print(code, file=sys.stderr)
+                code = 1
         except BaseException:
             traceback.print_exc()
         finally:
