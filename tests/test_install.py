@@ -1,0 +1,250 @@
+"""`install.py`: which commands it runs, when .venv is complete, and one real installation."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+
+import install
+
+ROOT = Path(__file__).parents[1]
+SYSTEM_PYTHON = "/usr/bin/python3"
+PROJECT = ("Makefile", "install.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")
+
+
+class Commands:
+    """Records the commands of install.py instead of running them; some can fail."""
+
+    def __init__(self):
+        self.names = []
+        self.failures = {}
+        self.arguments = {}
+
+    def run(self, *command, **options):
+        name = "uv" if command[0].endswith("/uv") else command[2]
+        name = f"bootstrap {name}" if install.UV in command else name
+        self.names.append(name)
+        self.arguments[name] = command
+        if name == "venv":
+            shutil.rmtree(install.VENV, ignore_errors=True)
+            install.VENV.mkdir()
+        if name in self.failures:
+            raise self.failures[name]
+        return ""
+
+    def since(self, call, *arguments):
+        """The names of the commands that a call runs."""
+        self.names.clear()
+        call(*arguments)
+        return [name for name in self.names if name in ("venv", "uv") or self.is_fallback(name)]
+
+    def is_fallback(self, name):
+        return name == "pip" and "install" in self.arguments[name]
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in install.SOURCES:
+        Path(name).touch()
+    commands = Commands()
+    monkeypatch.setattr(install, "run", commands.run)
+    monkeypatch.setenv("UV_TORCH_BACKEND", "auto")
+    return commands
+
+
+FAILURE = subprocess.CalledProcessError(3, "pip")
+FRESH = ["venv", "uv"]
+
+
+def age(path, seconds):
+    time = path.stat().st_mtime + seconds
+    install.os.utime(path, (time, time))
+    return time
+
+
+def test_a_complete_environment_is_kept(commands):
+    assert commands.since(install.main) == FRESH
+    assert commands.since(install.main) == []
+
+
+@pytest.mark.parametrize("name", install.SOURCES)
+def test_changed_requirements_are_installed_into_it(commands, name):
+    install.main()
+    age(Path(name), 60)
+    assert commands.since(install.main) == ["uv"]
+
+
+def test_another_python_creates_it_again(commands, monkeypatch):
+    install.main()
+    monkeypatch.setattr(install.platform, "python_version", lambda: "3.99.0")
+    assert commands.since(install.main) == FRESH
+    assert commands.since(install.main) == []
+
+
+def test_a_moved_environment_is_created_again(commands, monkeypatch):
+    install.main()
+    shutil.copytree(".", "moved/x")
+    monkeypatch.chdir("moved/x")
+    assert commands.since(install.main) == FRESH
+
+
+@pytest.mark.parametrize("failure", [FAILURE, KeyboardInterrupt()])
+def test_a_failed_installation_starts_again(commands, failure):
+    commands.failures = {"uv": failure, "pip": failure}
+    with pytest.raises((SystemExit, KeyboardInterrupt)) as stopped:
+        install.main()
+    assert stopped.type is KeyboardInterrupt or stopped.value.code == 3
+    commands.failures = {}
+    assert commands.since(install.main) == FRESH
+
+
+def test_failed_additions_leave_it_complete(commands):
+    install.main()
+    installed = age(install.COMPLETE, -60)
+    age(Path("requirements.txt"), -120)
+    age(Path("pyproject.toml"), -120)
+    commands.failures = {"uv": FAILURE, "pip": FAILURE}
+    with pytest.raises(SystemExit):
+        install.main("--editable", ".[dev]")
+    assert commands.since(install.main) == []
+    assert install.COMPLETE.stat().st_mtime == installed
+
+
+def test_interrupted_additions_do_not(commands):
+    install.main()
+    commands.failures = {"uv": KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        install.main("--editable", ".[dev]")
+    commands.failures = {}
+    assert commands.since(install.main) == FRESH
+
+
+@pytest.mark.parametrize("failing", ["bootstrap pip", "uv"])
+def test_pip_installs_what_uv_cannot(commands, failing):
+    commands.failures = {failing: FAILURE}
+    assert commands.since(install.main)[-1] == "pip"
+    assert commands.arguments["pip"][3:] == (
+        *("install", "--quiet", "--disable-pip-version-check", "--no-compile", "--use-pep517"),
+        *install.LOCK,
+    )
+
+
+def pip_config(**environment):
+    """What this Python's pip prints of its configuration."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_uv_has_the_configuration_of_pip(tmp_path):
+    pytest.importorskip("pip")
+    (tmp_path / "pip.conf").write_text(
+        "[global]\nindex_url = https://mirror.example/simple\n"
+        "extra-index-url =\n    https://a.example/simple\n    https://b.example/simple\n"
+        "trusted-host = mirror.example\ncert = /etc/company.pem\nproxy = http://proxy:3128\n"
+        "find-links = /never\ntimeout = 20\n"
+        "[install]\nfind-links = ~/wheels\n[freeze]\nfind-links = /never\n"
+    )
+    settings = install.pip_settings(
+        pip_config(PIP_CONFIG_FILE=str(tmp_path / "pip.conf"), PIP_TIMEOUT="40", PIP_NO_INDEX="1")
+    )
+    assert install.uv_options(settings) == [
+        *("--index-strategy", "unsafe-best-match", "--no-index"),
+        *("--default-index", "https://mirror.example/simple"),
+        *("--index", "https://a.example/simple", "--index", "https://b.example/simple"),
+        *("--find-links", str(Path("~/wheels").expanduser())),
+        *("--allow-insecure-host", "mirror.example", "--cert", "/etc/company.pem"),
+    ]
+    assert install.uv_variables(settings) == {
+        "UV_SYSTEM_CERTS": "true",
+        "ALL_PROXY": "http://proxy:3128",
+        "UV_HTTP_TIMEOUT": "40",
+    }
+
+
+def test_pip_without_configuration_changes_nothing_for_uv():
+    assert install.uv_options({}) == ["--index-strategy", "unsafe-best-match"]
+
+
+class Response:
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def _linux_without_gpu(monkeypatch):
+    monkeypatch.delenv("UV_TORCH_BACKEND", raising=False)
+    monkeypatch.setattr(install.sys, "platform", "linux")
+    monkeypatch.setattr(install.shutil, "which", lambda _: None)
+    monkeypatch.setattr(install.Path, "exists", lambda _: False)
+    monkeypatch.setattr(install.urllib.request, "urlopen", lambda *_, **__: Response())
+
+
+CPU = ["--torch-backend", "cpu"]
+
+
+@pytest.mark.usefixtures("_linux_without_gpu")
+class TestTorch:
+    def test_is_the_cpu_build_without_a_gpu(self, monkeypatch):
+        assert install.torch_options({"cert": "/etc/company.pem"}) == CPU
+        monkeypatch.setattr(install.shutil, "which", lambda _: "/usr/bin/nvidia-smi")
+        assert install.torch_options({}) == []
+
+    @pytest.mark.parametrize("key", [*install.INDEXES, "no-index"])
+    def test_comes_from_configured_indexes(self, key):
+        assert install.torch_options({key: "/wheels"}) == []
+
+    def test_is_the_choice_of_the_user(self, monkeypatch):
+        monkeypatch.setenv("UV_TORCH_BACKEND", "cu130")
+        assert install.torch_options({}) == []
+
+    def test_is_the_usual_build_if_pytorch_cannot_be_reached(self, monkeypatch):
+        def fail(*_, **__):
+            raise URLError("no such host")
+
+        monkeypatch.setattr(install.urllib.request, "urlopen", fail)
+        assert install.torch_options({}) == []
+
+
+def system_python_lacks():
+    """Why the system's Python cannot create an environment, or nothing."""
+    if not Path(SYSTEM_PYTHON).exists():
+        return f"there is no {SYSTEM_PYTHON}"
+    code = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))"
+    done = subprocess.run([SYSTEM_PYTHON, "-c", code], capture_output=True, check=False)
+    return f"{SYSTEM_PYTHON} is older than 3.11 or lacks venv" if done.returncode else ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(system_python_lacks()), reason=system_python_lacks())
+def test_the_systems_python_installs_without_a_cache(tmp_path, monkeypatch):
+    folder, cache = tmp_path / "project", str(tmp_path / "cache")
+    for name in ("wxb", "stages", "demos"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name in PROJECT:
+        shutil.copy(ROOT / name, folder)
+    # What an installation with `touch` at its end left when it was killed before.
+    (folder / ".venv/bin").mkdir(parents=True)
+    (folder / ".venv/run").touch()
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(Path.home()),  # of pip's configuration
+        "PIP_CACHE_DIR": cache,
+        "UV_CACHE_DIR": cache,
+    }
+    command = ["make", ".venv/run", f"PYTHON={SYSTEM_PYTHON}"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "uv failed" not in done.stdout
+    shown = subprocess.run(
+        [".venv/bin/wxb", "--help"], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "doctor" in shown.stdout
+    shutil.rmtree(folder)  # gigabytes
+    shutil.rmtree(cache)
