@@ -7,7 +7,6 @@ stage, restores it or says that it did not change, exactly as `dvc repro` would.
 import os
 import shlex
 import sys
-import tempfile
 from pathlib import Path
 
 from wxb.project.engines import (
@@ -15,6 +14,7 @@ from wxb.project.engines import (
     RUN,
     PlanError,
     Quiet,
+    folder_of_run,
     lay_stamps,
     plan,
     prepare,
@@ -22,7 +22,7 @@ from wxb.project.engines import (
     targets,
     write_plan,
 )
-from wxb.params import ParamsError, load
+from wxb.core.params import ParamsError, load
 
 try:
     params = load()
@@ -30,9 +30,7 @@ try:
         if not workflow.output_settings.dryrun:
             prepare()
         # For this run only: planning changes nothing, a dry run neither.
-        shared = Path(".snakemake").absolute()
-        shared.mkdir(exist_ok=True)
-        held = tempfile.TemporaryDirectory(prefix="run-", dir=shared)
+        held = folder_of_run("look" if workflow.output_settings.dryrun else "run")
         os.environ[RUN] = held.name
     run = Path(os.environ[RUN])
     stamps, plan_of_run = run / "stamps", run / "plan.json"

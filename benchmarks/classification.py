@@ -21,13 +21,14 @@ import numpy as np
 import typer
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import publish, read_json, write_json
+from wxb.core.params import check, read_yaml
+from wxb.core.params.section import Section
+from wxb.core.progress import tracked
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.files import publish, read_json, write_json
-from wxb.params import check, read_yaml
-from wxb.params.section import Section
-from wxb.progress import tracked
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "texts"  # of the one corpus and study of a project
@@ -94,17 +95,19 @@ def counted(
     known: Sequence[str], gold: Sequence[str], asked: Sequence[str], strength: float
 ) -> list[str]:
     """What TF-IDF of the project, trained on the known texts, says of those asked for."""
-    from wxb.tasks.classification.params import Regression
+    from wxb.corpora.text import tokenizers
+    from wxb.tasks.classification.params import Regression, Tfidf, TfidfModel
     from wxb.tasks.classification.tfidf import method
-    from wxb.tasks.classification.tfidf.model import Tfidf
-    from wxb.text import tokenizers
 
     bare = tokenizers.train("words", 200_000, known)
     with tempfile.TemporaryDirectory() as folder:
         bare.save_pretrained(Path(folder))
         words = tokenizers.SavedTokenizer(Path(folder))
     labels = sorted(set(gold))
-    shape = {"vocabulary": len(words), "ngrams": 2, "min_texts": 2, "sublinear": True}
+    settings = Tfidf.model_construct(
+        model=TfidfModel(ngrams=2, min_texts=2, sublinear=True), training=Regression(C=[strength])
+    )
+    classifier = method.Method(settings, labels, words)
     found = {
         name: [one.ids for one in method.words(tokenizers.encode(words, texts), texts, words)]
         for name, texts in (("known", known), ("asked", asked))
@@ -113,15 +116,8 @@ def counted(
         {"input_ids": ids, "labels": np.int64(labels.index(name))}
         for ids, name in zip(found["known"], gold, strict=True)
     ]
-    model, _ = method.fit(
-        lambda: lambda texts: Tfidf.of_texts(texts, **shape),
-        Regression(C=[strength]),
-        train=items,
-        valid=items[:1],
-        collate=method.collator(words),
-        label="fit",
-        seed=1,
-    )
+    run = classifier.training_run(items, items[:1], seed=1, checkpoints=Path(), label="fit")
+    model, _ = classifier.fit(Path(), run)
     logits = model.logits(model.features(found["asked"]))
     return [labels[place] for place in logits.argmax(axis=1)]
 
@@ -180,7 +176,7 @@ def read(
             stage.main(params, NAME)
         profile = read_json(paths.clean(NAME) / paths.PROFILE)
         print(f"{profile['records']}, rejects {profile['rejects']}", flush=True)
-        labelling = tasks.record("classification")
+        labelling = tasks.get("classification").record
         found = [
             record
             for split in clean.SPLITS

@@ -19,13 +19,14 @@ from rich.console import Console
 from rich.table import Table
 from transformers import logging
 
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics.bootstrap import by_group, paired
-from wxb.params import load
-from wxb.tasks.ner import record as labelling
-from wxb.tasks.ner.metrics import f1
+from wxb.tasks.ner.metrics import Scorer
+from wxb.tasks.ner.record import Labelling
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=130)  # a table is cut nowhere, whatever the terminal
@@ -54,14 +55,14 @@ def main(
     corpora = {params.named("experiments", name).corpus for name in chosen}
     if len(corpora) > 1:
         raise typer.BadParameter(f"{', '.join(chosen)} have {len(corpora)} corpora; expected one")
-    test = clean.labelled(paths.clean(corpora.pop()) / "test.parquet", labelling)[:records]
+    test = clean.labelled(paths.clean(corpora.pop()) / "test.parquet", Labelling())[:records]
     pairs: list[Pair] = []
     first: dict[str, str] = {}  # of each method
     for name in chosen:
         experiment = params.experiments[name]
         first.setdefault(experiment.method, name)
-        predictor = tasks.method(experiment.task, experiment.method).Predictor.load(
-            paths.model(name)
+        predictor = (
+            tasks.get(experiment.task).method(experiment.method).Predictor.load(paths.model(name))
         )
         measure, held = tagger_pairs, test
         if experiment.method == "generation":
@@ -95,7 +96,13 @@ def table(pairs: Sequence[Pair], *, resamples: int, seed: int) -> Table:
     """One row a defect: F1 both ways, and what the published form adds to it."""
     made = Table("", "defect", "on", "right", "published", "difference (95% interval)")
     for number, pair in enumerate(pairs, start=1):
-        difference = paired(pair.published, pair.right, f1, resamples=resamples, seed=seed)
+        difference = paired(
+            pair.published,
+            pair.right,
+            lambda s: Scorer().scores(s)["f1"],
+            resamples=resamples,
+            seed=seed,
+        )
         made.add_row(
             str(number),
             pair.defect,

@@ -23,13 +23,13 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.core.params import load
 from wxb.lessons import parity
 from wxb.lessons.parity import difference
 from wxb.models import decoding, llama
 from wxb.models.attention import MultiHeadAttention, softmax
 from wxb.models.lstm import LSTMClassifier, without_special_tokens
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
-from wxb.params import load
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=130)  # a table is cut nowhere, whatever the terminal

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tokenizers.decoders import ByteLevel
 
 from wxb.corpora.records import Record
+from wxb.corpora.text.tokenizers import encode, ids_of, special_tokens
+from wxb.corpora.text.windows import over
 from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.metrics import counts, prf
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import align, runs
-from wxb.text.tokenizers import encode, ids_of, special_tokens
-from wxb.text.windows import over
 from wxb.training.batches import collate
 
 LIMIT = 32  # tokens that a text is cut to
@@ -92,7 +92,12 @@ def above(threshold: float, scored: Sequence[Sequence[ScoredSpan]]) -> list[list
 def on_tokens(tagger: Recognizer, texts: Sequence[str], spans: Spans) -> list[list[Span]]:
     """Spans as the tokens that they touch, which is what BIO tags give back."""
     encoded = encode(tagger.tokenizer, texts)
-    windows = over(encoded, tagger.tokenizer, max_length=tagger.max_length, stride=tagger.stride)
+    windows = over(
+        encoded,
+        tagger.tokenizer,
+        max_length=tagger.settings["max_length"],
+        stride=tagger.settings["stride"],
+    )
     tags = align(encoded, windows, spans, tagger.types)[0].tags
     return [
         [Span(first, last, tagger.types[kind]) for first, last, kind in runs(row.tolist())]
@@ -144,10 +149,10 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
     note = "one line break more before the answer"
     yield Pair("inference prompt is not that of training", name, right, counts(gold, found), note)
 
-    sliced = sliced_by_tokens(asked, generator.batch_size)
+    sliced = sliced_by_tokens(asked, generator.prediction.batch_size)
     found = [read(t, a, ids) for t, a, ids in zip(texts, asked, sliced, strict=True)]
     hit = sum(len(ids) > len(a.ids) for ids, a in zip(sliced, asked, strict=True))
-    note = f"batches of {generator.batch_size} in the order of records;"
+    note = f"batches of {generator.prediction.batch_size} in the order of records;"
     note += f" {hit} of {len(texts)} answers begin inside the prompt"
     yield Pair("padded outputs are sliced by real tokens", name, right, counts(gold, found), note)
 
@@ -161,7 +166,7 @@ def generator_pairs(name: str, generator: Any, records: Sequence[Record]) -> Ite
 
 def fitting(generator: Recognizer, records: Sequence[Record]) -> list[Record]:
     """The records that one window holds: each then has one prompt and one answer."""
-    room = generator.max_length - sum(map(len, special_tokens(generator.tokenizer)))
+    room = generator.settings["max_length"] - sum(map(len, special_tokens(generator.tokenizer)))
     lengths = np.diff(encode(generator.tokenizer, [r.input for r in records]).splits)
     return [record for record, length in zip(records, lengths, strict=True) if length <= room]
 
@@ -181,7 +186,9 @@ def ask(generator: Any, texts: Sequence[str], *, between: str = "", label: str) 
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     found: dict[int, Answer] = {}
     order = np.argsort([len(prompt) for prompt in prompts], kind="stable")
-    for chosen in np.split(order, range(generator.batch_size, len(order), generator.batch_size)):
+    for chosen in np.split(
+        order, range(generator.prediction.batch_size, len(order), generator.prediction.batch_size)
+    ):
         batch = collate([{"input_ids": prompts[row]} for row in chosen], pad, side="left")
         written, chances = generator.model.write(
             **batch, longest=generator.longest, end=end, pad=pad

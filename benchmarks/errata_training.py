@@ -6,6 +6,7 @@ import io
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,19 +19,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import set_seed
 
-from wxb import paths, tasks
-from wxb.backbones import tuning
-from wxb.backbones.tuning import noisy
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import read_json
+from wxb.core.params import Params
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.files import read_json
-from wxb.params import Params
-from wxb.tasks.ner import record as labelling
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.tagging.bio import OUTSIDE
-from wxb.tasks.ner.tagging.method import TARGETS
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import load as load_tokenizer
+from wxb.tasks.ner.tagging.method import Method
+from wxb.training.backbones import tuning
+from wxb.training.backbones.tuning import noisy
 from wxb.training.batches import collate
 from wxb.training.trainer import fit
 
@@ -42,9 +44,9 @@ Item = dict[str, NDArray[Any]]
 def padded_to(length: int, outside: int, items: Sequence[Item], *, pad: int) -> dict[str, Tensor]:
     """A batch of that many columns, in which targets of padding are `outside`."""
     batch = collate(items, pad)
-    fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(TARGETS, outside)
+    fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(Method.TARGETS, outside)
     short = batch["attention_mask"] == 0
-    for name in TARGETS:
+    for name in Method.TARGETS:
         batch[name] = batch[name].masked_fill(short, outside)
     more = length - short.shape[1]
     return {
@@ -114,21 +116,18 @@ def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any
     if form.alpha:
         noisier = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
         experiment = experiment.model_copy(update={"tuning": noisier})
-    task = tasks.method(experiment.task, experiment.method)
     backbone, targets = paths.model(experiment.backbone), paths.targets(name)
     labels = read_json(targets / paths.LABELS)
-    tokenizer = task.vocabulary(load_tokenizer(backbone), labels, experiment)
+    method = tasks.method_of(experiment, labels, load_tokenizer(backbone))
     set_seed(seed)
-    model = task.build(backbone, labels, experiment, tokenizer)
+    model = method.build(backbone)
     items = {}
     for split, size in (("train", limit), ("valid", max(1, limit // 8))):
         path = paths.clean(experiment.corpus) / f"{split}.parquet"
-        items[split] = task.dataset(
+        items[split] = method.dataset(
             paths.features(name) / f"{split}.arrow",
             targets / f"{split}.arrow",
-            tokenizer,
-            clean.labelled(path, labelling),
-            experiment,
+            clean.labelled(path, Labelling()),
         )[:size]
     if form.item:
         items["train"] = [form.item(item) for item in items["train"]]
@@ -137,17 +136,9 @@ def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any
         noise = patch.object(tuning, "noisy", form.noise)
     log = redirect_stdout(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, noise, log:
-        fit(
-            model,
-            experiment.training,
-            **items,
-            collate=partial(form.batch, pad=tokenizer.pad_token_id),
-            targets=task.TARGETS,
-            compute_metrics=task.compute_metrics,
-            summarize=task.summarize,
-            best=task.BEST,
-            seed=seed,
-            checkpoints=Path(folder),
-            label=f"{name}: seed {seed}",
+        run = method.training_run(
+            **items, seed=seed, checkpoints=Path(folder), label=f"{name}: seed {seed}"
         )
-    return task.Predictor.of(model, tokenizer, labels, experiment, targets / "train.arrow")
+        collate = partial(form.batch, pad=method.tokenizer.pad_token_id)
+        fit(model, replace(run, collate=collate))
+    return method.Predictor.from_training(model, method, targets / "train.arrow")

@@ -1,6 +1,7 @@
 """What initial weights of ours are worth: pretraining from them, and from transformers' own.
 
-Tokenizer, texts, steps and seed are the same on both sides; see `wxb.backbones.initialization`.
+Tokenizer, texts, steps and seed are the same on both sides; see
+`wxb.training.backbones.initialization`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from rich.console import Console
 from rich.table import Table
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from wxb.backbones import weights
-from wxb.params import load
-from wxb.params.backbones import Backbone
-from wxb.text.tokenizers import load as load_tokenizer
+from wxb.core.params import load
+from wxb.core.params.backbones import Backbone
+from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.training.backbone import pretrain
+from wxb.training.backbones import weights
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal

@@ -26,14 +26,14 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
-from wxb.backbones.weights import load_backbone
+from demos.pii import generate
+from wxb.core.progress import Progress
+from wxb.corpora.text.tokenizers import load
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read
-from wxb.progress import Progress
 from wxb.project import trained
-from wxb.tasks.ner.pii import generate
 from wxb.tasks.ner.tagging.bio import tag_names
-from wxb.text.tokenizers import load
+from wxb.training.backbones.weights import load_backbone
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # a table is cut nowhere, whatever the terminal
@@ -104,7 +104,7 @@ def _peer(recognizer: Any, folder: Path) -> Any:
     model.bert = backbone
     model.classifier = Classifier(recognizer.model.head)
     tokenizer = load(folder)
-    tokenizer.model_max_length = recognizer.max_length
+    tokenizer.model_max_length = recognizer.settings["max_length"]
     return pipeline(
         "token-classification",
         model=model.eval(),

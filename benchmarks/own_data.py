@@ -1,4 +1,4 @@
-"""The block that README hands to a user, beside spaCy at its defaults, on sets of records at hand.
+"""The recipes of docs/your-data.md and docs/adding-a-corpus.md against spaCy at its defaults.
 
 Every system learns from the same records of a set, cut to a few hundred or thousand, picks its
 epoch on the same validation records, and is scored on the same test records by the project's own
@@ -31,16 +31,16 @@ from rich.console import Console
 from rich.table import Table
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
+from wxb.core.errors import WxbError, choices
+from wxb.core.files import publish, read_json, write_json, write_jsonl
+from wxb.core.params import Params, check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.errors import WxbError, choices
-from wxb.files import publish, read_json, write_json, write_jsonl
 from wxb.metrics import evaluation
 from wxb.metrics.bootstrap import intervals, paired
-from wxb.params import Params, check, read_yaml
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.metrics import counts
+from wxb.tasks.ner.record import Labelling
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "mine"  # of the one corpus, experiment and study of a project
@@ -209,7 +209,7 @@ def records(given: Data, data: Path, options: Mapping[str, Any]) -> dict[str, li
         for stage in (download, preprocess):
             stage.main(params, NAME)
         return {
-            name: clean.labelled(Path("data/clean", NAME, f"{name}.parquet"), labelling)
+            name: clean.labelled(Path("data/clean", NAME, f"{name}.parquet"), Labelling())
             for name in clean.SPLITS
         }
 
@@ -313,7 +313,7 @@ def by_ours(
             "seconds": seconds[pretrain] + seconds[train],
             "pretraining": seconds[pretrain],
         }
-        return evaluation.read(metrics, Path("reports/predictions", NAME, NAME)), told
+        return evaluation.read(metrics.Scorer(), Path("reports/predictions", NAME, NAME)), told
 
 
 def project(
@@ -344,10 +344,11 @@ def rows_of(name: str, cells: Mapping[str, Any], seed: int) -> list[list[str]]:
     options = {"resamples": OPTIONS["resamples"], "seed": seed}
     for system, cell in cells.items():
         found = np.array(cell["counts"])
-        f1 = intervals(found, metrics.scores, **options)["f1"]
+        f1 = intervals(found, metrics.Scorer().scores, **options)["f1"]
         difference = ""
         if system != "spacy" and "spacy" in cells:
-            d = paired(found, np.array(cells["spacy"]["counts"]), metrics.f1, **options)
+            theirs = np.array(cells["spacy"]["counts"])
+            d = paired(found, theirs, lambda s: metrics.Scorer().scores(s)["f1"], **options)
             difference = f"{d.value:+.3f} ({d.low:+.3f} to {d.high:+.3f})"
         rows.append(
             [

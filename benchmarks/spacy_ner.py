@@ -34,15 +34,15 @@ from rich.console import Console
 from rich.table import Table
 from spacy.language import Language
 
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params import Params, load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import read_json
 from wxb.metrics import evaluation
-from wxb.params import Params, load
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.metrics import prf
+from wxb.tasks.ner.record import Labelling
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -76,7 +76,7 @@ def main(
     ours, without = predictions(
         params, study, corpus, {name: splits[name] for name in clean.test_sets(folder)}
     )
-    known = metrics.known(splits["train"])
+    known = metrics.Scorer().known(splits["train"])
     if plain:
         copies = read_json(folder / "profile.json").get("augmented", 0)
         splits["train"] = splits["train"][: len(splits["train"]) - copies]  # they stand last
@@ -103,7 +103,7 @@ def main(
             for record in judge(fit.nlp, of_language(splits[test_set], one, languages), known)
         }
         comparison = evaluation.compare(
-            metrics,
+            metrics.Scorer(),
             {
                 **{name: [*runs[test_set].values()] for name, runs in ours.items()},
                 PEER: [[found[record.id] for record in splits[test_set]]],
@@ -114,7 +114,7 @@ def main(
         console.print(table(comparison, [*fits.values()], params, study, title=test_set))
         print(
             f"- {test_set}: {comparison['documents']:,} records in {comparison['groups']:,} groups,"
-            f" {comparison['spans']:,} spans; strict span F1; intervals from"
+            f" {comparison['support']:,} spans; strict span F1; intervals from"
             f" {comparison['resamples']:,} bootstrap resamples of groups (seed"
             f" {comparison['seed']}), differences on the same resamples.\n"
         )
@@ -150,7 +150,7 @@ def predictions(
         elif not folder.exists():
             without[name] = f"it has no predictions yet; run `dvc repro evaluate@{name}`"
         else:
-            ours[name] = evaluation.load(metrics, folder)
+            ours[name] = evaluation.load(metrics.Scorer(), folder)
             judged = {
                 test_set: [(record.id, record.input, record.gold) for record in runs[""]]
                 for test_set, runs in ours[name].items()
@@ -207,7 +207,7 @@ def _labelled(corpus: str, split: str) -> list[Record]:
     path = Path("data/clean", corpus, f"{split}.parquet")
     if not path.exists():
         raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{corpus}` first")
-    return clean.labelled(path, labelling)
+    return clean.labelled(path, Labelling())
 
 
 def _tests(folder: Path) -> list[str]:

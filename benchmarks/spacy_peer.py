@@ -20,9 +20,9 @@ os.environ.update({f"{pool}_NUM_THREADS": "1" for pool in ("OMP", "MKL", "OPENBL
 
 import typer
 
+from wxb.core.errors import WxbError
+from wxb.core.progress import Progress
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.progress import Progress
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import counts, prf
 from wxb.tasks.ner.record.spans import Span
@@ -143,7 +143,7 @@ def judge(
     """Records with all their gold spans, and those that the pipeline finds; see `ner.judge`."""
     return [
         # spaCy says no more than that it found them.
-        metrics.judge(record, [(span, 1.0) for span in found], known)
+        metrics.Scorer().judge(record, [(span, 1.0) for span in found], known)
         for record, found in zip(records, _found(nlp, records), strict=True)
     ]
 

@@ -29,17 +29,17 @@ from rich.console import Console
 from rich.table import Table
 from ruamel.yaml import YAML
 
+from demos.pii import generate
+from wxb.core.files import write_json
+from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.files import write_json
-from wxb.params import load
-from wxb.tasks.ner import record as labelling
-from wxb.tasks.ner.pii import generate
+from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.tokenizers import encode, train
+from wxb.corpora.text.windows import over
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import IGNORED, align
-from wxb.text.encoded import Encoded
-from wxb.text.tokenizers import encode, train
-from wxb.text.windows import over
 
 ROOT = Path(__file__).parents[1]
 VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo
@@ -78,8 +78,8 @@ def _records(count: int, seed: int) -> list[Record]:
     return [
         Record(
             id=str(number),
-            text=row["input"],
-            spans=tuple(sorted(Span(s["start"], s["end"], s["type"]) for s in row["spans"])),
+            input=row["input"],
+            gold=tuple(sorted(Span(s["start"], s["end"], s["type"]) for s in row["spans"])),
             language=row["language"],
             group="",
         )
@@ -182,11 +182,11 @@ def _project(folder: Path, kind: str, tokenizer: Any, made: Sequence[Record]) ->
     tokenizer.save_pretrained(folder / "data/tokenizers" / backbone)
     corpus = folder / "data/clean/pii"
     corpus.mkdir(parents=True)
-    clean.write(folder / "all.parquet", made, labelling)
+    clean.write(folder / "all.parquet", made, Labelling())
     for split in clean.SPLITS:
-        clean.write(corpus / f"{split}.parquet", made[:10], labelling)
+        clean.write(corpus / f"{split}.parquet", made[:10], Labelling())
     types = sorted({span.type for record in made for span in record.gold or ()})
-    write_json(corpus / "profile.json", {"types": types, "splits": dict.fromkeys(clean.SPLITS)})
+    write_json(corpus / "profile.json", {"labels": types, "splits": dict.fromkeys(clean.SPLITS)})
 
 
 def _repeat(path: Path, size: int) -> None:

@@ -1,34 +1,30 @@
 """Turn the gold of one experiment's records into what it is to learn, and account for all of it."""
 
-from stages import run
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import publish, read_json, write_json
+from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.files import publish, read_json, write_json
-from wxb.params import Params
-from wxb.text.encoded import write_columns
-from wxb.text.tokenizers import SavedTokenizer
+from wxb.corpora.text.encoded import write_columns
+from wxb.corpora.text.tokenizers import SavedTokenizer
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
     """Make the training targets of the experiment `name` of params.yaml."""
     experiment = params.named("experiments", name)
-    method = tasks.method(experiment.task, experiment.method)
+    task = tasks.get(experiment.task)
     corpus, features = paths.clean(experiment.corpus), paths.features(name)
     labels = read_json(corpus / paths.PROFILE)["labels"]
     saved = SavedTokenizer(paths.tokenizer(experiment.backbone))
-    tokenizer = method.vocabulary(saved, labels, experiment)
+    method = tasks.method_of(experiment, labels, saved)
     accounts = {}
     with publish(paths.targets(name)) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
-            chunks = clean.chunks(
-                corpus / f"{split}.parquet",
-                tasks.record(experiment.task),
-                f"align@{name}: {split}",
-            )
-            columns, splits, accounts[split] = method.aligned(
-                features / f"{split}.arrow", chunks, labels, tokenizer, experiment
-            )
+            label = f"align@{name}: {split}"
+            chunks = clean.chunks(corpus / f"{split}.parquet", task.record, label)
+            columns, splits, accounts[split] = method.align(features / f"{split}.arrow", chunks)
             write_columns(out / f"{split}.arrow", columns, splits)
         write_json(out / paths.LABELS, labels)
         write_json(out / paths.ALIGNMENT, accounts)

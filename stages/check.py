@@ -7,9 +7,9 @@ is written here never changes, so that nothing after it becomes stale.
 import sys
 from pathlib import Path
 
-from wxb.errors import WxbError
-from wxb.files import publish
-from wxb.params import load
+from wxb.core.errors import WxbError
+from wxb.core.files import publish
+from wxb.core.params import load
 
 CHECKED = Path(".wxb/params-checked")
 

@@ -1,12 +1,13 @@
 """Compare the experiments of one study: a table with intervals, and a test for every pair."""
 
-from stages import run
-from wxb import paths, tasks
-from wxb.errors import WxbError
-from wxb.files import publish, read_json, write_json
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, read_json, write_json
+from wxb.core.params import Params
 from wxb.metrics import TEST, evaluation
-from wxb.params import Params
 from wxb.reporting import tables
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
@@ -16,7 +17,7 @@ def main(params: Params, name: str) -> None:
     unlisted = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
     if unlisted:
         print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
-    scorer = tasks.metrics(study.task)
+    scorer = tasks.get(study.task).metrics
     judged = {member: evaluation.load(scorer, predictions / member) for member in study.experiments}
     places = [study.folder(seed) for seed in study.seeds]
     sets = list(judged[study.experiments[0]])

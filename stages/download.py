@@ -1,10 +1,10 @@
 """Bring the raw data of one corpus into the project, unchanged."""
 
-from stages import run
-from wxb import paths
+from wxb.core import paths
+from wxb.core.files import publish
+from wxb.core.params import Params
 from wxb.corpora import fetching
-from wxb.files import publish
-from wxb.params import Params
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:

@@ -4,12 +4,13 @@ import time
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from stages import run
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import publish, read_json, write_json
+from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.files import publish, read_json, write_json
 from wxb.metrics import DIGITS, TEST, evaluation
-from wxb.params import Params
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> dict[str, float]:
@@ -19,9 +20,9 @@ def main(params: Params, name: str) -> dict[str, float]:
     """
     experiment = params.named("experiments", name)
     study = params.studies[experiment.study]
-    scorer = tasks.metrics(experiment.task)
-    method = tasks.method(experiment.task, experiment.method)
-    labelling = tasks.record(experiment.task)
+    task = tasks.get(experiment.task)
+    scorer, labelling = task.metrics, task.record
+    trained = task.method(experiment.method).Predictor
     model, corpus = paths.model(name), paths.clean(experiment.corpus)
     sets = {
         test_set: clean.labelled(corpus / f"{test_set}.parquet", labelling)
@@ -32,7 +33,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in sets}
     seconds = 0.0
     for place in map(study.folder, study.seeds):
-        predictor = method.Predictor.load(model / place, experiment.prediction)
+        predictor = trained.load(model / place, experiment.prediction)
         for test_set, records in sets.items():
             label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
             began = time.monotonic()

@@ -1,10 +1,11 @@
 """Run one lesson, a small study of one stage, and write its metrics and its page."""
 
-from stages import run
-from wxb import lessons, paths
-from wxb.files import publish, write_json
-from wxb.params import Params
-from wxb.reporting.lesson import assemble
+from wxb import lessons
+from wxb.core import paths
+from wxb.core.files import publish, write_json
+from wxb.core.params import Params
+from wxb.lessons.page import assemble
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:

@@ -2,12 +2,12 @@
 
 from transformers import set_seed
 
-from stages import run
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.files import publish, write_json
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, write_json
+from wxb.core.params import Params
 from wxb.lessons import parity
-from wxb.params import Params
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:

@@ -3,19 +3,20 @@
 from collections import Counter
 from pathlib import Path
 
-from stages import run
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, write_json, write_jsonl
+from wxb.core.params import Params
+from wxb.core.params.corpora import Corpus
+from wxb.core.progress import Progress
 from wxb.corpora import clean, reading
 from wxb.corpora.division import divided
 from wxb.corpora.labelling import Labelling
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
-from wxb.errors import WxbError
-from wxb.files import publish, write_json, write_jsonl
-from wxb.params import Params
-from wxb.params.corpora import Corpus
-from wxb.progress import Progress
+from wxb.runtime.command import run
 
 
 def preprocess(
@@ -76,12 +77,19 @@ def preprocess(
 def main(params: Params, name: str) -> None:
     """Clean the corpus `name` of params.yaml."""
     corpus = params.named("corpora", name)
-    task, labelling = tasks.reading(corpus.task), tasks.record(corpus.task)
+    task = tasks.get(corpus.task)
     folder, label = paths.raw(name), f"preprocess@{name}"
     home = paths.clean(name)
     with publish(home) as (out,):
         preprocess(
-            folder, corpus, task, labelling, seed=params.seed, label=label, out=out, home=home
+            folder,
+            corpus,
+            task.reading,
+            task.record,
+            seed=params.seed,
+            label=label,
+            out=out,
+            home=home,
         )
 
 

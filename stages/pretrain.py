@@ -2,11 +2,11 @@
 
 import shutil
 
-from stages import run
-from wxb import paths
-from wxb.files import write_json
-from wxb.params import Params
-from wxb.text.tokenizers import SavedTokenizer
+from wxb.core import paths
+from wxb.core.files import write_json
+from wxb.core.params import Params
+from wxb.corpora.text.tokenizers import SavedTokenizer
+from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
 
 

@@ -9,20 +9,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stages import run
-from wxb import paths, tasks
-from wxb.charts.figures import Curve
-from wxb.charts.parts import Study
-from wxb.files import publish, read_json
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import publish, read_json
+from wxb.core.params import Params
 from wxb.metrics import evaluation
-from wxb.params import Params
 from wxb.reporting import costs, page
+from wxb.reporting.charts.figures import Curve
+from wxb.reporting.charts.parts import Study
+from wxb.runtime.command import run
 
 
 def gather(params: Params, name: str) -> Study:
     """All that the stages before left about the study `name` of params.yaml."""
     study = params.named("studies", name)
-    scorer = tasks.metrics(study.task)
+    scorer = tasks.get(study.task).metrics
     begun_by = dict.fromkeys(costs.begun_by(params, member) for member in study.experiments)
     begun = [stage.partition("@")[::2] for stage in begun_by]
     backbones = [name for verb, name in begun if verb == "pretrain"]
@@ -47,7 +48,7 @@ def gather(params: Params, name: str) -> Study:
 def main(params: Params, name: str) -> None:
     """Write the page of the study `name` of params.yaml."""
     with publish(paths.page(name)) as (draft,):
-        task = tasks.page(params.named("studies", name).task)
+        task = tasks.get(params.named("studies", name).task).page
         draft.write_text(page.assemble(gather(params, name), task), encoding="utf-8")
 
 

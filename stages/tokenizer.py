@@ -1,11 +1,11 @@
 """Train the tokenizer of one backbone on its corpus, or load its checkpoint's."""
 
-from stages import run
-from wxb import paths
+from wxb.core import paths
+from wxb.core.files import publish
+from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.files import publish
-from wxb.params import Params
-from wxb.text import tokenizers
+from wxb.corpora.text import tokenizers
+from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:

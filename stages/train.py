@@ -2,13 +2,13 @@
 
 import shutil
 
-from stages import run
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import read_json
+from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.files import read_json
-from wxb.params import Params
-from wxb.tasks import methods
-from wxb.text.tokenizers import load
+from wxb.corpora.text.tokenizers import load
+from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
 from wxb.training.curves import write_curves
 
@@ -17,19 +17,16 @@ def main(params: Params, name: str) -> None:
     """Train the experiment `name` of params.yaml, once with each seed of its study."""
     experiment = params.named("experiments", name)
     study = params.studies[experiment.study]
-    method = tasks.method(experiment.task, experiment.method)
     backbone, corpus = paths.model(experiment.backbone), paths.clean(experiment.corpus)
     features, targets = paths.features(name), paths.targets(name)
     labels = read_json(targets / paths.LABELS)
-    tokenizer = method.vocabulary(load(backbone), labels, experiment)
+    method = tasks.method_of(experiment, labels, load(backbone))
     records = {
-        split: clean.labelled(corpus / f"{split}.parquet", tasks.record(experiment.task))
+        split: clean.labelled(corpus / f"{split}.parquet", tasks.get(experiment.task).record)
         for split in ("train", "valid")
     }
     items = {
-        split: method.dataset(
-            features / f"{split}.arrow", targets / f"{split}.arrow", tokenizer, chosen, experiment
-        )
+        split: method.dataset(features / f"{split}.arrow", targets / f"{split}.arrow", chosen)
         for split, chosen in records.items()
     }
     learnt = experiment.model_dump(exclude={"prediction"})
@@ -46,25 +43,16 @@ def main(params: Params, name: str) -> None:
     outputs = paths.model(name), curves, paths.tokenizer(name)
     together = processes.together(params.processes(f"train@{name}"), params.nodes(f"train@{name}"))
     with together, processes.published(*outputs) as (models, drawn, tokens):
-        tokenizer.save_pretrained(tokens)
+        method.tokenizer.save_pretrained(tokens)
         for seed, folder in unfinished.items():
             label = f"train@{name}" + (f" (seed {seed})" if len(study.seeds) > 1 else "")
-            model, history = methods.train(
-                method,
-                experiment,
-                backbone,
-                labels,
-                tokenizer,
-                items,
-                seed=seed,
-                checkpoints=folder,
-                label=label,
+            training_run = method.training_run(
+                items["train"], items["valid"], seed=seed, checkpoints=folder, label=label
             )
+            model, history = method.fit(backbone, training_run)
             if processes.rank():  # the first has the same model, and does the rest
                 continue
-            predictor = method.Predictor.of(
-                model, tokenizer, labels, experiment, targets / "train.arrow"
-            )
+            predictor = method.Predictor.from_training(model, method, targets / "train.arrow")
             predictor.calibrate(records["valid"], label=f"{label}: calibrate")
             last = history[-1]
             predictor.save(

@@ -14,7 +14,7 @@ from tests import forked
 
 def wxb(*arguments, cwd=".", path=(), given="", **environment):
     """The ended command `wxb` of a folder; modules of `path` and of the folder come before it."""
-    env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | environment
+    env = os.environ | environment
     folder = Path(cwd).absolute()
     done = forked.command(
         "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, given=given.encode()
@@ -46,7 +46,7 @@ class Terminal:
         self.shown = ""
         self.process = subprocess.Popen(
             command,
-            env={**os.environ, **environment},
+            env={**os.environ, "TERM": "xterm", **environment},
             stdin=inner,
             stdout=inner,
             stderr=inner,

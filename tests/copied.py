@@ -17,26 +17,45 @@ BIN = Path(sys.executable).parent
 
 
 class Project:
-    """A copy of this project at size tiny, in a git repository, with nothing made yet."""
+    """A copy of this project at size tiny, in a git repository, with nothing made yet.
+
+    In a folder that exists, it is what is there.
+    """
 
     def __init__(self, folder):
         self.folder = folder
-        shutil.copytree(
-            ROOT,
-            folder,
-            ignore=lambda path, names: (
-                {*MADE} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
-            ),
-        )
         self.environment = {
             **os.environ,
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "PYTHONPATH": str(folder),
         }
+        if not folder.exists():
+            self.create()
+
+    def create(self):
+        """Copy the sources, and switch to the profile `tiny`."""
+        shutil.copytree(
+            ROOT,
+            self.folder,
+            ignore=lambda path, names: (
+                {*MADE} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
+            ),
+        )
         self.run("git", "init", "-q")
+        self.reset()
+
+    def reset(self):
+        """Set the parameters to those of the profile `tiny`."""
+        shutil.copy(ROOT / "params.yaml", self.folder)
         self.run("wxb", "params", "tiny")
         if platform.machine() != "x86_64":
             self.edit(lambda params: params.update(portable=False))  # nothing else can be
+
+    def copy(self, folder):
+        """A copy in another folder, with DVC's cache, whose files are shared."""
+        ignored = shutil.ignore_patterns(".snakemake", "__pycache__")
+        shutil.copytree(self.folder, folder, ignore=ignored, copy_function=_copy)
+        return type(self)(folder)
 
     def run(self, *command, **environment):
         """Standard output and error of a command that must succeed."""
@@ -77,3 +96,9 @@ class Project:
         params = YAML().load(path)
         change(params)
         YAML().dump(params, path)
+
+
+def _copy(source, target):
+    """Copy a file with its times; link one of DVC's cache, which nothing writes to."""
+    cached = "/.dvc/cache/files/" in str(source)
+    (os.link if cached else shutil.copy2)(source, target)

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.trace import sitecustomize
 from wxb.project import dag
 
-OURS = ("wxb", "stages")
+OURS = ("wxb", "stages", "demos")
 
 
 def command(program, *arguments, cwd=".", path=(), env=None, given=b""):

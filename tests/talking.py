@@ -4,14 +4,13 @@ import shutil
 from pathlib import Path
 
 from tests import tiny
+from wxb.core.params.experiments import Tuning
+from wxb.core.params.training import Training
 from wxb.corpora.records import Record
-from wxb.params.experiments import Tuning
-from wxb.params.training import Training
-from wxb.tasks import methods
+from wxb.corpora.text.encoded import write_columns
+from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.chat.params import Sft
-from wxb.tasks.chat.sft import method
-from wxb.text.encoded import write_columns
-from wxb.text.tokenizers import load, train
+from wxb.tasks.chat.sft.method import Method
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = {
@@ -67,25 +66,16 @@ def trained(folder, tuning=None, **encoding):
     settings = experiment(tuning, **encoding)
     work = folder.parent / f"{folder.name}-work"
     work.mkdir()
-    tokenizer = method.vocabulary(load(base), [], settings)
-    method.encode(RECORDS, tokenizer, settings, work / "train.arrow", label="test")
+    method = Method.with_vocabulary(settings, [], load(base))
+    method.encode(RECORDS, work / "train.arrow", label="test")
     (work / "targets").mkdir()
     targets = work / "targets" / "train.arrow"
-    columns, splits, _ = method.aligned(work / "train.arrow", [RECORDS], [], tokenizer, settings)
+    columns, splits, _ = method.align(work / "train.arrow", [RECORDS])
     write_columns(targets, columns, splits)
-    items = method.dataset(work / "train.arrow", targets, tokenizer, RECORDS, settings)
-    model, _ = methods.train(
-        method,
-        settings,
-        base,
-        [],
-        tokenizer,
-        {"train": items, "valid": items},
-        seed=1,
-        checkpoints=work / "checkpoints",
-        label="test",
-    )
-    predictor = method.Predictor.of(model, tokenizer, [], settings, targets)
+    items = method.dataset(work / "train.arrow", targets, RECORDS)
+    run = method.training_run(items, items, seed=1, checkpoints=work / "checkpoints", label="test")
+    model, _ = method.fit(base, run)
+    predictor = Method.Predictor.from_training(model, method, targets)
     predictor.calibrate(RECORDS, label="test")
     folder.mkdir()
     predictor.save(folder, settings, updates=1, examples=1)

@@ -15,9 +15,13 @@ from typing import NamedTuple
 import pytest
 from ruamel.yaml import YAML
 
-from tests import forked, traced
-from tests.copied import ROOT, Project
-from wxb.params import check
+from tests import traced
+from tests.built import ran
+from tests.copied import ROOT
+from wxb.cli import reference
+from wxb.cli.app import app
+from wxb.core.params import check
+from wxb.project import readme
 
 PAGES = ("adding-a-corpus.md", "adding-an-experiment.md")
 TASK = "adding-a-task.md"
@@ -81,23 +85,22 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def project(built, tmp_path_factory):
     """One for the pages on blocks: what the first makes, the next has."""
-    made = committed(tmp_path_factory.mktemp("docs"))
-    forked.stages(made, "preprocess@pii", "pretrain@encoder")
-    return made
+    return committed(built, tmp_path_factory.mktemp("docs"))
 
 
-def committed(folder):
+def committed(built, folder):
     """A project that was committed before anything is added to it."""
-    made = Project(folder / "project")
+    made = built.copy(folder / "project")
     made.environment |= NAMES
+    made.reset()
     made.edit(lambda params: params.update(portable=False))  # which takes twice the time
-    made.run("git", "add", "-A")
-    made.run("git", "commit", "-qm", "begin")
+    made.commit("begin")
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_that_is_followed_to_the_letter_leads_where_it_says(project, page):
     reader = Reader(project)
@@ -105,8 +108,9 @@ def test_a_page_that_is_followed_to_the_letter_leads_where_it_says(project, page
         reader.obey(block)
 
 
-def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(tmp_path):
-    project, traces = committed(tmp_path), tmp_path / "traces"
+@pytest.mark.slow
+def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(built, tmp_path):
+    project, traces = committed(built, tmp_path), tmp_path / "traces"
     traces.mkdir()
     project.environment |= traced.environment(project, traces)
     reader = Reader(project)
@@ -133,8 +137,9 @@ def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(tmp_path):
     assert {file for file in files if not file.startswith("wxb/tasks/language/")} == {"params.yaml"}
 
 
-def ran(output):
-    return set(re.findall(r"Running stage '([^']+)'", output))
+def test_a_small_task_is_short():
+    code = [block.content for block in blocks(TASK) if block.language == "python"]
+    assert len([line for line in "".join(code).splitlines() if line.strip()]) <= 150
 
 
 def test_what_is_added_joins_what_is_there():
@@ -143,8 +148,39 @@ def test_what_is_added_joins_what_is_there():
     assert there == {"a": {"b": [1, 4], "c": 2, "e": 5}, "d": 6}
 
 
-@pytest.mark.parametrize("page", sorted(page.name for page in (ROOT / "docs").glob("*.md")))
-def test_files_that_a_page_links_to_are_there(page):
-    text = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (ROOT / "docs" / target).exists(), target
+SITE = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def anchors(page):
+    """The anchors of a page's headings, as the site and GitHub make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("page", SITE, ids=lambda page: page.name)
+def test_links_of_a_page_lead_to_a_page_of_the_site_and_its_heading(page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+        file = (page.parent / target).resolve() if target else page
+        assert file.is_relative_to(ROOT / "docs"), target  # the site holds nothing else
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
+
+
+def test_every_page_is_in_the_menu():
+    menu = set(re.findall(r'"([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text()))
+    assert menu == {page.relative_to(ROOT / "docs").as_posix() for page in SITE}
+
+
+def test_the_reference_of_commands_is_fresh():
+    assert (ROOT / reference.PATH).read_text() == reference.page(app), "run `wxb readme`"
+
+
+def test_the_picture_shows_every_stage():
+    stages = {verb for verb, _, _ in readme.stages(ROOT / "dvc.yaml")}
+    for name in ("dag-light.svg", "dag-dark.svg"):
+        picture = (ROOT / "docs/img" / name).read_text()
+        assert stages <= set(re.findall(r">(\w+)</text>", picture)), name

@@ -5,27 +5,16 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 # From the ground up: a room, which is a module or folder of wxb/, imports from layers below its
 # own. What lies in one layer knows nothing of its neighbours.
 LAYERS = (
-    ("errors", "paths"),
-    ("files", "progress", "pretrained"),
-    ("params",),
-    ("hub",),  # knows the checkpoints that have a name in params
-    ("corpora", "text"),
+    ("core", "models"),
+    ("corpora",),
     ("metrics",),
-    ("models",),
-    ("backbones",),
-    ("training",),
-    ("charts",),
-    ("tasks",),
-    ("lessons",),
-    ("reporting",),
-    ("project",),
-    ("masking",),
+    ("training", "reporting"),
+    ("tasks", "runtime", "lessons"),
+    ("project", "masking"),
     ("cli",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
@@ -35,18 +24,16 @@ LINES = 400  # of a file
 MODULES_OF_A_FOLDER = 15  # beside its __init__
 # They grew before there was a limit.
 LONG = {
-    "tests/backbones/test_tuning.py",
+    "tests/training/backbones/test_tuning.py",
     "tests/cli/new/test_corpus.py",
     "tests/corpora/test_web.py",
-    "tests/hub/test_hub.py",
+    "tests/core/hub/test_hub.py",
     "tests/metrics/test_bootstrap.py",
-    "tests/project/test_engines.py",
     "tests/project/test_inventory.py",
     "tests/stages/test_preprocess.py",
     "tests/tasks/ner/generation/test_method.py",
     "tests/tasks/ner/metrics/test_metrics.py",
-    "tests/test_params.py",
-    "tests/text/test_offsets.py",
+    "tests/core/test_params.py",
     "tests/training/test_trainer.py",
 }
 
@@ -60,7 +47,7 @@ def module(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module(path): path for path in sources("wxb", "stages")}
+MODULES = {module(path): path for path in sources("wxb", "stages", "demos")}
 
 
 @cache
@@ -81,19 +68,9 @@ def imported(nodes):
         yield from (name for name in names if name in MODULES)
 
 
-def is_typing(node):
-    return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-
-
 def everywhere(path):
-    """All nodes of a module; of a task's `__init__` without what only mypy reads.
-
-    There mypy holds the task's modules to the protocols of whoever uses them.
-    """
-    nodes = tree(path).body
-    if path.match("wxb/tasks/*/__init__.py"):
-        nodes = [node for node in nodes if not is_typing(node)]
-    return (inner for node in nodes for inner in ast.walk(node))
+    """All nodes of a module."""
+    return (inner for node in tree(path).body for inner in ast.walk(node))
 
 
 def room(name):
@@ -105,20 +82,31 @@ def test_every_room_has_a_layer():
     assert {room(name) for name in MODULES if room(name)} == {*LEVEL}
 
 
-@pytest.mark.parametrize("here", LEVEL)
-def test_a_room_imports_from_layers_below(here):
+def test_a_room_imports_from_layers_below():
     wrong = [
         f"{name} imports {other}"
         for name, path in MODULES.items()
-        if room(name) == here
+        if (here := room(name))
         for other in imported(everywhere(path))
-        if other.startswith("stages") or (room(other) not in ("", here) and not below(other, here))
+        if other.startswith(("stages", "demos"))
+        or (room(other) not in ("", here) and LEVEL[room(other)] >= LEVEL[here])
     ]
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
-def below(other, here):
-    return LEVEL[room(other)] < LEVEL[here]
+def test_masking_is_an_application():
+    """It imports what anybody could: the public names, errors, and how files are written."""
+    names = {
+        other
+        for name, path in MODULES.items()
+        if room(name) == "masking"
+        for other in imported(everywhere(path))
+    }
+    assert {name for name in names if room(name) != "masking"} == {
+        "wxb",
+        "wxb.core.errors",
+        "wxb.core.files",
+    }
 
 
 def test_stages_import_anything_but_commands():
@@ -136,7 +124,7 @@ def test_no_circle():
 
 
 def test_no_file_is_long():
-    files = [*sources("wxb", "stages", "benchmarks", "tests")]
+    files = [*sources("wxb", "demos", "stages", "benchmarks", "tests")]
     lengths = {
         path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
         for path in files
@@ -145,7 +133,7 @@ def test_no_file_is_long():
 
 
 def test_no_folder_holds_many_modules():
-    folders = {path.parent for path in sources("wxb", "stages", "benchmarks")}
+    folders = {path.parent for path in sources("wxb", "demos", "stages", "benchmarks")}
     held = {folder: len([*folder.glob("[!_]*.py")]) for folder in folders}
     assert {folder: n for folder, n in held.items() if n > MODULES_OF_A_FOLDER} == {}
 
@@ -173,13 +161,18 @@ def identifiers(path):
                 yield from name.split(".")
 
 
-@pytest.mark.parametrize("path", shared(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_serves_any_task_names_none(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    # A task is looked up by its name: tasks.metrics(task), wxb/tasks/${item.task}.
-    assert [line for line in lines if NAMES_A_TASK.search(line)] == []
-    if path.suffix == ".py":
-        assert {*identifiers(path)} & {"span", "spans"} == set()
+def test_what_serves_any_task_names_none():
+    """A task is looked up by its name: tasks.get(task).metrics, wxb/tasks/${item.task}."""
+    files = shared()
+    lines = [
+        f"{path}:{number}: {line}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if NAMES_A_TASK.search(line)
+    ]
+    assert not lines, "\n".join(lines)
+    spans = {"span", "spans"}
+    assert [p for p in files if p.suffix == ".py" and {*identifiers(p)} & spans] == []
 
 
 # Words of this project alone, and what people search for in their place.
@@ -200,26 +193,29 @@ TERMS = {
 }
 # Of other things: a signal handler's, an HTTP response's, a table's.
 ELSEWHERE = {
-    "stages/__init__.py": {"frame"},
+    "wxb/runtime/signals.py": {"frame"},
     "wxb/cli/markdown.py": {"body"},
     "wxb/reporting/tables.py": {"body"},
 }
 
 
-@pytest.mark.parametrize(
-    "path", sources("wxb", "stages", "benchmarks"), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_identifiers_are_terms_of_the_field(path):
-    allowed = ELSEWHERE.get(path.relative_to(ROOT).as_posix(), set())
-    found = {*identifiers(path)} & TERMS.keys() - allowed
-    assert {name: TERMS[name] for name in found} == {}
+def test_identifiers_are_terms_of_the_field():
+    violations = [
+        f"{path}: {name} (use: {TERMS[name]})"
+        for path in sources("wxb", "demos", "stages", "benchmarks")
+        for name in {*identifiers(path)} & TERMS.keys()
+        if name not in ELSEWHERE.get(path.relative_to(ROOT).as_posix(), ())
+    ]
+    assert not violations, "\n".join(violations)
 
 
-@pytest.mark.parametrize("path", sources("wxb", "stages"), ids=lambda path: str(path.name))
-def test_where_an_artifact_lies_is_spelled_in_paths_alone(path):
-    if path == ROOT / "wxb/paths.py":
-        return
-    text = path.read_text(encoding="utf-8")
+def test_where_an_artifact_lies_is_spelled_in_paths_alone():
     folder = r"(data|models|reports|logs)"
     spelled = rf"""Path\(\s*f?"{folder}["/]|=\s*f?"{folder}/|return f?"{folder}/"""
-    assert re.findall(spelled, text) == []
+    violations = [
+        f"{path}: {match[0]}"
+        for path in sources("wxb", "stages")
+        if path != ROOT / "wxb/core/paths.py"
+        for match in re.finditer(spelled, path.read_text(encoding="utf-8"))
+    ]
+    assert not violations, "\n".join(violations)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from wxb import paths
+from wxb.core import paths
 from wxb.project.profiles import switch
 
 ROOT = Path(__file__).parents[1]

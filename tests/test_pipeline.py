@@ -1,6 +1,5 @@
-"""The whole pipeline at size tiny, under both engines: same bytes, exactly what is stale runs."""
+"""The pipeline at its smallest, under both engines: same bytes, exactly what is stale runs."""
 
-import hashlib
 import json
 import re
 import shlex
@@ -10,124 +9,26 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import traced
-from tests.copied import ROOT, Project
-from tests.corpora.made import lettered
+from tests.built import EXPERIMENTS, LOCAL, PARAMS, REPEATABLE, STAGES, STAGES_OF, Smallest, ran
+from tests.copied import ROOT
 from wxb.cli.app import app
-from wxb.params import load
 
-# What contract 1 of the design names; reports/training is kept to the same promise.
-REPEATABLE = [
-    "data",
-    "models",
-    "reports/metrics",
-    "reports/predictions",
-    "reports/studies",
-    "reports/training",
-]
-
-PARAMS = load(ROOT / "params.yaml")
-# Both tasks and both tokenizers, with an architecture of our own, and with all that tuning knows;
-# more would take minutes.
-EXPERIMENTS = ["ner-encoder", "ner-generative-neftune"]
-PARITY = ["bert", "llama"]
 # What these experiments do without: transformers trains some architectures whose code here only
-# evaluates them, and the defaults are those of simpler tasks.
+# evaluates them.
 ELSEWHERE = {PARAMS.experiments[name].architecture for name in EXPERIMENTS}
-ELSEWHERE |= {"wxb/corpora/labelling.py", "wxb/metrics/scorer.py"}
-BLOCKS = {
-    ("download", "preprocess"): [*PARAMS.corpora, "local"],
-    ("tokenizer", "pretrain"): PARAMS.backbones,
-    ("tokenize", "align", "train", "evaluate"): EXPERIMENTS,
-    ("compare", "report"): PARAMS.studies,
-    ("lesson",): PARAMS.lessons,
-    ("parity",): PARITY,
-}
-# By verb: the stages of a verb are one block of dvc.yaml.
-STAGES_OF = {
-    verb: [f"{verb}@{name}" for name in names] for verbs, names in BLOCKS.items() for verb in verbs
-} | {"check": ["check"]}
-STAGES = {stage for stages in STAGES_OF.values() for stage in stages}
-LOCAL = [
-    {
-        "input": f"Call Ann {lettered(i)}.",
-        "spans": [{"start": 5, "end": 8, "type": "NAME"}],
-        "author": i,
-    }
-    for i in range(20)
+ELSEWHERE |= {"wxb/runtime/gpus.py"}  # which the check computes without
+# The pages whose commands run as they are; own files or a cluster are what the others need.
+COMMANDS = [
+    "README.md",
+    *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
+    *(f"docs/{page}.md" for page in ("your-data", "architectures")),
 ]
-
-
-class Tiny(Project):
-    """The project with fewer experiments, and one more corpus, from a local file."""
-
-    def __init__(self, folder):
-        super().__init__(folder)
-        self.edit(few)
-        (folder / "local.json").write_text(json.dumps(LOCAL))
-        self.edit(
-            lambda params: params["corpora"].update(
-                local={
-                    "task": "ner",
-                    "path": "local.json",
-                    "fields": {"id": None},
-                    "split": {"by": "author", "test": 0.2, "valid": 0.2},
-                }
-            )
-        )
-        self.commit("begin")
-
-    def commit(self, message):
-        self.run("git", "add", "-A")
-        name = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        self.run("git", *name, "commit", "-qm", message)
-
-    def repro(self, *targets, **environment):
-        """The stages that `dvc repro` really ran."""
-        return ran(self.run("dvc", "repro", *targets, **environment))
-
-    def snakemake(self, *targets, **environment):
-        """The stages that DVC really ran under `snakemake --cores 2`."""
-        return ran(self.run("snakemake", "--cores", "2", *targets, **environment))
-
-    def append(self, name, text):
-        path = self.folder / name
-        path.write_text(path.read_text() + text)
-
-    def hashes(self):
-        return {
-            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for top in REPEATABLE
-            for path in sorted((self.folder / top).rglob("*"))
-            if path.is_file() and path.name != ".gitignore"
-        }
 
 
 def other_settings(params):
     """One experiment learns at another rate, one predicts in other batches."""
     params["experiments"]["ner-encoder"]["training"].update(learning_rate=2e-2)
     params["experiments"]["ner-generative-neftune"]["prediction"].update(batch_size=16)
-
-
-def few(params):
-    params["portable"] = False  # which takes twice the time
-    params["lessons"]["images"]["training"]["epochs"] = 1
-    params["studies"]["ner"]["experiments"] = EXPERIMENTS
-    params["experiments"]["ner-encoder"]["model"]["implementation"] = "native"
-    tuning = params["experiments"]["ner-generative-neftune"]["tuning"]
-    alpha = tuning["neftune_alpha"]
-    tuning.update(params["experiments"]["ner-decoder-qlora"]["tuning"], neftune_alpha=alpha)
-    for section, kept in {"experiments": EXPERIMENTS, "parity": PARITY}.items():
-        for name in {*params[section]} - {*kept}:
-            del params[section][name]
-
-
-def ran(output):
-    return set(re.findall(r"Running stage '([^']+)'", output))
-
-
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory):
-    return tmp_path_factory.mktemp("traces")
 
 
 # The schema of its own blocks, which a verb depends on.
@@ -151,15 +52,11 @@ def at_once(*calls):
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory, traces):
+def both(built, tmp_path_factory):
     """The project made by Snakemake, and by DVC alone."""
-    by_snakemake = Tiny(tmp_path_factory.mktemp("snakemake") / "project")
-    by_dvc = Tiny(tmp_path_factory.mktemp("dvc") / "project")
-    assert at_once(
-        lambda: by_snakemake.snakemake(**traced.environment(by_snakemake, traces)),
-        lambda: by_dvc.repro(PYTHONHASHSEED="1"),
-    ) == [STAGES, STAGES]
-    return by_snakemake, by_dvc
+    by_dvc = Smallest(tmp_path_factory.mktemp("dvc") / "project")
+    assert by_dvc.repro(PYTHONHASHSEED="1") == STAGES
+    return built.copy(tmp_path_factory.mktemp("snakemake") / "project"), by_dvc
 
 
 @pytest.fixture
@@ -191,25 +88,28 @@ class TestPipeline:
         assert "Nothing to be done" in by_snakemake.run("snakemake", "--cores", "2", "ner")
         assert "up to date" in by_snakemake.run("dvc", "repro", "report@ner")
 
-    def test_stages_depend_on_the_code_they_import(self, by_snakemake, traces):
+    def test_stages_depend_on_the_code_they_import(self, by_snakemake, built):
         """A module that is imported but not declared would leave stale results behind."""
-        assert traced.undeclared(by_snakemake, traces) == {}
-        imported, declared = traced.imported(traces), traced.code(by_snakemake)
+        assert traced.undeclared(by_snakemake, built.traces) == {}
+        imported, declared = traced.imported(built.traces), traced.code(by_snakemake)
         assert imported.keys() == STAGES
         for verb, stages in STAGES_OF.items():
             used = set().union(*(imported[stage] for stage in stages))
             named = set().union(*(declared[stage] for stage in stages))
             # What one experiment imports, another of the verb may do without.
             files = {path for path in named if path.endswith(".py")}
-            assert files - used - ELSEWHERE == set(), verb
-            assert {f"wxb/params/{name}" for name in SCHEMA.get(verb, ())} <= named, verb
+            unused = sorted(files - used - ELSEWHERE)
+            assert [traced.has_unused(verb, path) for path in unused] == []
+            assert {f"wxb/core/params/{name}" for name in SCHEMA.get(verb, ())} <= named, verb
 
+    @pytest.mark.slow
     def test_touched_file_reruns_nothing(self, by_snakemake):
         for name in ("wxb/tasks/ner/tagging/bio.py", "data/raw/pii/records.jsonl", "local.json"):
             (by_snakemake.folder / name).touch()
         assert by_snakemake.snakemake() == set()
         assert by_snakemake.repro() == set()
 
+    @pytest.mark.slow
     def test_another_setting_reruns_the_stages_that_read_it(self, by_snakemake, by_dvc):
         changed = {"train@ner-encoder", "evaluate@ner-encoder", "compare@ner", "report@ner"}
         changed |= {"lesson@attention"}  # which shows the trained model
@@ -222,6 +122,7 @@ class TestPipeline:
         assert "learning_rate" in by_dvc.run("dvc", "params", "diff")
         assert by_snakemake.hashes() == by_dvc.hashes()
 
+    @pytest.mark.slow
     def test_a_change_reruns_what_reads_it_and_stops_where_bytes_are_the_same(
         self, by_snakemake, by_dvc
     ):
@@ -230,7 +131,7 @@ class TestPipeline:
             project.append("wxb/corpora/fetching.py", "# a comment\n")
             project.append("wxb/tasks/ner/reading/conll.py", "# a comment\n")
             project.append("wxb/reporting/templates/results.html", "<!-- a comment -->\n")
-            project.append("wxb/errors.py", "# what an error says is no part of any result\n")
+            project.append("wxb/core/errors.py", "# what an error says is no part of any result\n")
         expected = {
             "download@pii",  # gives the same records as before
             "preprocess@pii",
@@ -240,9 +141,10 @@ class TestPipeline:
         }
         assert at_once(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
+    @pytest.mark.slow
     def test_commands_of_the_readme(self, by_snakemake, monkeypatch):
         monkeypatch.chdir(by_snakemake.folder)
-        readme = (ROOT / "README.md").read_text()
+        readme = "".join((ROOT / page).read_text() for page in COMMANDS)
         readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the tagger here
         commands = [
             command
@@ -255,10 +157,11 @@ class TestPipeline:
         assert len(commands) > 8
         params = by_snakemake.folder / "params.yaml"
         tiny = params.read_text()
-        for command in commands:
+        for command in dict.fromkeys(commands):
             program, *arguments = shlex.split(command)
             if program != "wxb" or {*arguments} & {"|", "&&"} or "--install-completion" in command:
-                by_snakemake.run("bash", "-c", command)
+                # Completion looks for a parent shell; bash is none if this is its last command.
+                by_snakemake.run("bash", "-c", f"{command}\nexit $?")
             else:
                 told = CliRunner().invoke(app, arguments)
                 assert told.exit_code == 0, (command, told.output[-3000:], told.exception)
@@ -266,6 +169,7 @@ class TestPipeline:
         for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
             exec(code, {})
 
+    @pytest.mark.slow
     def test_metrics_are_shown_and_compared(self, by_snakemake):
         shown = by_snakemake.run("dvc", "metrics", "show")
         assert "reports/metrics/ner/ner-encoder.json" in shown
@@ -280,6 +184,7 @@ class TestPipeline:
         by_snakemake.run("snakemake", "--report", "report.html")
         assert (by_snakemake.folder / "report.html").stat().st_size > 100_000
 
+    @pytest.mark.slow
     def test_wrong_params_stop_both_engines(self, by_dvc):
         before = by_dvc.hashes()
         by_dvc.edit(lambda params: params["experiments"]["ner-encoder"].update(bakbone="encoder"))

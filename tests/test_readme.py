@@ -1,16 +1,24 @@
 """The READMEs say what is so, and both say the same: their generated parts are fresh."""
 
+import json
 import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
-from wxb.errors import WxbError
+from wxb.cli.app import app
+from wxb.core.errors import WxbError
+from wxb.core.params import check, read_yaml
 from wxb.project import revisions
-from wxb.project.readme import READMES, refreshed
+from wxb.project.readme import PAGES, READMES, refreshed
 
 ROOT = Path(__file__).parents[1]
+NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Lou", "Ida", "Pam", "Ray", "Tim", "Una"]
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +26,7 @@ def _at_the_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize("path", READMES, ids=str)
+@pytest.mark.parametrize("path", PAGES, ids=str)
 def test_generated_parts_are_fresh(path):
     try:
         revisions.index()
@@ -26,10 +34,53 @@ def test_generated_parts_are_fresh(path):
         pytest.skip(f"there are no committed results to compare with: {error}")
     text = path.read_text(encoding="utf-8")
     assert text == refreshed(text), "run `wxb readme`"
-    assert "| ner-encoder |" in text
-    assert "| experiment | seed 1 | seed 2 | seed 3 |" in text
-    assert "| pretrained |" in text
-    assert "| `pretrain` | backbones |" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "row"),
+    [
+        *((path, "| ner-encoder |") for path in READMES),
+        *((path, "- `pretrain` (backbones): ") for path in READMES),
+        ("docs/results.md", "| experiment | seed 1 | seed 2 | seed 3 |"),
+        ("docs/results.md", "| pretrained |"),
+        ("docs/results.md", "| chat-full |"),
+        ("docs/pipeline.md", "| `pretrain` | backbones |"),
+    ],
+)
+def test_tables_are_on_their_pages(path, row):
+    assert row in Path(path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", READMES, ids=str)
+def test_a_readme_is_read_in_one_sitting(path):
+    assert path.stat().st_size <= 10_240
+
+
+GENERATED = re.compile(r"<!-- generated.*?<!-- end -->", re.DOTALL)
+
+
+def scores(text):
+    return set(re.findall(r"\b0\.\d{3}\b", text))
+
+
+def test_scores_in_sentences_of_the_readme_are_those_of_the_docs():
+    docs = "".join(page.read_text(encoding="utf-8") for page in Path("docs").rglob("*.md"))
+    sentences = GENERATED.sub("", READMES[0].read_text(encoding="utf-8"))
+    assert scores(sentences)
+    assert scores(sentences) <= scores(docs)
+
+
+def test_scores_in_sentences_about_the_demo_are_those_of_its_tables():
+    """A new run refreshes the tables; the sentences that quote them must follow."""
+    results = Path("docs/results.md").read_text(encoding="utf-8")
+    tables = scores("".join(GENERATED.findall(results)))
+    quoting = re.findall(r"What the tables show.*?\n### ", results, re.DOTALL)
+    quoting += re.findall(
+        r"\n## Terms and results.*?\n## ", READMES[0].read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert len(quoting) == 2
+    for section in quoting:
+        assert scores(GENERATED.sub("", section)) <= tables
 
 
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
@@ -111,10 +162,38 @@ def test_words_and_their_order_may_differ():
 def test_what_links_to_files_of_the_project_finds_them():
     targets = {link for path in READMES for link in LINK.findall(path.read_text(encoding="utf-8"))}
     inside = {target for target in targets if not target.startswith("https:")}
+    pictures = re.findall(r'(?:src|srcset)="([^"]+)"', READMES[0].read_text(encoding="utf-8"))
     assert {"docs/errata.md", "docs/adding-a-corpus.md", "docs/adding-an-experiment.md"} <= inside
-    assert [target for target in inside if not Path(target).exists()] == []
+    files = {target.partition("#")[0] for target in (*inside, *pictures)}
+    assert [target for target in files if not Path(target).exists()] == []
 
 
 def test_unknown_block_is_named():
     with pytest.raises(WxbError, match="wether"):
         refreshed("<!-- generated: wether -->\n<!-- end -->")
+
+
+def test_own_data_is_read_as_the_readme_shows(tmp_path, monkeypatch):
+    """The commands that write blocks, on the file it shows and on one of the header it names."""
+    page = READMES[0].read_text(encoding="utf-8").partition("\n## Your own data\n")[2]
+    for name in ("params.yaml", "dvc.yaml"):
+        shutil.copy(name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (header,) = re.findall(r"a header such as `(.+)`", page)
+    mails = [f"From {name}.,{'praise' if name > 'L' else 'complaint'}" for name in NAMES]
+    Path("mails.csv").write_text("\n".join([header, *mails]) + "\n")
+    ((file, content),) = re.findall(r"^```json (\S+)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    record = json.loads(content)[0]
+    letters = [{**record, "text": record["text"].replace("Ann", name)} for name in NAMES]
+    Path(file).write_text(json.dumps(letters))
+    for command in re.findall(r"^\$ wxb (new [^#\n]+)", page, re.MULTILINE):
+        done = CliRunner().invoke(app, shlex.split(command))
+        assert done.exit_code == 0, (command, done.output)
+    (copy,) = re.findall(r"`wxb (new experiment [^`]+)`", page)
+    assert CliRunner().invoke(app, shlex.split(copy)).exit_code == 0
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    params = read_yaml(Path("params.yaml"))
+    params["backbones"] |= YAML(typ="safe").load(block)["backbones"]
+    params["experiments"]["letters-hub"]["backbone"] = "bert-base"
+    check(params)
+    assert {"mails-tfidf", "letters-encoder"} <= params["experiments"].keys()

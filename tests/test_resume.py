@@ -19,10 +19,10 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from tests import forked
 from tests.copied import ROOT, Project
-from wxb.params import load
+from wxb.core.params import load
 
+pytestmark = pytest.mark.slow
 SEED = 1  # the default number of kills meets both engines
 DVC = ("dvc", "repro")
 SNAKEMAKE = ("snakemake", "--cores", "2")
@@ -91,6 +91,7 @@ class Trained(Project):
         super().__init__(folder)
         self.groups = []
         self.usual = {}
+        self.reset()
         self.edit(lengthen)
         self.params = load(folder / "params.yaml")
 
@@ -98,7 +99,7 @@ class Trained(Project):
         """The outputs of training, by path, and its usual seconds; what it needs is made first."""
         if experiment not in self.usual:
             backbone = self.params.experiments[experiment].backbone
-            forked.stages(self, f"align@{experiment}", f"pretrain@{backbone}")
+            self.run("dvc", "repro", f"align@{experiment}", f"pretrain@{backbone}")
             assert self.start(DVC, experiment).wait(PATIENCE) == 0, self.console()
             cost = json.loads((self.folder / f"reports/cost/train/{experiment}.json").read_text())
             self.usual[experiment] = self.outputs(experiment), cost["seconds"]
@@ -180,8 +181,8 @@ class Trained(Project):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    project = Trained(tmp_path_factory.mktemp("resume") / "project")
+def project(built, tmp_path_factory):
+    project = Trained(built.copy(tmp_path_factory.mktemp("resume") / "project").folder)
     yield project
     project.end()
 

@@ -31,6 +31,7 @@ def project(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_it_runs_wherever_the_project_is(project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HOME))
     notebook = nbformat.read(TOUR, as_version=4)

@@ -4,21 +4,20 @@ import shutil
 from pathlib import Path
 
 from tests import tiny
-from wxb.backbones.size import parameters
+from wxb.core.files import write_json
+from wxb.core.params.experiments import Tuning
+from wxb.core.params.training import Training
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
-from wxb.files import write_json
+from wxb.corpora.text.encoded import write_columns
+from wxb.corpora.text.tokenizers import train
 from wxb.metrics import evaluation
-from wxb.params.experiments import Tuning
-from wxb.params.training import Training
-from wxb.tasks import methods
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Tagging
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging import method
-from wxb.text.encoded import write_columns
-from wxb.text.tokenizers import train
+from wxb.tasks.ner.tagging.method import Method
+from wxb.training.backbones.size import parameters
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
@@ -49,27 +48,20 @@ def project(folder):
     ]
     (folder / "data/clean/pii").mkdir(parents=True)
     splits = {"train": records[:16], "valid": records[16:], "test": records}
-    write_json(folder / "data/clean/pii/profile.json", profile(splits, [], ner_reading))
+    write_json(folder / "data/clean/pii/profile.json", profile(splits, [], Reading()))
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     features = folder / "features"
-    method.encode(records, tokenizer, EXPERIMENT, features, label="test")
-    columns, lengths, _ = method.aligned(features, [records], ["NAME"], tokenizer, EXPERIMENT)
+    method = Method(EXPERIMENT, ["NAME"], tokenizer)
+    method.encode(records, features, label="test")
+    columns, lengths, _ = method.align(features, [records])
     write_columns(folder / "targets", columns, lengths)
-    files = (features, folder / "targets", tokenizer, records, EXPERIMENT)
-    items = method.dataset(*files)
-    model, _ = methods.train(
-        method,
-        EXPERIMENT,
-        backbone,
-        ["NAME"],
-        tokenizer,
-        {"train": items, "valid": items},
-        seed=1,
-        checkpoints=folder / "checkpoints",
-        label="test",
+    items = method.dataset(features, folder / "targets", records)
+    run = method.training_run(
+        items, items, seed=1, checkpoints=folder / "checkpoints", label="test"
     )
-    predictor = method.Predictor.of(model, tokenizer, ["NAME"], EXPERIMENT, Path("unread"))
+    model, _ = method.fit(backbone, run)
+    predictor = Method.Predictor.from_training(model, method, Path("unread"))
     (folder / "models/ner-encoder").mkdir(parents=True)
     predictor.save(folder / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
     judged = [
@@ -78,11 +70,11 @@ def project(folder):
         )
         for r, row in zip(records, predictor.predict(texts), strict=True)
     ]
-    evaluation.write(metrics, folder / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.write(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", judged)
     write_json(
         folder / "reports/metrics/ner/ner-encoder.json",
         {
-            **evaluation.metrics(metrics, [judged], resamples=50, seed=1),
+            **evaluation.metrics(metrics.Scorer(), [judged], resamples=50, seed=1),
             "parameters": parameters(model),
             "trainable_parameters": parameters(model, trainable=True),
         },

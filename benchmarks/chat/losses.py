@@ -16,15 +16,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from wxb import paths
+from wxb.core import paths
+from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics.bootstrap import by_group, intervals
-from wxb.params import load
 from wxb.project import trained
 from wxb.tasks.chat import metrics
-from wxb.tasks.chat import record as labelling
 from wxb.tasks.chat.predictor import Replier
+from wxb.tasks.chat.record import Labelling
 from wxb.tasks.chat.record.conversation import message, of_text
 from wxb.tasks.chat.sft import template
 from wxb.tasks.methods import collator, in_batches
@@ -46,7 +46,7 @@ def main(
         block = params.named("experiments", name)
         predictor = trained.load(name)
         for split in ("train", "valid", "test"):
-            records = clean.labelled(paths.clean(block.corpus) / f"{split}.parquet", labelling)
+            records = clean.labelled(paths.clean(block.corpus) / f"{split}.parquet", Labelling())
             answers = predictor.further_metrics(records, [])["loss"]
             table.add_row(
                 name,
@@ -67,7 +67,9 @@ def _loss(predictor: Replier, records: Sequence[Record]) -> float:
         for each in template.tokens(predictor.tokenizer, whole, predictor.settings["template"])
     ]
     collate, total, count = collator(predictor.tokenizer), 0.0, 0
-    for chosen in in_batches([len(item["input_ids"]) for item in items], predictor.batch_size):
+    for chosen in in_batches(
+        [len(item["input_ids"]) for item in items], predictor.prediction.batch_size
+    ):
         with torch.inference_mode():
             output = predictor.model(**collate([items[at] for at in chosen]))
         total += float(output["loss"]) * len(output["logits"])
@@ -79,10 +81,15 @@ def _exact(predictor: Replier, records: Sequence[Record]) -> str:
     """Exact match and its interval, questions of a kind resampled together."""
     replies = predictor.predict([record.input for record in records])
     judged = [
-        metrics.judge(record, reply, None) for record, reply in zip(records, replies, strict=True)
+        metrics.Scorer().judge(record, reply, None)
+        for record, reply in zip(records, replies, strict=True)
     ]
-    counts = by_group(np.asarray(metrics.statistics(judged)), [row.group for row in judged])
-    found = intervals(counts, metrics.scores, resamples=1000, seed=1)[metrics.HEADLINE]
+    counts = by_group(
+        np.asarray(metrics.Scorer().statistics(judged)), [row.group for row in judged]
+    )
+    found = intervals(counts, metrics.Scorer().scores, resamples=1000, seed=1)[
+        metrics.Scorer().HEADLINE
+    ]
     return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 

@@ -6,6 +6,9 @@ Prints how far the masks, the loss curves and the weights differ, and the second
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+
+from wxb.training.run import TrainingRun
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: both sides have one thread
 
@@ -26,12 +29,13 @@ from rich.table import Table
 from transformers import set_seed
 from trl import SFTConfig, SFTTrainer
 
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.params import load
 from wxb.corpora import clean
+from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.metrics import Metric
-from wxb.params import load
 from wxb.tasks.chat.record.conversation import message, of_text
-from wxb.text.tokenizers import load as load_tokenizer
 from wxb.training import trainer
 
 BEST = Metric("loss", "loss", lower_is_better=True)  # on validation records
@@ -49,19 +53,18 @@ def main(
     """Train both and compare."""
     disable_progress_bar()
     block = load().experiments[experiment]
-    method, corpus = tasks.method(block.task, block.method), paths.clean(block.corpus)
+    task, corpus = tasks.get(block.task), paths.clean(block.corpus)
     backbone = paths.model(block.backbone)
-    tokenizer = method.vocabulary(load_tokenizer(backbone), [], block)
     settings = block.training.model_copy(update={"epochs": epochs, "schedule": "linear"})
+    block = block.model_copy(update={"training": settings})
+    method = tasks.method_of(block, [], load_tokenizer(backbone))
     items, conversations = {}, {}
     for split, number in (("train", records), ("valid", records // 8)):
-        kept = clean.labelled(corpus / f"{split}.parquet", tasks.record(block.task))
+        kept = clean.labelled(corpus / f"{split}.parquet", task.record)
         whole = method.dataset(
             paths.features(experiment) / f"{split}.arrow",
             paths.targets(experiment) / f"{split}.arrow",
-            tokenizer,
             kept,
-            block,
         )
         items[split] = whole[:number]
         conversations[split] = Dataset.from_list(
@@ -73,30 +76,22 @@ def main(
 
     def build() -> Any:
         set_seed(1)
-        return method.build(backbone, [], block, tokenizer)
+        return method.build(backbone)
+
+    def run(folder: Path) -> TrainingRun:
+        made = method.training_run(**items, seed=1, checkpoints=folder, label="ours")
+        return replace(made, compute_metrics=None, summarize=None, best=BEST)
 
     def ours(folder: Path) -> tuple[list[float], dict[str, Any], float]:
         model = build()
         began = time.perf_counter()
-        history = trainer.fit(
-            model,
-            settings,
-            **items,
-            collate=method.collator(tokenizer),
-            targets=method.TARGETS,
-            compute_metrics=None,
-            summarize=None,
-            best=BEST,
-            seed=1,
-            checkpoints=folder,
-            label="ours",
-        )
+        history = trainer.fit(model, run(folder))
         seconds = time.perf_counter() - began
         return _losses(history), dict(model.backbone.named_parameters()), seconds
 
     def theirs(folder: Path) -> tuple[list[float], dict[str, Any], float]:
         model = build().backbone
-        same = trainer._arguments(settings, items["train"], ["labels"], BEST, 1, folder)
+        same = trainer._arguments(run(folder), None)
         kept = (
             "num_train_epochs",
             "per_device_train_batch_size",
@@ -133,7 +128,7 @@ def main(
             ),
             train_dataset=conversations["train"],
             eval_dataset=conversations["valid"],
-            processing_class=tokenizer,
+            processing_class=method.tokenizer,
         )
         _compare_masks(peer.train_dataset, items["train"])
         began = time.perf_counter()

@@ -45,12 +45,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from demos.spoken.espeak import Utterance, voices
+from wxb.core.progress import tracked
+from wxb.corpora.text.tokenizers import train
 from wxb.metrics.bootstrap import by_group, paired
-from wxb.progress import tracked
 from wxb.tasks.speech.record.audio.cleaning import at_speed
 from wxb.tasks.speech.record.audio.features import RATE
-from wxb.tasks.speech.spoken.espeak import Utterance, voices
-from wxb.text.tokenizers import train
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=120)

@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.table import Table
 
 from stages.preprocess import preprocess
+from wxb.core.files import write_jsonl
+from wxb.core.progress import tracked
 from wxb.corpora import clean
-from wxb.files import write_jsonl
-from wxb.progress import tracked
 from wxb.tasks.speech import reading, record
 from wxb.tasks.speech.params import Corpus, Seq2Seq
 from wxb.tasks.speech.reading.writing import write
-from wxb.tasks.speech.seq2seq import method
+from wxb.tasks.speech.seq2seq.method import Method
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)
@@ -126,7 +126,15 @@ def prepared(folder: Path, seconds: float, bands: int) -> None:
     split = {"test": 0.1, "valid": 0.1}
     corpus = Corpus.model_validate({"task": "speech", "path": "raw", "split": split})
     out = folder / "clean"
-    preprocess(folder / "raw", corpus, reading, record, seed=1, label="preprocess", out=out)
+    preprocess(
+        folder / "raw",
+        corpus,
+        reading.Reading(),
+        record.Labelling(),
+        seed=1,
+        label="preprocess",
+        out=out,
+    )
     block: dict[str, Any] = {
         "study": "s",
         "corpus": "c",
@@ -142,9 +150,9 @@ def prepared(folder: Path, seconds: float, bands: int) -> None:
     }
     experiment = Seq2Seq.model_validate(block)
     for name in clean.splits(out):
-        records = clean.labelled(out / f"{name}.parquet", record)
-        method.encode(
-            records, None, experiment, folder / f"{name}.arrow", label=f"tokenize: {name}"
+        records = clean.labelled(out / f"{name}.parquet", record.Labelling())
+        Method(experiment, [], None).encode(
+            records, folder / f"{name}.arrow", label=f"tokenize: {name}"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,17 +19,17 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
+from demos.spoken.espeak import Utterance, spoken
+from demos.spoken.room import recorded
 from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import IGNORED, write_columns
+from wxb.corpora.text.tokenizers import SavedTokenizer, ids_of, load
 from wxb.metrics import Metric
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.reading.writing import write
 from wxb.tasks.speech.record.audio import cleaning, reading
 from wxb.tasks.speech.record.audio.features import FRAMES, RATE, log_mel, to_window
-from wxb.tasks.speech.seq2seq import method
-from wxb.tasks.speech.spoken.espeak import Utterance, spoken
-from wxb.tasks.speech.spoken.room import recorded
-from wxb.text.encoded import IGNORED, write_columns
-from wxb.text.tokenizers import SavedTokenizer, ids_of, load
+from wxb.tasks.speech.seq2seq.method import Method
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
 EPOCH = Metric("loss", "loss", lower_is_better=True)  # of what is held out, picks the epoch
@@ -153,29 +153,20 @@ def fit(
         return
     base, work = folder / "models" / settings.backbone, folder / "features" / name
     work.mkdir(parents=True)
-    tokenizer = method.vocabulary(SavedTokenizer(base), [], settings)
-    whole = method.vocabulary(load(base), [], settings)
+    encoding = Method.with_vocabulary(settings, [], SavedTokenizer(base))
+    method = Method.with_vocabulary(settings, [], load(base))
     items = {}
     for part, some in (("train", given), ("valid", held)):
         features, targets, learnt = work / f"{part}.arrow", work / part, records(folder, some)
-        method.encode(learnt, tokenizer, settings, features, label=f"tokenize: {name}")
-        columns, splits, _ = method.aligned(features, [learnt], [], tokenizer, settings)
+        encoding.encode(learnt, features, label=f"tokenize: {name}")
+        columns, splits, _ = encoding.align(features, [learnt])
         write_columns(targets, columns, splits)
-        items[part] = method.dataset(features, targets, whole, learnt, settings)
-    model, history = method.fit(
-        partial(method.build, base, [], settings, whole),
-        settings.training,
-        **items,
-        collate=method.collator(whole),
-        targets=method.TARGETS,
-        compute_metrics=method.compute_metrics,
-        summarize=method.summarize,
-        best=EPOCH,
-        seed=seed,
-        checkpoints=folder / f"{name}-checkpoints",
-        label=f"train: {name}",
+        items[part] = method.dataset(features, targets, learnt)
+    run = method.training_run(
+        **items, seed=seed, checkpoints=folder / f"{name}-checkpoints", label=f"train: {name}"
     )
-    predictor = method.Predictor.of(model, whole, [], settings, work / "train")
+    model, history = method.fit(base, replace(run, best=EPOCH))
+    predictor = Method.Predictor.from_training(model, method, work / "train")
     updates = int(history[-1]["step"])
     predictor.save(
         folder / "models" / name, settings, updates=updates, examples=len(items["train"])
@@ -184,7 +175,7 @@ def fit(
 
 def written(folder: Path, name: str, heard: Sequence[Recording]) -> list[str]:
     """What the model in `folder`/models/<name> writes for recordings."""
-    predictor = method.Predictor.load(folder / "models" / name)
+    predictor = Method.Predictor.load(folder / "models" / name)
     inputs = [record.input for record in records(folder, heard)]
     return [found.text.strip() for found in predictor.predict(inputs, label=name)]
 
@@ -196,7 +187,7 @@ def chosen(folder: Path, name: str, heard: Sequence[Recording], texts: Sequence[
     Each is heard at several speeds, of which the logarithms of the likelihoods are added: a voice
     is higher or lower than those that were learnt.
     """
-    predictor = method.Predictor.load(folder / "models" / name)
+    predictor = Method.Predictor.load(folder / "models" / name)
     bands, window = predictor.settings["mel_bands"], predictor.settings["window"] * FRAMES
     end = predictor.tokenizer.eos_token_id
     ids = [torch.tensor([*found, end]) for found in ids_of(predictor.tokenizer, texts)]

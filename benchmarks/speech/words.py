@@ -21,11 +21,11 @@ from recogniser import Recording, experiment, fit, recordings, synthesized, vari
 from rich.console import Console
 from rich.table import Table
 
+from demos.spoken.espeak import Utterance, voices
+from wxb.corpora.text.tokenizers import train
 from wxb.metrics.bootstrap import intervals
 from wxb.tasks.speech import metrics
 from wxb.tasks.speech.record.audio.features import RATE
-from wxb.tasks.speech.spoken.espeak import Utterance, voices
-from wxb.text.tokenizers import train
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)
@@ -112,8 +112,8 @@ def show(
         metrics.Judged(one.name, "", one.said, text, one.said, text, len(one.samples) / RATE, 0.0)
         for one, text in zip(heard, texts, strict=True)
     ]
-    counts = metrics.statistics(judged)
-    found = intervals(counts, metrics.scores, resamples=resamples, seed=seed)["cer"]
+    counts = metrics.Scorer().statistics(judged)
+    found = intervals(counts, metrics.Scorer().scores, resamples=resamples, seed=seed)["cer"]
     right = np.mean([one.reference == one.hypothesis for one in judged])
     cer = f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
     table.add_row(name, str(len(heard)), cer, f"{right:.3f}")

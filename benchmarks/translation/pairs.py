@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
-from wxb import paths
-from wxb.errors import WxbError, choices
-from wxb.files import publish, read_json, write_json
-from wxb.params import Params, check, read_yaml
+from wxb.core import paths
+from wxb.core.errors import WxbError, choices
+from wxb.core.files import publish, read_json, write_json
+from wxb.core.params import Params, check, read_yaml
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 CORPUS, BACKBONE, STUDY = "pairs", "pieces", "translation"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -25,18 +26,19 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import get_cosine_schedule_with_warmup, set_seed
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from wxb import paths
+from wxb.core import paths
+from wxb.core.params import load
 from wxb.corpora import clean
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.metrics.bootstrap import by_group, paired
 from wxb.models import decoding
-from wxb.params import load
+from wxb.tasks.methods import collator
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation import record as labelling
 from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.predictor import decoded, source_ids, special
-from wxb.tasks.translation.seq2seq import method
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import load as load_tokenizer
+from wxb.tasks.translation.record import Labelling
+from wxb.tasks.translation.seq2seq.method import Method
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=130, highlight=False)  # a table is cut nowhere, whatever the terminal
@@ -126,32 +128,31 @@ def main(
     params = load()
     settings = params.named("experiments", experiment)
     pieces = load_tokenizer(paths.model(settings.backbone))
+    training = settings.training.model_copy(
+        update={"epochs": epochs, "early_stopping_patience": epochs}
+    )
+    settings = settings.model_copy(update={"training": training})
+    method, backbone = Method(settings, [], pieces), paths.model(settings.backbone)
     corpus = paths.clean(settings.corpus)
     records = {
-        split: clean.labelled(corpus / f"{split}.parquet", labelling)
+        split: clean.labelled(corpus / f"{split}.parquet", Labelling())
         for split in ("train", "valid", "test")
     }
     items = {
         split: method.dataset(
             paths.features(experiment) / f"{split}.arrow",
             paths.targets(experiment) / f"{split}.arrow",
-            pieces,
             records[split],
-            settings,
         )
         for split in ("train", "valid")
     }
-    training = settings.training.model_copy(
-        update={"epochs": epochs, "early_stopping_patience": epochs}
-    )
-    build = partial(method.build, paths.model(settings.backbone), [], settings, pieces)
     groups = [record.group for record in records["test"]]
     table = Table("model", "seed", "BLEU", "training, s", "of CPU", box=box.MARKDOWN)
     found: dict[str, list[NDArray[np.float64]]] = {"ours": [], "torch.nn.Transformer": []}
     for seed in range(1, seeds + 1):
         for (name, tables), fit in zip(found.items(), (fit_ours, fit_plain), strict=True):
             begun = time.monotonic(), time.process_time()
-            translate = fit(build, training, items, seed)
+            translate = fit(method, backbone, items, seed)
             took = time.monotonic() - begun[0], time.process_time() - begun[1]
             texts = [decoded(pieces, ids) for ids in translate(records["test"], pieces)]
             rows = sums.statistics(texts, [record.gold for record in records["test"]])
@@ -160,40 +161,36 @@ def main(
             table.add_row(name, str(seed), f"{bleu:.1f}", *(f"{seconds:.1f}" for seconds in took))
     console.print(table)
     ours, theirs = (np.stack(tables, axis=1) for tables in found.values())
-    apart = paired(ours, theirs, lambda s: metrics.scores(s)["bleu"], resamples=1000, seed=1)
+    apart = paired(
+        ours, theirs, lambda s: metrics.Scorer().scores(s)["bleu"], resamples=1000, seed=1
+    )
     console.print(
         f"ours − torch, over {seeds} seeds: {apart.value:+.1f} ({apart.low:+.1f} to"
         f" {apart.high:+.1f})"
     )
 
 
-def fit_ours(build: Any, training: Any, items: Any, seed: int) -> Any:
+def fit_ours(method: Method, backbone: Path, items: Any, seed: int) -> Any:
     """By the Trainer; the last epoch counts as the best, as the plain loop chooses none."""
     epoch = count(1)
-    output = Path(".wxb/plain")
-    learner, _ = method.fit(
-        build,
-        training,
-        train=items["train"],
-        valid=items["valid"][:8],
-        collate=method.collator(build.args[3]),
-        targets=method.TARGETS,
-        compute_metrics=lambda statistics, labels: {method.BEST.key: next(epoch)},
-        summarize=method.summarize,
-        best=method.BEST,
+    run = method.training_run(
+        items["train"],
+        items["valid"][:8],
         seed=seed,
-        checkpoints=output / str(time.time_ns()),
+        checkpoints=Path(".wxb/plain") / str(time.time_ns()),
         label="ours",
     )
+    score = {"compute_metrics": lambda statistics, labels: {method.BEST.key: next(epoch)}}
+    learner, _ = method.fit(backbone, replace(run, **score))
     learner.eval()
     return partial(greedy, lambda ids, mask: (learner.model.step, learner.model.encode(ids, mask)))
 
 
-def fit_plain(build: Any, training: Any, items: Any, seed: int) -> Any:
+def fit_plain(method: Method, backbone: Path, items: Any, seed: int) -> Any:
     """In a loop of a few lines, without validation."""
     set_seed(seed)
-    learner = build()
-    model, collate = Plain(learner.model).train(), method.collator(build.args[3])
+    training, learner = method.experiment.training, method.build(backbone)
+    model, collate = Plain(learner.model).train(), method.collator()
     vectors, matrices = [], []  # biases and norms do not decay
     for parameter in model.parameters():
         (vectors if parameter.ndim == 1 else matrices).append(parameter)
@@ -229,7 +226,7 @@ def greedy(start: Any, records: Sequence[Any], pieces: Any) -> list[list[int]]:
     bos, eos = special(pieces)["bos"], pieces.eos_token_id
     for at in range(0, len(records), 64):
         ids = source_ids(pieces, [record.input for record in records[at : at + 64]])
-        batch = method.collator(pieces)([{"input_ids": one} for one in ids])
+        batch = collator(pieces)([{"input_ids": one} for one in ids])
         with torch.inference_mode():
             step, state = start(batch["input_ids"], batch["attention_mask"])
             first = torch.full((len(ids), 1), bos)

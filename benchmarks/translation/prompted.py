@@ -19,20 +19,20 @@ from rich.console import Console
 from rich.table import Table
 from transformers import GenerationConfig, GPT2LMHeadModel
 
-from wxb import paths
+from wxb.core import paths
+from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
+from wxb.corpora.text.tokenizers import ids_of
 from wxb.metrics.bootstrap import by_group, intervals
 from wxb.models.decoding import Read, beam, decoder
-from wxb.params import load
 from wxb.project import trained
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation import record as labelling
 from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.predictor import Translator, decoded, source_ids
+from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq import model as models
 from wxb.tasks.translation.seq2seq.prompted import padded_left
-from wxb.text.tokenizers import ids_of
 from wxb.training.batches import collate
 
 LONGEST = 40  # tokens of a translation, on all sides
@@ -53,7 +53,7 @@ def main(
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
     corpus = paths.clean(load().named("experiments", experiment).corpus)
-    records = clean.labelled(corpus / "test.parquet", labelling)
+    records = clean.labelled(corpus / "test.parquet", Labelling())
     console.print(speeds(predictor, [r.input for r in records[:sentences]], turns, experiment))
     console.print(prompts(predictor, records))
 
@@ -167,7 +167,7 @@ def prompts(predictor: Translator, records: Sequence[Record]) -> Table:
             ),
         ):
             counts = by_group(sums.statistics(texts, gold), [record.group for record in records])
-            bleu = intervals(counts, metrics.scores, resamples=1000, seed=1)["bleu"]
+            bleu = intervals(counts, metrics.Scorer().scores, resamples=1000, seed=1)["bleu"]
             told = f"{bleu.value:.1f} ({bleu.low:.1f} to {bleu.high:.1f})"
             table.add_row(name, prompt, what, told)
     return table

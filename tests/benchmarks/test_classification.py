@@ -5,8 +5,8 @@ import csv
 import pytest
 from typer.testing import CliRunner
 
+from demos.reviews import generate
 from tests.benchmarks.script import script
-from wxb.tasks.classification.reviews import generate
 
 benchmark = script("classification")
 

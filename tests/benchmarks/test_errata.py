@@ -14,21 +14,23 @@ from transformers import AutoModelForCausalLM, set_seed
 from stages import align, download, preprocess, pretrain, tokenize, tokenizer, train
 from tests import tiny
 from tests.benchmarks.script import script
-from wxb.backbones.generator import Generator
+from wxb.core.params import check, load, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.params import check, load, read_yaml
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import train as train_tokenizer
 from wxb.project.profiles import switch
-from wxb.tasks.ner import record as labelling
-from wxb.tasks.ner.generation import answers, method
+from wxb.tasks.ner.generation import answers
+from wxb.tasks.ner.generation.method import Method
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.predictor import ScoredSpan
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import OUTSIDE
+from wxb.tasks.ner.tagging.method import Method as Tagging
 from wxb.tasks.ner.tagging.model import Tagger
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import train as train_tokenizer
+from wxb.training.backbones.generator import Generator
 from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[2]
@@ -40,9 +42,9 @@ scoring, training, errata = map(script, ("errata_scoring", "errata_training", "e
 
 def recognizer(texts, kind="wordpiece"):
     """A tokenizer for the texts, and no model to speak of."""
-    return Recognizer(
-        torch.nn.Linear(1, 1), train_tokenizer(kind, 400, texts), TYPES, max_length=64, stride=8
-    )
+    settings = {"types": TYPES, "threshold": 0.0, "max_length": 64, "stride": 8}
+    settings["word_features"] = None
+    return Tagging.Predictor(torch.nn.Linear(1, 1), train_tokenizer(kind, 400, texts), **settings)
 
 
 def record(text, *spans):
@@ -185,8 +187,8 @@ def project(tmp_path_factory):
     """A project of few records with three experiments, trained for one epoch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("project"))
-        Path("wxb/tasks/ner").mkdir(parents=True)
-        Path("wxb/tasks/ner/pii").symlink_to(ROOT / "wxb/tasks/ner/pii")
+        Path("demos").mkdir()
+        Path("demos/pii").symlink_to(ROOT / "demos/pii")
         Path("params").symlink_to(ROOT / "params")
         Path("params.yaml").write_text((ROOT / "params.yaml").read_text())
         switch("tiny")
@@ -207,6 +209,7 @@ def project(tmp_path_factory):
         yield Path.cwd()
 
 
+@pytest.mark.slow
 def test_every_defect_has_its_row(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
     monkeypatch.setattr(errata, "console", errata.Console(width=130))
@@ -224,17 +227,16 @@ def test_every_defect_has_its_row(project, monkeypatch, capsys):
     assert "10 test records" in told
 
 
+@pytest.mark.slow
 def test_the_right_way_is_the_project_s_own(project, monkeypatch):
     """The prompts are those of training, and its answers are read as the gold that they tell."""
     monkeypatch.chdir(project)
-    test = clean.labelled(Path("data/clean/pii/test.parquet"), labelling)
-    predictor = method.Predictor.load(Path("models/ner-generative"))
-    taught = method.dataset(
+    test = clean.labelled(Path("data/clean/pii/test.parquet"), Labelling())
+    predictor = Method.Predictor.load(Path("models/ner-generative"))
+    taught = Method(load().experiments["ner-generative"], [], predictor.tokenizer).dataset(
         Path("data/features/ner-generative/test.arrow"),
         Path("data/targets/ner-generative/test.arrow"),
-        predictor.tokenizer,
         test,
-        load().experiments["ner-generative"],
     )
     asked = scoring.ask(predictor, [one.input for one in test], label="test")
     for one, answer, item in zip(test, asked, taught, strict=True):

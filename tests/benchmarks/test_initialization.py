@@ -6,9 +6,9 @@ from transformers import AutoModelForCausalLM, AutoModelForPreTraining, set_seed
 
 from tests.benchmarks.script import script
 from tests.copied import ROOT
-from wxb.backbones import weights
-from wxb.params import load
-from wxb.text.tokenizers import train
+from wxb.core.params import load
+from wxb.corpora.text.tokenizers import train
+from wxb.training.backbones import weights
 
 initialization = script("initialization")
 PARAMS = load(ROOT / "params.yaml")

@@ -1,4 +1,4 @@
-"""Sets beside spaCy: cut as told, trained by the stages, kept, and the recipe is README's."""
+"""Sets beside spaCy: cut as told, trained by the stages, kept; the docs have the recipe."""
 
 import importlib.util
 import json
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from wxb.core.errors import WxbError
+from wxb.core.files import write_json, write_jsonl
+from wxb.core.params import check, read_yaml
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import write_json, write_jsonl
-from wxb.params import check, read_yaml
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks/own_data.py"
@@ -116,7 +116,7 @@ def test_a_finished_cell_is_kept_and_made_again_only_where_more_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("page", "kind"), [("README.md", "pretrained"), ("docs/adding-a-corpus.md", "scratch")]
+    ("page", "kind"), [("docs/your-data.md", "pretrained"), ("docs/adding-a-corpus.md", "scratch")]
 )
 def test_what_the_pages_hand_out_is_what_was_compared(benchmark, page, kind):
     blocks = re.findall(r"^```yaml\n(backbones:.*?)^```", (ROOT / page).read_text(), re.M | re.S)
@@ -135,10 +135,10 @@ def test_what_the_pages_hand_out_is_what_was_compared(benchmark, page, kind):
     assert lengths["least"] <= experiment["training"]["epochs"] <= lengths["most"]
 
 
-def test_the_block_of_readme_is_valid_beside_its_corpus():
+def test_the_blocks_of_the_page_are_valid_together():
     content = read_yaml(ROOT / "params.yaml")
-    section = (ROOT / "README.md").read_text().split("\n## Your own data\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```yaml\n(.*?)^```", section, re.M | re.S)
+    page = (ROOT / "docs/your-data.md").read_text()
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
     for block in blocks:
         for key, members in YAML(typ="safe").load(block).items():
             content[key] |= members

@@ -4,19 +4,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.benchmarks.script import script
+from wxb.core.errors import WxbError
+from wxb.core.files import write_json
+from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import write_json
 from wxb.metrics import evaluation
-from wxb.params import check, read_yaml
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +93,7 @@ def test_spans_inside_tokens_are_counted_and_missed_but_do_not_stop_training(ben
     assert "F1 can reach 0.500 at most" in told  # precision 1, recall 1/3
     fit = benchmark.train_ner(nlp, [*TRAIN, chinese], [], **OPTIONS)
     measured = evaluation.metrics(
-        metrics, [benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1
+        metrics.Scorer(), [benchmark.judge(fit.nlp, [chinese, *HELD_OUT])], resamples=1, seed=1
     )
     assert measured["support"] == 6
     assert measured["recall"] == pytest.approx(4 / 6, abs=1e-6)
@@ -100,7 +101,8 @@ def test_spans_inside_tokens_are_counted_and_missed_but_do_not_stop_training(ben
 
 def test_tokens_of_a_misaligned_span_have_no_target(benchmark):
     nlp = benchmark.pipeline("en")
-    made = benchmark.example(nlp, record(1, "Dial 555x for Ann", "555/PHONE", "Ann/NAME"))
+    peer = script("spacy_peer")
+    made = peer.example(nlp, record(1, "Dial 555x for Ann", "555/PHONE", "Ann/NAME"))
     assert made.get_aligned_ner() == ["O", None, "O", "U-NAME"]
 
 
@@ -143,10 +145,10 @@ def project(tmp_path, monkeypatch):
     splits = {"train": TRAIN, "valid": HELD_OUT[:1], "test": HELD_OUT, "new": HELD_OUT[:1]}
     for name, members in splits.items():
         unlabelled = Record(f"bare {name}", f"bare {name}", None, "en", name)
-        clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled], labelling)
+        clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled], Labelling())
     write_json(Path("data/clean/pii/profile.json"), {"splits": {name: {} for name in splits}})
     runs = {name: {"": judged(members, right=1)} for name, members in TESTS.items()}
-    evaluation.save(metrics, Path("reports/predictions/ner/ner-encoder"), runs)
+    evaluation.save(metrics.Scorer(), Path("reports/predictions/ner/ner-encoder"), runs)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), {"parameters": 1_234_567})
     for cost in ("train/ner-encoder", "pretrain/encoder"):
         content = {"seconds": 7.0, "device": "abacus"}
@@ -190,6 +192,45 @@ def test_one_table_shows_spacy_and_ours(benchmark, project):
     assert "abacus" in done.stdout
     assert "encoder 7 s" in done.stdout
     assert "spaCy en: 100%" in done.stderr
+
+
+@pytest.fixture
+def without_spacy(monkeypatch):
+    """The benchmark with an empty spaCy, whose pipelines find the gold spans of all records."""
+    names = {
+        "": ("blank",),
+        ".language": ("Language",),
+        ".schemas": ("ConfigSchemaTraining",),
+        ".training": ("Example",),
+        ".util": ("fix_random_seed", "registry"),
+    }
+    for name, members in names.items():
+        module = SimpleNamespace(__version__="0", **dict.fromkeys(members))
+        monkeypatch.setitem(sys.modules, f"spacy{name}", module)
+    for name in ("spacy_peer", "spacy_ner"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    benchmark = script("spacy_ner")
+    fit = benchmark.Fit("", epoch=1, valid_f1=1.0, seconds=2.0)
+    for name, substitute in {
+        "pipeline": lambda language: language,
+        "train_ner": lambda *_, **__: fit,
+        "judge": lambda _, records, known: judged(records, right=len(records)),
+        "parameters": lambda _: 5_000,
+        "misaligned": lambda *_: [],
+    }.items():
+        monkeypatch.setattr(benchmark, name, substitute)
+    yield benchmark
+    for name in ("spacy_peer", "spacy_ner"):
+        del sys.modules[name]
+
+
+def test_tables_and_notes_are_printed(without_spacy, project, capsys):
+    without_spacy.main(**COMMAND, epochs=1)
+    output = capsys.readouterr().out
+    assert "| spaCy 0     | 1.000 (1.000–1.000) " in output
+    assert "- test: 2 records in 2 groups, 4 spans; strict span F1" in output
+    assert "- new: 1 records in 1 groups, 2 spans; strict span F1" in output
+    assert "0 of 4 test spans do not fall on spaCy's token boundaries" in output
 
 
 def test_flat_training_uses_both_splits(benchmark, project, capsys):

@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 from tests.benchmarks.script import FOLDER, script
 from tests.tasks.speech.made import SYLLABLES, experiment, sung
+from wxb.corpora.text.tokenizers import train
 from wxb.tasks.speech.record.audio.features import RATE
-from wxb.text.tokenizers import train
 
 benchmark = script("speech/preparation")
 
@@ -22,6 +22,7 @@ def songs(recogniser, texts):
     return [recogniser.Recording(f"{n:02}", text, "a", sung(text)) for n, text in enumerate(texts)]
 
 
+@pytest.mark.slow
 def test_copies_are_others_of_the_same_word_and_the_same_each_time(recogniser):
     given = songs(recogniser, ["啊哦", "一"])
     found = recogniser.varied(given, 8_000, seed=1, copies=3)
@@ -34,6 +35,7 @@ def test_copies_are_others_of_the_same_word_and_the_same_each_time(recogniser):
         assert power[above].sum() < 1e-3 * power.sum()
 
 
+@pytest.mark.slow
 def test_the_likeliest_of_some_texts_is_chosen_where_another_is_written(recogniser, tmp_path):
     given = songs(recogniser, [*SYLLABLES] * 8)
     train("byte-level-bpe", 270, [*SYLLABLES]).save_pretrained(tmp_path / "models/tokens")

@@ -4,7 +4,7 @@ import torch
 
 from tests.benchmarks.script import script
 from tests.tasks.translation.made import learner, tokenizer
-from wxb.params import read_yaml
+from wxb.core.params import read_yaml
 from wxb.tasks.translation.predictor import special
 
 pairs, plain = script("translation/pairs"), script("translation/plain")

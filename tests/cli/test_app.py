@@ -17,8 +17,8 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.metrics import Judged
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def test_params_are_checked(project):
 
 def test_params_switch_shows_values_as_they_are(project):
     path = project / "params.yaml"
-    path.write_text(path.read_text().replace("path: wxb/tasks/ner/pii ", "path: '[old]/records' "))
+    path.write_text(path.read_text().replace("path: demos/pii ", "path: '[old]/records' "))
     assert "[old]/records" in wxb(project, "params", "demo").stdout
 
 
@@ -110,7 +110,7 @@ def study():
     gold = (Span(0, 3, "NAME"),)
     right, wrong = ([Judged("0", "Zoë", gold, found, (1.0,) * len(found))] for found in (gold, ()))
     compared = evaluation.compare(
-        metrics, {"ner-encoder": [right], "ner-decoder": [wrong]}, resamples=99, seed=1
+        metrics.Scorer(), {"ner-encoder": [right], "ner-decoder": [wrong]}, resamples=99, seed=1
     )
     for system in compared["systems"].values():
         system |= {"parameters": 1234, "trainable_parameters": 1234, "updates": 5, "examples": 40}
@@ -121,19 +121,22 @@ def test_table_and_index_show_a_study(project):
     studies = project / "reports/studies"
     studies.mkdir(parents=True)
     (studies / "ner.json").write_text(json.dumps(study()))
-    told = wxb(project, "table")
+    told = wxb(project, "table", "ner").stdout
+    assert re.search(r"ner-encoder +1\.000 \(1\.000–1\.000\) +1\.000 +1\.000 *$", told, re.M)
+    assert told.endswith("\nner-encoder is best, with F1 1.000.\n")
+    told = wxb(project, "table", "--all")
     assert "1.000 (1.000–1.000)" in told.stdout
     assert "examples a second" not in told.stdout
     assert "bootstrap resamples of records (seed 1)" in told.stdout, "a long line was cut off"
-    assert "reports/ner.html is not there; `dvc repro report@ner` draws it" in told.stdout
+    assert "reports/ner.html does not exist; `dvc repro report@ner` makes it" in told.stdout
     assert "no report" in wxb(project, "report").stderr
     (project / "reports/ner.html").write_text("")
     cost = project / "reports/cost/train/ner-encoder.json"
     cost.parent.mkdir(parents=True)
     cost.write_text('{"seconds": 8.0}')
-    timed = wxb(project, "table", "ner").stdout
-    assert f"Report: {project / 'reports/ner.html'}" in timed
-    assert re.search(r"ner-encoder +1\.2 k +5 +40 +5 +8\.0 s", timed)
+    timed = wxb(project, "table", "ner", "--all").stdout
+    assert f"Page: {project / 'reports/ner.html'}" in timed
+    assert "| ner-encoder | 1.2 k | 5 | 40 | 5 | 8.0 s |" in timed
     assert wxb(project, "report").returncode == 0
     page = (project / "reports/index.html").read_text()
     assert 'href="ner.html"' in page
@@ -147,11 +150,11 @@ def evaluated(project):
     gold, predicted = (Span(0, 3, "NAME"),), (Span(5, 6, "NAME"),)
     records = [Record(str(number), "Zoë\u2028東京", gold, "en", "") for number in range(2000)]
     (project / "data/clean/pii").mkdir(parents=True)
-    clean.write(project / "data/clean/pii/test.parquet", records, labelling)
+    clean.write(project / "data/clean/pii/test.parquet", records, Labelling())
     splits = {"train": {}, "valid": {}, "test": {}}
     (project / "data/clean/pii/profile.json").write_text(json.dumps({"splits": splits}))
     judged = [Judged("0", "Zoë\u2028東京", gold, predicted, (0.5,))]
-    evaluation.write(metrics, project / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.write(metrics.Scorer(), project / "reports/predictions/ner/ner-encoder", judged)
     return project
 
 

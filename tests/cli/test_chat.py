@@ -6,7 +6,7 @@ import pytest
 
 from tests.commands import Terminal
 from wxb.cli.chat import Console, Conversation
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 
 
 class Echo:

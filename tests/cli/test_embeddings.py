@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from tests import tiny
-from wxb.backbones.weights import load_backbone
 from wxb.cli.embeddings import centred, embed, mean, nearest
-from wxb.errors import WxbError
-from wxb.hub import packaged
-from wxb.text.tokenizers import load, train
+from wxb.core.errors import WxbError
+from wxb.core.hub import packaged
+from wxb.corpora.text.tokenizers import load, train
+from wxb.training.backbones.weights import load_backbone
 
 TEXTS = ["Ann is 9.", "Bob met Eve in Rome, and they went home again.", "", "x"]
 PAIR = "A puppy is playing.", "Machine learning is fascinating."

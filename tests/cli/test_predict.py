@@ -85,6 +85,7 @@ def test_a_slip_in_a_name_is_told_before_the_model_is_loaded(predict):
     assert "no file 'no-such.jsonl'" in done.stderr
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_are_told_with_their_line(project):
     code = "from wxb.cli.app import main; main()"
     done = subprocess.run(

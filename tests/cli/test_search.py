@@ -10,7 +10,7 @@ import pytest
 
 from tests import tiny
 from tests.commands import wxb
-from wxb.text.tokenizers import train
+from wxb.corpora.text.tokenizers import train
 
 ROOT = Path(__file__).parents[2]
 LINES = ["A puppy is playing.", "Machine learning is fascinating.", "[red]not a colour[/red]"]
@@ -46,7 +46,7 @@ def test_it_finds_what_is_alike():
 
 def test_any_folder_is_an_encoder_and_texts_are_shown_as_they_are():
     options = ("--encoder", "tiny", "--file", "lines.txt", "--top", "1", "--cls")
-    assert run(LINES[2], *options).stdout.split("  ", 1) == ["1.000", f"{LINES[2]}  \n"]
+    assert run(LINES[2], *options).stdout.split("  ", 1) == ["1.000", f"{LINES[2]}\n"]
 
 
 def test_vectors_are_kept_for_the_next_search_of_the_same_texts(folder):
@@ -103,8 +103,8 @@ def test_what_is_missing_is_told(arguments, told):
 def test_without_the_package_it_says_how_to_get_it():
     code = (
         "import sys, importlib.util as u\n"
-        "import wxb.hub\n"
-        "wxb.hub.find_spec = lambda name: None\n"
+        "import wxb.core.hub\n"
+        "wxb.core.hub.find_spec = lambda name: None\n"
         "from wxb.cli.app import main; sys.argv = ['wxb', 'search', 'x', '--encoder', 'minilm',"
         " '--file', 'lines.txt']; main()"
     )

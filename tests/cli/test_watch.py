@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.commands import Terminal, wxb
 from wxb.cli import watch
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.project.watching import Running, State
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_two_jobs_fit_a_terminal_of_80_columns():
     assert len(told) < 12
     text = "\n".join(told)
     assert told[0] == "1 of 23 stages done, 2 running, 20 waiting"
-    for part in ("train@ner-decoder-bidirectional", "50%", "1:30 left", "epoch 3 of 4"):
+    for part in ("train@ner-decoder-bidirectional", "50%", "1 min 30 s left", "epoch 3 of 4"):
         assert part in text
     for part in ("step 600 of 1,200", "loss 0.123", "valid f1 0.721", "record 70"):
         assert part in text
@@ -75,7 +75,8 @@ def test_lines_tell_what_changes_and_not_the_same_again():
         "0 of 2 stages done, 0 running, 2 waiting; nothing runs yet",
         "0 of 2 stages done, 1 running, 1 waiting",
         f"{LONG}: begins",
-        f"{LONG}: 50%, epoch 3 of 4, step 600 of 1,200, loss 0.123, valid f1 0.721, 1:30 left",
+        f"{LONG}: 50%, epoch 3 of 4, step 600 of 1,200, loss 0.123, valid f1 0.721, "
+        "1 min 30 s left",
         "all done: 2 stages",
         f"{LONG}: done",
         "evaluate@a: done",

@@ -25,6 +25,7 @@ class Folder(Project):
 
 
 @pytest.mark.parametrize("kind", ["local", "ssh", "s3"])
+@pytest.mark.slow
 def test_what_was_pushed_is_pulled(kind, tmp_path, monkeypatch):
     if lacking := storage.lacking(kind):
         pytest.skip(f"not installed: {', '.join(lacking)} (make cluster)")

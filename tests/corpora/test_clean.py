@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.core.errors import WxbError
+from wxb.core.files import write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import write_json
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 
 spans = st.none() | st.just(()) | st.just((Span(0, 1, "A"), Span(1, 2, "B")))
@@ -24,9 +24,9 @@ some_records = st.lists(
 @given(some_records)
 def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     path = tmp_path_factory.getbasetemp() / "clean.parquet"
-    clean.write(path, records, labelling)
-    assert clean.read(path, labelling) == records
-    assert clean.labelled(path, labelling) == [r for r in records if r.gold is not None]
+    clean.write(path, records, Labelling())
+    assert clean.read(path, Labelling()) == records
+    assert clean.labelled(path, Labelling()) == [r for r in records if r.gold is not None]
     assert clean.texts(path) == [r.input for r in records]
 
 
@@ -60,6 +60,6 @@ def test_the_text_of_gold_with_fields_is_the_one_called_so(tmp_path):
 
 def test_gold_that_is_no_text_is_told(tmp_path):
     path = tmp_path / "gold.parquet"
-    clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], labelling)
+    clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], Labelling())
     with pytest.raises(WxbError, match=r"found gold of type .*expected text"):
         clean.gold_texts(path)

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.corpora.made import lettered, record
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Split
 from wxb.corpora import division
 from wxb.corpora.division import without_duplicates
 from wxb.corpora.records import Reject
-from wxb.errors import WxbError
-from wxb.params.corpora import Split
-from wxb.tasks.ner.reading import wording
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
@@ -19,7 +19,7 @@ FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 def divided(records, limit=None, seed=1, **changes):
     settings = {"test": 0.2, "valid": 0.1, **changes}
     return division.divided(
-        records, Split.model_validate(settings), wording, limit=limit, seed=seed
+        records, Split.model_validate(settings), Reading().wording, limit=limit, seed=seed
     )
 
 
@@ -45,14 +45,16 @@ def told(rejects):
 
 
 def test_the_first_copy_of_a_text_is_kept():
-    kept, rejects = without_duplicates([record(1, "a"), record(2, "b"), record(3, "a")], wording)
+    kept, rejects = without_duplicates(
+        [record(1, "a"), record(2, "b"), record(3, "a")], Reading().wording
+    )
     assert [r.id for r in kept] == ["1", "2"]
     assert rejects == [Reject("3", "duplicate text", "same text as 1", "3")]
 
 
 def test_a_labelled_copy_wins_over_an_unlabelled_one():
     copies = [record(1, "a", None), record(2, "a"), record(3, "a", None), record(4, "a")]
-    kept, rejects = without_duplicates(copies, wording)
+    kept, rejects = without_duplicates(copies, Reading().wording)
     assert [r.id for r in kept] == ["2"]
     assert [r.id for r in rejects] == ["1", "3", "4"]
     assert "same text as 2" in rejects[0].detail
@@ -64,7 +66,7 @@ def test_every_record_is_kept_once_or_rejected(items):
     records = [
         record(i, text, () if labelled else None) for i, (text, labelled) in enumerate(items)
     ]
-    kept, rejects = without_duplicates(records, wording)
+    kept, rejects = without_duplicates(records, Reading().wording)
     assert sorted(r.id for r in [*kept, *rejects]) == sorted(r.id for r in records)
     assert len({r.input for r in kept}) == len(kept)
     labelled_texts = {text for text, labelled in items if labelled}
@@ -74,7 +76,7 @@ def test_every_record_is_kept_once_or_rejected(items):
 def test_a_text_that_is_held_out_is_not_kept_even_labelled():
     held = [record(4, "a", None)]
     records = [record(1, "a"), record(2, "b"), record(3, "a")]
-    kept, rejects = without_duplicates(records, wording, held)
+    kept, rejects = without_duplicates(records, Reading().wording, held)
     assert [r.id for r in kept] == ["2"]
     assert told(rejects) == [
         ("1", "duplicate text", "same text as 4"),
@@ -94,7 +96,7 @@ def test_a_wording_that_is_held_out_is_not_kept():
         record("twice", "Ann and Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
         record("thrice", "Eve and Joe", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
     ]
-    kept, rejects = without_duplicates([same, *others], wording, held)
+    kept, rejects = without_duplicates([same, *others], Reading().wording, held)
     assert kept == others
     assert told(rejects) == [("same", "near duplicate", "same wording as first")]
 
@@ -103,7 +105,7 @@ def test_a_labelled_copy_of_an_unlabelled_text_may_be_a_near_duplicate():
     """Neither of the two is left: the labelled one took the place of the other."""
     held = [record("held", "Ann here", (Span(0, 3, "NAME"),))]
     copies = [record(1, "Bob here", None), record(2, "Bob here", (Span(0, 3, "NAME"),))]
-    kept, rejects = without_duplicates(copies, wording, held)
+    kept, rejects = without_duplicates(copies, Reading().wording, held)
     assert kept == []
     assert [(r.id, r.reason) for r in rejects] == [("1", "duplicate text"), ("2", "near duplicate")]
 
@@ -251,7 +253,7 @@ def test_no_wording_group_or_held_out_value_straddles_splits(records, seed, shuf
     )
     for left, right in combinations(splits, 2):
         assert not {r.group for r in splits[left]} & {r.group for r in splits[right]}
-        shared = {*map(wording, splits[left])} & {*map(wording, splits[right])}
+        shared = {*map(Reading().wording, splits[left])} & {*map(Reading().wording, splits[right])}
         assert shared <= {""}
     scenes = {r.values for r in splits["situations"]}
     assert not scenes & {r.values for name in ("train", "valid", "test") for r in splits[name]}
@@ -283,7 +285,12 @@ def test_groups_that_share_a_wording_are_kept_together_in_turn():
         record("c", "two here", group="second"),
         record("d", "two  here", group="third"),
     ]
-    assert wording(links[0]) == wording(links[1]) != wording(links[2]) == wording(links[3])
+    assert (
+        Reading().wording(links[0])
+        == Reading().wording(links[1])
+        != Reading().wording(links[2])
+        == Reading().wording(links[3])
+    )
     for seed in range(20):
         splits = split([*links, *(record(i) for i in range(40))], seed=seed)
         assert [{*"abcd"} & {*members} for members in ids(splits).values()].count(set()) == 2

@@ -3,9 +3,9 @@ import json
 
 import pytest
 
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Corpus
 from wxb.corpora import fetching, web
-from wxb.errors import WxbError
-from wxb.params.corpora import Corpus
 
 GENERATOR = """
 def generate(*, labelled, unlabelled, languages, seed):

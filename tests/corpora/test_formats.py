@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wxb.core.errors import WxbError
 from wxb.corpora.formats import LONGEST_LITERAL, raw_records
 from wxb.corpora.records import RecordError
-from wxb.errors import WxbError
 
 
 def cell(folder, content):

@@ -1,7 +1,8 @@
-"""What tasks take whose gold Parquet takes as it is."""
+"""What a task does whose gold Parquet stores as it is."""
 
-from wxb.corpora import labelling
+from wxb.corpora.labelling import Labelling
 
 
-def test_gold_is_kept_as_it_is():
+def test_gold_is_stored_as_it_is():
+    labelling = Labelling()
     assert labelling.unpack(labelling.pack("fr")) == "fr"

@@ -1,8 +1,8 @@
 import pytest
 
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Split
 from wxb.corpora.layout import by_split, data_files
-from wxb.errors import WxbError
-from wxb.params.corpora import Split
 from wxb.tasks.ner.params import Corpus
 
 

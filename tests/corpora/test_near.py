@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.corpora.made import record
 from wxb.corpora.near import CHUNK, FAR, distances, units
-from wxb.tasks.ner.reading import wording
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 
@@ -36,7 +36,7 @@ def marked(text, *mentions):
     ],
 )
 def test_a_wording_leaves_out_who_how_many_and_how_written(labelled, expected):
-    assert wording(labelled) == expected
+    assert Reading().wording(labelled) == expected
 
 
 words = st.lists(st.sampled_from(["to", "Go", "Ann", "7", "明", "!", "ﬁ"]), max_size=6)
@@ -50,7 +50,11 @@ def test_other_mentions_digits_case_and_spaces_make_no_other_wording(parts, ment
         return record("1", text, (Span(len(begin), len(begin) + len(name), "NAME"),))
 
     plain = written("Eve", "7", " ", str)
-    assert wording(plain) == wording(written(mention, str(number), " \n\t", str.upper)) != ""
+    assert (
+        Reading().wording(plain)
+        == Reading().wording(written(mention, str(number), " \n\t", str.upper))
+        != ""
+    )
 
 
 def test_units_are_named_by_the_least_of_what_is_joined():
@@ -63,10 +67,18 @@ def test_units_are_named_by_the_least_of_what_is_joined():
         record(6, "2 - 1", group="f"),
         record(7, "third", group=""),
     ]
-    assert units(records, lambda r: r.group, wording) == ["a", "a", "c", "d", "e", "f", ""]
+    assert units(records, lambda r: r.group, Reading().wording) == [
+        "a",
+        "a",
+        "c",
+        "d",
+        "e",
+        "f",
+        "",
+    ]
     by_parity = ["1", "0", "1", "0", "1", "0", "1"]
     parity = dict(zip(records, by_parity, strict=True))
-    assert units(records[1:6:2] + records[4:5], lambda r: parity[r], wording) == [
+    assert units(records[1:6:2] + records[4:5], lambda r: parity[r], Reading().wording) == [
         "0",
         "0",
         "0",

@@ -1,7 +1,7 @@
 from tests.corpora.made import record
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Reject
-from wxb.tasks.ner import reading as ner_reading
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 
@@ -20,7 +20,7 @@ def test_the_profile_accounts_for_every_record():
         "test": [record(4, "Bonn", (Span(0, 4, "CITY"),), language="de")],
     }
     rejects = [Reject("f:line 9", "blank text", "", None), Reject("7", "too long", "", "7")]
-    counts = profile(splits, rejects, ner_reading)
+    counts = profile(splits, rejects, Reading())
     assert counts["records"] == {"raw": 6, "rejected": 2, "train": 2, "valid": 1, "test": 1}
     assert counts["rejects"] == {"blank text": 1, "too long": 1}
     assert counts["repaired"] == {"repeated id": 1, "span found by value": 2}
@@ -50,7 +50,7 @@ def test_near_duplicates_of_a_split_are_counted():
         record(7, "1 : 2", group="e"),
         record(8, "3 : 4", group="f"),
     ]
-    found = profile({"train": train}, [], ner_reading)["splits"]["train"]
+    found = profile({"train": train}, [], Reading())["splits"]["train"]
     assert found["near_duplicates"] == 3
     assert (found["groups"], found["groups_sharing_wordings"]) == (6, 2)
 
@@ -71,7 +71,7 @@ def test_nearness_of_test_sets_is_that_of_wordings_to_training():
         ],
         "scores": [record(9, "2 : 2")],
     }
-    assert profile(splits, [], ner_reading)["nearness"] == {
+    assert profile(splits, [], Reading())["nearness"] == {
         "test": {"records": 3, "within_one_word": 0.3333, "within_two_words": 0.6667},
         "scores": {"records": 0, "within_one_word": 0.0, "within_two_words": 0.0},
     }

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.core.errors import WxbError
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
-from wxb.errors import WxbError
-from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 FAMILY = "👩‍👩‍👧‍👦"  # one glyph, seven code points
@@ -33,7 +33,7 @@ def read(folder, content, name="records.jsonl", **changes):
     place = folder / f"raw {name}"
     place.mkdir(exist_ok=True)
     (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(reading.read(place, corpus(**changes), ner_reading))
+    return list(reading.read(place, corpus(**changes), Reading()))
 
 
 def read_one(folder, content, **changes):
@@ -138,7 +138,7 @@ def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
-    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}), ner_reading)]
+    ids = [r.id for r in reading.read(tmp_path, corpus(fields={"id": None}), Reading())]
     assert ids == [f"{folder}/data.json:record {i}" for folder in "ab" for i in (1, 2)]
 
 
@@ -150,7 +150,7 @@ def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
     for name in ("train", "valid", "test"):
         lines = [json.dumps(raw(f"Ann of {name}", id="1")), json.dumps(raw(id="2"))]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), ner_reading))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), Reading()))
     assert [(item.split, item.id) for item in items] == [
         ("test", "1"),
         ("test", "2"),
@@ -166,7 +166,7 @@ def test_test_sets_of_files_are_read_first_and_ids_may_start_again(tmp_path):
     for name in ("a", "tweets", "posts"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(raw(f"Ann of {name}", id="1")))
     further = {"tweets": {"files": ["tweets*"]}, "posts": {"files": ["posts*"]}}
-    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further}), ner_reading))
+    items = list(reading.read(tmp_path, corpus(split={**SHARES, "further": further}), Reading()))
     assert [(item.split, item.id) for item in items] == [
         ("tweets", "1"),
         ("posts", "posts.jsonl:line 1"),
@@ -179,7 +179,7 @@ def test_an_id_that_is_a_place_cannot_be_taken_twice(tmp_path):
     lines = [json.dumps(raw(id="test.jsonl:line 2"))] * 2
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines if name == "test" else lines[:1]))
-    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), ner_reading))
+    items = list(reading.read(tmp_path, corpus(split=SPLIT_FILES), Reading()))
     assert isinstance(items[1], Reject)
     assert items[1].reason == "duplicate id"
     ids = [item.id for item in items if isinstance(item, Record)]
@@ -387,7 +387,7 @@ def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, it
 
 
 def wording(text):
-    return reading.wording(Record("1", text, None, None, ""))
+    return reading.Reading.wording(None, Record("1", text, None, None, ""))
 
 
 def test_texts_that_differ_in_digits_case_and_space_have_one_wording():

@@ -20,10 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Download
+from wxb.core.progress import Progress
 from wxb.corpora import web
-from wxb.errors import WxbError
-from wxb.params.corpora import Download
-from wxb.progress import Progress
 
 HOME = Path(__file__).resolve().parents[2]
 BODY = bytes(range(256)) * 40
@@ -335,7 +335,7 @@ def test_a_killed_download_goes_on(site, tmp_path):
     site.answers = [Answer(stall=3000)]
     program = (
         "import sys; from pathlib import Path; from wxb.corpora import web;"
-        "from wxb.params.corpora import Download;"
+        "from wxb.core.params.corpora import Download;"
         "web.fetch(Download(address=sys.argv[1], sha256=sys.argv[2]), Path(), label='x')"
     )
     part = web.FOLDER / f"{sha256(BODY)}.part"

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
-from wxb.backbones.weights import load_backbone
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
+from wxb.core.params import check, read_yaml
+from wxb.corpora.text.tokenizers import load, train
 from wxb.lessons import attention
 from wxb.models.attention import attention_weights
-from wxb.params import check, read_yaml
-from wxb.text.tokenizers import load, train
+from wxb.training.backbones.weights import load_backbone
 
 SENTENCE = "Ann Lee met Bob in Rome."
 ROOT = Path(__file__).parents[2]

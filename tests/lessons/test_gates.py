@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from wxb.core.params import check, read_yaml
 from wxb.lessons import gates
-from wxb.params import check, read_yaml
 
 CONTENT = read_yaml(Path(__file__).parents[2] / "params.yaml")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from wxb.core.params import check, read_yaml
 from wxb.lessons import images as lesson
-from wxb.params import check, read_yaml
 
 CIFAR = Path(__file__).parents[2] / "../shared/data/images/cifar-10-batches-py"
 CONTENT = read_yaml(Path(__file__).parents[2] / "params.yaml")

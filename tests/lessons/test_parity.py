@@ -8,13 +8,13 @@ import transformers
 from torch.nn import functional as F  # noqa: N812
 
 from tests.copied import ROOT
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
+from wxb.core.params import load
+from wxb.core.params.backbones import Parity
+from wxb.corpora.text.encoded import IGNORED
 from wxb.lessons import parity
 from wxb.models import bert, gpt2, masks
 from wxb.models.decoding import extend
-from wxb.params import load
-from wxb.params.backbones import Parity
-from wxb.text.encoded import IGNORED
 
 BLOCKS = load(ROOT / "params.yaml").parity
 EXACT = {"missing_keys": 0, "unexpected_keys": 0}

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.lessons.pictures import Images, cifar, digits, divided, folder, unpickle
 
 CIFAR = Path(__file__).parents[2] / "../shared/data/images/cifar-10-batches-py"

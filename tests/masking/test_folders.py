@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.masking.running import lay
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.masking.folders import readable, sources
 from wxb.masking.sources import Layout
 

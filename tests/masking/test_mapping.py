@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.masking.mapping import Mapping, hold, read_key
 
 ROOT = Path(__file__).parents[2]

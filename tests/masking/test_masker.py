@@ -3,7 +3,7 @@
 import pytest
 
 from tests.masking.rules import Found, Rules
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.masking.edits import Edit, applied
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import DEFAULT, Keep, Mask, Number, Redact, Replace

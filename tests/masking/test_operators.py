@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from presidio_anonymizer.operators import Decrypt
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.masking import fakes, operators
 from wxb.masking.operators import DEFAULT, Hash, Number, Replace, check_types, read
 

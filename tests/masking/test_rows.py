@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.masking.edits import Edit, applied
 from wxb.masking.placeholders import Placeholders
 from wxb.masking.sources import Layout, read

@@ -8,7 +8,7 @@ import pytest
 
 from tests.masking.rules import Rules
 from tests.masking.running import lay
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.masking import work
 from wxb.masking.documents import Document
 from wxb.masking.folders import Source, sources

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from wxb.metrics import bootstrap
 from wxb.metrics.bootstrap import Difference, Interval, by_group
-from wxb.tasks.ner.metrics import CORRECT, GOLD, PREDICTED, prf, scores
+from wxb.tasks.ner.metrics import CORRECT, GOLD, PREDICTED, Scorer, prf
 
 ROOT = Path(__file__).parents[2]
 SCORES = ("precision", "recall", "f1")
 
 
 def intervals(table, **options):
-    return bootstrap.intervals(table, scores, **options)
+    return bootstrap.intervals(table, Scorer().scores, **options)
 
 
 def paired(a, b, **options):
-    return bootstrap.paired(a, b, lambda sums: scores(sums)["f1"], **options)
+    return bootstrap.paired(a, b, lambda sums: Scorer().scores(sums)["f1"], **options)
 
 
 def simulate(rng, documents, recall=0.8, spurious=0.5):
@@ -419,12 +419,12 @@ def test_systems_must_share_documents():
 SCRIPT = """
 import numpy as np
 from wxb.metrics.bootstrap import intervals, paired
-from wxb.tasks.ner.metrics import scores
+from wxb.tasks.ner.metrics import Scorer
 
 rng = np.random.default_rng(0)
 a, b = (np.sort(rng.integers(0, 9, (40, 3)), axis=1) for _ in range(2))
-f1 = lambda sums: scores(sums)["f1"]
-print(intervals(a, scores, resamples=50, seed=1), paired(a, b, f1, resamples=50, seed=1))
+f1 = lambda sums: Scorer().scores(sums)["f1"]
+print(intervals(a, Scorer().scores, resamples=50, seed=1), paired(a, b, f1, resamples=50, seed=1))
 """
 
 

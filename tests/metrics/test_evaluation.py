@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import read_json
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import Judged, outcomes
@@ -55,14 +55,14 @@ def columns(judged):
 @given(systems)
 def test_reading_gives_what_was_written(judged):
     with tempfile.TemporaryDirectory() as parent:
-        evaluation.write(metrics, Path(parent, "new", "folder"), judged)
-        assert evaluation.read(metrics, Path(parent, "new", "folder")) == judged
+        evaluation.write(metrics.Scorer(), Path(parent, "new", "folder"), judged)
+        assert evaluation.read(metrics.Scorer(), Path(parent, "new", "folder")) == judged
 
 
 def test_line_separators_of_unicode_survive(tmp_path):
     judged = [Judged("\u2028", "a\u2028b\u0085c\r\nd", (Span(0, 1, "AGE"),), (), ())]
-    evaluation.write(metrics, tmp_path / "out", judged)
-    assert evaluation.read(metrics, tmp_path / "out") == judged
+    evaluation.write(metrics.Scorer(), tmp_path / "out", judged)
+    assert evaluation.read(metrics.Scorer(), tmp_path / "out") == judged
 
 
 @settings(deadline=None, max_examples=40)
@@ -70,7 +70,7 @@ def test_line_separators_of_unicode_survive(tmp_path):
 def test_tables_beside_the_predictions_are_the_scorers(judged):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent, "out")
-        evaluation.write(metrics, folder, judged)
+        evaluation.write(metrics.Scorer(), folder, judged)
         assert read_json(folder / metrics.ERRORS) == outcomes.breakdown(*columns(judged))
         with (folder / metrics.BY_TYPE).open(encoding="utf-8", newline="") as file:
             rows = {row.pop("type"): row for row in csv.DictReader(file)}
@@ -86,7 +86,7 @@ def test_tables_beside_the_predictions_are_the_scorers(judged):
 @settings(deadline=None, max_examples=40)
 @given(systems)
 def test_metrics_are_flat_and_the_scorers(judged):
-    found = evaluation.metrics(metrics, [judged], **OPTIONS)
+    found = evaluation.metrics(metrics.Scorer(), [judged], **OPTIONS)
     table = metrics.counts(*columns(judged)).sum(axis=0)
     scores = [found[name] for name in ("precision", "recall", "f1")]
     assert scores == pytest.approx(metrics.prf(table), abs=1e-6)
@@ -95,16 +95,21 @@ def test_metrics_are_flat_and_the_scorers(judged):
     assert all(type(value) in (int, float) for value in found.values())
     usual = {"precision", "recall", "f1", "f1_low", "f1_high", "support", "predicted", "correct"}
     assert found.keys() - {"recall_seen", "recall_unseen", "support_seen"} == usual
-    assert evaluation.metrics(metrics, [judged], **OPTIONS) == found
+    assert evaluation.metrics(metrics.Scorer(), [judged], **OPTIONS) == found
 
 
 @settings(deadline=None, max_examples=20)
 @given(systems)
 def test_comparison_repeats_the_metrics_of_each_system(judged):
     silent = [record._replace(predicted=(), scores=()) for record in judged]
-    found = evaluation.compare(metrics, {"a": [judged], "b": [silent], "c": [judged]}, **OPTIONS)
+    found = evaluation.compare(
+        metrics.Scorer(), {"a": [judged], "b": [silent], "c": [judged]}, **OPTIONS
+    )
     for name, records in (("a", judged), ("b", silent), ("c", judged)):
-        flat, told = evaluation.metrics(metrics, [records], **OPTIONS), found["systems"][name]
+        flat, told = (
+            evaluation.metrics(metrics.Scorer(), [records], **OPTIONS),
+            found["systems"][name],
+        )
         for score in ("precision", "recall", "f1"):
             assert told[score]["value"] == flat[score]
         assert (told["f1"]["low"], told["f1"]["high"]) == (flat["f1_low"], flat["f1_high"])
@@ -147,12 +152,12 @@ RECORD = Judged("1", "Ann is 9", (Span(0, 3, "NAME"),), (Span(7, 8, "AGE"),), (0
 )
 def test_systems_judged_on_different_records_are_not_compared(other):
     with pytest.raises(WxbError, match="different records"):
-        evaluation.compare(metrics, {"a": [[RECORD]], "b": [other]}, **OPTIONS)
+        evaluation.compare(metrics.Scorer(), {"a": [[RECORD]], "b": [other]}, **OPTIONS)
 
 
 def test_different_predictions_on_the_same_records_are_compared():
     other = RECORD._replace(predicted=RECORD.gold, scores=(0.9,))
-    found = evaluation.compare(metrics, {"a": [[RECORD]], "b": [[other]]}, **OPTIONS)
+    found = evaluation.compare(metrics.Scorer(), {"a": [[RECORD]], "b": [[other]]}, **OPTIONS)
     assert found["pairs"][0]["difference"]["value"] == -1
 
 
@@ -164,21 +169,21 @@ TEXT = "Ann in Bonn 9"
 
 def test_recall_is_told_by_whether_training_has_the_mention():
     train = [Record("0", "Ann 9", (Span(0, 3, "NAME"), Span(4, 5, "ROOM")), None, "g")]
-    known = metrics.known(train)
+    known = metrics.Scorer().known(train)
     assert known == {("Ann", "NAME"), ("9", "ROOM")}
     record = Record("1", TEXT, (ANN, BONN, NINE), None, "g")
-    judged = metrics.judge(record, [(ANN, 0.9), (NINE, 0.8)], known)
+    judged = metrics.Scorer().judge(record, [(ANN, 0.9), (NINE, 0.8)], known)
     assert judged == Judged(
         "1", TEXT, (ANN, BONN, NINE), (ANN, NINE), (0.9, 0.8), "g", (True, False, False)
     )
-    found = evaluation.metrics(metrics, [[judged]], **OPTIONS)
+    found = evaluation.metrics(metrics.Scorer(), [[judged]], **OPTIONS)
     assert (found["recall_seen"], found["recall_unseen"], found["support_seen"]) == (1.0, 0.5, 1)
-    told = evaluation.compare(metrics, {"a": [[judged]]}, **OPTIONS)["systems"]["a"]
+    told = evaluation.compare(metrics.Scorer(), {"a": [[judged]]}, **OPTIONS)["systems"]["a"]
     assert (told["recall_seen"], told["recall_unseen"]) == (1.0, 0.5)
 
 
 def test_a_text_that_is_its_own_group_is_not_told_twice():
-    assert metrics.judge(Record("1", TEXT, (), None, TEXT), [], set()).group == ""
+    assert metrics.Scorer().judge(Record("1", TEXT, (), None, TEXT), [], set()).group == ""
 
 
 def record_of(number, right, group):
@@ -189,12 +194,14 @@ def test_records_of_one_group_are_resampled_together():
     alone = [record_of(n, n % 20 < 10, "") for n in range(200)]
     together = [record_of(n, n % 20 < 10, str(n % 20)) for n in range(200)]
     wide, narrow = (
-        evaluation.metrics(metrics, [run], resamples=300, seed=1) for run in (together, alone)
+        evaluation.metrics(metrics.Scorer(), [run], resamples=300, seed=1)
+        for run in (together, alone)
     )
     assert wide["f1"] == narrow["f1"]
     assert wide["f1_high"] - wide["f1_low"] > 2 * (narrow["f1_high"] - narrow["f1_low"])
     assert [
-        evaluation.compare(metrics, {"a": [r]}, **OPTIONS)["groups"] for r in (together, alone)
+        evaluation.compare(metrics.Scorer(), {"a": [r]}, **OPTIONS)["groups"]
+        for r in (together, alone)
     ] == [
         20,
         200,
@@ -203,12 +210,12 @@ def test_records_of_one_group_are_resampled_together():
 
 def test_several_seeds_give_a_mean_and_a_deviation():
     runs = [[record_of(n, n < right, "") for n in range(10)] for right in (10, 5)]
-    found = evaluation.metrics(metrics, runs, **OPTIONS)
+    found = evaluation.metrics(metrics.Scorer(), runs, **OPTIONS)
     scores = [1.0, 10 / 15]
     assert found["f1"] == pytest.approx(sum(scores) / 2, abs=1e-6)
     assert found["f1_sd"] == pytest.approx(stdev(scores), abs=1e-6)
     assert (found["support"], found["predicted"]) == (10, 8)
-    told = evaluation.compare(metrics, {"a": runs}, **OPTIONS)["systems"]["a"]
+    told = evaluation.compare(metrics.Scorer(), {"a": runs}, **OPTIONS)["systems"]["a"]
     assert told["f1_by_run"] == pytest.approx(scores, abs=1e-6)
     assert told["errors"]["missed"] == 0  # of the first run
 
@@ -220,5 +227,5 @@ def test_runs_of_every_test_set_are_kept_and_read_again(tmp_path):
         }
         for first, test_set in ((0, "test"), (3, "new"))
     }
-    evaluation.save(metrics, tmp_path / "out", runs)
-    assert evaluation.load(metrics, tmp_path / "out") == runs
+    evaluation.save(metrics.Scorer(), tmp_path / "out", runs)
+    assert evaluation.load(metrics.Scorer(), tmp_path / "out") == runs

@@ -14,7 +14,7 @@ import torch
 from tests.commands import asleep, wxb
 from tests.copied import BIN
 from tests.copied import Project as Folder
-from wxb.params import load
+from wxb.core.params import load
 from wxb.project.doctor import examine, libraries, machine, project
 
 NO_NETWORK = """

@@ -10,12 +10,11 @@ from transformers import set_seed
 from tests.commands import wxb
 from tests.copied import ROOT
 from wxb import tasks
-from wxb.backbones import weights
-from wxb.backbones.size import parameters
-from wxb.params import check, read_yaml
+from wxb.core.params import check, read_yaml
+from wxb.corpora.text import tokenizers
 from wxb.project.estimate import estimate, shape
-from wxb.project.estimate.command import duration, size
-from wxb.text import tokenizers
+from wxb.training.backbones import weights
+from wxb.training.backbones.size import parameters
 
 CONTENT = read_yaml(ROOT / "params.yaml")
 LABELS = [f"label {number}" for number in range(shape.LABELS)]
@@ -47,9 +46,8 @@ def made(params, name, folder):
         backbone = weights.initial(params.backbones[experiment.backbone], tokenizer)
         backbone.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-    method = tasks.method(experiment.task, experiment.method)
-    tokenizer = method.vocabulary(tokenizers.load(folder), LABELS, experiment)
-    return method.build(folder, LABELS, experiment, tokenizer), backbone
+    method = tasks.method_of(experiment, LABELS, tokenizers.load(folder))
+    return method.build(folder), backbone
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -105,6 +103,7 @@ def test_several_processes_divide_work_and_with_fsdp_the_model():
     assert two.memory - sharded.memory == pytest.approx(model / 2, abs=1)
 
 
+@pytest.mark.slow
 def test_a_model_too_large_for_this_machine_is_told_of(tmp_path):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     (tmp_path / "params").symlink_to(ROOT / "params")
@@ -120,14 +119,3 @@ def test_a_model_too_large_for_this_machine_is_told_of(tmp_path):
     (whole,) = json.loads(wxb("estimate", "ner-decoder-lora", "--no-time", "--json").stdout)
     assert whole["gpus"]["L4"] is None  # 30 GB of weights in full precision
     assert "too small" in wxb("estimate", "ner-decoder-lora", "--no-time", COLUMNS="200").stdout
-
-
-def test_units():
-    assert [size(0), size(2048), size(3 * 2**30)] == ["0 B", "2 KiB", "3 GiB"]
-    assert [duration(s) for s in (0.5, 59, 90, 7200, 90_000)] == [
-        "0.5 s",
-        "59 s",
-        "1.5 min",
-        "2 h",
-        "1 day",
-    ]

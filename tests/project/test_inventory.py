@@ -21,18 +21,18 @@ from tests.copied import BIN
 from tests.copied import Project as Folder
 from wxb import tasks
 from wxb.cli import listing
+from wxb.core.errors import WxbError
+from wxb.core.files import write_json
+from wxb.core.params import load, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
-from wxb.errors import WxbError
-from wxb.files import write_json
 from wxb.metrics import Metric
-from wxb.params import load, read_yaml
 from wxb.project.dag import steps
 from wxb.project.inventory import Project, headlines
 from wxb.project.profiles import flat
 from wxb.project.staleness import Change, Staleness, running, staleness
-from wxb.tasks.ner import reading as ner_reading
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 F1 = {"precision": 0.5, "recall": 0.4, "f1": 0.444, "f1_low": 0.4, "f1_high": 0.5}
@@ -87,7 +87,7 @@ def write(path, verb):
                 name: [Record(name, f"Ann 7 {text}", spans, "en", "")]
                 for name, text in texts.items()
             }
-            write_json(path / "profile.json", profile(splits, rejects, ner_reading))
+            write_json(path / "profile.json", profile(splits, rejects, Reading()))
         if verb == "align":
             statuses = {"gold": 9, "kept": 5, "repaired": 1, "split": 2, "lost": 1}
             write_json(path / "alignment.json", dict.fromkeys(clean.SPLITS, statuses))
@@ -201,9 +201,9 @@ def test_a_changed_backbone_makes_all_that_use_it_stale(project):
     edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first: the encoder's
     stale = {name for name, state in states().items() if state == "stale"}
     assert stale == {"encoder", "ner-encoder", "ner", "attention"}
-    edit("wxb/errors.py", '"""', '"""A comment. ')
+    edit("wxb/core/errors.py", '"""', '"""A comment. ')
     assert states()["pii"] != "stale"  # words of errors make no result
-    edit("wxb/files.py", '"""', '"""A comment. ')
+    edit("wxb/core/files.py", '"""', '"""A comment. ')
     assert set(states().values()) == {"stale"}
 
 
@@ -289,7 +289,7 @@ def test_show_tells_all_of_an_experiment(project):
         "trainable parameters 108.1 k",
         "best valid f1 0.750 at step 20, epoch 2 of 4, stopped early (8 allowed)",
         "Cost, on x86_64, 1 CPU thread(s)",
-        "train 2 min 07 s 762 MiB 2026-11-21 06:48:02 UTC",
+        "train 2 min 07 s 762.0 MiB 2026-11-21 06:48:02 UTC",
         "test 9 5 1 2 1",
         "models/ner-encoder 2.0 KiB",
         "logs/train@ner-encoder.log 4 B",
@@ -321,7 +321,7 @@ def test_training_was_at_its_best_where_its_score_was_least_if_less_is_better(pr
 
     assert (best()["metric"], best()["value"], best()["step"]) == ("valid_cer", 0.75, 20)
     scorer = SimpleNamespace(METRICS=[Metric("cer", "CER", lower_is_better=True, scale=None)])
-    monkeypatch.setattr(tasks, "metrics", lambda task: scorer)
+    monkeypatch.setattr(tasks, "get", lambda task: SimpleNamespace(metrics=scorer))
     assert (best()["value"], best()["step"]) == (0.25, 10)
     (folder / "valid_cer.csv").unlink()
     assert (best()["metric"], best()["value"]) == ("valid_loss", 5.25)

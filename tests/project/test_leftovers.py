@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from tests.commands import asleep
 from tests.repository import git
 from wxb.cli.app import app
-from wxb.params import load, read_yaml
+from wxb.core.params import load, read_yaml
 from wxb.project import leftovers
-from wxb.project.profiles import dump
+from wxb.project.params_file import rendered
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,9 +36,9 @@ def clean(*options):
 
 
 def edit(change):
-    content = read_yaml(Path("params.yaml"), comments=True)
+    content = read_yaml(Path("params.yaml"))
     change(content)
-    Path("params.yaml").write_text(dump(content))
+    Path("params.yaml").write_text(rendered(content))
 
 
 CHECKPOINTS = ".wxb/checkpoints"

@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from wxb.cli.app import app
-from wxb.params import ParamsError, load, read_yaml
-from wxb.project.profiles import BASE, additions, dump, names, of, sizes, switch
+from wxb.core.params import ParamsError, load, read_yaml
+from wxb.project.params_file import updated
+from wxb.project.profiles import BASE, additions, names, of, sizes, switch
 from wxb.project.revisions import WorkingTree
 
 ROOT = Path(__file__).parents[2]
@@ -26,9 +27,9 @@ def params(tmp_path, monkeypatch):
 
 
 def edit(path, change):
-    content = read_yaml(path, comments=True)
+    content = read_yaml(path)
     change(content)
-    path.write_text(dump(content))
+    path.write_text(updated(path.read_text(), content))
 
 
 def test_there_are_sizes_and_studies(params):

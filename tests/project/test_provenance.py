@@ -7,15 +7,15 @@ import pytest
 
 from tests.reporting.conftest import Tree
 from tests.repository import commit, git, write
-from wxb.errors import WxbError
-from wxb.params import Params
+from wxb.core.errors import WxbError
+from wxb.core.params import Params
 from wxb.project import provenance, revisions
 from wxb.project.provenance import PROVENANCE
 from wxb.project.readme import refreshed
-from wxb.reporting.lead import claim
+from wxb.reporting.charts.pairs import claim
 
 STUDY = "reports/studies/ner.json"
-BLOCK = "<!-- generated: results -->\n<!-- end -->\n"
+BLOCK = "<!-- generated: demo -->\n<!-- end -->\n"
 PUBLIC = "<!-- generated: public -->\n<!-- end -->\n"
 STUDIES = "<!-- generated: studies -->\n<!-- end -->\n"
 
@@ -135,7 +135,7 @@ def test_studies_of_profiles_stand_in_a_table_of_their_own(public):
     assert "| encoder | 0." in told
     assert "| training records | 1,234 |" in told
     assert f"- ner: {claim(json.loads(Path(STUDY).read_text()))}\n" in told
-    assert "(AVX2, torch 2.13.0), finished on 2030-01-02 (ner). Another kind" in told
+    assert "(AVX2, torch 2.13.0), finished on 2030-01-02 (ner). A rerun" in told
 
 
 def test_a_study_of_another_task_has_its_own_table(public):
@@ -146,7 +146,7 @@ def test_a_study_of_another_task_has_its_own_table(public):
     assert told[1] == f"**{json.loads(Path(STUDY).read_text())['title']}** (`make run STUDY=ner`)"
     assert told[3].startswith("| experiment | F1 (95% interval) |")
     assert told[5].startswith("| ner-encoder | 0.")
-    assert any(line.endswith("are within noise.") for line in told)
+    assert any(line.endswith("within what trainings vary.") for line in told)
 
 
 def test_without_studies_of_profiles_their_blocks_are_empty(params):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.repository import commit, git, write
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.project import revisions
 
 

@@ -12,8 +12,8 @@ import pytest
 import wxb
 from tests.trained import SENTENCES
 from tests.trained import project as trained_project
-from wxb.errors import WxbError
-from wxb.params import check, read_yaml
+from wxb.core.errors import WxbError
+from wxb.core.params import check, read_yaml
 from wxb.project import trained
 from wxb.tasks.ner.record.spans import Span
 
@@ -72,9 +72,9 @@ def test_a_name_brings_its_settings_of_prediction(project, monkeypatch):
     with monkeypatch.context() as here:
         here.chdir(project)
         here.setattr(trained, "load_params", lambda path: check(params))
-        assert trained.load("ner-encoder").batch_size == 17
-        assert trained.load("ner-encoder", batch_size="5").batch_size == 5
-        assert trained.load(Path("models/ner-encoder")).batch_size == 32
+        assert trained.load("ner-encoder").prediction.batch_size == 17
+        assert trained.load("ner-encoder", batch_size="5").prediction.batch_size == 5
+        assert trained.load(Path("models/ner-encoder")).prediction.batch_size == 32
 
 
 def test_what_is_wrong_with_a_name_is_told(project, monkeypatch, tmp_path):

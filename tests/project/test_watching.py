@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from wxb import progress
-from wxb.errors import WxbError
-from wxb.params import load
+from wxb.core import progress
+from wxb.core.errors import WxbError
+from wxb.core.params import load
 from wxb.project import dag, engines, staleness, watching
 from wxb.project.engines import Stage
 from wxb.project.watching import Running, State, Watch

@@ -11,9 +11,9 @@ from playwright.sync_api import sync_playwright
 
 from stages import compare, report
 from wxb import tasks
-from wxb.files import write_json
+from wxb.core.files import write_json
+from wxb.core.params import Params, check, read_yaml
 from wxb.metrics import Metric, evaluation
-from wxb.params import Params, check, read_yaml
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record.spans import Span
 
@@ -92,7 +92,7 @@ class Tree:
             scores = (1.0,) * len(found)
             judged.append(metrics.Judged(key, text, gold, found, scores, key[:1], seen))
         sets = {"test": {"": judged}, **{name: {"": judged[:3]} for name in self.further}}
-        evaluated(metrics, "ner", member, sets)
+        evaluated(metrics.Scorer(), "ner", member, sets)
 
     @property
     def comparison(self) -> dict:
@@ -125,7 +125,7 @@ def write_page(profile: str, rows: Sequence[Sequence[Any]]) -> None:
     for place, member in enumerate(study.experiments):
         tests = params.corpora[params.experiments[member].corpus].split.tests
         sets = {name: {"": rows[place % len(rows)]} for name in tests}
-        evaluated(tasks.metrics(study.task), profile, member, sets)
+        evaluated(tasks.get(study.task).metrics, profile, member, sets)
         curve(profile, member, "loss", [(10, 2.5), (20, 1.25)])
         cost("train", member, 100)
         cost("evaluate", member, 5)

@@ -10,11 +10,11 @@ import soundfile
 from playwright.sync_api import expect
 
 from tests.reporting.conftest import HOME, NEEDED, write_page
-from wxb.charts import figures
+from wxb.core.params import check, read_yaml
 from wxb.lessons import Lesson, Part, Table
-from wxb.params import check, read_yaml
+from wxb.lessons.page import assemble
+from wxb.reporting.charts import figures
 from wxb.reporting.index import write_index
-from wxb.reporting.lesson import assemble
 from wxb.tasks.chat.metrics import Judged as Answered
 from wxb.tasks.classification.metrics import Judged as Classified
 from wxb.tasks.speech.metrics import Judged as Heard

@@ -61,5 +61,5 @@ def test_memory_is_told_with_the_gpus_where_there_is_one(tree):
     path = Path("reports/cost/train/ner-decoder.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"peak_gpu_memory_mib": 54_321}))
     cost = written(made).sections["cost"]
-    assert cost.count("1,234 MiB") == 6
-    assert cost.count("1,234 MiB, GPU 54,321 MiB") == 1
+    assert cost.count("1.2 GiB") == 6
+    assert cost.count("1.2 GiB, GPU 53.0 GiB") == 1

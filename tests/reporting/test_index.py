@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from stages import report
-from wxb.errors import WxbError
-from wxb.files import write_json
+from wxb.core.errors import WxbError
+from wxb.core.files import write_json
 from wxb.lessons import Lesson, Part
+from wxb.lessons.page import assemble
 from wxb.reporting.index import described, write_index
-from wxb.reporting.lesson import assemble
 
 ANSWER = "It learns 3 < 4 of them."
 

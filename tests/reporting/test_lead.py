@@ -49,7 +49,7 @@ def test_two_that_can_be_told_apart(compared):
 
 def test_two_that_cannot_be_told_apart(compared):
     told = lead(compared(TWO, noise=0.5), costs({"ann": 10, "bob": 5}))
-    assert told.claim == "bob is ahead with F1 0.750, but ann cannot be told apart from it."
+    assert told.claim == "ann and bob: no difference found (F1 0.500 and 0.750)."
     assert told.noise.endswith("within noise.")
     assert "less time than ann (10.0 s" in told.cost
     assert told.cost.endswith("which cannot be told apart from it.")
@@ -58,7 +58,10 @@ def test_two_that_cannot_be_told_apart(compared):
 def test_seven(compared):
     seconds = dict(zip(SEVEN, (100, 40, 1, 50, 60, 70, 80), strict=True))
     told = lead(compared(SEVEN), costs(seconds))
-    assert told.claim == "a is ahead with F1 0.900, but b cannot be told apart from it."
+    assert told.claim == (
+        "a and b: no difference found (F1 0.900 and 0.895). Both are ahead of the other five beyond"
+        " noise."
+    )
     assert "The next, b, is 0.005 behind" in told.noise
     assert "p = 0.500, 1.000 corrected for the number of pairs): within noise." in told.noise
     assert told.noise.endswith("The other five are 0.200 to 0.800 behind, all beyond noise.")
@@ -77,14 +80,16 @@ def test_seven_with_a_clear_best(compared):
 
 def test_many_equals_are_counted_and_not_named(compared):
     told = lead(compared(SEVEN, noise=1.0), {})
-    assert "but the other six cannot be told apart" in told.claim
+    assert "All seven experiments: no difference found" in told.claim
     assert told.noise.endswith("all within noise.")
 
 
 def test_some_within_noise(compared):
     told = lead(compared(SEVEN, noise=0.45), {})
-    assert "three of the other six" not in told.claim
-    assert "b, c and d cannot be told apart" in told.claim
+    assert told.claim == (
+        "Four of seven experiments: no difference found (F1 0.500 to 0.900). a, b and c are ahead"
+        " of g beyond noise. a and b are ahead of e and f beyond noise."
+    )
     assert told.noise.endswith(
         "The other five are 0.200 to 0.800 behind, three of them beyond noise."
     )
@@ -134,7 +139,7 @@ def test_failures_are_those_that_the_task_tells_of_the_best(compared):
 
 def test_too_few_resamples_are_told_at_once(compared):
     told = lead(compared(SEVEN, resamples=100), {})
-    assert "cannot be told apart" in told.claim
+    assert "no difference found" in told.claim
     assert "100 resamples are too few" in told.noise
 
 
@@ -167,6 +172,17 @@ def test_where_less_is_better_the_least_leads(compared):
     assert told.cost.endswith("the cheapest of all, but 0.125 behind.")
     found["further"]["phone"]["systems"]["ann"]["cer"]["value"] = 0.375
     assert "relied" not in lead(found, {}).further
+
+
+def test_on_another_set_too_nobody_leads_within_noise(compared):
+    found = compared({"a": 0.9, "b": 0.8})
+    found["further"] = {"tweets": compared({"a": 0.75, "b": 0.755})}
+    assert lead(found, {}).further == (
+        "On tweets no difference was found between a and b (F1 0.750 and 0.755, 0.045 to 0.150"
+        " below their F1 on test)."
+    )
+    found["further"] = {"tweets": compared({"a": 0.85, "b": 0.855})}
+    assert lead(found, {}).further.endswith("between a and b (F1 0.850 and 0.855).")
 
 
 def test_a_task_that_calls_nothing_useless_has_no_warning(compared):

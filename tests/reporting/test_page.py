@@ -8,8 +8,8 @@ from markupsafe import Markup
 from stages import report
 from tests.reporting.conftest import BLEU, CER
 from tests.reporting.test_report import Page
-from wxb.charts.parts import Part
 from wxb.reporting import page
+from wxb.reporting.charts.parts import Part
 
 TWO = {"ner-encoder": 0.5, "ner-decoder": 0.25}
 

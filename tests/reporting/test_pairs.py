@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import BLEU, CER, comparison
-from wxb.charts.pairs import ALPHA, between, holm, matrix, ranking, results, too_few, verdicts
+from wxb.reporting.charts.pairs import (
+    ALPHA,
+    between,
+    claim,
+    holm,
+    leaders,
+    matrix,
+    ranking,
+    results,
+    too_few,
+    verdicts,
+)
 
 SEVEN = dict(zip("abcdefg", (0.90, 0.895, 0.7, 0.5, 0.3, 0.295, 0.1), strict=True))
 p_values = st.lists(st.floats(0, 1), max_size=30)
@@ -88,11 +99,51 @@ def test_the_interval_is_told_from_the_side_of_the_winner():
     )
 
 
-@pytest.mark.parametrize(("value", "winner"), [(0.01, "ann"), (-0.01, "bob")])
-def test_noise_is_called_noise(value, winner):
-    told = verdict(value, -0.02, 0.03, 0.4)
-    assert told.startswith(f"{winner} is ahead of ")
-    assert "within noise" in told
+@pytest.mark.parametrize(("value", "signed"), [(0.01, "+0.010"), (-0.01, "-0.010")])
+def test_within_noise_nobody_is_called_ahead(value, signed):
+    assert verdict(value, -0.02, 0.03, 0.4) == (
+        f"ann and bob: no difference found ({signed} F1, 95% interval of the difference"
+        " -0.020 to +0.030, p = 0.400)."
+    )
+
+
+def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
+    content = compared(SEVEN, noise=0.004, resamples=399)
+    told = verdicts(content)
+    assert told[0] == (
+        "a and b: suggestive, not established after correcting for 21 pairs (+0.005 F1, 95%"
+        " interval of the difference +0.001 to +0.009, p = 0.003, Holm 0.052)."
+    )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_claim_is_the_same_whichever_of_two_alike_is_ahead(compared, swapped):
+    scores = SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {})
+    content = compared(scores)
+    assert leaders(content) == ["a", "b"]
+    assert claim(content).startswith("a and b: no difference found (F1 0.")
+    assert claim(content).endswith("). Both are ahead of the other five beyond noise.")
+    assert verdicts(content)[0].startswith("a and b: no difference found (")
+
+
+def test_a_claim_says_whom_each_of_the_best_is_ahead_of(compared):
+    found = compared({"a": 0.50, "b": 0.49, "c": 0.485, "d": 0.3}, noise=0.012)
+    assert leaders(found) == ["a", "b"]
+    assert claim(found) == (
+        "a and b: no difference found (F1 0.500 and 0.490). Both are ahead of d beyond noise."
+        " a is ahead of c beyond noise."
+    )
+
+
+def test_many_equals_are_counted(compared):
+    assert claim(compared(SEVEN, noise=1.0)) == (
+        "All seven experiments: no difference found (F1 0.100 to 0.900)."
+    )
+    most = compared({"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.1})
+    assert claim(most) == (
+        "Four of five experiments: no difference found (F1 0.500 to 0.500). All four are ahead of"
+        " e beyond noise."
+    )
 
 
 def test_a_tie_has_no_winner():
@@ -101,10 +152,10 @@ def test_a_tie_has_no_winner():
 
 def test_verdicts_of_many_are_those_of_the_best_and_of_neighbours_alike(compared):
     told = verdicts(compared(SEVEN))
-    assert [sentence.split(" by ")[0] for sentence in told] == [
-        "a is ahead of b",
+    assert [sentence.split(" by ")[0].split(" (")[0] for sentence in told] == [
+        "a and b: no difference found",
         *(f"a beats {other}" for other in "cdefg"),
-        "e is ahead of f",
+        "e and f: no difference found",
     ]
     assert "p = 0.000, Holm 0.002" in told[1]
 
@@ -168,6 +219,6 @@ def test_equal_systems_keep_the_order_of_the_study_in_both_directions(compared):
 def test_scores_out_of_a_hundred_have_their_own_decimals(compared):
     content = compared({"ann": 30.06, "bob": 28.0}, noise=3.0, metric=BLEU)
     assert verdicts(content) == [
-        "ann is ahead of bob by 2.1 BLEU, within noise (95% interval of the difference"
-        " -0.9 to +5.1, p = 0.500)."
+        "ann and bob: no difference found (+2.1 BLEU, 95% interval of the difference -0.9 to +5.1,"
+        " p = 0.500)."
     ]

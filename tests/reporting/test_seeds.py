@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.project import readme, revisions, seeds
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.project import readme, revisions
+from wxb.project.reproduction import seeds
 from wxb.reporting.tables import over_seeds
 
 

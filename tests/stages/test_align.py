@@ -4,15 +4,15 @@ from pathlib import Path
 
 from stages import align, tokenize
 from tests.corpora.made import record
+from wxb.core.files import read_json, write_json
+from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
-from wxb.files import read_json, write_json
-from wxb.params import check, read_yaml
-from wxb.tasks.ner import reading as ner_reading
-from wxb.tasks.ner import record as labelling
+from wxb.corpora.text.encoded import read_encoded
+from wxb.corpora.text.tokenizers import train
+from wxb.tasks.ner.reading import Reading
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
-from wxb.text.encoded import read_encoded
-from wxb.text.tokenizers import train
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,8 +28,8 @@ def test_every_split_is_tokenized_and_aligned(tmp_path, monkeypatch):
         for name, size in (("train", 4), ("valid", 1), ("test", 2), ("situations", 3))
     }
     for name, members in splits.items():
-        clean.write(corpus / f"{name}.parquet", members, labelling)
-    write_json(corpus / "profile.json", profile(splits, [], ner_reading))
+        clean.write(corpus / f"{name}.parquet", members, Labelling())
+    write_json(corpus / "profile.json", profile(splits, [], Reading()))
     texts = [r.input for r in splits["train"]]
     train("wordpiece", 100, texts).save_pretrained("data/tokenizers/encoder")
 

@@ -19,6 +19,7 @@ def wxb(project, *arguments):
     return project.run("wxb", *arguments)
 
 
+@pytest.mark.slow
 class TestLesson:
     """In this order: the project is made once and changes from test to test."""
 
@@ -48,7 +49,7 @@ class TestLesson:
         assert {link[1:] for link in re.findall(r'href="(#[^"]+)"', page)} <= set(ids)
 
     def test_its_table_shows_every_figure_and_the_index_its_page(self, project):
-        told = wxb(project, "table", "gates")
+        told = wxb(project, "table", "gates", "--all")
         assert "What can a perceptron learn" in told
         assert re.search(r"xor perceptron steps +0\.500", told)
         assert str(project.folder / "reports/gates.html") in told

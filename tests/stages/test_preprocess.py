@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from stages.preprocess import main, preprocess
 from tests.corpora.made import lettered
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, read_jsonl
+from wxb.core.params import check, read_yaml
+from wxb.core.progress import Progress
 from wxb.corpora import clean
-from wxb.errors import WxbError
-from wxb.files import read_json, read_jsonl
-from wxb.params import check, read_yaml
-from wxb.progress import Progress
-from wxb.tasks.ner import reading as ner_reading
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.params import Corpus
-from wxb.tasks.ner.reading import wording
+from wxb.tasks.ner.reading import Reading
+from wxb.tasks.ner.record import Labelling
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data"
@@ -50,8 +49,8 @@ def clean_folder(folder, settings):
     preprocess(
         folder / "raw",
         settings,
-        ner_reading,
-        labelling,
+        Reading(),
+        Labelling(),
         seed=1,
         label="preprocess@test",
         out=folder / "clean",
@@ -60,7 +59,7 @@ def clean_folder(folder, settings):
 
 
 def kept(out):
-    return {name: clean.read(out / f"{name}.parquet", labelling) for name in clean.splits(out)}
+    return {name: clean.read(out / f"{name}.parquet", Labelling()) for name in clean.splits(out)}
 
 
 def rejected(out):
@@ -129,6 +128,7 @@ def test_every_raw_record_ends_in_a_split_or_in_the_rejects(
     everything = [r for members in splits.values() for r in members]
     assert len({r.input for r in everything}) == len({r.id for r in everything}) == len(everything)
     for left, right in combinations(splits.values(), 2):
+        wording = Reading().wording
         assert {*map(wording, left)} & {*map(wording, right)} <= {""}
     known = [r.id for r in everything] + [r["id"] for r in rejects if r["id"] is not None]
     assert Counter(c["id"] for c in contents if c["id"]) - Counter(known) == Counter()

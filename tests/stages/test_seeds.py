@@ -6,16 +6,16 @@ import pytest
 
 from stages import align, compare, evaluate, pretrain, tokenize, tokenizer, train
 from tests.trained import ROOT, SENTENCES
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, sha256, write_json
+from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import read_json, sha256, write_json
 from wxb.metrics import evaluation
-from wxb.params import check, read_yaml
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner import reading as ner_reading
-from wxb.tasks.ner import record as labelling
+from wxb.tasks.ner.reading import Reading
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 
 SETTINGS = {
@@ -66,8 +66,8 @@ def project(tmp_path_factory):
         corpus.mkdir(parents=True)
         splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
         for name, members in splits.items():
-            clean.write(corpus / f"{name}.parquet", members, labelling)
-        write_json(corpus / "profile.json", profile(splits, [], ner_reading))
+            clean.write(corpus / f"{name}.parquet", members, Labelling())
+        write_json(corpus / "profile.json", profile(splits, [], Reading()))
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
             stage.main(params, name)
@@ -101,7 +101,7 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
     params = params_of([3, 5])
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
-    runs = evaluation.load(scorer, Path("reports/predictions/ner/ner-encoder"))
+    runs = evaluation.load(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
     assert {
         name: {place: len(run) for place, run in found.items()} for name, found in runs.items()
     } == {
@@ -132,7 +132,9 @@ def test_scores_are_told_in_the_order_of_the_seeds(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path("reports/predictions/ner/ner-encoder")
     evaluation.save(
-        scorer, folder, {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}}
+        scorer.Scorer(),
+        folder,
+        {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}},
     )
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.copied import ROOT
+from wxb.core.errors import WxbError
+from wxb.core.files import write_json
+from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import write_json
 from wxb.metrics import evaluation
 from wxb.metrics.scorer import Judged as Row
-from wxb.params import check, read_yaml
 from wxb.tasks import exports
 from wxb.tasks.exports import Exported
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.metrics import Judged
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 
 LABELLED = Exported("1", "Zoë\u2028東京", "en", "fr")
@@ -61,10 +61,12 @@ def project(tmp_path, monkeypatch):
         clean.write(
             folder / f"{split}.parquet",
             [labelled, Record("8", "raw", None, "en", "raw")],
-            labelling,
+            Labelling(),
         )
     prediction = Judged("7", "test record", (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),), (0.5,))
-    evaluation.write(metrics, tmp_path / "reports/predictions/ner/ner-encoder", [prediction])
+    evaluation.write(
+        metrics.Scorer(), tmp_path / "reports/predictions/ner/ner-encoder", [prediction]
+    )
     return check(read_yaml(ROOT / "params.yaml"))
 
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+from wxb.core.files import read_json
+from wxb.core.params.experiments import Encoding, Prediction, Tuning
 from wxb.corpora.records import Record
-from wxb.files import read_json
-from wxb.params.experiments import Encoding, Prediction, Tuning
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import IGNORED, read_encoded, write_columns
 from wxb.tasks import methods
-from wxb.text import tokenizers
-from wxb.text.encoded import read_encoded
 
 TEXTS = ["one two three four five six", "two", "", "six five"]
 BATCH = 3
@@ -36,12 +36,23 @@ class Sum(nn.Module):
 
 
 class Adder(methods.Trained):
-    batch_size = BATCH
+    prediction = Prediction(batch_size=BATCH)
 
     @classmethod
-    def load_model(cls, folder, settings):
+    def load_model(cls, folder, settings, tokenizer):
         assert settings["labels"] == ["a", "b"]
         return Sum((folder / "factor").read_text())
+
+    def predictions(self, inputs, /, *, label):
+        items = methods.inputs(tokenizers.encode(self.tokenizer, inputs), self.tokenizer, 5)
+        return self.outputs(items, label=label)
+
+
+class Method(methods.Method):
+    Predictor = Adder
+
+    def build(self, backbone):
+        raise NotImplementedError
 
 
 class Experiment:
@@ -68,7 +79,7 @@ def test_inputs_have_special_tokens_and_lose_their_end_where_they_are_too_long(t
 
 def test_texts_are_written_and_read_again(tokenizer, tmp_path):
     records = [Record(text, text, None, None, "") for text in TEXTS]
-    methods.encode(records, tokenizer, None, tmp_path / "texts.arrow", label="encode")
+    Method(None, [], tokenizer).encode(records, tmp_path / "texts.arrow", label="encode")
     expected = tokenizers.encode(tokenizer, TEXTS)
     for found, column in zip(read_encoded(tmp_path / "texts.arrow"), expected, strict=True):
         np.testing.assert_array_equal(found, column)
@@ -90,10 +101,13 @@ def test_outputs_are_in_the_order_of_the_items(tokenizer, items):
 
 
 def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
-    made = Adder.of(Sum(3), tokenizer, ("a", "b"), Experiment, tmp_path)
+    made = Adder.from_training(Sum(3), Method(Experiment, ("a", "b"), tokenizer), tmp_path)
     made.save(tmp_path / "model", Experiment, updates=2, examples=7)
     loaded = Adder.load(tmp_path / "model", Prediction(batch_size=1))
-    assert (Adder.load(tmp_path / "model").batch_size, loaded.batch_size) == (BATCH, 1)
+    assert (Adder.load(tmp_path / "model").prediction.batch_size, loaded.prediction.batch_size) == (
+        BATCH,
+        1,
+    )
     assert loaded.outputs(items, label="add") == made.outputs(items, label="add")
     assert read_json(tmp_path / "model" / "wxb.json") == {
         "task": "adding",
@@ -107,4 +121,23 @@ def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
 
 def test_the_likeliest_class_is_summed_up():
     logits = torch.tensor([[0.1, 0.9], [2.0, -1.0]])
-    assert methods.summarize(logits, torch.tensor([0, 0])).tolist() == [1, 0]
+    assert Method.summarize(logits, torch.tensor([0, 0])).tolist() == [1, 0]
+
+
+def test_accuracy_is_of_the_labels_that_count():
+    labels = np.array([1, IGNORED, 0, 2])
+    assert Method.compute_metrics(np.array([1, 1, 1, 2]), labels) == {
+        "accuracy": pytest.approx(2 / 3)
+    }
+
+
+def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
+    records = [Record(label, label, label, None, "") for label in "abc"]
+    method, files = Method(Experiment, ["a", "c"], tokenizer), [tmp_path / "f", tmp_path / "t"]
+    method.encode(records, files[0], label="encode")
+    columns, splits, account = method.align(files[0], [records[:2], records[2:]])
+    write_columns(files[1], columns, splits)
+    assert columns["labels"].tolist() == [0, IGNORED, 1]
+    assert splits.tolist() == [0, 1, 2, 3]
+    assert account == {"gold": 3, "kept": 2, "lost": 1}
+    assert [item["labels"] for item in method.dataset(*files, records)] == [0, IGNORED, 1]

@@ -1,54 +1,48 @@
-"""Every task has what the protocols say, and tells mypy to hold it to them."""
-
-import ast
-from collections import Counter
-from pathlib import Path
+"""Every task has all that its base classes ask for."""
 
 import pytest
 
 from wxb import tasks
-from wxb.charts.parts import TaskPage
-from wxb.corpora.labelling import Labelling
-from wxb.corpora.reading import Reading
-from wxb.metrics.scorer import Scorer
-from wxb.params.tasks import FOLDER, names
-from wxb.tasks.methods import Method, Predictor
+
+PARTS = ("record", "reading", "metrics", "page")
+OPTIONAL = ("card", "exports")
 
 
-def methods(task):
-    return sorted(path.parent.name for path in (FOLDER / task).glob("*/method.py"))
+def lacking(cls):
+    """The class attributes that bases declare and a class does not define."""
+    declared = {name for base in cls.__mro__[:-1] for name in vars(base).get("__annotations__", {})}
+    return {name for name in declared if name.isupper() and not hasattr(cls, name)}
 
 
-def lacking(found, protocol):
-    return [name for name in vars(protocol) if name[0] != "_" and not hasattr(found, name)]
+@pytest.mark.parametrize("task", tasks.names())
+@pytest.mark.parametrize("part", PARTS)
+def test_a_task_has_every_part(task, part):
+    assert lacking(type(getattr(tasks.get(task), part))) == set()
 
 
-@pytest.mark.parametrize("task", names())
-def test_a_task_has_every_name(task):
-    assert lacking(tasks.record(task), Labelling) == []
-    assert lacking(tasks.reading(task), Reading) == []
-    assert lacking(tasks.metrics(task), Scorer) == []
-    assert lacking(tasks.page(task), TaskPage) == []
+@pytest.mark.parametrize("task", tasks.names())
+@pytest.mark.parametrize("part", OPTIONAL)
+def test_an_optional_part_is_whole_or_none(task, part):
+    found = getattr(tasks.get(task), part)
+    assert found is None or lacking(type(found)) == set()
 
 
-@pytest.mark.parametrize(("task", "method"), [(t, m) for t in names() for m in methods(t)])
-def test_a_method_has_every_name(task, method):
-    found = tasks.method(task, method)
-    assert lacking(found, Method) == []
-    assert lacking(found.Predictor, Predictor) == []
+@pytest.mark.parametrize(
+    ("task", "name"), [(task, name) for task in tasks.names() for name in tasks.get(task).methods]
+)
+def test_a_method_and_its_predictor_can_be_made(task, name):
+    method = tasks.get(task).method(name)
+    assert method.__abstractmethods__ == method.Predictor.__abstractmethods__ == frozenset()
+    assert lacking(method) == set()
 
 
-@pytest.mark.parametrize("task", names())
-def test_mypy_holds_a_task_to_the_protocols(task):
-    tree = ast.parse(Path(FOLDER, task, "__init__.py").read_text(encoding="utf-8"))
-    held = Counter(
-        ast.unparse(n.annotation) for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)
-    )
-    for own in ("TaskCard", "TaskExports"):  # for those that want them
-        held.pop(own, None)
-    one_each = dict.fromkeys(("Labelling", "Reading", "Scorer", "TaskPage"), 1)
-    assert held == {**one_each, "Method": len(methods(task))}
+def test_a_task_without_an_optional_part_has_none():
+    assert tasks.get("chat").card is None
+    assert tasks.get("chat").exports is None
+    assert tasks.get("chat").new is None
+    assert tasks.get("ner").new is not None
 
 
-def test_what_a_module_lacks_is_found():
-    assert "predict" in lacking(object(), Predictor)
+def test_a_part_that_every_task_has_must_be_there():
+    with pytest.raises(ModuleNotFoundError, match="no_such_task"):
+        _ = tasks.get("no_such_task").metrics

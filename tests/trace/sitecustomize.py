@@ -12,7 +12,8 @@ def tell(stage: str, main: str | Path, folder: str | Path) -> None:
     modules = {
         os.path.relpath(file)
         for name, module in sys.modules.items()
-        if name.split(".")[0] in ("wxb", "stages") and (file := getattr(module, "__file__", None))
+        if name.split(".")[0] in ("wxb", "stages", "demos")
+        and (file := getattr(module, "__file__", None))
     }
     files = sorted({*modules, os.path.relpath(main)})
     Path(folder, f"{stage}.json").write_text(json.dumps(files))

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.text.encoded import IGNORED
+from wxb.corpora.text.encoded import IGNORED
 from wxb.training.batches import collate
 
 PAD = 77

@@ -14,10 +14,11 @@ from safetensors.numpy import save
 from torch import nn
 from transformers import set_seed
 
+from wxb.core.params.training import Training
 from wxb.metrics import Metric
-from wxb.params.training import Training
 from wxb.tasks.ner.params import Head
 from wxb.training.checkpoints import FOLDER, folder, last_complete
+from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 
@@ -163,17 +164,21 @@ def fit_linear(checkpoints):
     model = Linear()
     fit(
         model,
-        Training(epochs=3, batch_size=4, learning_rate=1e-2, warmup_ratio=0.0),
-        train=items,
-        valid=items[:8],
-        collate=lambda rows: {k: torch.tensor(np.array([r[k] for r in rows])) for k in rows[0]},
-        targets=["labels"],
-        compute_metrics=lambda logits, labels: {"f1": -float((logits.argmax(-1) == labels).mean())},
-        summarize=None,
-        best=Metric("f1", "F1"),
-        seed=3,
-        checkpoints=checkpoints,
-        label="test",
+        TrainingRun(
+            Training(epochs=3, batch_size=4, learning_rate=1e-2, warmup_ratio=0.0),
+            train=items,
+            valid=items[:8],
+            collate=lambda rows: {k: torch.tensor(np.array([r[k] for r in rows])) for k in rows[0]},
+            targets=["labels"],
+            compute_metrics=lambda logits, labels: {
+                "f1": -float((logits.argmax(-1) == labels).mean())
+            },
+            summarize=None,
+            best=Metric("f1", "F1"),
+            seed=3,
+            checkpoints=checkpoints,
+            label="test",
+        ),
     )
     return {name: value.tolist() for name, value in model.state_dict().items()}
 
@@ -190,6 +195,7 @@ def finished(tmp_path_factory):
 
 @settings(max_examples=6)
 @given(order=st.randoms(use_true_random=False), share=st.floats(0, 1))
+@pytest.mark.slow
 def test_what_a_killed_removal_has_left_does_not_change_the_weights(finished, order, share):
     path, copy, weights = finished
     shutil.rmtree(path)

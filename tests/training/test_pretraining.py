@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
 
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import ids_of, train
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import ids_of, train
 from wxb.training.batches import collate
 from wxb.training.pretraining import Objective, measure, sentences, stream
 

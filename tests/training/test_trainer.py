@@ -25,22 +25,23 @@ from transformers import (
 )
 
 from tests import tiny
-from wxb.backbones import tuning
-from wxb.backbones.generator import Generator, language_model
-from wxb.backbones.weights import load_backbone
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
+from wxb.core.params.experiments import LowRank, Tuning
+from wxb.core.params.training import Pretraining, Training
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
-from wxb.params.experiments import LowRank, Tuning
-from wxb.params.training import Pretraining, Training
-from wxb.tasks.ner.generation import method as generation
+from wxb.tasks.ner.generation.method import Method as Generation
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.tagging import method as tagging
+from wxb.tasks.ner.tagging.method import Method as Tagging
 from wxb.tasks.ner.tagging.model import Tagger
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import train
 from wxb.training import pretraining
+from wxb.training.backbones import tuning
+from wxb.training.backbones.generator import Generator, language_model
+from wxb.training.backbones.weights import load_backbone
 from wxb.training.batches import collate
 from wxb.training.curves import write_curves
+from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 ROOT = Path(__file__).parents[2]
@@ -98,17 +99,19 @@ def fit_linear(folder, settings, compute_metrics=None, records=16):
     model = Linear()
     history = fit(
         model,
-        settings,
-        train=points(records),
-        valid=points(8, seed=1),
-        collate=stack,
-        targets=["labels"],
-        compute_metrics=compute_metrics,
-        summarize=None,
-        best=Metric("f1", "F1") if compute_metrics else None,
-        seed=3,
-        checkpoints=folder,
-        label="test",
+        TrainingRun(
+            settings,
+            train=points(records),
+            valid=points(8, seed=1),
+            collate=stack,
+            targets=["labels"],
+            compute_metrics=compute_metrics,
+            summarize=None,
+            best=Metric("f1", "F1") if compute_metrics else None,
+            seed=3,
+            checkpoints=folder,
+            label="test",
+        ),
     )
     return model, history
 
@@ -132,17 +135,19 @@ def test_a_model_of_which_nothing_learns_is_measured_alone(tmp_path):
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     (row,) = fit(
         model,
-        training(),
-        train=points(16),
-        valid=points(8, seed=1),
-        collate=stack,
-        targets=["labels"],
-        compute_metrics=Scripted([0.5]),
-        summarize=None,
-        best=Metric("f1", "F1"),
-        seed=3,
-        checkpoints=tmp_path / "none",
-        label="test",
+        TrainingRun(
+            training(),
+            train=points(16),
+            valid=points(8, seed=1),
+            collate=stack,
+            targets=["labels"],
+            compute_metrics=Scripted([0.5]),
+            summarize=None,
+            best=Metric("f1", "F1"),
+            seed=3,
+            checkpoints=tmp_path / "none",
+            label="test",
+        ),
     )
     assert (row["step"], row["epoch"], row["valid_f1"]) == (0, 0, 0.5)
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
@@ -174,17 +179,19 @@ def fit_counter(folder, lengths, **changes):
     items = [{"input_ids": [0] * first, "labels": [0] * then} for first, then in lengths]
     fit(
         model,
-        training(**changes),
-        train=items,
-        valid=items[:4],
-        collate=ragged,
-        targets=["labels"],
-        compute_metrics=Scripted([0.1] * 9),
-        summarize=None,
-        best=Metric("f1", "F1"),
-        seed=3,
-        checkpoints=folder,
-        label="test",
+        TrainingRun(
+            training(**changes),
+            train=items,
+            valid=items[:4],
+            collate=ragged,
+            targets=["labels"],
+            compute_metrics=Scripted([0.1] * 9),
+            summarize=None,
+            best=Metric("f1", "F1"),
+            seed=3,
+            checkpoints=folder,
+            label="test",
+        ),
     )
     return model
 
@@ -365,21 +372,23 @@ def toy_items(count):
     return items
 
 
-def fit_tagger(folder, figures=tagging.compute_metrics):
+def fit_tagger(folder, figures=Tagging.compute_metrics):
     model = toy_tagger()
     fit(
         model,
-        training(epochs=3, warmup_ratio=0.1, gradient_accumulation=2),
-        train=toy_items(30),
-        valid=toy_items(10),
-        collate=partial(collate, pad=0),
-        targets=tagging.TARGETS,
-        compute_metrics=figures,
-        summarize=tagging.summarize,
-        best=tagging.BEST,
-        seed=5,
-        checkpoints=folder,
-        label="test",
+        TrainingRun(
+            training(epochs=3, warmup_ratio=0.1, gradient_accumulation=2),
+            train=toy_items(30),
+            valid=toy_items(10),
+            collate=partial(collate, pad=0),
+            targets=Tagging.TARGETS,
+            compute_metrics=figures,
+            summarize=Tagging.summarize,
+            best=Tagging.BEST,
+            seed=5,
+            checkpoints=folder,
+            label="test",
+        ),
     )
     return model
 
@@ -411,7 +420,7 @@ def llama(tmp_path_factory):
 
 
 NEW_TOKENS = [50, 51]
-ADAPTED = {"lora": tagging, "qlora": tagging, "qlora, writing": generation}
+ADAPTED = {"lora": Tagging, "qlora": Tagging, "qlora, writing": Generation}
 
 
 def adapted(llama, kind):
@@ -419,7 +428,7 @@ def adapted(llama, kind):
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["q_proj", "v_proj"])
     how = Tuning(lora=lora, four_bit=kind != "lora", gradient_checkpointing=True, neftune_alpha=5.0)
     set_seed(5)
-    if ADAPTED[kind] is tagging:
+    if ADAPTED[kind] is Tagging:
         bare = tuning.adapt(
             load_backbone(llama, four_bit=how.four_bit), how, task_type="FEATURE_EXTRACTION"
         )
@@ -442,7 +451,7 @@ def toy_answers(count):
 
 def fit_adapted(folder, llama, kind, stop_at=None):
     model, task, evaluations = adapted(llama, kind), ADAPTED[kind], iter(range(9))
-    items = toy_items if task is tagging else toy_answers
+    items = toy_items if task is Tagging else toy_answers
 
     def compute_metrics(predicted, labels):
         if next(evaluations) == stop_at:
@@ -451,17 +460,19 @@ def fit_adapted(folder, llama, kind, stop_at=None):
 
     history = fit(
         model,
-        training(epochs=3, warmup_ratio=0.1),
-        train=items(16),
-        valid=items(8),
-        collate=partial(collate, pad=0),
-        targets=task.TARGETS,
-        compute_metrics=compute_metrics,
-        summarize=task.summarize,
-        best=task.BEST,
-        seed=5,
-        checkpoints=folder,
-        label="test",
+        TrainingRun(
+            training(epochs=3, warmup_ratio=0.1),
+            train=items(16),
+            valid=items(8),
+            collate=partial(collate, pad=0),
+            targets=task.TARGETS,
+            compute_metrics=compute_metrics,
+            summarize=task.summarize,
+            best=task.BEST,
+            seed=5,
+            checkpoints=folder,
+            label="test",
+        ),
     )
     return model, history
 
@@ -512,21 +523,24 @@ def fit_pretraining(folder, kill_at=None):
     model = BertForPreTraining(BertConfig(vocab_size=len(tokenizer), **SHAPE))
     history = fit(
         model,
-        settings,
-        train=items(length=40),
-        valid=items(length=8),
-        collate=deadly,
-        targets=["labels"],
-        compute_metrics=None,
-        summarize=None,
-        best=None,
-        seed=2,
-        checkpoints=Path(folder),
-        label="test",
+        TrainingRun(
+            settings,
+            train=items(length=40),
+            valid=items(length=8),
+            collate=deadly,
+            targets=["labels"],
+            compute_metrics=None,
+            summarize=None,
+            best=None,
+            seed=2,
+            checkpoints=Path(folder),
+            label="test",
+        ),
     )
     return model, history
 
 
+@pytest.mark.slow
 def test_pretraining_killed_and_resumed_equals_uninterrupted(tmp_path):
     code = f"import test_trainer as t; t.fit_pretraining({str(tmp_path / 'cut')!r}, kill_at=9)"
     environment = {

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from wxb import paths
 from wxb.cli import chat as conversation
-from wxb.cli import listing, search
+from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.helping import unwrapped
 from wxb.cli.new import command as new
-from wxb.errors import WxbError, choices
-from wxb.files import read_json
-from wxb.masking import commands as masking
-from wxb.params import Params, load, read_yaml
+from wxb.cli.options import AsJson
+from wxb.core import paths
+from wxb.core.errors import WxbError, choices
+from wxb.core.files import read_json
+from wxb.core.params import Params, load, read_yaml
 from wxb.project import (
     doctor,
+    engines,
     inventory,
     leftovers,
     profiles,
@@ -34,10 +34,11 @@ from wxb.project import (
     revisions,
     staleness,
 )
-from wxb.project.completion import names
+from wxb.project.completion import names, require_shell
 from wxb.project.estimate import command as estimating
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
+from wxb.reporting import terminal
 from wxb.tasks import exports
 
 app = typer.Typer(
@@ -45,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console()
+UNWRAPPED = 10_000  # columns of a file or pipe
 
 Study = Annotated[
     str,
@@ -54,7 +55,6 @@ Study = Annotated[
         autocompletion=names("studies", "lessons", more=("all",)),
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 
 
 def tell_version(asked: bool) -> None:
@@ -84,9 +84,10 @@ def params(
         str | None, typer.Argument(help="a file of params/, such as demo or conll2003")
     ] = None,
 ) -> None:
-    """Set what params/PROFILE.yaml states in params.yaml; without PROFILE, check the file.
+    """Set the values of params/PROFILE.yaml in params.yaml; without PROFILE, check params.yaml.
 
-    A profile may set sizes, and add blocks of its own; those of another are taken away again.
+    A profile can set sizes and add blocks. Blocks of the previous profile are removed. params.yaml
+    cannot be changed while a run of dvc or snakemake is at work in the project.
     """
     if profile is None:
         load()
@@ -94,10 +95,9 @@ def params(
         return
     switched = profiles.switch(profile)
     if switched.changes:
-        table = Table("key", "before", "after", title=f"params.yaml is now {profile}")
-        for change in switched.changes:
-            table.add_row(change.key, Text(str(change.before)), Text(str(change.after)))
-        console.print(table)
+        rows = ((each.key, str(each.before), str(each.after)) for each in switched.changes)
+        title = f"params.yaml is now {profile}"
+        terminal.show(terminal.table(["key", "before", "after"], rows, title=title))
     for what in ("added", "removed"):
         if blocks := getattr(switched, what):
             print(f"{what}: {', '.join(blocks)}")
@@ -109,17 +109,16 @@ def params(
 
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List everything in params.yaml: what it is, its metrics, and whether it is made or stale.
+    """List the blocks of params.yaml with their metrics, and whether they are stale.
 
     Example: wxb list --json | jq '.experiments | map_values(.metrics.f1)'
     """
     project = _project()
     there = project.overview()
     if as_json:
-        _print_json({**there, "unknown": project.stale.unknown})
+        terminal.show_json({**there, "unknown": project.stale.unknown})
         return
-    for part in listing.overview(there, project.stale.unknown):
-        console.print(part)
+    terminal.show(*listing.overview(there, project.stale.unknown))
 
 
 @app.command()
@@ -133,9 +132,9 @@ def show(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show all that is known of one block of params.yaml, and what makes it stale.
+    """Show one block of params.yaml, and why it is stale.
 
-    Its metrics, training, cost, records, files, settings with their defaults, and the commands
+    Prints metrics, training, cost, records, files, settings with defaults, and the commands
     that run it again.
 
     Example: wxb show ner-encoder
@@ -144,50 +143,68 @@ def show(
     project = _project()
     found = project.details(name)
     if as_json:
-        _print_json({**found, "unknown": project.stale.unknown})
+        terminal.show_json({**found, "unknown": project.stale.unknown})
         return
     for section, facts in found.items():
         for part in listing.details(name, section, facts, project.stale.unknown):
-            console.print(part)
-            print()
+            terminal.show(part, "")
 
 
 @app.command("doctor")
 def examine(as_json: AsJson = False) -> None:
-    """Check that this machine and folder can run the project; every problem comes with its cure.
+    """Check that this machine and folder can run the project, and how to fix what cannot.
 
-    Exit code 1 if there is a problem. Asks no network and changes nothing.
+    Exit code 1 if there is a problem. Uses no network and changes nothing.
 
     Example: wxb doctor
     """
     findings = list(doctor.examine())
     healthy = all(finding.level != "problem" for finding in findings)
     if as_json:
-        _print_json({"healthy": healthy, "checks": [finding._asdict() for finding in findings]})
+        terminal.show_json(
+            {"healthy": healthy, "checks": [finding._asdict() for finding in findings]}
+        )
     else:
-        console.print(doctor.table(findings))
+        terminal.show(doctor.table(findings))
     if not healthy:
         raise typer.Exit(1)
 
 
 @app.command()
-def table(study: Study = "all") -> None:
-    """Print the table of a study or lesson, and where its page is."""
+def table(
+    study: Study = "all",
+    everything: Annotated[
+        bool, typer.Option("--all", help="every table, all tests, and the path of the page")
+    ] = False,
+) -> None:
+    """Print the table of a study or lesson, and its conclusion.
+
+    A terminal shows the columns that fit; --all prints every table. In a file or pipe, lines
+    are not wrapped, and --all writes Markdown.
+    """
     from wxb.cli.markdown import Terminal
     from wxb.reporting import costs, tables
+    from wxb.reporting.charts import pairs
 
     params = load()
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = UNWRAPPED
     for name in _pages(params, study):
         if name in params.lessons:
             metrics = read_json(_there(paths.metrics(paths.LESSONS, name), "lesson"))
             console.print(listing.measured(params.lessons[name].title, metrics))
+        elif everything:
+            comparison = read_json(_there(paths.study(name), "report"))
+            text = tables.markdown(comparison, costs.read_training(comparison))
+            console.print(Terminal(text)) if console.is_terminal else print(text, end="")
         else:
             comparison = read_json(_there(paths.study(name), "report"))
-            console.print(Terminal(tables.markdown(comparison, costs.read_training(comparison))))
-        page = paths.page(name)
-        verb = "lesson" if name in params.lessons else "report"
-        missing = f"{page} is not there; `dvc repro {verb}@{name}` draws it"
-        print(f"\nReport: {page.resolve() if page.exists() else missing}")
+            console.print(Text(comparison["title"], style="bold"))
+            console.print(listing.scores(*tables.columns(comparison), console.width))
+            console.print(Text(pairs.claim(comparison)))
+        if everything:
+            print(f"\n{reproduction.page(name, params)}")
 
 
 @app.command()
@@ -206,7 +223,7 @@ def export(
     split: Annotated[str, typer.Option(help="of a corpus: train, valid, test or another")] = "test",
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="default: what the suffix of --output says, or jsonl"),
+        typer.Option("--format", help="default: from the suffix of --output, else jsonl"),
     ] = None,
     output: Annotated[
         Path | None,
@@ -239,7 +256,7 @@ def card_(
         str, typer.Argument(help="a trained experiment", autocompletion=names("experiments"))
     ],
     output: Annotated[
-        Path | None, typer.Option(help="copy the model to this new folder, the card with it")
+        Path | None, typer.Option(help="copy the model and its card to this new folder")
     ] = None,
 ) -> None:
     """Print the model card of an experiment: its data, scores, limits, and how to load it.
@@ -258,9 +275,9 @@ def card_(
 @app.command("merge")
 def merge_(
     name: Annotated[str, typer.Argument(help="a trained experiment that is an adapter")],
-    output: Annotated[Path, typer.Option(help="a new folder for the whole model")],
+    output: Annotated[Path, typer.Option(help="a new folder for the merged model")],
 ) -> None:
-    """Make an adapter one with its backbone, for programs that load whole models.
+    """Merge an adapter into its backbone, for programs that load full models.
 
     Example: wxb merge chat-lora --output chat-merged
     """
@@ -276,8 +293,8 @@ app.command()(estimating.estimate)
 # Which options an experiment has, its method says.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
 app.command()(conversation.chat)
-app.command()(masking.mask)
-app.command()(masking.unmask)
+app.command()(mask.mask)
+app.command()(mask.unmask)
 app.command()(search.search)
 app.command()(watching.watch)
 
@@ -296,14 +313,16 @@ def clean(
 ) -> None:
     """Remove what blocks no longer in params.yaml and killed runs left behind.
 
-    What a stage that runs now works with is kept, and so is what params.yaml names.
+    What a stage that runs by itself works with is kept, and so is what params.yaml names. While a
+    run of dvc or snakemake is at work in the project, nothing is removed.
     """
     every = list(leftovers.find(load(), staleness.running()))
     going = [left for left in every if not left.running and (unfinished or not left.use)]
-    for left in going:
-        print(left.path)
-        if not dry_run:
-            leftovers.remove(left.path)
+    with nullcontext() if dry_run else engines.no_run("nothing was removed"):
+        for left in going:
+            print(left.path)
+            if not dry_run:
+                leftovers.remove(left.path)
     print(f"{len(going)} {'to remove' if dry_run else 'removed'}")
     kept = [left for left in every if left not in going]
     for left in kept:
@@ -315,18 +334,19 @@ def clean(
 
 @app.command("readme")
 def refresh_readme() -> None:
-    """Write the generated parts of both READMEs anew: the committed or staged results, and stages.
+    """Refresh the generated parts of the READMEs and docs/: results, stages and commands.
 
-    Notes in reports/provenance.json on what machines those results were made, if here.
+    Results are those in git's index. Records in reports/provenance.json which machines made them.
     """
     provenance.record(load(), revisions.index())
-    for path in readme.READMES:
+    for path in readme.PAGES:
         readme.refresh(path)
+    reference.PATH.write_text(reference.page(app), encoding="utf-8")
 
 
 # Those that take inputs of the folder they are called in find the project by themselves.
 for _command in (*app.registered_commands, *new.app.registered_commands):
-    if _command.callback not in (prediction.predict, masking.mask, masking.unmask, None):
+    if _command.callback not in (prediction.predict, mask.mask, mask.unmask, None):
         _command.callback = at_root(_command.callback)
     _command.help = unwrapped(_command.callback)
 
@@ -336,10 +356,6 @@ def _project() -> inventory.Project:
     params = load()
     dag = read_yaml(Path("dvc.yaml"))["stages"]
     return inventory.Project(params, dag, staleness.staleness(), staleness.running())
-
-
-def _print_json(content: object) -> None:
-    print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
 def _pages(params: Params, name: str) -> list[str]:
@@ -364,6 +380,8 @@ def main() -> None:
     # As in stages: nothing is compiled, and loading torch's compiler takes half as long as torch.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     try:
+        if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:
+            require_shell()
         app(prog_name="wxb")
     except WxbError as error:
         print(f"wxb: {error}", file=sys.stderr)

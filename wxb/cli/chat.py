@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from wxb import paths, tasks
-from wxb.cli.predict import apart
-from wxb.errors import WxbError, nearest
-from wxb.files import read_json
-from wxb.masking.inputs import filled, misused
-from wxb.params import PARAMS
-from wxb.params import load as load_params
+from wxb import tasks
+from wxb.cli.options import apart, require_value, usage_error
+from wxb.core import paths
+from wxb.core.errors import WxbError, nearest
+from wxb.core.files import read_json
+from wxb.core.params import PARAMS
+from wxb.core.params import load as load_params
 from wxb.project.completion import names
 from wxb.project.root import root as find_root
+
+if TYPE_CHECKING:
+    from wxb.tasks.chat.predictor import Replier
 
 COMMANDS = {
     "/reset": "begins anew",
@@ -30,26 +33,13 @@ HELP = ", ".join(f"{name} {what}" for name, what in COMMANDS.items())
 Message = dict[str, str]
 
 
-class Converses(Protocol):
-    """A predictor that answers messages, dicts of `role` and `content`."""
-
-    def reply(self, conversation: Sequence[Message]) -> Generator[str, None, bool]:
-        """The answer, piece by piece as it is written; returns whether it came to an end.
-
-        Raises WxbError where no answer can be given.
-        """
-
-    def dropped(self, conversation: Sequence[Message]) -> int:
-        """How many of the oldest messages are not read, as there is no room for them."""
-
-
 def chat(
     experiment: Annotated[
         str | None,
         typer.Option(
             "--experiment",
             "-e",
-            callback=filled,
+            callback=require_value,
             help="a trained experiment, or its folder; default: the one with the best score",
             autocompletion=names("experiments"),
         ),
@@ -62,11 +52,11 @@ def chat(
         ),
     ] = None,
 ) -> None:
-    """Talk with a trained experiment: a line is a message, the answer comes as it is written.
+    """Chat with a trained experiment: each line is a message, answers are streamed.
 
-    /reset begins anew, /system TEXT says how to answer, /save FILE writes the messages as JSON.
-    Ctrl-C stops an answer, Ctrl-D ends. In a pipe every line is a message of one conversation, and
-    every answer a line.
+    /reset clears the conversation, /system TEXT sets the system prompt, /save FILE writes the
+    messages as JSON. Ctrl-C stops an answer, Ctrl-D exits. In a pipe, all lines are messages of
+    one conversation, and each answer is one line.
 
     Example: wxb chat -e chat-lora
     """
@@ -74,7 +64,7 @@ def chat(
 
     given, options = apart(settings or [])
     if given:
-        misused(given[0], "not expected here: messages are typed, or come through a pipe")
+        usage_error(given[0], "not expected here: messages are typed, or come through a pipe")
     name = experiment or _best()
     predictor = trained.load(name, **options)
     if not hasattr(predictor, "reply"):
@@ -84,7 +74,7 @@ def chat(
         console.note(f"{name}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
     elif experiment is None:
         console.note(f"{name} answers")
-    Conversation(cast(Converses, predictor), console).run()
+    Conversation(cast("Replier", predictor), console).run()
 
 
 def _best() -> str:
@@ -97,12 +87,12 @@ def _best() -> str:
     found: dict[str, float] = {}
     answering = []
     for name, block in load_params(there / PARAMS).experiments.items():
-        if not hasattr(tasks.method(block.task, block.method).Predictor, "reply"):
+        if not hasattr(tasks.get(block.task).method(block.method).Predictor, "reply"):
             continue
         answering.append(block.study)
         measured = there / paths.metrics(block.study, name)
         if measured.exists() and (there / paths.model(name)).is_dir():
-            scorer = tasks.metrics(block.task)
+            scorer = tasks.get(block.task).metrics
             metric = next(m for m in scorer.METRICS if m.key == scorer.HEADLINE)
             score = read_json(measured)[metric.key]
             found[name] = -score if metric.lower_is_better else score
@@ -180,7 +170,7 @@ def _line() -> str:
 class Conversation:
     """What was said so far, and the answers to what comes."""
 
-    def __init__(self, predictor: Converses, console: Any) -> None:
+    def __init__(self, predictor: Replier, console: Any) -> None:
         self.predictor, self.console = predictor, console
         self.messages: list[Message] = []
 

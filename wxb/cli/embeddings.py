@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from wxb.errors import WxbError
-from wxb.files import publish
-from wxb.progress import tracked
-from wxb.text.tokenizers import encode, special_tokens
-from wxb.text.windows import over
+from wxb.core.errors import WxbError
+from wxb.core.files import publish
+from wxb.core.progress import tracked
+from wxb.corpora.text.tokenizers import encode, special_tokens
+from wxb.corpora.text.windows import over
 
 Pooling = Literal["mean", "cls"]
 

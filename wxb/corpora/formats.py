@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wxb.core.errors import WxbError
 from wxb.corpora.layout import DELIMITERS, decode, decode_table
 from wxb.corpora.records import RecordError
-from wxb.errors import WxbError
 
 # Python's parser takes some 400 bytes a character.
 LONGEST_LITERAL = 200_000

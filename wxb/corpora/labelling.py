@@ -1,32 +1,21 @@
-"""What gold is, for a task: how Parquet keeps it.
-
-Below are what those tasks take whose gold Parquet takes as it is.
-"""
+"""What gold is, for a task: how Parquet stores it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 
-class Labelling(Protocol):
-    """The module `record` of a task."""
+class Labelling:
+    """The gold of a task. A task overrides `pack` and `unpack` if Parquet needs another form."""
 
-    @property
-    def GOLD(self) -> pa.DataType:  # noqa: N802
-        """The type of gold in Parquet."""
+    GOLD: ClassVar[pa.DataType]  # the type of gold in Parquet
 
     def pack(self, gold: Any) -> Any:
-        """Gold (not None) as Parquet takes it."""
+        """Gold (not None) in the form that Parquet stores."""
+        return gold
 
     def unpack(self, value: Any) -> Any:
-        """Gold (not None) from what Parquet gives."""
-
-
-def pack(gold: Any) -> Any:
-    """Gold that Parquet takes as it is."""
-    return gold
-
-
-unpack = pack
+        """Gold (not None) from what Parquet returns."""
+        return value

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from wxb.errors import WxbError
-from wxb.params.corpora import Corpus, Split
+from wxb.core.errors import WxbError
+from wxb.core.params.corpora import Corpus, Split
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"  # of tables

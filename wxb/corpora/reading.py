@@ -8,29 +8,35 @@ reason.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from wxb.core.params.corpora import Corpus
+from wxb.core.progress import tracked
 from wxb.corpora import formats
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import by_split, data_files, refuse_page
 from wxb.corpora.records import Record, RecordError, Reject, encodable, required
-from wxb.params.corpora import Corpus
-from wxb.progress import tracked
 
 
-class Reading(Protocol):
-    """The module `reading` of a task: what the stage preprocess alone needs of it."""
+class Reading(ABC):
+    """How the records of a task are read: what only the stage preprocess needs of it.
+
+    A task defines `gold` and `describe`. The defaults are for texts in files with fields.
+    """
 
     def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
-        """The records of a raw file, not yet checked."""
+        """The records of a raw file, not yet checked; its suffix names its format."""
+        return formats.raw_records(file)
 
+    @abstractmethod
     def gold(self, raw: Mapping[str, Any], text: str, corpus: Any) -> tuple[Any, tuple[str, ...]]:
-        """The gold of a raw record, None where nobody labelled it, and what was repaired in it.
+        """The gold of a raw record, None if it is unlabelled, and what was repaired in it.
 
-        Raises RecordError where it cannot be used.
+        Raises RecordError if the record cannot be used.
         """
 
     def prepared(
@@ -46,54 +52,32 @@ class Reading(Protocol):
         """The records with their inputs made ready, of all that was read in `folder`.
 
         Inputs that are files may be written to `out`, which will lie at `home`. What cannot be used
-        becomes a Reject.
+        becomes a Reject. Texts are ready as they are read; shows progress.
         """
+        return tracked(items, label)
 
     def wording(self, record: Record) -> str:
-        """What a record says but for what may differ between near duplicates; empty: nothing."""
+        """The text that near duplicates share; empty if the record has none.
+
+        It is in lower case, each number 0, one space apart; empty without a letter.
+        """
+        if not any(map(str.isalpha, record.input)):
+            return ""
+        return " ".join(re.sub(r"\d+", "0", record.input).casefold().split())
 
     def labels(self, records: Sequence[Record]) -> list[str]:
-        """The labels that occur in records, sorted: types, classes; empty where there are none."""
+        """The labels that occur in records, sorted: types, classes; empty by default."""
+        return []
 
+    @abstractmethod
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
         """Counts of the gold of labelled records, for profile.json."""
 
     def augmented(
         self, records: Sequence[Record], corpus: Any, *, known: set[str], seed: int
     ) -> list[Record] | None:
-        """More training records made of these; None where the corpus asks for none."""
-
-
-def raw_records(file: Path, corpus: Any) -> Iterator[Raw]:
-    """The records of a file, whose suffix tells its format."""
-    return formats.raw_records(file)
-
-
-def prepared(
-    items: Iterable[Record | Reject],
-    corpus: Any,
-    *,
-    folder: Path,
-    out: Path,
-    home: Path,
-    label: str,
-) -> Iterator[Record | Reject]:
-    """Texts are ready as they are read; shows progress."""
-    return tracked(items, label)
-
-
-def wording(record: Record) -> str:
-    """What a text says: in lower case, each number 0, one space apart; empty without a letter."""
-    if not any(map(str.isalpha, record.input)):
-        return ""
-    return " ".join(re.sub(r"\d+", "0", record.input).casefold().split())
-
-
-def augmented(
-    records: Sequence[Record], corpus: Any, *, known: set[str], seed: int
-) -> list[Record] | None:
-    """No more records than there are."""
-    return None
+        """More training records made of these; None if the corpus wants none."""
+        return None
 
 
 def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Reject]:

@@ -21,10 +21,10 @@ from requests.adapters import HTTPAdapter
 from urllib3 import exceptions
 from urllib3.util import Retry
 
-from wxb.errors import WxbError
-from wxb.files import sha256
-from wxb.params.corpora import Download
-from wxb.progress import Progress
+from wxb.core.errors import WxbError
+from wxb.core.files import sha256
+from wxb.core.params.corpora import Download
+from wxb.core.progress import Progress
 
 FOLDER = Path(".wxb/downloads")
 MIRROR = "WXB_DOWNLOADS"  # environment variable: a folder to search for a file before the network

@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModel
 
-from wxb import hub, pretrained
-from wxb.charts.figures import matrix
-from wxb.errors import WxbError
+from wxb.core import hub, pretrained
+from wxb.core.errors import WxbError
+from wxb.core.params import Params
+from wxb.core.params.lessons import AttentionLesson
 from wxb.lessons import Lesson, Part, Table
 from wxb.models import masks
 from wxb.models.attention import sinusoids
-from wxb.params import Params
-from wxb.params.lessons import AttentionLesson
+from wxb.reporting.charts.figures import matrix
 
 Floats = NDArray[np.float64]
 
@@ -72,8 +72,8 @@ def run(params: Params, name: str) -> Lesson:
                     "The share of a head's attention that goes to each place, over all tokens; the"
                     " metrics hold the largest of each column but the last.",
                     "A backbone that is trained here from its first weights begins with heads that"
-                    " look at neighbours (wxb/backbones/initialization.py): what training made of"
-                    " them shows here, not that it would find such heads by itself.",
+                    " look at neighbours (wxb/training/backbones/initialization.py): what training"
+                    " made of them shows here, not that it would find such heads by itself.",
                 ],
                 tables={
                     "": Table(

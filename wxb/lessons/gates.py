@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wxb.charts.figures import Curve, Line, curves, regions
-from wxb.charts.wording import listed
+from wxb.core.params import Params
+from wxb.core.params.lessons import GatesLesson
 from wxb.lessons import Lesson, Part, Table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import by_descent, by_steps
-from wxb.params import Params
-from wxb.params.lessons import GatesLesson
+from wxb.reporting.charts.figures import Curve, Line, curves, regions
+from wxb.reporting.charts.formatting import listed
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]

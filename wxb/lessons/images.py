@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, f1_score
 from transformers import set_seed
 
-from wxb.charts.figures import Curve, Line, curves
-from wxb.charts.losses import evened
-from wxb.charts.wording import amount
+from wxb.core.params import Params
+from wxb.core.params.lessons import ImagesLesson
 from wxb.lessons import Lesson, Part, Table, pictures
 from wxb.lessons.pictures import Images
 from wxb.metrics import Metric
 from wxb.metrics.bootstrap import Interval, intervals
 from wxb.models.cnn import CNN
-from wxb.params import Params
-from wxb.params.lessons import ImagesLesson
+from wxb.reporting.charts.figures import Curve, Line, curves
+from wxb.reporting.charts.formatting import amount
+from wxb.reporting.charts.losses import evened
 from wxb.training import checkpoints
+from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 BEST = Metric("accuracy", "accuracy")
@@ -50,13 +51,11 @@ def run(params: Params, name: str) -> Lesson:
         [Path(settings.path)],
     )
     mean, spread = statistics(train)
-    history = fit(
-        model,
+    run = TrainingRun(
         settings.training,
         train=_items(train, mean, spread),
         valid=_items(valid, mean, spread),
         collate=_collate,
-        targets=["labels"],
         compute_metrics=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
         summarize=lambda logits, _: logits.argmax(-1),
         best=BEST,
@@ -64,6 +63,7 @@ def run(params: Params, name: str) -> Lesson:
         checkpoints=unfinished,
         label=f"lesson@{name}",
     )
+    history = fit(model, run)
     pixels = torch.from_numpy((test.pixels - mean) / spread)
     predicted = model.predict(pixels.to(model.classifier.weight.device)).cpu().numpy()
     shutil.rmtree(unfinished)

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig, GenerationMixin, PreTrainedModel
 
-from wxb import hub, pretrained
-from wxb.errors import WxbError, nearest
+from wxb.core import hub, pretrained
+from wxb.core.errors import WxbError, nearest
+from wxb.core.params.backbones import Parity
+from wxb.corpora.text.encoded import IGNORED
 from wxb.models import bert, gpt2, llama, whisper
-from wxb.params.backbones import Parity
-from wxb.text.encoded import IGNORED
 
 TOLERANCE = 1e-5  # relative; float32 has some seven digits
 ROWS, LENGTH = 3, 12  # of the batch that both read, and the tokens that each row goes on for

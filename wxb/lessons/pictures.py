@@ -13,7 +13,7 @@ from PIL import Image, UnidentifiedImageError
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 CIFAR = (3, 32, 32)  # channels, height, width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from wxb.errors import WxbError
+from wxb import WxbError
 
 
 class Edit(NamedTuple):

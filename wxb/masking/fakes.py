@@ -8,7 +8,7 @@ from functools import cache
 
 from faker import Faker
 
-from wxb.errors import WxbError
+from wxb import WxbError
 
 # Faker's methods for the types that corpora of personal data commonly have. Any other value keeps
 # its shape: digits for digits, letters for letters.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from wxb.errors import WxbError
+from wxb import WxbError
 from wxb.masking.sources import Layout, read
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from wxb.errors import WxbError
-from wxb.files import create_private, publish
+from wxb import WxbError
+from wxb.core.files import create_private, publish
 from wxb.masking.placeholders import PLACEHOLDER, Placeholders
-from wxb.params.section import Section
 
 # Saving writes the whole file. It is put off while little is new, so that the time it takes in all
 # stays in proportion to the mapping.
@@ -22,8 +21,10 @@ _SHARE_OF_NEW = 0.05
 _HELD: list[FileLock] = []  # a lock that nothing refers to is let go
 
 
-class Content(Section):
+class Content(BaseModel):
     """A mapping as JSON."""
+
+    model_config = ConfigDict(extra="forbid")
 
     placeholders: dict[str, str]
     reserved: list[str]

@@ -6,18 +6,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
-from wxb.errors import WxbError
+from wxb import WxbError, followed
 from wxb.masking.edits import Edit, applied, places
 from wxb.masking.operators import DEFAULT, Keep, Number, Operators
 from wxb.masking.placeholders import LITERAL, Placeholders
-from wxb.progress import followed
-
-if TYPE_CHECKING:
-    from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 
 
 @dataclass
@@ -54,6 +50,8 @@ class Report:
 class Masker:
     """Finds entities and says what takes their place.
 
+    `recognizer` is what `wxb.load` returns for an experiment that finds spans: it has their
+    `types`, a `threshold`, and predicts (span, score) pairs for each text, sorted and disjoint.
     `only` are the types to mask (None: all), `allowed` the values to leave. Numbers of placeholders
     are those of `mapping`; without one, each text has its own.
     """
@@ -62,7 +60,7 @@ class Masker:
     allowed: frozenset[str] = frozenset()
 
     def __init__(
-        self, recognizer: Recognizer, operators: Operators, mapping: Placeholders | None = None
+        self, recognizer: Any, operators: Operators, mapping: Placeholders | None = None
     ) -> None:
         self.recognizer, self.operators, self.mapping = recognizer, operators, mapping
 
@@ -86,7 +84,7 @@ class Masker:
             report.left.update(left)
             report.documents_left += bool(left)
 
-    def _spans(self, texts: Sequence[str]) -> list[list[ScoredSpan]]:
+    def _spans(self, texts: Sequence[str]) -> list[list[Any]]:
         """The spans of the types that are asked for; those of one type that touch are one.
 
         What takes long shows a bar of its own, below that of the documents.
@@ -111,7 +109,7 @@ class Masker:
             for row in found
         ]
 
-    def _edits(self, text: str, row: Sequence[ScoredSpan], report: Report) -> list[Edit]:
+    def _edits(self, text: str, row: Sequence[Any], report: Report) -> list[Edit]:
         chosen = []
         for span, score in row:
             keeps = self._keeps(text, span.start, span.end, span.type)
@@ -141,9 +139,9 @@ class Masker:
         return self.operators.get(type_, self.operators[DEFAULT])
 
 
-def _joined(row: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+def _joined(row: Iterable[Any]) -> list[Any]:
     """Spans of one type that touch as one, as sure as the least sure of them."""
-    joined: list[ScoredSpan] = []
+    joined: list[Any] = []
     for scored in row:
         span = scored.span
         last = joined[-1] if joined else None

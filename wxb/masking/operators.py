@@ -12,14 +12,22 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from presidio_anonymizer import operators as presidio
-from pydantic import Field, PositiveInt, SecretStr, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from wxb.errors import WxbError, choices
+from wxb import WxbError
+from wxb.core.errors import choices
 from wxb.masking import fakes
-from wxb.params.section import Section
 
 DEFAULT = "DEFAULT"
 SALT, KEY = "WXB_MASK_SALT", "WXB_MASK_KEY"  # environment variables
@@ -28,7 +36,13 @@ _SALT_BYTES, _KEY_BYTES = 16, (16, 24, 32)
 _SECRET = ("salt", "key", "seed")  # parameters that no error shows
 
 
-class Replace(Section):
+class Operation(BaseModel):
+    """What all operators are: immutable, and closed to unknown parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Replace(Operation):
     """`<TYPE>`, or the same new value for all."""
 
     operator: Literal["replace"] = "replace"
@@ -40,7 +54,7 @@ class Replace(Section):
         return str(presidio.Replace().operate(value, asked))
 
 
-class Redact(Section):
+class Redact(Operation):
     """Nothing."""
 
     operator: Literal["redact"] = "redact"
@@ -50,7 +64,7 @@ class Redact(Section):
         return str(presidio.Redact().operate(value, {}))
 
 
-class Mask(Section):
+class Mask(Operation):
     """A character in place of each, or of so many from the start or the end."""
 
     operator: Literal["mask"] = "mask"
@@ -65,7 +79,7 @@ class Mask(Section):
         return str(presidio.Mask().operate(value, asked))
 
 
-class Hash(Section):
+class Hash(Operation):
     """SHA-2 of value and salt, in hexadecimal.
 
     The salt is asked for: presidio's own is drawn anew for each value, so that the same value would
@@ -93,7 +107,7 @@ class Hash(Section):
         )
 
 
-class Encrypt(Section):
+class Encrypt(Operation):
     """AES-CBC in base64, which presidio's `decrypt` opens with the key.
 
     Each value has a random start, so that no two runs give the same bytes.
@@ -117,13 +131,13 @@ class Encrypt(Section):
         )
 
 
-class Number(Section):
+class Number(Operation):
     """A placeholder such as `<EMAIL_1>`, the same for the same value; the mapping undoes it."""
 
     operator: Literal["number"] = "number"
 
 
-class Fake(Section):
+class Fake(Operation):
     """A made-up value, the same for the same value, type and seed; from one of Faker's methods."""
 
     operator: Literal["fake"] = "fake"
@@ -144,7 +158,7 @@ class Fake(Section):
         return None
 
 
-class Keep(Section):
+class Keep(Operation):
     """The value itself."""
 
     operator: Literal["keep"] = "keep"
@@ -154,7 +168,7 @@ Operator = Annotated[
     Replace | Redact | Mask | Hash | Encrypt | Number | Fake | Keep,
     Field(discriminator="operator"),
 ]
-_CLASSES: dict[str, type[Section]] = {
+_CLASSES: dict[str, type[Operation]] = {
     cls.model_fields["operator"].default: cls for cls in get_args(get_args(Operator)[0])
 }
 NAMES = tuple(_CLASSES)

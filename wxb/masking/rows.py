@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from wxb.corpora.layout import DELIMITERS
-from wxb.errors import WxbError, nearest
+from wxb import WxbError
+from wxb.core.errors import nearest
 from wxb.masking.documents import Document
+
+DELIMITERS = ",;\t|"
 
 _WHITE = re.compile(r"[ \t\r\n]*")
 # One code point as a JSON string spells it; two escapes may make one.

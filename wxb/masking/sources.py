@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from wxb.errors import WxbError
+from wxb import WxbError
 from wxb.masking import rows
 from wxb.masking.documents import Document
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from tqdm import tqdm
 
-from wxb.errors import WxbError
-from wxb.files import alone, create_private, publish
+from wxb import WxbError
+from wxb.core.files import alone, create_private, publish
 from wxb.masking.documents import Document
 from wxb.masking.edits import Edit
 from wxb.masking.folders import Source, make_folders, permissions

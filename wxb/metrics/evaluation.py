@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.files import read_jsonl, write_jsonl
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_jsonl, write_jsonl
 from wxb.metrics import DIGITS, LEVEL, TEST
 from wxb.metrics.bootstrap import by_group, intervals, paired
 from wxb.metrics.scorer import Row, Scorer

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wxb.errors import WxbError
-from wxb.params import PARAMS, read_yaml
+import shellingham
+
+from wxb.core.errors import WxbError
+from wxb.core.params import PARAMS, read_yaml
 from wxb.project.root import root
 
 
@@ -27,3 +29,14 @@ def names(*sections: str, more: tuple[str, ...] = ()) -> Callable[[str], list[st
         return [name for name in dict.fromkeys(known) if name.startswith(incomplete)]
 
     return complete
+
+
+def require_shell() -> None:
+    """Raise an error unless a parent process is a shell, whose completion can be installed."""
+    try:
+        shellingham.detect_shell()
+    except (shellingham.ShellDetectionFailure, OSError) as error:
+        raise WxbError(
+            "found no shell to complete names in; run `wxb --install-completion` yourself"
+            " at the prompt of bash, zsh, fish or PowerShell"
+        ) from error

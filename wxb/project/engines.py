@@ -9,15 +9,23 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from wxb import paths
-from wxb.files import read_json, write_json
+import psutil  # type: ignore[import-untyped]
+
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
 from wxb.project import dag
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
 
 # The stages that draw a page, and the table beside it.
 TABLES: dict[str, Callable[[str], Path]] = {
@@ -28,13 +36,14 @@ TABLES: dict[str, Callable[[str], Path]] = {
 
 # The variable that tells jobs of a run, on whatever machine, where its stamps and its plan are.
 RUN = "WXB_RUN"
+SNAKEMAKE = Path(".snakemake")
 
 # How a stage is handed over to DVC; its name follows.
 REPRO = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item"]
 
 
-class PlanError(Exception):
-    """DVC cannot say what is stale; the message says what was found and what to do."""
+class PlanError(WxbError):
+    """A run cannot begin, or be planned; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -81,31 +90,70 @@ def prepare() -> None:
     with it. Raises PlanError if another run is at work in the project.
     """
     from dvc.exceptions import DvcException
-    from dvc.lock import LockError
-    from dvc.repo import Repo
     from dvc.stage.exceptions import StageNotFound
 
     due = False
-    if pids := {*dag.written().values()}:
-        raise PlanError(_at_work(", ".join(f"PID {pid}" for pid in sorted(pids))))
     try:
-        with Repo() as repo, repo.lock:  # for a moment; a DVC that wants it tries for 3 seconds
+        with no_run() as repo:
+            if repo is None:
+                raise PlanError(f"DVC cannot read this project: {Path.cwd()} has no folder .dvc")
             for folder in empty_runs(Path(repo.stage_cache.cache_dir)):
                 folder.rmdir()
             with suppress(StageNotFound):  # not every dvc.yaml has one
                 due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
-    except LockError as error:
-        raise PlanError(_at_work("it keeps DVC's lock")) from error
     except DvcException as error:
         raise PlanError(f"DVC cannot read this project: {error}") from error
     if due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
         raise PlanError(f"the stage {dag.CHECK} failed; what it says stands above")
 
 
-def _at_work(who: str) -> str:
+@contextmanager
+def no_run(refused: str = "no run began") -> Iterator["Repo | None"]:
+    """DVC's view of the project, in which no run begins meanwhile; None if DVC has no project here.
+
+    A DVC that wants to begin tries for 3 seconds. Raises PlanError, which says what is `refused`,
+    if a run of DVC or Snakemake is at work in the project.
+    """
+    if processes := {*dag.written().values(), *_snakemakes()}:
+        raise PlanError(_at_work(refused, ", ".join(f"PID {pid}" for pid in sorted(processes))))
+    from dvc.exceptions import NotDvcRepoError
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+
+    with ExitStack() as held:
+        repo = None
+        try:
+            repo = held.enter_context(Repo())
+            held.enter_context(repo.lock)
+        except NotDvcRepoError:
+            pass
+        except LockError as error:
+            raise PlanError(_at_work(refused, "it keeps DVC's lock")) from error
+        yield repo
+
+
+def folder_of_run(kind: str) -> "tempfile.TemporaryDirectory[str]":
+    """A folder for what Snakemake notes, in this process, until it ends; `kind` is `run` or `look`.
+
+    A run keeps others from beginning, a look does not.
+    """
+    SNAKEMAKE.mkdir(exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=f"{kind}-{os.getpid()}-", dir=SNAKEMAKE.absolute())
+
+
+def _snakemakes() -> Iterator[int]:
+    """The processes of Snakemake that run the project: between two jobs DVC shows none of them."""
+    for folder in SNAKEMAKE.glob("run-[0-9]*-*"):
+        pid = int(folder.name.split("-")[1])
+        with suppress(psutil.Error):
+            if any("snakemake" in part for part in psutil.Process(pid).cmdline()):
+                yield pid
+
+
+def _at_work(refused: str, who: str) -> str:
     return (
-        f"another run of dvc or snakemake is at work in this project ({who}); "
-        "wait until it has ended, or stop it, then try again"
+        f"{refused}: a run of dvc or snakemake is at work in this project ({who});"
+        " wait until it ends, or stop it, then try again"
     )
 
 

@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wxb import paths, tasks
-from wxb.errors import WxbError, nearest
-from wxb.files import read_json
-from wxb.params import Params
-from wxb.params.backbones import Backbone
-from wxb.params.corpora import Corpus
-from wxb.params.experiments import Experiment, Study
-from wxb.params.lessons import Lesson
-from wxb.params.section import Section, flat
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError, nearest
+from wxb.core.files import read_json
+from wxb.core.params import Params
+from wxb.core.params.backbones import Backbone
+from wxb.core.params.corpora import Corpus
+from wxb.core.params.experiments import Experiment, Study
+from wxb.core.params.lessons import Lesson
+from wxb.core.params.section import Section, flat
 from wxb.project.staleness import Staleness
 
 SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
@@ -240,7 +241,7 @@ def _best(name: str, block: Section) -> Facts:
     match block:
         case Experiment():
             files = paths.training(block.study, name).glob(f"{VALID}*.csv")
-            scores = tasks.metrics(block.task).METRICS
+            scores = tasks.get(block.task).metrics.METRICS
             falling |= {f"{VALID}{score.key}" for score in scores if score.lower_is_better}
         case Backbone():
             files = paths.training(paths.PRETRAIN, name).glob(f"{LOSS}.csv")

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.params import Params
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.params import Params
 from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 

@@ -6,18 +6,16 @@ and whole blocks of their own, which go again when another profile is set.
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ruamel.yaml import YAML
 
-from wxb import paths
-from wxb.files import publish
-from wxb.params import PARAMS, ParamsError, check, read_yaml
-from wxb.params.section import flat
+from wxb.core import paths
+from wxb.core.params import PARAMS, ParamsError, read_yaml
+from wxb.core.params.section import flat
+from wxb.project import params_file
 
 if TYPE_CHECKING:
     from wxb.project.revisions import Tree
@@ -65,40 +63,42 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     """
     if profile not in names():
         raise ParamsError(f"no profile {profile!r} in {FOLDER}/; there is: {', '.join(names())}")
-    profiles = {name: read_yaml(FOLDER / f"{name}.yaml") for name in names()}
-    params = read_yaml(path, comments=True)
-    before = flat(params)
-    own = additions(profiles)
-    foreign, kept = _foreign(params, own, own[profile])
-    params = _cut(params, path.read_text(encoding="utf-8"), foreign.values())
-    _lay(params, profiles, profile, own)
-    switched = _compared(before, flat(params), kept)
-    text = dump(params)
-    check(YAML(typ="safe").load(text), path)
-    with publish(path) as (draft,):
-        draft.write_text(text, encoding="utf-8")
-    return switched
+    text = params_file.read(path)
+    before = params_file.parse(text)
+    after, kept = _switched(before, profile, _contents())
+    params_file.write(params_file.updated(text, after), path)
+    return _compared(flat(before), flat(after), kept)
 
 
 def sizes(path: Path = PARAMS) -> dict[str, int]:
     """How many keys and blocks of a valid params.yaml each profile would change, by its name."""
-    profiles = {name: read_yaml(FOLDER / f"{name}.yaml") for name in names()}
-    params, own = read_yaml(path), additions(profiles)
+    params, profiles = read_yaml(path), _contents()
     found = {}
     for name in profiles:
-        content = _plain(params)
-        foreign, kept = _foreign(content, own, own[name])
-        for section, block in foreign.values():
-            del content[section][block]
-        _lay(content, profiles, name, own)
+        content, kept = _switched(params, name, profiles)
         found[name] = _compared(flat(params), flat(content), kept).size
     return found
 
 
-def _lay(params: Any, profiles: Mapping[str, Any], profile: str, own: Mapping[str, Blocks]) -> None:
-    """Set what the demo states, and then what the profile does."""
+def _contents() -> dict[str, Any]:
+    """The content of every profile in the working folder, by name."""
+    return {name: read_yaml(FOLDER / f"{name}.yaml") for name in names()}
+
+
+def _switched(
+    params: Mapping[str, Any], profile: str, profiles: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The content of params.yaml with a profile set; and profiles whose blocks stay, with why.
+
+    It is what the demo states, and then what the profile does.
+    """
+    content, own = _plain(params), additions(profiles)
+    foreign, kept = _foreign(content, own, own[profile])
+    for section, block in foreign.values():
+        del content[section][block]
     for name in dict.fromkeys((BASE, profile)):
-        _merge(params, _without_removed(profiles[name], params, own[name]))
+        _merge(content, _without_removed(profiles[name], content, own[name]))
+    return content, kept
 
 
 def _compared(before: Mapping[str, Any], after: Mapping[str, Any], kept: dict[str, str]) -> Switch:
@@ -140,17 +140,8 @@ def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
 
 def bringing(study: str) -> str | None:
     """The profile that adds a study to params.yaml; None where none does."""
-    own = additions({name: read_yaml(FOLDER / f"{name}.yaml") for name in names()})
+    own = additions(_contents())
     return next((name for name, blocks in own.items() if study in blocks.get("studies", {})), None)
-
-
-def dump(content: Any) -> str:
-    """YAML in the style of params.yaml."""
-    yaml = YAML()
-    yaml.width = 1000
-    stream = io.StringIO()
-    yaml.dump(content, stream)
-    return stream.getvalue()
 
 
 def _foreign(
@@ -176,29 +167,6 @@ def _foreign(
             going |= places
     # Two profiles may add blocks of the same names: then those of one of them are there.
     return going, {name: why for name, (places, why) in staying.items() if places.keys() - going}
-
-
-def _cut(params: Any, text: str, places: Iterable[tuple[str, str]]) -> Any:
-    """Remove blocks by their lines: ruamel would take the comments after the last along."""
-    lines = text.splitlines(keepends=True)
-    for line, column in sorted((params[s].lc.data[b][:2] for s, b in places), reverse=True):
-        end = line + 1
-        while end < len(lines) and (_indent(lines[end]) > column or _is_comment(lines[end])):
-            end += 1
-        while _is_comment(lines[end - 1]) and _indent(lines[end - 1]) <= column:
-            end -= 1
-        del lines[line:end]
-    left = YAML().load("".join(lines))
-    left.update({section: {} for section, blocks in left.items() if blocks is None})
-    return left
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" ")) if line.strip() else 0
-
-
-def _is_comment(line: str) -> bool:
-    return line.lstrip()[:1] in ("", "#")
 
 
 def _places(params: Any, blocks: Blocks, wanted: Blocks) -> dict[str, tuple[str, str]]:
@@ -227,9 +195,11 @@ def _without_removed(
     }
 
 
-def _plain(block: Any) -> Any:
-    """A copy in which nothing stands twice, which would be written as an alias of YAML."""
-    return json.loads(json.dumps(block))
+def _plain(value: Any) -> Any:
+    """A copy without shared parts: YAML aliases share them, and a merge changes one of them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _place(key: str) -> str:

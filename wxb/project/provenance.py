@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.files import read_json, write_json
-from wxb.params import Params
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
+from wxb.core.params import Params
 from wxb.project.revisions import Index, Tree, WorkingTree
 from wxb.reporting.costs import read_training, stages_of
 

@@ -1,4 +1,4 @@
-"""The parts of the READMEs that are generated: tables of results, and of the stages."""
+"""The generated parts of the READMEs and of docs/: tables of results and of the stages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb import paths
-from wxb.charts.wording import listed
-from wxb.errors import WxbError
-from wxb.params import read_yaml
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.params import read_yaml
 from wxb.project import profiles, provenance, revisions
+from wxb.reporting.charts.formatting import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
+PAGES = (*READMES, Path("docs/results.md"), Path("docs/pipeline.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -24,9 +25,9 @@ def refresh(path: Path) -> None:
 
 
 def refreshed(text: str) -> str:
-    """A README with its generated parts made from dvc.yaml and the studies in git's index.
+    """A page with its generated parts made from dvc.yaml and the studies in git's index.
 
-    What a run on another machine makes of the studies is no news for a README before it is staged.
+    Results that are not staged are ignored: another machine may have made them.
     Raises WxbError for a block of an unknown name, and for a study of unknown provenance.
     """
     return BLOCK.sub(lambda found: f"{found[1]}{_block(found['name'])}{found[4]}", text)
@@ -35,6 +36,8 @@ def refreshed(text: str) -> str:
 def _block(name: str) -> str:
     match name:
         case "results":
+            return "\n".join(_summary())
+        case "demo":
             return "\n".join(_results())
         case "public":
             return "\n".join(_public())
@@ -43,18 +46,37 @@ def _block(name: str) -> str:
         case "seeds":
             return "\n".join(_seeds())
         case "stages":
-            return stages_table()
+            return stages_list()
+        case "artifacts":
+            return artifacts_table()
         case _:
             raise WxbError(
-                f"README: found a generated block {name!r}; expected results, seeds, public,"
-                " studies or stages"
+                f"generated block {name!r} is unknown; expected results, demo, seeds, public,"
+                " studies, stages or artifacts"
             )
 
 
-NOISE = (
-    "Another kind of CPU gives other last digits; `wxb compare` tells whether they are within"
-    " noise."
+RERUN = (
+    "A rerun on another kind of CPU has other scores, as another seed has; `wxb compare` checks"
+    " whether they are within what trainings vary."
 )
+
+
+def _summary() -> Iterator[str]:
+    """The demo's study with several seeds: its table and one sentence."""
+    from wxb.reporting.charts.pairs import claim  # takes numpy
+    from wxb.reporting.tables import summary
+
+    study = _several_seeds()
+    if study:
+        yield f"**{study['title']}** {claim(study)}\n"
+        yield summary(study)
+
+
+def _several_seeds() -> dict[str, Any]:
+    """The demo's study with several seeds, as git's index has it; empty if it has none."""
+    study: dict[str, Any] = json.loads(revisions.index().read(paths.SEEDS.as_posix()) or b"{}")
+    return study
 
 
 def _results() -> Iterator[str]:
@@ -67,17 +89,18 @@ def _results() -> Iterator[str]:
         if study not in profiled:
             made = provenance.demanded(study, index)
             tables = markdown(_read(study, index), made["seconds"])
-            yield f"{tables}\n{provenance.told(made)}. {NOISE}\n"
+            yield f"{tables}\n{provenance.told(made)}. {RERUN}\n"
 
 
 def _seeds() -> Iterator[str]:
-    """The demo's study with several seeds, as git's index has it; nothing where it has none."""
-    from wxb.charts.pairs import verdicts  # takes numpy
+    """The demo's study with several seeds: its table, and each paired test in words."""
+    from wxb.reporting.charts.pairs import claim, verdicts  # takes numpy
     from wxb.reporting.tables import over_seeds
 
-    study = json.loads(revisions.index().read(paths.SEEDS.as_posix()) or b"{}")
+    study = _several_seeds()
     if study:
         yield over_seeds(study)
+        yield f"{claim(study)}\n"
         yield "".join(f"- {sentence}\n" for sentence in verdicts(study))
         yield f"{provenance.told(study['made'])}.\n"
 
@@ -87,7 +110,7 @@ def _public() -> Iterator[str]:
 
     As all that is generated, as far as git's index has them.
     """
-    from wxb.reporting.lead import claim  # take numpy
+    from wxb.reporting.charts.pairs import claim  # takes numpy
     from wxb.reporting.tables import side_by_side
 
     index = revisions.index()
@@ -103,7 +126,7 @@ def _public() -> Iterator[str]:
 
 def _of_other_tasks() -> Iterator[str]:
     """The studies that profiles add, of tasks that the demo has none of: a table each."""
-    from wxb.reporting.lead import claim  # take numpy
+    from wxb.reporting.charts.pairs import claim  # takes numpy
     from wxb.reporting.tables import results
 
     index = revisions.index()
@@ -120,7 +143,7 @@ def _where(made: Mapping[str, provenance.Provenance]) -> Iterator[str]:
     where = {study: provenance.told(found) for study, found in made.items()}
     for told in dict.fromkeys(where.values()):
         names = listed([study for study in where if where[study] == told])
-        yield f"{told} ({names}). {NOISE}\n"
+        yield f"{told} ({names}). {RERUN}\n"
 
 
 def _added(tree: revisions.Tree, *, of_known_tasks: bool) -> list[str]:
@@ -147,12 +170,15 @@ def _read(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
     return content
 
 
-def stages_table() -> str:
-    """The stages of dvc.yaml in order, each with what it does and writes."""
+def stages_list() -> str:
+    """The stages of dvc.yaml in order: a line each."""
+    return "".join(f"- `{verb}` ({section}): {what['desc']}\n" for verb, section, what in stages())
+
+
+def artifacts_table() -> str:
+    """The stages of dvc.yaml in order, each with what it does and the files it writes."""
     rows = ["| stage | for each of | what it does | writes |", "|---|---|---|---|"]
-    for verb, stage in read_yaml(Path("dvc.yaml"))["stages"].items():
-        section = stage.get("foreach", "–").strip("${}")
-        what = stage.get("do", stage)
+    for verb, section, what in stages():
         outs = [
             f"`{_path(out).replace('${key}', '*').replace('${item.study}', '<study>')}`"
             for kind in ("outs", "metrics", "plots")
@@ -161,6 +187,12 @@ def stages_table() -> str:
         written = ", ".join(out for out in outs if paths.COST.as_posix() not in out)
         rows.append(f"| `{verb}` | {section} | {what['desc']} | {written} |")
     return "\n".join(rows) + "\n"
+
+
+def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield each stage of dvc.yaml: its name, the section of params.yaml it runs for, its block."""
+    for verb, stage in read_yaml(path)["stages"].items():
+        yield verb, stage.get("foreach", "once").strip("${}"), stage.get("do", stage)
 
 
 def _path(out: str | dict[str, object]) -> str:

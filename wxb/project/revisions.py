@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's tree without files
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wxb.params import PARAMS
+from wxb.core.params import PARAMS
 
 
 def root() -> Path | None:

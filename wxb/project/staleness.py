@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.params.section import flat
+from wxb.core.params.section import flat
 from wxb.project import dag
 
 LOCKS = Path(".wxb/locks")  # where a stage says which process runs it

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 from safetensors import SafetensorError
 
-from wxb import paths, tasks
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.params import PARAMS
-from wxb.params import load as load_params
-from wxb.params.experiments import Prediction
-from wxb.params.tasks import prediction as prediction_form
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params import PARAMS
+from wxb.core.params import load as load_params
+from wxb.core.params.experiments import Prediction
+from wxb.core.params.tasks import prediction as prediction_form
 from wxb.project.root import root as find_root
 
 if TYPE_CHECKING:
-    from wxb.tasks.methods import Predictor
+    from wxb.tasks.methods import Trained
 
 
-def load(experiment: str | Path, **prediction: Any) -> Predictor:
+def load(experiment: str | Path, **prediction: Any) -> Trained:
     """The predictor of a trained experiment: `load(name).predict(inputs)`.
 
     `experiment` is a name in params.yaml of the project that the current folder is in, or the path
@@ -34,7 +35,7 @@ def load(experiment: str | Path, **prediction: Any) -> Predictor:
     folder = find(experiment)
     try:
         settings = read_json(folder / paths.SETTINGS)
-        method = tasks.method(settings["task"], settings["method"])
+        method = tasks.get(settings["task"]).method(settings["method"])
         form = prediction_form(settings["task"], settings["method"])
         given = {**_of_params(experiment, form), **form.only_page, **prediction}
         predictor = method.Predictor.load(folder, _checked(form, given))

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wxb import progress
-from wxb.errors import WxbError
-from wxb.params import Params
+from wxb.core import progress
+from wxb.core.params import Params
 from wxb.project import dag, engines, staleness
 
 PAUSE = 3.0  # seconds at least between two questions to DVC, each of which takes it one
@@ -81,7 +80,7 @@ class Watch:
         self.version: tuple[Any, ...] = ()
 
     def look(self) -> State:
-        """The state now. Raises WxbError if DVC cannot read the project at first."""
+        """The state now. Raises PlanError if DVC cannot read the project at first."""
         running = staleness.running()
         # DVC writes the first when it has saved what a stage made, and lets go of it by the second.
         version = (*running, *_stat(dag.LOCKFILE), *_stat(dag.RWLOCK))
@@ -111,9 +110,9 @@ class Watch:
         self.asked, before = time.monotonic(), time.process_time()
         try:
             stages = _leading_to(self.name, engines.plan())
-        except engines.PlanError as error:
+        except engines.PlanError:
             if not self.order:
-                raise WxbError(str(error)) from None
+                raise
             return
         self.order = [stage.name for stage in stages]
         self.due = {stage.name for stage in stages if stage.due}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wxb import paths
-from wxb.files import read_json
-from wxb.params import Params
+from wxb.core import paths
+from wxb.core.files import read_json
+from wxb.core.params import Params
 
 Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 

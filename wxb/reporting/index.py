@@ -5,13 +5,12 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from wxb import paths
-from wxb.charts.pairs import verdicts
-from wxb.charts.rendering import render
-from wxb.errors import WxbError
-from wxb.files import publish, read_json
-from wxb.params import Params
-from wxb.reporting.lead import claim
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, read_json
+from wxb.core.params import Params
+from wxb.reporting.charts.pairs import claim, verdicts
+from wxb.reporting.charts.rendering import render
 
 SAME = "generation_equal"  # begins the figures that are 1 where both models write the same
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wxb.charts import pairs
-from wxb.charts.pairs import Pair
-from wxb.charts.parts import TaskPage
-from wxb.charts.scores import below, headline, told
-from wxb.charts.wording import amount, duration, listed
 from wxb.metrics import TEST, Metric
+from wxb.reporting.charts import pairs
+from wxb.reporting.charts.formatting import amount, duration, in_words, listed, rounded
+from wxb.reporting.charts.pairs import Pair
+from wxb.reporting.charts.parts import Page
+from wxb.reporting.charts.scores import below, headline
 from wxb.reporting.costs import Costs
-
-NAMED = 3  # systems named one by one in a sentence; more are counted
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 class Lead(NamedTuple):
@@ -30,16 +27,16 @@ class Lead(NamedTuple):
     failures: str
 
 
-def lead(comparison: Mapping[str, Any], costs: Costs, task: TaskPage) -> Lead:
+def lead(comparison: Mapping[str, Any], costs: Costs, task: Page) -> Lead:
     """The lead of a study of a task.
 
     `costs` are by stage, such as train@<experiment>, as far as measured.
     """
     systems, metric = comparison["systems"], headline(comparison)
     best, against = _best(comparison)
-    low, high = (told(systems[best][metric.key][end], metric) for end in ("low", "high"))
+    low, high = (rounded(systems[best][metric.key][end], metric) for end in ("low", "high"))
     return Lead(
-        claim=claim(comparison),
+        claim=pairs.claim(comparison),
         further=" ".join(_further(comparison, task.USABLE)),
         noise=" ".join(
             [
@@ -53,39 +50,35 @@ def lead(comparison: Mapping[str, Any], costs: Costs, task: TaskPage) -> Lead:
     )
 
 
-def claim(comparison: Mapping[str, Any]) -> str:
-    """Which experiment of a study is best, and which may be as good, in one sentence."""
-    best, against = _best(comparison)
-    reached = _reached(comparison, best)
-    level = [pair.b for pair in against if not pair.beyond_noise]
-    if not against:
-        return f"{best} reaches {reached}."
-    if not level:
-        return f"{best} is best, with {reached}."
-    others = f"the other {_number(len(against))}"
-    many = others if len(level) == len(against) else f"{_number(len(level))} of {others}"
-    who = listed(level) if len(level) <= NAMED else many
-    return f"{best} is ahead with {reached}, but {who} cannot be told apart from it."
-
-
-def _reached(comparison: Mapping[str, Any], name: str) -> str:
-    metric = headline(comparison)
-    return f"{metric.title} {told(comparison['systems'][name][metric.key]['value'], metric)}"
-
-
 def _further(comparison: Mapping[str, Any], usable: float | None) -> Iterator[str]:
-    """How the best do on the other test sets, which tell of what training had nothing of."""
+    """The best experiments on each other test set, and how far they fall there."""
     metric = headline(comparison)
     for name, found in comparison["further"].items():
-        best, against = _best(found)
-        value = found["systems"][best][metric.key]["value"]
-        fall = comparison["systems"][best][metric.key]["value"] - value
-        where = "below" if fall > 0 else "above"
-        side = f"{told(abs(fall), metric)} {where} its {metric.title} on {TEST}"
-        who = f"{best} is best with" if against else f"{best} has"
-        useless = usable is not None and below(value, usable, metric)
+        first = pairs.leaders(found)
+        values = [found["systems"][system][metric.key]["value"] for system in first]
+        useless = usable is not None and all(below(value, usable, metric) for value in values)
         warning = "none can be relied on: " if useless else ""
-        yield f"On {name} {warning}{who} {_reached(found, best)}, {side}."
+        scores = f"{pairs.reached(found, first)}{_fall(comparison, first, values)}"
+        if len(first) > 1:
+            many = f"{in_words(len(first))} experiments"
+            who = listed(first) if len(first) <= pairs.NAMED else many
+            yield f"On {name} {warning}no difference was found between {who} ({scores})."
+        else:
+            verb = "is best with" if len(found["systems"]) > 1 else "has"
+            yield f"On {name} {warning}{first[0]} {verb} {scores}."
+
+
+def _fall(comparison: Mapping[str, Any], names: Sequence[str], values: Sequence[float]) -> str:
+    """How far scores lie below or above those of the same experiments on test."""
+    metric = headline(comparison)
+    on_test = [comparison["systems"][name][metric.key]["value"] for name in names]
+    falls = [there - value for there, value in zip(on_test, values, strict=True)]
+    if min(falls) < 0 < max(falls):
+        return ""
+    sizes = dict.fromkeys(rounded(size, metric) for size in sorted(map(abs, falls)))
+    ends = " to ".join(dict.fromkeys([*list(sizes)[:1], *list(sizes)[-1:]]))
+    whose = "their" if len(names) > 1 else "its"
+    return f", {ends} {'below' if max(falls) > 0 else 'above'} {whose} {metric.title} on {TEST}"
 
 
 def _best(comparison: Mapping[str, Any]) -> tuple[str, list[Pair]]:
@@ -103,21 +96,21 @@ def _behind(against: Sequence[Pair], metric: Metric) -> list[str]:
     second, *rest = against
     corrected = f", {second.corrected:.3f} corrected for the number of pairs" if rest else ""
     which = "The next" if rest else "The other"
-    value, low, high = (told(end, metric) for end in (second.value, second.low, second.high))
+    value, low, high = (rounded(end, metric) for end in (second.value, second.low, second.high))
     sentences = [
         f"{which}, {second.b}, is {value} behind (95% interval {low} to {high},"
         f" p = {second.p_value:.3f}{corrected}): {_side(second)} noise."
     ]
-    leads = [told(pair.value, metric) for pair in rest]
+    leads = [rounded(pair.value, metric) for pair in rest]
     if len(rest) == 1:
         sentences.append(f"The last, {rest[0].b}, is {leads[0]} behind, {_side(rest[0])} noise.")
     elif rest:
         beyond = sum(pair.beyond_noise for pair in rest)
         share = {0: "all within", len(rest): "all beyond"}.get(
-            beyond, f"{_number(beyond)} of them beyond"
+            beyond, f"{in_words(beyond)} of them beyond"
         )
         sentences.append(
-            f"The other {_number(len(rest))} are {leads[0]} to {leads[-1]} behind, {share} noise."
+            f"The other {in_words(len(rest))} are {leads[0]} to {leads[-1]} behind, {share} noise."
         )
     return sentences
 
@@ -147,7 +140,7 @@ def _cost(comparison: Mapping[str, Any], costs: Costs, best: str, against: Seque
         return f"{spent}: {least} {pool}."
     theirs = f"{amount(parameters[cheapest])} parameters"
     theirs = f"{duration(seconds[cheapest])}, {theirs}" if seconds else theirs
-    behind = f"{told(rivals[cheapest].value, headline(comparison))} behind"
+    behind = f"{rounded(rivals[cheapest].value, headline(comparison))} behind"
     if len(rivals) == 1:
         place = "which cannot be told apart from it" if level else f"which is {behind}"
     else:
@@ -170,7 +163,3 @@ def _beside(ours: float, theirs: float, *, timed: bool) -> str:
         return f"{'more' if ours > theirs else 'less'}{' time' if timed else ''} than"
     measure = f"as {'long' if timed else 'many'} as"
     return f"about {measure}" if ours < 1.05 * theirs else f"{ours / theirs:.1f} times {measure}"
-
-
-def _number(number: int) -> str:
-    return NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"

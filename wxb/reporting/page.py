@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from wxb.charts import figures, pairs
-from wxb.charts.figures import Curve, Line
-from wxb.charts.losses import evened
-from wxb.charts.parts import Part, Study, TaskPage
-from wxb.charts.rendering import render
-from wxb.charts.scores import headline, metrics
-from wxb.charts.wording import origin, words
 from wxb.reporting import costs, tables
+from wxb.reporting.charts import figures, pairs
+from wxb.reporting.charts.figures import Curve, Line
+from wxb.reporting.charts.formatting import origin, words
+from wxb.reporting.charts.losses import evened
+from wxb.reporting.charts.parts import Page, Part, Study
+from wxb.reporting.charts.rendering import render
+from wxb.reporting.charts.scores import headline, metrics
 from wxb.reporting.lead import lead
 from wxb.reporting.settings import settings, structured
 
@@ -33,7 +33,7 @@ OWN = {
 }
 
 
-def assemble(study: Study, task: TaskPage) -> str:
+def assemble(study: Study, task: Page) -> str:
     """The page of a study of a task as HTML, its systems by their scores, the best first."""
     listed = list(study.comparison["systems"])
     study = _ranked(study)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from wxb.params import Params
-from wxb.params.section import flat
+from wxb.core.params import Params
+from wxb.core.params.section import flat
 
 
 class Settings(NamedTuple):
@@ -30,7 +30,7 @@ def settings(params: Params, names: Sequence[str]) -> Settings:
 
 
 def structured(params: Params, backbones: Iterable[str]) -> list[str]:
-    """The backbones that begin with weights of ours (wxb/backbones/initialization.py)."""
+    """The backbones that begin with weights of ours (wxb/training/backbones/initialization.py)."""
     blocks = params.backbones
     return [name for name in backbones if name in blocks and blocks[name].architecture]
 

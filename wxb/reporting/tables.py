@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
-from wxb.charts.pairs import too_few, verdicts
-from wxb.charts.scores import headline, interval, metrics, told
-from wxb.charts.wording import amount, duration, listed
 from wxb.metrics import TEST, Metric
+from wxb.reporting.charts.formatting import amount, duration, listed, rounded, with_interval
+from wxb.reporting.charts.pairs import claim, too_few, verdicts
+from wxb.reporting.charts.scores import headline, metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +73,8 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
         "",
         *_table(_scores(comparison)),
         "",
+        claim(comparison),
+        "",
         *_tests(comparison),
         "",
         *_shares(comparison),
@@ -93,11 +95,25 @@ def results(comparison: Mapping[str, Any]) -> str:
     return "".join(f"{line}\n" for line in _table(_scores(comparison)))
 
 
+COLUMNS = 7  # the most that people compare at a glance
+
+
+def columns(comparison: Mapping[str, Any]) -> tuple[list[list[str]], int]:
+    """The first columns of the table of scores, each with its title, and how many are headlines.
+
+    The names of experiments are the first column, and the headline of each test set follows.
+    """
+    rows = _scores(comparison)
+    headlines = 1 + len(test_sets(comparison))
+    some = max(headlines, min(COLUMNS, 1 + len(metrics(comparison)) + len(comparison["further"])))
+    return [list(column) for column in zip(*rows, strict=True)][:some], headlines
+
+
 def _score(system: Mapping[str, Any], metric: Metric) -> str:
     """The headline with its interval; of several seeds their mean and standard deviation."""
-    score, runs = system[metric.key], system[f"{metric.key}_by_run"]
-    spread = f" ± {told(stdev(runs), metric)}" if len(runs) > 1 else ""
-    return f"{told(score['value'], metric)}{spread} ({interval(score, metric)})"
+    runs = system[f"{metric.key}_by_run"]
+    spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
+    return with_interval(system[metric.key], metric, spread)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -125,7 +141,7 @@ def _scores(comparison: Mapping[str, Any]) -> list[list[str]]:
                 name,
                 _score(system, first),
                 *(_score(found["systems"][name], first) for found in further.values()),
-                *(told(system[metric.key]["value"], metric) for metric in others),
+                *(rounded(system[metric.key]["value"], metric) for metric in others),
                 *(f"{system[count]:,}" for count in comparison["counts"]),
             ]
             for name, system in comparison["systems"].items()
@@ -153,7 +169,7 @@ def _shares(comparison: Mapping[str, Any]) -> Iterator[str]:
             [
                 ["experiment", *(f"{test_set}: {title}" for test_set, _, title in columns)],
                 *(
-                    [name, *(f"{sets[s]['systems'][name][key]:.3f}" for s, key, _ in columns)]
+                    [name, *(rounded(sets[s]["systems"][name][key]) for s, key, _ in columns)]
                     for name in comparison["systems"]
                 ),
             ]
@@ -240,7 +256,28 @@ def over_seeds(comparison: Mapping[str, Any]) -> str:
         *(
             [
                 name,
-                *(told(score, metric) for score in system[f"{metric.key}_by_run"]),
+                *(rounded(score, metric) for score in system[f"{metric.key}_by_run"]),
+                _score(system, metric),
+                *(_score(found["systems"][name], metric) for found in further.values()),
+            ]
+            for name, system in comparison["systems"].items()
+        ),
+    ]
+    return "".join(f"{line}\n" for line in _table(rows))
+
+
+def summary(comparison: Mapping[str, Any]) -> str:
+    """Format the headline metric in Markdown: a row per experiment, a column per test set."""
+    further, metric = comparison["further"], headline(comparison)
+    spread = " ± deviation" if len(comparison["seeds"]) > 1 else ""
+    rows = [
+        [
+            "experiment",
+            *(f"`{name}`: {metric.title}{spread} (95% interval)" for name in test_sets(comparison)),
+        ],
+        *(
+            [
+                name,
                 _score(system, metric),
                 *(_score(found["systems"][name], metric) for found in further.values()),
             ]

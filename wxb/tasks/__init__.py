@@ -1,42 +1,83 @@
 """One folder per task, and in it one per method: from records to targets, a model, predictions.
 
-Stages, reports and commands know tasks only through this module: they name a task and get its
-parts. `docs/adding-a-task.md` tells what each part has.
+Stages, reports and commands use tasks only through this module: `get` returns a `Task`, whose parts
+are imported on first use. `docs/adding-a-task.md` describes each part.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from wxb.core.params.tasks import FOLDER, has_module, module, names
 
 if TYPE_CHECKING:
-    from wxb.charts.parts import TaskPage  # takes plotly
+    from collections.abc import Sequence
+
+    from wxb.core.params.experiments import Experiment
     from wxb.corpora.labelling import Labelling
     from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
+    from wxb.reporting.charts.parts import Page  # imports plotly
+    from wxb.tasks.cards import Card
+    from wxb.tasks.exports import Exports
+    from wxb.tasks.guessing import Hook
     from wxb.tasks.methods import Method
 
+__all__ = ["Part", "Task", "get", "method_of", "names"]
 
-def record(task: str) -> Labelling:
-    """What the gold of a task is."""
-    return cast("Labelling", import_module(f"wxb.tasks.{task}.record"))
-
-
-def reading(task: str) -> Reading:
-    """How the records of a task are read."""
-    return cast("Reading", import_module(f"wxb.tasks.{task}.reading"))
+T = TypeVar("T")
 
 
-def metrics(task: str) -> Scorer:
-    """How a task is scored."""
-    return cast("Scorer", import_module(f"wxb.tasks.{task}.metrics"))
+class Part(Generic[T]):
+    """A part of a task: an instance of a class in one of its modules, or the module itself.
+
+    An optional part is None in a task that lacks the module.
+    """
+
+    def __init__(self, module: str, cls: str | None = None, *, optional: bool = False) -> None:
+        self.module, self.cls, self.optional = module, cls, optional
+
+    def __get__(self, task: Task, owner: type[Task]) -> T:
+        if self.optional and not has_module(task.name, self.module):
+            return cast("T", None)
+        found: Any = module(task.name, self.module)
+        return cast("T", getattr(found, self.cls)() if self.cls else found)
 
 
-def method(task: str, name: str) -> Method:
-    """One way of doing a task."""
-    return cast("Method", import_module(f"wxb.tasks.{task}.{name}.method"))
+@dataclass(frozen=True)
+class Task:
+    """A task and its parts."""
+
+    name: str
+
+    record: ClassVar[Part[Labelling]] = Part("record", "Labelling")
+    reading: ClassVar[Part[Reading]] = Part("reading", "Reading")
+    metrics: ClassVar[Part[Scorer]] = Part("metrics", "Scorer")
+    page: ClassVar[Part[Page]] = Part("page", "Page")
+    card: ClassVar[Part[Card | None]] = Part("card", "Card", optional=True)
+    exports: ClassVar[Part[Exports | None]] = Part("exports", "Exports", optional=True)
+    new: ClassVar[Part[Hook | None]] = Part("new", optional=True)
+
+    @property
+    def methods(self) -> list[str]:
+        """The names of its methods."""
+        return sorted(path.parent.name for path in (FOLDER / self.name).glob("*/method.py"))
+
+    def method(self, name: str) -> type[Method]:
+        """One of its methods."""
+        return cast("type[Method]", module(self.name, f"{name}.method").Method)
 
 
-def page(task: str) -> TaskPage:
-    """What only studies of a task tell on their pages."""
-    return cast("TaskPage", import_module(f"wxb.tasks.{task}.page"))
+def get(name: str) -> Task:
+    """The task of this name."""
+    return Task(name)
+
+
+def method_of(experiment: Experiment, labels: Sequence[str], tokenizer: Any) -> Method:
+    """The method of an experiment, with the tokenizer of its model.
+
+    `labels` are those of training, `tokenizer` is that of the backbone.
+    """
+    method = get(experiment.task).method(experiment.method)
+    return method.with_vocabulary(experiment, labels, tokenizer)

@@ -1,6 +1,6 @@
 """Records with their gold and predictions, written as other tools read them.
 
-JSON Lines and CSV serve any task. A task that has formats of its own has a module `exports`.
+JSON Lines and CSV serve any task. A task with formats of its own has a class `Exports`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import io
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from wxb import paths, tasks
-from wxb.errors import WxbError, choices
-from wxb.files import publish
-from wxb.params import Params
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError, choices
+from wxb.core.files import publish
+from wxb.core.params import Params
 
 if TYPE_CHECKING:
     from wxb.metrics.scorer import Row
@@ -40,16 +39,11 @@ class Exported(NamedTuple):
 Format = Callable[[Iterable[Exported]], Iterator[bytes]]
 
 
-class TaskExports(Protocol):
-    """The module `exports` of a task."""
+class Exports:
+    """The formats that only a task has."""
 
-    @property
-    def FORMATS(self) -> Mapping[str, Format]:  # noqa: N802
-        """What makes the content of a file, by the suffix of its name."""
-
-    @property
-    def BINARY(self) -> Collection[str]:  # noqa: N802
-        """Those of the formats that no terminal shows."""
+    FORMATS: ClassVar[Mapping[str, Format]] = {}  # by the suffix of a file's name
+    BINARY: ClassVar[Collection[str]] = ()  # those that no terminal shows
 
 
 def jsonl(exported: Iterable[Exported]) -> Iterator[bytes]:
@@ -121,7 +115,7 @@ def records(params: Params, name: str, split: str) -> list[Exported]:
             raise WxbError(f"corpus {name} has no split {split!r}{choices(split, splits)}")
         path = folder / f"{split}.parquet"
         _check_made(path, f"preprocess@{name}")
-        found = clean.labelled(path, tasks.record(task))
+        found = clean.labelled(path, tasks.get(task).record)
         return [Exported(r.id, r.input, r.language, r.gold) for r in found]
     experiment = params.experiments[name]
     if split != "test":
@@ -133,10 +127,10 @@ def records(params: Params, name: str, split: str) -> list[Exported]:
     _check_made(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
     tested = paths.clean(experiment.corpus) / "test.parquet"
     _check_made(tested, f"preprocess@{experiment.corpus}")
-    languages = {r.id: r.language for r in clean.read(tested, tasks.record(task))}
+    languages = {r.id: r.language for r in clean.read(tested, tasks.get(task).record)}
     return [
         Exported(row.id, row.input, languages.get(row.id), row.gold, row)
-        for row in evaluation.read(tasks.metrics(task), folder)
+        for row in evaluation.read(tasks.get(task).metrics, folder)
     ]
 
 
@@ -147,10 +141,7 @@ def _check_made(path: Path, stage: str) -> None:
 
 def formats(task: str) -> tuple[dict[str, Format], Collection[str]]:
     """The formats of a task, and those among them that are binary."""
-    module = f"wxb.tasks.{task}.exports"
-    if find_spec(module) is None:
-        return {**FORMATS}, ()
-    own = cast("TaskExports", import_module(module))
+    own = tasks.get(task).exports or Exports()
     return {**FORMATS, **own.FORMATS}, own.BINARY
 
 

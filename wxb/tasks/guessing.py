@@ -1,55 +1,50 @@
-"""What a task says of files that nobody has described: whether they are its own, and how to read.
+"""How `wxb new` recognizes files that nobody has described, and guesses how to read them.
 
-A task that `wxb new` is to know has a module `new`, and in its folder `study.yaml`, what a first
-study of such records is made of. Here is what such modules share.
+A task that it is to recognize has a folder `new` with two files: `records.yaml`, its records'
+fields by the names that users give them (`Records`), and `study.yaml`, the blocks of a first study.
+If its files are special, a function `guess(files, records)` in `new/__init__.py` is called instead
+of `Records.guess`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol
 
-from wxb.corpora.formats import raw_records
-from wxb.corpora.layout import SUFFIXES, decode
-from wxb.params.tasks import names
+from pydantic import Field
+from ruamel.yaml import YAML
 
-Row = Mapping[str, Any]
+from wxb.core.errors import WxbError
+from wxb.core.params.section import Section
+from wxb.core.params.tasks import FOLDER, names
+from wxb.tasks import get
+from wxb.tasks.values import (
+    Files,
+    Row,
+    described,
+    divided,
+    group_of,
+    id_of,
+    is_int,
+    language_of,
+    shown,
+    strings,
+    why_divided,
+)
 
-STUDY = "study.yaml"
-# Of esp.testa and esp.testb (CoNLL-2002) the first is for validation.
-SPLITS = {
-    "train": re.compile(r"train", re.IGNORECASE),
-    "valid": re.compile(r"valid|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
-    "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
-}
-FEWEST_GROUPS = 10  # fewer cannot be divided into shares of a tenth
-SHOWN = 3  # lines of a file that holds no records, or values of a field
-
-LANGUAGES = ("language", "lang", "locale")
-IDS = ("id", "uid", "uuid", "guid", "key", "idx", "index")
-GROUPS = {
-    *("template", "group", "article", "author", "doc", "document", "source", "user", "speaker"),
-    *("patient", "customer", "scene", "thread", "conversation", "dialog", "dialogue", "page"),
-    *("file", "filename", "title", "url", "book", "chapter", "paper", "session", "account"),
-}
-LABELS = {
-    *("label", "labels", "class", "category", "type", "tag", "tags", "sentiment", "topic"),
-    *("intent", "rating", "score", "split", "fold", "language", "lang", "locale"),
-}
+RECORDS, STUDY = "records.yaml", "study.yaml"
+MOST_CLASSES = 200
+DISTINCT = 0.3  # of the texts of a field, at least: classes repeat
 
 
 class Guess(NamedTuple):
-    """Keys of a block of `corpora` as found, why (by dotted key), and what else is to be said.
+    """Keys of a block of `corpora`, the reasons for them (by dotted key), and notes for the user.
 
-    `evidence` is how many things of the files speak for it: of several tasks the one with most is
-    meant.
+    `evidence` is the number of things in the files that speak for the task: of several tasks, the
+    one with the most is meant.
     """
 
     content: dict[str, Any]
@@ -58,230 +53,174 @@ class Guess(NamedTuple):
     evidence: int
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files at a path which may hold records, sorted: those of tables if any, else all."""
-
-    path: Path
-    members: Sequence[Path]
-
-    @property
-    def are_tables(self) -> bool:
-        """Whether suffixes say that files hold records with fields."""
-        return self.members[0].suffix.lower() in SUFFIXES
-
-    @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """The records with fields, of all files; cells of CSV are text."""
-        if not self.are_tables:
-            return []
-        every = (raw.content for file in self.members for raw in raw_records(file))
-        return [dict(content) for content in every if isinstance(content, Mapping)]
-
-    @cached_property
-    def fields(self) -> list[str]:
-        """The names of the fields, in the order in which records have them."""
-        return list(dict.fromkeys(str(name) for row in self.rows for name in row))
-
-    def fields_of(self, file: Path) -> set[str]:
-        """The names of the fields of one of the files."""
-        contents = (raw.content for raw in raw_records(file))
-        return {name for row in contents if isinstance(row, Mapping) for name in row}
-
-    @property
-    def name_splits(self) -> bool:
-        """Whether the name of a file says that it is a published split."""
-        return any(p.search(file.name) for p in SPLITS.values() for file in self.members)
-
-    def described(self) -> str:
-        """What is there: the fields and what they hold, or the first lines."""
-        if self.rows:
-            return "fields " + "; ".join(f"{n!r}: {described(self.rows, n)}" for n in self.fields)
-        if self.are_tables:
-            return "no record that is an object with fields"
-        lines = (line for line in decode(self.members[0]).split("\n") if line.strip())
-        shown = [repr(line[:60]) for line, _ in zip(lines, range(SHOWN), strict=False)]
-        return f"lines such as {'; '.join(shown)}"
+Kind = Literal["anything", "text", "texts", "classes", "messages", "absent", "unused"]
 
 
-class TaskGuessing(Protocol):
-    """The module `new` of a task."""
+class Form(Section):
+    """A form that records of a task have.
 
-    @property
-    def EXPECTED(self) -> str:  # noqa: N802
-        """What its records look like, for errors."""
+    `holds`: what some fields must hold. `text` is at least one text; `texts` are texts that seldom
+    repeat; `classes` are few values; `messages` are lists of objects with `role` and `content`.
+    A field that is `absent` must not be there; one that is `unused` is left out of the block.
+    `files`: the key of the block that maps each file to its class, if the records do not name it.
+    `evidence`: as in `Guess`; by default the number of fields that must be there.
+    """
+
+    holds: dict[str, Kind]
+    files: str | None = None
+    evidence: int | None = None
+
+
+class Records(Section):
+    """The file `new/records.yaml` of a task: how its records are recognized.
+
+    `expected`: what they look like, for errors. `fields`: the names of each key of `fields` in a
+    block of `corpora`, the likeliest first. `pair`: two fields with these names are the first two
+    of these keys, in their order. `columns`: the first cells of lines divided by tabs, in files
+    without fields. `forms`: the first that fits counts. `optional`: the keys that are null if no
+    field is found. `groups`: the keys that may keep records together, by default all other fields.
+    `why`: comments of the block by dotted key, instead of the usual ones.
+    """
+
+    expected: str
+    fields: dict[str, list[str]] = Field(default={})
+    pair: list[str] = Field(default=[])
+    columns: list[str] = Field(default=[])
+    forms: list[Form] = Field(default=[])
+    optional: list[str] = Field(default=[])
+    groups: list[str] | None = None
+    why: dict[str, str] = Field(default={})
 
     def guess(self, files: Files) -> Guess | None:
         """What a block of `corpora` should say, `task` and `path` aside; None of other files.
 
         Raises WxbError for files that are of this task, but cannot be read as they are.
         """
+        if self.columns:
+            files = files.with_columns(self.columns)
+        fields = self._by_names(files)
+        for form in self.forms:
+            fits = all(_holds(kind, files, fields.get(key)) for key, kind in form.holds.items())
+            if fits and (form.files is None or _are_classes(files)):
+                unused = {key for key, kind in form.holds.items() if kind == "unused"}
+                used = {key: name for key, name in fields.items() if key not in unused}
+                return self._block(files, form, used)
+        return None
+
+    def _by_names(self, files: Files) -> dict[str, str]:
+        """The fields of files by key. Capitals, `_` and `-` of names do not count."""
+        called = {_plain(name): name for name in reversed(files.fields)}
+        fields: dict[str, str] = {}
+        for key, likely in self.fields.items():
+            name = next((called[n] for n in map(_plain, likely) if n in called), None)
+            if name is not None and name not in fields.values():
+                fields[key] = name
+        pair = [name for name in files.fields if name.casefold() in self.pair]
+        if len(pair) == 2 and fields.keys() != self.fields.keys():
+            return dict(zip(self.fields, pair, strict=True))
+        return fields
+
+    def _block(self, files: Files, form: Form, fields: Mapping[str, str]) -> Guess:
+        """The block for fields that fit a form: with language, id and group."""
+        rows, others = files.rows, [name for name in files.fields if name not in fields.values()]
+        own_id, language = id_of(rows, others), language_of(rows, others)
+        keys = {**fields, "id": fields.get("id", own_id), "language": language}
+        keys |= dict.fromkeys(key for key in self.optional if key not in fields)
+        content: dict[str, Any] = {"columns": files.columns} if files.columns else {}
+        why = {"columns": f"guessed: {len(rows):,} lines of as many cells, divided by tabs"}
+        for key, name in fields.items():
+            holds = shown if form.holds.get(key) == "classes" else described
+            why[f"fields.{key}"] = f"guessed: {holds(rows, name)}"
+        groups = self.groups if self.groups is None else [fields.get(key) for key in self.groups]
+        by = group_of(rows, others if groups is None else filter(None, groups))
+        content |= {"fields": keys, "split": divided(by)}
+        why |= why_divided(rows, by) | self.why
+        if self.groups == []:
+            del content["split"]["by"]
+        if form.files:
+            content[form.files] = {escape(n): n.partition(".")[0].lower() for n in files.names}
+            why[form.files] = "guessed: each file is a class"
+        needed = [kind for kind in form.holds.values() if kind not in ("absent", "unused")]
+        return Guess(content, why, [], form.evidence or len(needed))
+
+
+class Hook(Protocol):
+    """The module `new` of a task whose files are special."""
+
+    def guess(self, files: Files, records: Records) -> Guess | None:
+        """What a block of `corpora` should say of files; as `Records.guess`."""
 
 
 def tasks() -> list[str]:
-    """The tasks that guess."""
-    return [name for name in names() if find_spec(f"wxb.tasks.{name}.new")]
+    """The tasks that are recognized."""
+    return [name for name in names() if (_new(name) / RECORDS).exists()]
 
 
-def of(task: str) -> TaskGuessing:
-    """How a task guesses."""
-    return cast(TaskGuessing, import_module(f"wxb.tasks.{task}.new"))
+def records(task: str) -> Records:
+    """How the records of a task are recognized."""
+    return Records.model_validate(YAML(typ="safe").load(_new(task) / RECORDS))
+
+
+def guess(task: str, files: Files) -> Guess | None:
+    """What a block of `corpora` should say of files, if they are of a task; as `Records.guess`."""
+    hook = get(task).new
+    return hook.guess(files, records(task)) if hook else records(task).guess(files)
 
 
 def template(task: str) -> str:
     """The blocks of a first study of a task; `$study` and `$corpus` stand for names."""
-    folder = Path(__file__).parent / task / "new"
-    return (folder / STUDY).read_text(encoding="utf-8")
+    return (_new(task) / STUDY).read_text(encoding="utf-8")
 
 
-def by_names(files: Files, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The fields of a file by their keys in `corpora.<name>.fields`, found by what they are called.
-
-    `known` has the names of each key, the likeliest first. Capitals, `_` and `-` do not count. A
-    field serves one key.
-    """
-    called = {_plain(name): name for name in reversed(files.fields)}
-    found: dict[str, str] = {}
-    for key, likely in known.items():
-        name = next((called[n] for n in map(_plain, likely) if n in called), None)
-        if name is not None and name not in found.values():
-            found[key] = name
-    return found
+def _new(task: str) -> Path:
+    return FOLDER / task / "new"
 
 
-def guessed(
-    files: Files,
-    found: Mapping[str, str],
-    *,
-    evidence: int,
-    groups: Sequence[str] | None = None,
-    **more: Any,
-) -> Guess:
-    """The guess of a task whose fields were found by their names: with language, id and group.
-
-    `groups` are the fields that may keep records together, by default all that serve nothing else;
-    `more` are further keys of the block.
-    """
-    rows, others = files.rows, [name for name in files.fields if name not in found.values()]
-    fields = {"id": id_of(rows, others), **found, "language": language_of(rows, others)}
-    by = group_of(rows, others if groups is None else groups)
-    why = {f"fields.{key}": f"guessed: {described(rows, name)}" for key, name in found.items()}
-    content = {**more, "fields": {**found, **fields}, "split": divided(by)}
-    return Guess(content, why | why_divided(rows, by), [], evidence)
-
-
-def divided(by: str | None) -> dict[str, Any]:
-    """`split` of a corpus by shares of its records, those of a group together."""
-    return {"by": by, "test": 0.2, "valid": 0.1}
-
-
-def why_divided(rows: Sequence[Row], by: str | None) -> dict[str, str]:
-    """The reasons for `divided`."""
-    group = f"guessed: {shown(rows, by)}" if by else "guessed: none repeats; by document"
-    return {"split.by": group, "split.test": "share of records, of all"}
-
-
-def language_of(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
-    """The field that names the language of a record."""
-    named = (name for name in fields if words(name) & {*LANGUAGES})
-    return next((n for n in named if any(isinstance(row.get(n), str) for row in rows)), None)
-
-
-def id_of(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
-    """The field that identifies a record."""
-    for name in fields:
-        values = _values(rows, name)
-        if words(name) & {*IDS} and values and len({*values}) == len(values):
-            return name
-    return None
-
-
-def group_of(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
-    """The field whose values repeat as those of a template or an author do; never a label.
-
-    A name that says so comes first; then the field with the most values, the finest division.
-    """
-    ranked = []
-    for name in fields:
-        values, said = _values(rows, name), words(name)
-        if not values or said & LABELS:
-            continue
-        counts = Counter(values)
-        named = bool(said & GROUPS)
-        repeats = len(counts) < len(values) if named else 2 * len(counts) <= len(values)
-        plain = named or all(isinstance(row[name], str) for row in rows)
-        even = counts.most_common(1)[0][1] <= len(values) / 4
-        if repeats and plain and even and len(counts) >= FEWEST_GROUPS:
-            ranked.append((named, len(counts), name))
-    return max(ranked)[2] if ranked else None
-
-
-def words(name: str) -> set[str]:
-    """`templateId` and `template_id` are the words template and id."""
-    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
-
-
-def shown(rows: Sequence[Row], name: str | None) -> str | None:
-    """How many values a field has, and the most frequent."""
-    if name is None:
-        return None
-    counts = Counter(str(row.get(name)) for row in rows)
-    first = ", ".join(value[:20] for value, _ in counts.most_common(SHOWN))
-    more = ", ..." if len(counts) > SHOWN else ""
-    values = "value" if len(counts) == 1 else "values"
-    return f"{len(counts):,} {values} in {share(len(rows))} ({first}{more})"
-
-
-def share(count: int) -> str:
-    """`1 record`, `1,500 records`."""
-    return f"{count:,} record{'' if count == 1 else 's'}"
-
-
-def is_int(value: Any) -> bool:
-    """Whether a JSON value is a whole number."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def described(rows: Sequence[Row], name: str) -> str:
-    """What a field holds: `text, 2 values`, `list of list`."""
-    values = [row[name] for row in rows if row.get(name) not in (None, "", [])]
-    if not values:
-        return "nothing"
-    kind = Counter(map(_kind, values)).most_common(1)[0][0]
-    if (
-        kind in ("text", "number")
-        and len(few := {str(value) for value in values}) < len(values) / 2
-    ):
-        return f"{kind}, {len(few):,} values"
-    return kind
-
-
-def strings(rows: Sequence[Row], name: str) -> Iterator[str]:
-    """The values of a field that are texts."""
-    return (row[name] for row in rows if isinstance(row.get(name), str))
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case str():
-            return "text"
-        case bool() | int() | float():
-            return "number"
-        case list():
-            return f"list of {_kind(value[0])}s" if value else "empty list"
-        case Mapping():
-            return f"object ({', '.join(map(str, value))})"
+def _holds(kind: Kind, files: Files, name: str | None) -> bool:
+    """Whether a field holds what a form says."""
+    if name is None or kind in ("absent", "unused"):
+        return kind == "unused" or (name is None and kind == "absent")
+    match kind:
+        case "text":
+            return any(strings(files.rows, name))
+        case "texts":
+            return _are_texts([*strings(files.rows, name)])
+        case "classes":
+            return _are_few(files.rows, name)
+        case "messages":
+            return _are_messages(files, name)
         case _:
-            return type(value).__name__
+            return True
+
+
+def _are_texts(values: Sequence[str]) -> bool:
+    """Whether there are texts with letters, most of them different."""
+    letters = sum(any(map(str.isalpha, value)) for value in values)
+    return len({*values}) > DISTINCT * len(values) and 2 * letters > len(values)
+
+
+def _are_few(rows: Sequence[Row], name: str) -> bool:
+    values = [row[name] for row in rows if row.get(name) not in (None, "")]
+    are_names = all(isinstance(value, str) or is_int(value) for value in values)
+    return are_names and 2 <= len({*map(str, values)}) <= min(MOST_CLASSES, len(values) / 2)
+
+
+def _are_messages(files: Files, name: str) -> bool:
+    """Whether a field holds objects. Raises WxbError where they have other keys than messages."""
+    lists = (row[name] for row in files.rows if isinstance(row.get(name), list) and row[name])
+    keys = next(({*found[0]} for found in lists if isinstance(found[0], Mapping)), set())
+    if keys and not {"role", "content"} <= keys:
+        raise WxbError(
+            f"{files.path}: found {name!r} of objects with {', '.join(sorted(keys))};"
+            " expected the keys `role` (system, user, assistant) and `content`: rename them"
+        )
+    return bool(keys)
+
+
+def _are_classes(files: Files) -> bool:
+    """Whether each file may be a class: those of published splits are none."""
+    return 2 <= len(files.members) <= MOST_CLASSES and not files.name_splits
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).casefold()
-
-
-def _values(rows: Sequence[Row], name: str) -> list[str] | None:
-    """The values of a field that each record has, as text; None for any other field."""
-    values = [row.get(name) for row in rows]
-    return (
-        [str(v) for v in values] if all(isinstance(v, str) or is_int(v) for v in values) else None
-    )

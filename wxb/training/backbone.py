@@ -8,14 +8,15 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from wxb.backbones import weights
-from wxb.backbones.size import parameters
+from wxb.core.params.backbones import Backbone
 from wxb.corpora import clean
-from wxb.params.backbones import Backbone
-from wxb.text.tokenizers import load
+from wxb.corpora.text.tokenizers import load
 from wxb.training import pretraining, processes
+from wxb.training.backbones import weights
+from wxb.training.backbones.size import parameters
 from wxb.training.batches import collate
 from wxb.training.curves import write_curves
+from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
@@ -84,20 +85,16 @@ def pretrain(
     )
     held_out = min(len(valid_texts), VALID_DOCUMENTS)
     valid = stream(texts=valid_texts, length=held_out)
-    history = fit(
-        pretraining.Objective(model),
+    run = TrainingRun(
         settings,
         train=train,
         valid=valid,
         collate=partial(collate, pad=tokenizer.pad_token_id),
-        targets=["labels"],
-        compute_metrics=None,
-        summarize=None,
-        best=None,
         seed=seed,
         checkpoints=unfinished,
         label=label,
     )
+    history = fit(pretraining.Objective(model), run)
     measure = partial(
         pretraining.measure, model, pad=tokenizer.pad_token_id, batch_size=settings.batch_size
     )

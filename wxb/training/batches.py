@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wxb.text.encoded import IGNORED
+from wxb.corpora.text.encoded import IGNORED
 
 FILL = {"token_type_ids": 0, "attention_mask": 0, "words": 0}  # IGNORED elsewhere: in targets
 

@@ -17,7 +17,7 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
-from wxb.files import sha256
+from wxb.core.files import sha256
 
 FOLDER = Path(".wxb/checkpoints")
 OWN = ("__main__", "stages", "wxb")  # top-level modules whose code decides the result

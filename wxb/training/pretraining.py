@@ -19,9 +19,9 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from wxb.backbones.weights import logits_only_at
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import ids_of
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import ids_of
+from wxb.training.backbones.weights import logits_only_at
 from wxb.training.batches import collate
 
 # After a full stop and white space, after a Chinese one, or at a line break.

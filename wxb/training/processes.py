@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from wxb.errors import WxbError
-from wxb.files import publish
-from wxb.progress import Progress
+from wxb.core.errors import WxbError
+from wxb.core.files import publish
+from wxb.core.progress import Progress
 
 LOCAL = "127.0.0.1"
 # A task of srun becomes a process like those of the first node: $0 is how many that has.
@@ -84,7 +84,7 @@ def together(processes: int, nodes: int = 1) -> Iterator[None]:
 
 @contextmanager
 def published(*targets: Path) -> Iterator[tuple[Path, ...]]:
-    """As `wxb.files.publish` of the first process; what the others write is thrown away."""
+    """As `wxb.core.files.publish` of the first process; what the others write is thrown away."""
     if rank() == 0:
         with publish(*targets) as drafts:
             yield drafts

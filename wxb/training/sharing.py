@@ -17,7 +17,7 @@ from torch.utils.data import BatchSampler, DataLoader, Sampler
 from transformers import Trainer
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from wxb.text.encoded import IGNORED
+from wxb.corpora.text.encoded import IGNORED
 from wxb.training import fsdp, processes
 
 

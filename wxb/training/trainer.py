@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,13 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
+from wxb.core.params.training import Optimisation, Training
+from wxb.core.progress import Progress
 from wxb.metrics import Metric
-from wxb.params.training import Optimisation, Pretraining, Training
-from wxb.progress import Progress
 from wxb.training import fsdp, processes
 from wxb.training.checkpoints import last_complete
+from wxb.training.run import TrainingRun
 from wxb.training.sharing import SharingTrainer
 
 DAY = 86_400  # seconds
@@ -41,33 +42,16 @@ LOGS = 40  # points on a training curve
 SCHEDULES = {"constant": "constant_with_warmup", "step": "constant"}
 
 
-def fit(
-    model: nn.Module,
-    settings: Training | Pretraining,
-    *,
-    train: Any,
-    valid: Any,
-    collate: Callable[..., dict[str, torch.Tensor]],
-    targets: Sequence[str],
-    compute_metrics: Callable[[Any, Any], dict[str, float]] | None,
-    summarize: Callable[[Any, Any], Any] | None,
-    best: Metric | None,
-    seed: int,
-    checkpoints: Path,
-    label: str,
-) -> list[dict[str, float]]:
+def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     """Train a model in place and return its history, one row for each time something was logged.
 
-    `train` and `valid` are datasets: they have a length, and items that `collate` makes batches of.
-    `targets` are the names of the columns that are not inputs; `summarize(logits, labels)` reduces
-    a batch to what `compute_metrics(predictions, labels)` needs of the validation records. With
-    `best`, a metric, training stops early and ends with the best checkpoint's weights.
-    Goes on from the last complete checkpoint in the folder `checkpoints`. Raises WxbError where the
-    best checkpoint is gone when training ends, or no metric was a number.
+    Training continues from the last complete checkpoint. Raises WxbError if the best checkpoint is
+    gone when training ends, or no metric was a number.
 
-    A model of which nothing learns is only measured. Where several processes train together, each
+    A model without trainable weights is only evaluated. If several processes train together, each
     calls this, and has the same model in the end. With `fsdp` that waits in main memory meanwhile.
     """
+    settings, best = run.settings, run.best
     if settings.processes != processes.count():
         raise WxbError(
             f"found processes {settings.processes}, and {processes.count()} that run; expected as"
@@ -77,21 +61,13 @@ def fit(
     sharded = settings.fsdp and learns
     trainer = _Trainer(
         model=deepcopy(model) if sharded else model,
-        args=_arguments(
-            settings,
-            train,
-            targets,
-            best,
-            seed,
-            checkpoints,
-            fsdp.config(model) if sharded else None,
-        ),
-        train_dataset=train,
-        eval_dataset=valid,
-        data_collator=collate,
-        compute_metrics=partial(_scored, compute_metrics) if compute_metrics else None,
-        preprocess_logits_for_metrics=summarize,
-        callbacks=[_Narrator(label, best)],
+        args=_arguments(run, fsdp.config(model) if sharded else None),
+        train_dataset=run.train,
+        eval_dataset=run.valid,
+        data_collator=run.collate,
+        compute_metrics=partial(_scored, run.compute_metrics) if run.compute_metrics else None,
+        preprocess_logits_for_metrics=run.summarize,
+        callbacks=[_Narrator(run.label, best)],
         schedule=settings,
     )
     if not learns:
@@ -100,9 +76,9 @@ def fit(
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # which removes what is not complete
-        resumable = last_complete(checkpoints, processes.count(), sharded=sharded)
+        resumable = last_complete(run.checkpoints, processes.count(), sharded=sharded)
     if processes.rank():
-        torch.manual_seed(seed + processes.rank())  # dropout: other items, other masks
+        torch.manual_seed(run.seed + processes.rank())  # dropout: other items, other masks
     if resumable:
         print(f"going on from {resumable}", flush=True)
         state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
@@ -142,15 +118,8 @@ def _scored(
     return compute_metrics(result.predictions, result.label_ids)
 
 
-def _arguments(
-    settings: Training | Pretraining,
-    train: Any,
-    targets: Sequence[str],
-    best: Metric | None,
-    seed: int,
-    checkpoints: Path,
-    sharding: dict[str, Any] | None,
-) -> TrainingArguments:
+def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArguments:
+    settings, train, best = run.settings, run.train, run.best
     more: dict[str, Any]
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
@@ -176,7 +145,7 @@ def _arguments(
         more |= {"fsdp": True, "fsdp_config": sharding}
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
-        output_dir=str(checkpoints),
+        output_dir=str(run.checkpoints),
         **more,
         per_device_train_batch_size=settings.batch_size // settings.processes,
         per_device_eval_batch_size=2 * settings.batch_size // settings.processes,
@@ -192,11 +161,11 @@ def _arguments(
         save_total_limit=2,
         restore_callback_states_from_checkpoint=True,
         logging_steps=max(1, steps // LOGS),
-        label_names=list(targets),
+        label_names=list(run.targets),
         remove_unused_columns=False,
         use_cache=True,  # False would stay in the configuration of the model, and slow generation
-        seed=seed,
-        data_seed=seed,
+        seed=run.seed,
+        data_seed=run.seed,
         use_cpu=not on_gpu,
         ddp_backend="gloo" if processes.count() > 1 and not on_gpu else None,
         ddp_timeout=DAY,  # others wait while the first calibrates and saves; one that ends is told

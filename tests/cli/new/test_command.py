@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from wxb.cli.app import app
 from wxb.cli.new import studies
-from wxb.params import load
+from wxb.core.params import load
 
 ROOT = Path(__file__).parents[3]
 TEXT = "{} is to be with us at {}, and that was all of it."

@@ -16,11 +16,11 @@ from ruamel.yaml import YAML
 from stages.preprocess import preprocess
 from tests.corpora.made import lettered
 from wxb.cli.new import corpus, trial
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.tasks.ner import reading as ner_reading
-from wxb.tasks.ner import record as labelling
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
 from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.reading import Reading
+from wxb.tasks.ner.record import Labelling
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 NAMES = ["Ann Miller", "Bob Stone", "Eve Hart", "Joe Lund", "Kim Park", "Max Weber", "Sue Reed"]
@@ -81,7 +81,7 @@ def cleaned(path, block):
         Path("raw").mkdir()
         shutil.copy(path, "raw")
     made = Corpus.model_validate(block)
-    preprocess(Path("raw"), made, ner_reading, labelling, seed=1, label="p", out=Path("clean"))
+    preprocess(Path("raw"), made, Reading(), Labelling(), seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 
@@ -433,6 +433,7 @@ CSV = "pii/ai4privacy_format/synthetic_pii_data_"
         ("ner/weibo", 1890, "conll.characters", True, False),
     ],
 )
+@pytest.mark.slow
 def test_real_corpora(path, kept, key, value, english):
     if not (DATA / path).exists():
         pytest.skip(f"{path} is not in ../shared/data")

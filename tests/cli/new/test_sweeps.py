@@ -5,8 +5,8 @@ from ruamel.yaml import YAML
 
 from tests.copied import ROOT
 from wxb.cli.new.sweeps import grid, sweep
-from wxb.errors import WxbError
-from wxb.params import ParamsError, check
+from wxb.core.errors import WxbError
+from wxb.core.params import ParamsError, check
 
 TEXT = (ROOT / "params.yaml").read_text(encoding="utf-8")
 

@@ -10,9 +10,10 @@ import soundfile
 from ruamel.yaml import YAML
 
 from tests.corpora.made import lettered
-from wxb.cli.new import corpus, edits, studies
-from wxb.errors import WxbError
-from wxb.params import PARAMS, check, read_yaml
+from wxb.cli.new import corpus, studies
+from wxb.core.errors import WxbError
+from wxb.core.params import PARAMS, check, read_yaml
+from wxb.project.params_file import rendered, with_block
 from wxb.tasks import guessing
 
 ROOT = Path(__file__).parents[3]
@@ -191,8 +192,8 @@ def test_a_task_that_files_do_not_fit_says_what_it_expects():
 @pytest.mark.parametrize("task", guessing.tasks())
 @pytest.mark.parametrize("pretrained", [True, False])
 def test_a_first_study_of_each_task_is_valid(task, pretrained):
-    shared = edits.rendered({"mine": {"task": task, "path": "mine.csv", "split": SHARES}}, {})
-    added = edits.with_block((ROOT / PARAMS).read_text(encoding="utf-8"), "corpora", shared)
+    shared = rendered({"mine": {"task": task, "path": "mine.csv", "split": SHARES}})
+    added = with_block((ROOT / PARAMS).read_text(encoding="utf-8"), "corpora", shared)
     written = studies.study(added, "new", "mine", task, None, pretrained=pretrained)
     Path(PARAMS).write_text(written, encoding="utf-8")
     found = check(read_yaml(PARAMS))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.repository import write
-from wxb import paths
-from wxb.files import write_json
+from wxb.core import paths
+from wxb.core.files import write_json
 from wxb.project import profiles
 from wxb.project.reproduction.promise import kept, promised
 

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from wxb.project.profiles import Change
 from wxb.project.reproduction.comparison import Result, Score, Swap, Verdict
+from wxb.project.reproduction.ranges import Range
 from wxb.project.reproduction.wording import as_json, line, parts
 
 LONG = "an-experiment-of-some-name"
@@ -19,7 +20,7 @@ MACHINES = (
 RESULT = Result(
     "ner",
     [
-        Score(LONG, Verdict.WITHIN, "f1", BEFORE, AFTER),
+        Score(LONG, Verdict.INSIDE, "f1", BEFORE, AFTER, Range(0.49, 0.51)),
         Score("new", Verdict.NEW, "f1", None, AFTER),
     ],
     [Swap("one", "two", 0.001, False, 0.02, True)],
@@ -59,4 +60,7 @@ def test_the_line_leads_and_other_programs_get_the_same():
     first, *_ = parts(RESULT, *TIMES)
     Console(file=screen, width=1000).print(first)
     assert screen.getvalue().strip() == line(RESULT, *TIMES) == as_json(RESULT, *TIMES)["line"]
-    assert line(RESULT, *TIMES).endswith("0 of 1 same bytes, new new; other CPU")
+    assert line(RESULT, *TIMES) == (
+        "ner: not a rerun of HEAD (abc): 2 parameters differ. 1 of 1 is inside its 95% interval"
+        " (test records). New: new."
+    )

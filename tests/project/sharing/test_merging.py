@@ -4,12 +4,12 @@ import torch
 import wxb
 from tests import talking, tiny
 from tests.talking import ANSWERS
-from wxb.backbones import tuning
-from wxb.errors import WxbError
-from wxb.params.experiments import Tuning
+from wxb.core.errors import WxbError
+from wxb.core.params.experiments import Tuning
 from wxb.project.sharing.merging import merge
 from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
+from wxb.training.backbones import tuning
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from torch.nn import functional as F  # noqa: N812
 import wxb
 from tests import talking
 from tests.talking import ANSWERS, RECORDS
-from wxb.backbones import tuning
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.predictor import Replier, Reply
 from wxb.tasks.chat.record.conversation import message, to_text
 from wxb.tasks.chat.sft import template
+from wxb.training.backbones import tuning
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +210,7 @@ for cls, folder in zip((AutoModelForCausalLM, AutoPeftModelForCausalLM), sys.arg
 """
 
 
+@pytest.mark.slow
 def test_plain_transformers_and_peft_load_it_in_a_new_process(models):
     done = subprocess.run(
         [sys.executable, "-c", PLAIN, str(models / "whole"), str(models / "adapter")],

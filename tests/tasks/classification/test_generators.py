@@ -3,7 +3,7 @@ from itertools import islice
 
 import pytest
 
-from wxb.tasks.classification import news, reviews
+from demos import news, reviews
 
 GENERATORS = {"reviews": (reviews.generate, "sentiment"), "news": (news.generate, "label")}
 each = pytest.mark.parametrize(("generate", "label"), GENERATORS.values(), ids=GENERATORS)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from wxb.params import ParamsError, check
+from wxb.core.params import ParamsError, check
 from wxb.project.profiles import switch
 
 ROOT = Path(__file__).parents[3]

@@ -5,19 +5,19 @@ from hypothesis import strategies as st
 
 from tests.tasks.classification import trained
 from tests.tasks.classification.trained import RECORDS, TEXTS
+from wxb.corpora.text import tokenizers
 from wxb.project.trained import load
 from wxb.tasks.classification import predictor as shared
-from wxb.tasks.classification.encoder import method as encoder
+from wxb.tasks.classification.encoder.method import Method as Encoder
 from wxb.tasks.classification.metrics import calibration
-from wxb.tasks.classification.recurrent import method as recurrent
-from wxb.tasks.classification.tfidf import method as tfidf
-from wxb.text import tokenizers
+from wxb.tasks.classification.recurrent.method import Method as Recurrent
+from wxb.tasks.classification.tfidf.method import Method as Tfidf
 
 WAYS = {
-    "cls": (encoder, trained.encoder("cls"), "wordpiece"),
-    "mean": (encoder, trained.encoder("mean"), "wordpiece"),
-    "recurrent": (recurrent, trained.recurrent(), "words"),
-    "tfidf": (tfidf, trained.tfidf(), "words"),
+    "cls": (Encoder, trained.encoder("cls"), "wordpiece"),
+    "mean": (Encoder, trained.encoder("mean"), "wordpiece"),
+    "recurrent": (Recurrent, trained.recurrent(), "words"),
+    "tfidf": (Tfidf, trained.tfidf(), "words"),
 }
 
 

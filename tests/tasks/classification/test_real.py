@@ -20,7 +20,7 @@ def items(folder, **corpus):
     if not (DATA / folder).exists():
         pytest.skip(f"{folder} is not in ../shared/data")
     made = Corpus(task="classification", path="x", split=SPLIT, max_characters=60_000, **corpus)
-    found = [*read(DATA / folder, made, reading)]
+    found = [*read(DATA / folder, made, reading.Reading())]
     records = [one for one in found if isinstance(one, Record)]
     return records, Counter(one.reason for one in found if not isinstance(one, Record))
 
@@ -45,4 +45,4 @@ def test_real_news_have_the_class_of_their_file():
     assert Counter(r.gold for r in records) == {"fake": 1527, "real": 1043}
     told = [r for r in records if "(Reuters)" in r.input[:80]]
     assert len(told) > 900
-    assert all("reuters" not in reading.wording(r)[:60] for r in told[:200])
+    assert all("reuters" not in reading.Reading().wording(r)[:60] for r in told[:200])

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from tests import tiny
 from wxb.corpora.records import Record
-from wxb.tasks import methods
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import write_columns
 from wxb.tasks.classification import params
-from wxb.text import tokenizers
-from wxb.text.encoded import write_columns
 
 GOOD, BAD = ("fine", "lovely", "bright"), ("dull", "weak", "grey")
 TEXTS = [
@@ -65,28 +64,18 @@ def train(method, experiment, folder: Path, kind="wordpiece"):
     tokenizers.train(kind, 300, texts).save_pretrained(backbone)
     if kind == "wordpiece":
         tiny.bert(backbone, vocab_size=len(tokenizers.SavedTokenizer(backbone)))
-    tokenizer = method.vocabulary(tokenizers.load(backbone), LABELS, experiment)
-    method.encode(RECORDS, tokenizer, experiment, folder / "features", label="test")
-    columns, splits, account = method.aligned(
-        folder / "features", [RECORDS], LABELS, tokenizer, experiment
-    )
+    fitting = method.with_vocabulary(experiment, LABELS, tokenizers.load(backbone))
+    fitting.encode(RECORDS, folder / "features", label="test")
+    columns, splits, account = fitting.align(folder / "features", [RECORDS])
     assert account == {"gold": len(RECORDS), "kept": len(RECORDS), "lost": 0}
     write_columns(folder / "targets", columns, splits)
-    files = (folder / "features", folder / "targets", tokenizer, RECORDS, experiment)
-    items = method.dataset(*files)
-    model, history = methods.train(
-        method,
-        experiment,
-        backbone,
-        LABELS,
-        tokenizer,
-        {"train": items, "valid": items},
-        seed=1,
-        checkpoints=folder / "checkpoints",
-        label="test",
+    items = fitting.dataset(folder / "features", folder / "targets", RECORDS)
+    run = fitting.training_run(
+        items, items, seed=1, checkpoints=folder / "checkpoints", label="test"
     )
+    model, history = fitting.fit(backbone, run)
     assert {"step", "epoch"} <= {*history[-1]}
-    predictor = method.Predictor.of(model, tokenizer, LABELS, experiment, folder / "targets")
+    predictor = method.Predictor.from_training(model, fitting, folder / "targets")
     predictor.calibrate(RECORDS, label="test")
     predictor.save(folder / "model", experiment, updates=1, examples=1)
     return predictor, method.Predictor.load(folder / "model", experiment.prediction)

@@ -10,8 +10,8 @@ import torch
 from transformers import AutoTokenizer
 
 from tests.trained import project as trained_project
-from wxb import params
-from wxb.errors import WxbError
+from wxb.core import params
+from wxb.core.errors import WxbError
 from wxb.project import trained
 from wxb.project.sharing import card
 from wxb.tasks.ner.tagging.bio import tag_names
@@ -22,6 +22,7 @@ def project(tmp_path_factory):
     return trained_project(tmp_path_factory.mktemp("project"))
 
 
+@pytest.mark.slow
 def test_plain_transformers_give_the_same_tags(project, monkeypatch):
     monkeypatch.chdir(project)
     text = card.card(params.load(), "ner-encoder")

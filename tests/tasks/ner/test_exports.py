@@ -15,13 +15,13 @@ from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.metrics.v1 import precision_recall_fscore_support
 from seqeval.scheme import IOB2
 
+from wxb.core.errors import WxbError
 from wxb.corpora import reading
-from wxb.errors import WxbError
 from wxb.tasks.ner import exports
-from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.exports import Exported
 from wxb.tasks.ner.metrics import Judged, counts, prf
 from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[3]
@@ -100,7 +100,7 @@ def read_back(content, name, **changes):
     )
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, name).write_bytes(content)
-        return list(reading.read(Path(folder), corpus, ner_reading))
+        return list(reading.read(Path(folder), corpus, Reading()))
 
 
 def exported(text="Ann  Lee, 42", gold=(), predicted=None, scores=()):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tasks.speech.record.audio.made import FORMATS, noise, write
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 from wxb.tasks.speech.predictor import (
     Recogniser,
     Segment,
@@ -151,6 +151,8 @@ def test_a_recording_that_cannot_be_read_is_named(tmp_path):
 
 class Counting(Recogniser):
     """Writes how many of its frames are louder than silence: it needs no model."""
+
+    load_model = None
 
     def ready(self, model):
         return model

@@ -4,11 +4,11 @@ from functools import cache
 
 import torch
 
+from demos.phrases import generate
+from wxb.corpora.text import tokenizers
 from wxb.tasks.translation.params import Decoder, Experiment, Recurrent, Transformer
-from wxb.tasks.translation.phrases import generate
 from wxb.tasks.translation.predictor import special
 from wxb.tasks.translation.seq2seq import model
-from wxb.text import tokenizers
 
 LONGEST = 20
 PAIRS = [*generate(labelled=60, unlabelled=0, languages=["en", "zh"], seed=1)]

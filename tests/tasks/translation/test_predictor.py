@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.tasks.translation.made import LONGEST, SHAPES, SOURCES, experiment, learner, tokenizer
 from wxb.tasks.translation.params import Prediction
 from wxb.tasks.translation.predictor import special
-from wxb.tasks.translation.seq2seq.method import Predictor
+from wxb.tasks.translation.seq2seq.method import Method
 
 WILD = [
     "",
@@ -24,7 +24,7 @@ WILD = [
 
 
 def predictor(name="attention", **options):
-    made = Predictor(
+    made = Method.Predictor(
         learner(name),
         tokenizer(),
         shape=SHAPES[name].model_dump(),
@@ -32,8 +32,7 @@ def predictor(name="attention", **options):
         longest=8,
         max_length=LONGEST,
     )
-    made.options = Prediction(**options)
-    made.batch_size = made.options.batch_size
+    made.prediction = Prediction(**options)
     return made
 
 
@@ -94,6 +93,6 @@ def test_what_is_saved_translates_alike(tmp_path):
     made = predictor("gpt2", beam=2)
     made.model.float()
     made.save(tmp_path, experiment("gpt2"), updates=3, examples=12)
-    again = Predictor.load(tmp_path, Prediction(beam=2))
+    again = Method.Predictor.load(tmp_path, Prediction(beam=2))
     assert again.predict(SOURCES[:5]) == made.predict(SOURCES[:5])
     assert again.size() == made.size() > 0

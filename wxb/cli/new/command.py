@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wxb.params import load
-from wxb.params.tasks import names
+from wxb.core.params import load
+from wxb.core.params.tasks import names
+from wxb.reporting.charts.formatting import shortened
 
 if TYPE_CHECKING:
     from wxb.cli.new.trial import Trial
@@ -64,16 +65,17 @@ def corpus(
     Example: wxb new corpus ../conll2003 --name news
     """
     from wxb.cli.new import corpus as looking
-    from wxb.cli.new import edits
+    from wxb.project import params_file
 
-    text = edits.read()
-    edits.check_new(text, "corpora", name or looking.name_of(path), "give another by --name")
+    load()
+    text = params_file.read()
+    params_file.check_new(text, "corpora", name or looking.name_of(path), "give another by --name")
     found = looking.find_out(path, name, task)
-    changed = edits.with_block(text, "corpora", found.block)
+    changed = params_file.with_block(text, "corpora", found.block)
     if dry_run:
-        edits.check_text(changed)
+        params_file.check_text(changed)
     else:
-        edits.write(changed)
+        params_file.write(changed)
     print(found.block)
     told = Console(stderr=dry_run)  # what is written alone on standard output
     for note in found.notes:
@@ -105,9 +107,10 @@ def experiment(
 
     Example: wxb new experiment ner-slow --study ner --like ner-encoder
     """
-    from wxb.cli.new import edits, studies
+    from wxb.cli.new import studies
+    from wxb.project import params_file
 
-    text, params = edits.read(), load()
+    text, params = params_file.read(), load()
     first, *_ = params.named("studies", study).experiments
     chosen = corpus or params.experiments[first].corpus
     task = params.named("corpora", chosen).task
@@ -138,9 +141,10 @@ def study(
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?"
     """
-    from wxb.cli.new import edits, studies
+    from wxb.cli.new import studies
+    from wxb.project import params_file
 
-    text, params = edits.read(), load()
+    text, params = params_file.read(), load()
     pretrained, why = studies.pretrained(params, corpus)
     task = params.named("corpora", corpus).task
     changed = studies.study(text, name, corpus, task, title, pretrained=pretrained)
@@ -169,9 +173,11 @@ def sweep(
 
     Example: wxb new sweep rates --like ner-encoder --set training.learning_rate=0.001,0.002,0.004
     """
-    from wxb.cli.new import edits, sweeps
+    from wxb.cli.new import sweeps
+    from wxb.project import params_file
 
-    text, values = edits.read(), sweeps.grid(set_)
+    load()
+    text, values = params_file.read(), sweeps.grid(set_)
     title = title or f"Which {' and '.join(values)} suit {like} best?"
     numbers = sweeps.grid([f"seeds={seeds}"])["seeds"]
     _finish(
@@ -183,16 +189,16 @@ def _finish(text: str, changed: str, why: str | None, study: str, *, dry_run: bo
     """Write params.yaml, or only check it, and tell what is new and which command runs it."""
     import difflib
 
-    from wxb.cli.new import edits
+    from wxb.project import params_file
 
     if dry_run:
-        edits.check_text(changed)
+        params_file.check_text(changed)
         lines = difflib.unified_diff(text.splitlines(), changed.splitlines(), n=0, lineterm="")
         print("\n".join(line[1:] for line in lines if line[0] == "+" and line[:3] != "+++"))
     else:
-        edits.write(changed)
-        before = edits.names(text)
-        added = [name for name in edits.names(changed) if name not in before]
+        params_file.write(changed)
+        before = params_file.names(text)
+        added = [name for name in params_file.names(changed) if name not in before]
         print(f"params.yaml: added {', '.join(added)}")
     if why:
         print(why)
@@ -230,5 +236,4 @@ def _told(found: Any) -> str:
     if not isinstance(found, Mapping):
         return f"{found:,}"
     several = [f"{value} {count:,}" for value, count in Counter(found).most_common()]
-    more = len(several) - SHOWN
-    return ", ".join(several[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    return shortened(several, SHOWN)

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from wxb.cli.new import edits, layout, trial
+from wxb.cli.new import layout, trial
 from wxb.cli.new.trial import Trial
-from wxb.errors import WxbError, choices
-from wxb.params.tasks import forms
+from wxb.core.errors import WxbError, choices
+from wxb.core.params.tasks import forms
+from wxb.project.params_file import rendered
 from wxb.tasks import guessing
-from wxb.tasks.guessing import FEWEST_GROUPS, Files, Guess
+from wxb.tasks.guessing import Guess
+from wxb.tasks.values import FEWEST_GROUPS, Files
 
 
 class Found(NamedTuple):
@@ -40,7 +42,7 @@ def find_out(path: Path, name: str | None, task: str | None = None) -> Found:
         reason, example = next(iter(seen.examples.items()))
         raise WxbError(
             f"{path}: all {seen.rejects.total()} records would be rejected, the first for {reason}"
-            f" ({example}); guessed was:\n{edits.rendered({name: content}, {})}"
+            f" ({example}); guessed was:\n{rendered({name: content})}"
             "Change the file, or write the block yourself: docs/adding-a-corpus.md"
         )
     if not corpus.split.files and seen.groups < FEWEST_GROUPS:
@@ -50,7 +52,7 @@ def find_out(path: Path, name: str | None, task: str | None = None) -> Found:
         )
     why = {f"{name}.{key}": reason for key, reason in guess.why.items()}
     why[name] = "found by `wxb new corpus`: check what is guessed"
-    return Found(name, edits.rendered({name: content}, why), guess.notes, seen)
+    return Found(name, rendered({name: content}, why), guess.notes, seen)
 
 
 def _guess(files: Files, task: str | None) -> tuple[str, Guess]:
@@ -58,10 +60,10 @@ def _guess(files: Files, task: str | None) -> tuple[str, Guess]:
     known = guessing.tasks()
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")
-    tried = {each: guessing.of(each).guess(files) for each in ([task] if task else known)}
+    tried = {each: guessing.guess(each, files) for each in ([task] if task else known)}
     fitting = {each: guess for each, guess in tried.items() if guess}
     if not fitting:
-        expected = "\n".join(f"  {each}: {guessing.of(each).EXPECTED}" for each in tried)
+        expected = "\n".join(f"  {each}: {guessing.records(each).expected}" for each in tried)
         raise WxbError(
             f"{files.members[0]}: found {files.described()};"
             f" expected{' one of' if len(tried) > 1 else ''}\n{expected}\n"

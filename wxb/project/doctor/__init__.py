@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Literal, NamedTuple
 
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
-from wxb.errors import WxbError, in_one_line
-from wxb.params import Params, load
+from wxb.core.errors import WxbError, in_one_line
+from wxb.core.params import Params, load
+from wxb.reporting.terminal import Row, grid
 
 Level = Literal["ok", "note", "problem"]
 
@@ -70,18 +71,15 @@ def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
             yield Finding(name, "problem", f"the check itself failed: {in_one_line(error)}")
 
 
-def table(findings: Iterable[Finding]) -> Table:
+def table(findings: Iterable[Finding]) -> RenderableType:
     """The findings for people, each with what mends it on a line of its own."""
-    laid = Table(box=None, show_header=False, pad_edge=False)
-    for style in ("", "bold", ""):
-        laid.add_column(style=style, overflow="fold")
+    rows: list[Row] = []
     for finding in findings:
-        laid.add_row(
-            Text(finding.level, style=STYLES[finding.level]), finding.name, Text(finding.found)
-        )
+        level = Text(finding.level, style=STYLES[finding.level])
+        rows.append((level, Text(finding.name, style="bold"), finding.found))
         if finding.mend:
-            laid.add_row("", "", Text(f"-> {finding.mend}", style="cyan"))
-    return laid
+            rows.append(("", "", Text(f"-> {finding.mend}", style="cyan")))
+    return grid(rows, columns=3)
 
 
 def parameters() -> tuple[Params | None, str]:

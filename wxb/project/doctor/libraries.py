@@ -19,11 +19,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from wxb.errors import in_one_line
-from wxb.params import Params
+from wxb.core.errors import in_one_line
+from wxb.core.params import Params
 from wxb.project import doctor
 from wxb.project.doctor import INSTALL, SECONDS, Check, Finding
-from wxb.project.doctor.machine import gib
+from wxb.reporting.charts.formatting import size
 
 NVIDIA = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidiactl"), Path("/dev/dxg"))
 
@@ -95,7 +95,7 @@ def gpu() -> Iterator[Finding]:
     for number in range(torch.cuda.device_count()):
         free, total = torch.cuda.mem_get_info(number)
         found = (
-            f"{torch.cuda.get_device_name(number)}, {gib(total)} ({gib(free)} free),"
+            f"{torch.cuda.get_device_name(number)}, {size(total)} ({size(free)} free),"
             f" CUDA {torch.version.cuda}, {bf16}"
         )
         busy = free < total / 2

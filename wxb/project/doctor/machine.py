@@ -12,8 +12,9 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.params import Params
+from wxb.core.params import Params
 from wxb.project.doctor import Finding, Level
+from wxb.reporting.charts.formatting import size
 
 GIB = 2**30
 # A run of the demo wrote 0.25 GiB, and its largest process took 0.8 GiB of memory.
@@ -60,7 +61,7 @@ def memory() -> Iterator[Finding]:
         used = int(limit.with_name("memory.current").read_text())
         total, where = int(text), " of this container"
         available = min(available, total - used)
-    found = f"{gib(available)} available of {gib(total)}{where}"
+    found = f"{size(available)} available of {size(total)}{where}"
     if available < MEMORY:
         yield Finding("memory", "note", f"{found}; the demo takes 0.8 GiB a job", "end other work")
     else:
@@ -73,7 +74,7 @@ def disk(params: Params | None) -> Iterator[Finding]:
 
     wanted = _of_the_hub(params)
     free = shutil.disk_usage(".").free
-    found = f"{gib(free)} free for {Path.cwd()}"
+    found = f"{size(free)} free for {Path.cwd()}"
     try:
         with tempfile.TemporaryFile(dir="."):
             pass
@@ -88,7 +89,7 @@ def disk(params: Params | None) -> Iterator[Finding]:
     cache = Path(constants.HF_HUB_CACHE)
     nearest = next(folder for folder in (cache, *cache.parents) if folder.exists())
     free, writable = shutil.disk_usage(nearest).free, os.access(nearest, os.W_OK)
-    found = f"{gib(free)} free for {cache}" + ("" if writable else ", which cannot be written to")
+    found = f"{size(free)} free for {cache}" + ("" if writable else ", which cannot be written to")
     if wanted and (free < HUB_DISK or not writable):
         yield Finding("hub cache", "note", found, "export HF_HOME=FOLDER, one with more room")
     else:
@@ -131,8 +132,3 @@ def _of_the_hub(params: Params | None) -> list[str]:
     models = [name for name in checkpoints if name and not Path(name).is_dir()]
     data = [corpus.hub.repository for corpus in params.corpora.values() if corpus.hub]
     return list(dict.fromkeys([*data, *models]))
-
-
-def gib(size: float) -> str:
-    """A number of bytes in words."""
-    return f"{size / GIB:.1f} GiB"

@@ -18,10 +18,11 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import wxb
-from wxb.params import PARAMS
+from wxb.core.params import PARAMS
 from wxb.project import profiles
 from wxb.project.doctor import INSTALL, SECONDS, Check, Finding
 from wxb.project.staleness import running
+from wxb.reporting.charts.formatting import shortened
 
 LOCKED = Path("requirements.txt")
 RUNS = Path(".dvc/cache/runs")
@@ -65,8 +66,7 @@ def packages() -> Iterator[Finding]:
     if not told:
         yield Finding("packages", "ok", f"all as {LOCKED} locks them")
         return
-    more = f", and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    found_ = f"{', '.join(told[:SHOWN])}{more}; results may differ from the recorded ones"
+    found_ = f"{shortened(told, SHOWN)}; results may differ from the recorded ones"
     yield Finding("packages", "problem" if broken else "note", found_, INSTALL)
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+from rich.console import RenderableType
 
-from wxb.errors import WxbError
-from wxb.params import load
+from wxb.core.errors import WxbError
+from wxb.core.params import load
 from wxb.project.completion import names
+from wxb.reporting.charts.formatting import duration, size
+from wxb.reporting.terminal import show, show_json, table
 
 if TYPE_CHECKING:
     from wxb.project.estimate.estimate import Estimate  # takes torch
-
-SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
-UNITS = (("year", 31_557_600), ("day", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def estimate(
@@ -30,15 +26,15 @@ def estimate(
         ),
     ] = None,
     timed: Annotated[
-        bool, typer.Option("--time/--no-time", help="try some updates, to know the time here")
+        bool, typer.Option("--time/--no-time", help="measure a few updates on this machine")
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
 ) -> None:
-    """Tell what training will take, before it is begun: operations, memory, disk and time.
+    """Estimate the FLOPs, memory, disk and time of training.
 
-    Models are counted without making them, so one too large for this machine can be asked for, too.
-    Once `dvc repro tokenize` has run, lengths are those of the data; before they are what the
-    parameters allow. Time here comes from a few updates, that of GPUs from what their makers state.
+    No model is built, so models too large for this machine are estimated too. Sequence lengths
+    come from the data after `dvc repro tokenize`, before that from the parameters. The time on
+    this machine is measured with a few updates; that of GPUs comes from their data sheets.
 
     Example: wxb estimate NAME
     """
@@ -58,13 +54,16 @@ def estimate(
                 raise
             print(error, file=sys.stderr)  # of all the others there is something to tell
     if as_json:
-        print(json.dumps([one._asdict() for one in found.values()], indent=2))
+        show_json([one._asdict() for one in found.values()])
         return
     if not found:
         return
-    console = Console()
-    console.print(_sizes([*found.values()]))
-    console.print(_times([*found.values()]))
+    show(
+        _sizes([*found.values()]),
+        "tokens: of a text with its padding; disk: the model + checkpoints meanwhile\n",
+        _times([*found.values()]),
+        "",
+    )
     if not all(one.counted for one in found.values()):
         print("At most so many tokens: their texts are not tokenized yet.")
     print(
@@ -73,13 +72,10 @@ def estimate(
     )
 
 
-def _sizes(found: list[Estimate]) -> Table:
-    table = Table(title="What has to be done and kept", box=SIMPLE_HEAD)
-    table.add_column("stage", no_wrap=True)
-    for heading in ("parameters", "trained", "updates", "tokens", "operations", "memory", "disk"):
-        table.add_column(heading, justify="right")
-    for one in found:
-        table.add_row(
+def _sizes(found: list[Estimate]) -> RenderableType:
+    header = ["stage", "parameters", "trained", "updates", "tokens", "operations", "memory", "disk"]
+    rows = [
+        (
             one.stage,
             f"{one.parameters:,}",
             f"{one.trainable:,}",
@@ -89,34 +85,17 @@ def _sizes(found: list[Estimate]) -> Table:
             size(one.memory),
             f"{size(one.model_bytes)} + {size(one.checkpoint_bytes)}",
         )
-    table.caption = "tokens: of a text with its padding; disk: the model + checkpoints meanwhile"
-    return table
+        for one in found
+    ]
+    return table(header, rows, title="What has to be done and kept", numbers=True)
 
 
-def _times(found: list[Estimate]) -> Table:
-    table = Table(title="Time", box=SIMPLE_HEAD)
-    table.add_column("stage", no_wrap=True)
-    for heading in ("here", "measured here", *found[0].gpus):
-        table.add_column(heading, justify="right")
+def _times(found: list[Estimate]) -> RenderableType:
+    header = ["stage", "here", "measured here", *found[0].gpus]
+    rows = []
     for one in found:
         measured = duration(one.measured["seconds"]) if one.measured else ""
         gpus = ["too small" if s is None else duration(s) for s in one.gpus.values()]
         here = duration(one.seconds) if one.seconds else "-"
-        table.add_row(one.stage, f"{here} ({one.how})" if one.how else here, measured, *gpus)
-    return table
-
-
-def size(amount: float) -> str:
-    """Bytes in a unit that suits them."""
-    unit, length = next(u for u in SIZES if amount >= u[1] or u[0] == "B")
-    return f"{amount / length:.3g} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in a unit that suits them."""
-    unit, length = next((u for u in UNITS if seconds >= u[1]), UNITS[-1])
-    return (
-        f"{seconds / length:.2g} {unit}"
-        if seconds < 10 * length
-        else f"{seconds / length:.0f} {unit}"
-    )
+        rows.append((one.stage, f"{here} ({one.how})" if one.how else here, measured, *gpus))
+    return table(header, rows, title="Time", numbers=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wxb import paths
-from wxb.files import read_json
-from wxb.params import Params, read_yaml
+from wxb.core import paths
+from wxb.core.files import read_json
+from wxb.core.params import Params, read_yaml
 from wxb.project.estimate import pace, shape, work
 from wxb.project.estimate.shape import ADAM, WEIGHT, Shape
 from wxb.project.estimate.work import Work

@@ -17,14 +17,14 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]
 import torch
 
-from wxb import paths, tasks
-from wxb.files import read_json
-from wxb.params import Params
-from wxb.progress import followed
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import read_json
+from wxb.core.params import Params
+from wxb.core.progress import followed
+from wxb.corpora.text import tokenizers
 from wxb.project.estimate.shape import Shape
 from wxb.project.estimate.work import Work
-from wxb.tasks import methods
-from wxb.text import tokenizers
 from wxb.training.trainer import LOGS
 
 PATIENCE = 20.0  # seconds that trying may take
@@ -59,7 +59,7 @@ def of(params: Params, name: str, shape: Shape, work: Work) -> Pace:
 @cache
 def start_up() -> float:
     """Seconds that a stage takes to import what trains: what trying has imported here."""
-    rooms = ("wxb.backbones", "wxb.tasks", "wxb.training")
+    rooms = ("wxb.training.backbones", "wxb.tasks", "wxb.training")
     names = ", ".join(sorted(name for name in sys.modules if name.startswith(rooms)))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", f"import stages, {names}"], check=True)
@@ -81,27 +81,19 @@ def _by_training(params: Params, name: str, work: Work) -> tuple[float, float]:
     alone = {"epochs": 1, "processes": 1, "fsdp": False, "batch_size": work.part}
     settings = experiment.training.model_copy(update=alone)
     experiment = experiment.model_copy(update={"training": settings})
-    method = tasks.method(experiment.task, experiment.method)
     backbone = paths.model(experiment.backbone)
     labels = read_json(paths.targets(name) / paths.LABELS)
-    tokenizer = method.vocabulary(tokenizers.load(backbone), labels, experiment)
+    method = tasks.method_of(experiment, labels, tokenizers.load(backbone))
     drawn = np.random.default_rng(0).permutation(len(work.items))
 
     def seconds(batches: int) -> float:
         chosen = [work.items[int(at)] for at in np.resize(drawn, batches * work.part)]
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
             began = _clock()
-            methods.train(
-                method,
-                experiment,
-                backbone,
-                labels,
-                tokenizer,
-                {"train": chosen, "valid": chosen[:1]},
-                seed=0,
-                checkpoints=Path(folder),
-                label="estimate",
+            training_run = method.training_run(
+                chosen, chosen[:1], seed=0, checkpoints=Path(folder), label="estimate"
             )
+            method.fit(backbone, training_run)
             return _clock() - began
 
     with followed(lambda done, total: None):

@@ -19,14 +19,15 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.flop_counter import FlopCounterMode
 
-from wxb import hub, paths, tasks
-from wxb.backbones import weights
-from wxb.backbones.size import parameters
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.params import Params, read_yaml
-from wxb.params.backbones import Tokenizer as TokenizerSettings
-from wxb.text import tokenizers, vocabulary
+from wxb import tasks
+from wxb.core import hub, paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params import Params, read_yaml
+from wxb.core.params.backbones import Tokenizer as TokenizerSettings
+from wxb.corpora.text import tokenizers, vocabulary
+from wxb.training.backbones import weights
+from wxb.training.backbones.size import parameters
 from wxb.training.pretraining import CHOSEN
 
 SHAPES = Path(__file__).with_name("shapes.yaml")
@@ -177,12 +178,11 @@ def of_experiment(params: Params, name: str, predicted: float = 1.0) -> Shape:
     # What is computed twice is counted, not done.
     once = tuning.model_copy(update={"gradient_checkpointing": False})
     experiment = experiment.model_copy(update={"tuning": once})
-    method = tasks.method(experiment.task, experiment.method)
     with backbone(params, experiment.backbone) as folder:
         labels = _labels(experiment.corpus)
-        tokenizer = method.vocabulary(tokenizers.load(folder), labels, experiment)
+        method = tasks.method_of(experiment, labels, tokenizers.load(folder))
         with torch.device("meta"):
-            model = method.build(folder, labels, experiment, tokenizer)
+            model = method.build(folder)
     reads = inspect.signature(getattr(model, "forward", len)).parameters
     if not isinstance(model, nn.Module) or "input_ids" not in reads:
         raise WxbError(

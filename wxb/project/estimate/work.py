@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from wxb import paths, tasks
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params import Params
 from wxb.corpora import clean
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.params import Params
-from wxb.text import tokenizers
-from wxb.text.encoded import IGNORED
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import IGNORED
 
 VALID = 0.1  # of the records, where nothing says how many are validated on
 
@@ -114,13 +115,12 @@ def _items(params: Params, name: str) -> Sequence[Any]:
     backbone = paths.model(experiment.backbone)
     if not all(path.exists() for path in [*files, backbone]):
         return ()
-    method = tasks.method(experiment.task, experiment.method)
     labels = read_json(paths.targets(name) / paths.LABELS)
-    tokenizer = method.vocabulary(tokenizers.load(backbone), labels, experiment)
+    method = tasks.method_of(experiment, labels, tokenizers.load(backbone))
     records = clean.labelled(
-        paths.clean(experiment.corpus) / "train.parquet", tasks.record(experiment.task)
+        paths.clean(experiment.corpus) / "train.parquet", tasks.get(experiment.task).record
     )
-    items = method.dataset(files[0], files[1], tokenizer, records, experiment)
+    items = method.dataset(files[0], files[1], records)
     return items if "input_ids" in items[0] else ()
 
 

@@ -1,20 +1,23 @@
 """The verdict on results at two times.
 
-A score is within noise if it lies in the 95% interval of the earlier one: what the choice of test
-records leaves open. Another kind of CPU, whose kernels add up in another order, moves it less.
+Two questions can be asked of a rerun. On the same kind of CPU: are the bytes the same? On another
+kind, whose kernels add up in another order, training ends with other weights, as with another seed:
+is each score within the variation between trainings (see ranges.py)? Where only one seed is known,
+so is no such variation: scores are then compared with their 95% intervals, which cover the choice
+of test records and nothing else.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from wxb.params import Params
+from wxb.core.params import Params
 from wxb.project.inventory import headlines
 from wxb.project.profiles import Change
-from wxb.project.reproduction.project import STAGES, Metrics, Project
+from wxb.project.reproduction.project import Metrics, Project
+from wxb.project.reproduction.ranges import Range, Runs, ranges
 
 
 class Verdict(StrEnum):
@@ -23,15 +26,29 @@ class Verdict(StrEnum):
     SAME = "same bytes"
     OTHER_WEIGHTS = "same scores, other weights"
     UNKNOWN_WEIGHTS = "same scores, weights unknown"
-    WITHIN = "within noise"
-    BEYOND = "beyond noise"
-    DIFFERS = "differs"  # and no interval tells by how much it may
+    INSIDE = "inside"  # its range
+    OUTSIDE = "outside"
+    DIFFERS = "differs"  # and has no range
     OTHER_RECORDS = "other test records"
+    NOT_RUN = "not run here"  # the committed result
     GONE = "gone"
     NEW = "new"
 
 
-INSIDE = (Verdict.SAME, Verdict.OTHER_WEIGHTS, Verdict.UNKNOWN_WEIGHTS, Verdict.WITHIN)
+INSIDE = (Verdict.SAME, Verdict.OTHER_WEIGHTS, Verdict.UNKNOWN_WEIGHTS, Verdict.INSIDE)
+
+
+class Difference(StrEnum):
+    """In what the machines of two runs differ."""
+
+    NONE = ""
+    CPU = "kind of CPU"
+    CAPABILITY = "instruction set"
+    TORCH = "version of torch"
+    UNKNOWN = "unknown"
+
+
+KEYS = {"cpu": Difference.CPU, "capability": Difference.CAPABILITY, "torch": Difference.TORCH}
 
 
 class Score(NamedTuple):
@@ -42,6 +59,7 @@ class Score(NamedTuple):
     metric: str  # the one that has an interval; empty where none has
     before: Metrics | None
     after: Metrics | None
+    range: Range | None = None  # in which the metric of a rerun should lie
 
     @property
     def others(self) -> dict[str, tuple[float | None, float | None]]:
@@ -77,21 +95,28 @@ class Result(NamedTuple):
     seeds: tuple[list[int], list[int]]
     records: Mapping[str, tuple[int, int]]  # counts over the test records that differ
     machines: tuple[list[dict[str, str]], list[dict[str, str]]]
-    known: bool = True  # whether params.yaml has it
-
-    @property
-    def kept(self) -> bool:
-        """Whether it only came with the commit: a study of another profile, not made here."""
-        return not self.known and {s.verdict for s in self.scores} == {Verdict.UNKNOWN_WEIGHTS}
+    trainings: int = 1  # of each experiment, from which the ranges are; of one they can not be
 
     def named(self, *verdicts: Verdict) -> list[str]:
         """The scores with one of these verdicts."""
         return [score.name for score in self.scores if score.verdict in verdicts]
 
     @property
-    def beyond_noise(self) -> bool:
-        """Whether any score lies outside the interval that it had."""
-        return any(score.verdict is Verdict.BEYOND for score in self.scores)
+    def is_outside(self) -> bool:
+        """Whether any score lies outside its range."""
+        return any(score.verdict is Verdict.OUTSIDE for score in self.scores)
+
+    @property
+    def difference(self) -> Difference:
+        """In what the machines of both times differ."""
+        first, second = self.machines
+        for key, difference in KEYS.items():
+            kinds = [{made.get(key) for made in machines} for machines in (first, second)]
+            if None in kinds[0] | kinds[1] or not (first and second):
+                return Difference.UNKNOWN
+            if kinds[0] != kinds[1]:
+                return difference
+        return Difference.NONE
 
 
 def compare(name: str, before: Project, after: Project, params: Params | None = None) -> Result:
@@ -99,7 +124,9 @@ def compare(name: str, before: Project, after: Project, params: Params | None = 
     first, second = before.metrics(name), after.metrics(name)
     records = _changed(before.records(name), after.records(name))
     unlike = {key: pair for key, pair in records.items() if None not in pair}
-    kept = after.has_weights(name)
+    has_weights = after.has_weights(name)
+    runs = _trainings(name, before)
+    bounds = ranges(runs, max(1, len(after.seeds(name)))) if runs else {}
     return Result(
         name,
         [
@@ -107,8 +134,11 @@ def compare(name: str, before: Project, after: Project, params: Params | None = 
                 member,
                 first.get(member),
                 second.get(member),
-                (before.weights(member), after.weights(member)) if kept else ("", ""),
+                (before.weights(member), after.weights(member)) if has_weights else ("", ""),
+                {key: found[member] for key, found in bounds.items() if member in found}
+                or _intervals(first.get(member, {})),
                 comparable=not unlike,
+                has_run=after.has_run(name, member),
             )
             for member in {**first, **second}
         ],
@@ -117,8 +147,28 @@ def compare(name: str, before: Project, after: Project, params: Params | None = 
         (before.seeds(name), after.seeds(name)),
         unlike,
         (before.machines(name, params), after.machines(name, params)),
-        params is None or name in {**params.studies, **params.lessons, **STAGES},
+        min((len(scores) for found in runs.values() for scores in found.values()), default=1),
     )
+
+
+def _trainings(name: str, project: Project) -> Runs:
+    """The known trainings of a result, if what the project has may be one of them; else empty.
+
+    reports/seeds.json may be older than the study, or lack an experiment.
+    """
+    runs, metrics = project.trainings(name), project.metrics(name)
+    is_whole = all(metrics.keys() == known.keys() for known in runs.values())
+    is_current = is_whole and all(
+        metrics[member].get(key) in known
+        for key, bounds in (ranges(runs) if runs else {}).items()
+        for member, known in bounds.items()
+    )
+    return runs if is_current else {}
+
+
+def _intervals(metrics: Metrics) -> dict[str, Range]:
+    """The 95% intervals of those metrics that have one."""
+    return {key: Range(metrics[f"{key}_low"], metrics[f"{key}_high"]) for key in headlines(metrics)}
 
 
 def _score(
@@ -126,12 +176,13 @@ def _score(
     before: Metrics | None,
     after: Metrics | None,
     weights: tuple[str | None, str | None],
+    bounds: Mapping[str, Range],
     *,
     comparable: bool,
+    has_run: bool,
 ) -> Score:
     """The verdict on one score; `weights` are hashes of its model, equal if it keeps none."""
-    found = headlines(before or after or {})
-    metric = found[0] if found else ""
+    metric = next(iter(headlines(before or after or {})), "")
     if before is None or after is None:
         verdict = Verdict.NEW if before is None else Verdict.GONE
     elif not comparable:
@@ -141,21 +192,20 @@ def _score(
     elif before == after:
         verdict = Verdict.SAME if weights[0] == weights[1] else Verdict.OTHER_WEIGHTS
     elif metric in after:
-        inside = all(
-            before[f"{key}_low"] <= after.get(key, math.nan) <= before[f"{key}_high"]
-            for key in found
-        )
-        verdict = Verdict.WITHIN if inside else Verdict.BEYOND
+        inside = all(after.get(key) in found for key, found in bounds.items())
+        verdict = Verdict.INSIDE if inside else Verdict.OUTSIDE
     else:
         verdict = Verdict.DIFFERS
-    return Score(name, verdict, metric, before, after)
+    if not has_run and verdict in (Verdict.SAME, Verdict.UNKNOWN_WEIGHTS):
+        verdict = Verdict.NOT_RUN
+    return Score(name, verdict, metric, before, after, bounds.get(metric))
 
 
 def _swaps(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Swap]:
     """The pairs of a study whose order is another now."""
     if not before or not after:
         return []
-    from wxb.charts import pairs  # takes numpy
+    from wxb.reporting.charts import pairs  # takes numpy
 
     now = pairs.between(pairs.results(after))
     return [

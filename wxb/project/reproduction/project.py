@@ -10,16 +10,18 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from wxb import paths
-from wxb.params import Params
-from wxb.params.section import flat
+from wxb.core import paths
+from wxb.core.params import Params
+from wxb.core.params.section import flat
 from wxb.project import profiles, provenance
+from wxb.project.reproduction.ranges import Runs
 from wxb.project.revisions import Tree, WorkingTree
 
 METRICS = paths.METRICS.as_posix()
 # Folders of metrics that belong to no study, and the stage that writes them.
 STAGES = {"lessons": "lesson", "pretrain": "pretrain", "parity": "parity"}
 TOGETHER = ("pretrain", "parity")  # one result for all; each lesson is a result of its own
+TRAINED = ("train", "evaluate")  # the stages that make the metrics of an experiment
 
 Metrics = Mapping[str, float]
 
@@ -76,6 +78,39 @@ class Project:
         """The seeds that a study was trained with."""
         return list(self.study(name).get("seeds", []))
 
+    def trainings(self, study: str) -> Runs:
+        """The scores of every seed by metric and experiment; empty if only one seed is known.
+
+        They are those of the study, or of the same study with several seeds in reports/seeds.json.
+        """
+        known = (self.study(study), self._json(paths.SEEDS.as_posix()))
+        several = [each for each in known if each.get("study") == study and len(each["seeds"]) > 1]
+        if not several:
+            return {}
+        headline = several[0]["headline"]
+        sets = {headline: several[0]} | {
+            f"{test_set}_{headline}": found for test_set, found in several[0]["further"].items()
+        }
+        return {
+            key: {name: system[f"{headline}_by_run"] for name, system in found["systems"].items()}
+            for key, found in sets.items()
+        }
+
+    def has_run(self, result: str, member: str) -> bool:
+        """Whether the stages of one metrics file ran where the tree lies.
+
+        A commit has what a run left. In a working tree only a run leaves the cost of a stage.
+        """
+        if not isinstance(self.tree, WorkingTree):
+            return True
+        folder = self.results.get(result, "")
+        verbs = (STAGES[folder],) if folder in STAGES else TRAINED
+        return any(self.tree.read(paths.cost(verb, member).as_posix()) for verb in verbs)
+
+    def has_any_run(self, result: str) -> bool:
+        """Whether any metrics file of a result was made where the tree lies."""
+        return any(self.has_run(result, member) for member in self.metrics(result))
+
     def has_weights(self, result: str) -> bool:
         """Whether the metrics of a result are those of models that are kept."""
         return self.results.get(result) not in ("lessons", "parity")
@@ -96,8 +131,11 @@ class Project:
 
     def machines(self, result: str, params: Params | None) -> list[dict[str, str]]:
         """The machines that made a study, as far as known; `params` are those of a working tree."""
-        here = params if isinstance(self.tree, WorkingTree) else None
-        made = (here and provenance.measured(here, result)) or provenance.of(result, self.tree)
+        made: provenance.Provenance | None
+        if isinstance(self.tree, WorkingTree) and params and self.has_any_run(result):
+            made = provenance.measured(params, result)
+        else:
+            made = provenance.of(result, self.tree)
         return list(made["machines"]) if made else []
 
     def _blocks(self, result: str) -> Iterator[tuple[str, str]]:

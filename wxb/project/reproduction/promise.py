@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from wxb import paths
-from wxb.files import read_json, sha256
-from wxb.params import PARAMS, read_yaml
+from wxb.core import paths
+from wxb.core.files import read_json, sha256
+from wxb.core.params import PARAMS, read_yaml
 from wxb.project.profiles import flat
 from wxb.project.revisions import WorkingTree
 

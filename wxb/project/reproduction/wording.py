@@ -1,4 +1,4 @@
-"""Verdicts on results at two times: in one line each, as tables for 80 columns, and as JSON."""
+"""Verdicts on results at two times: a sentence or two each, tables for 80 columns, and JSON."""
 
 from __future__ import annotations
 
@@ -12,28 +12,35 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wxb.charts.wording import listed, words
 from wxb.project import provenance
-from wxb.project.reproduction.comparison import INSIDE, Result, Score, Swap, Verdict
+from wxb.project.reproduction.comparison import (
+    INSIDE,
+    Difference,
+    Result,
+    Score,
+    Swap,
+    Verdict,
+)
 from wxb.project.revisions import WorkingTree
+from wxb.reporting.charts.formatting import listed, words
 
-SHOWN = 6  # metrics of one score, told one by one
-STYLES = {Verdict.SAME: "green", Verdict.WITHIN: "green", Verdict.BEYOND: "red"}
+SHOWN = 6  # metrics of one score, listed one by one
+STYLES = {Verdict.SAME: "green", Verdict.INSIDE: "green", Verdict.OUTSIDE: "red"}
 ABSENT = "–"
 HERE = WorkingTree().name
 
 
 class Summary(StrEnum):
-    """What became of a result as a whole."""
+    """The verdict on a result as a whole."""
 
     MISSING = "missing"  # at one of both times
+    NOT_RUN = "not run here"
     NOT_COMPARABLE = "not comparable"
     SAME = "same bytes"
-    SCORES = "same scores"  # by weights whose bytes nobody noted at one of both times
-    WITHIN = "within noise"
-    BEYOND = "beyond noise"
+    SCORES = "same scores"  # of weights whose hash is unknown at one of both times
+    INSIDE = "inside"
+    OUTSIDE = "outside"
     DIFFERS = "differs"
-    KEPT = "kept"  # as the commit has it, and not made here
 
 
 def summary(result: Result) -> Summary:
@@ -41,57 +48,147 @@ def summary(result: Result) -> Summary:
     verdicts = {score.verdict for score in result.scores} - {Verdict.NEW, Verdict.GONE}
     if not verdicts:
         return Summary.MISSING
-    if result.kept:
-        return Summary.KEPT
+    if verdicts == {Verdict.NOT_RUN}:
+        return Summary.NOT_RUN
     if result.records:
         return Summary.NOT_COMPARABLE
-    if result.beyond_noise:
-        return Summary.BEYOND
+    if result.is_outside:
+        return Summary.OUTSIDE
+    verdicts -= {Verdict.NOT_RUN}
     if verdicts == {Verdict.SAME}:
         return Summary.SAME
     if verdicts <= {Verdict.SAME, Verdict.UNKNOWN_WEIGHTS}:
         return Summary.SCORES
-    return Summary.DIFFERS if Verdict.DIFFERS in verdicts else Summary.WITHIN
+    return Summary.DIFFERS if Verdict.DIFFERS in verdicts else Summary.INSIDE
 
 
 def line(result: Result, before: str, after: str, remedy: str = "") -> str:
-    """The verdict in one line: `study: reproduced within noise of HEAD (03ec366): 7 of 7 ...`.
+    """The verdict, and which question it answers: `NAME: reproduced. Another kind of CPU ...`.
 
     `before` and `after` name both times; `remedy` is the command that makes what is lacking here.
     """
-    told = summary(result)
-    if told is Summary.MISSING:
-        gone, new = result.named(Verdict.GONE), result.named(Verdict.NEW)
-        if gone and new:
-            return f"{result.name}: nothing to compare: gone {listed(gone)}, new {listed(new)}"
-        lacking = after if gone else before
-        cure = f"; `{remedy}` makes them" if lacking == HERE else ""
-        return f"{result.name}: nothing to compare, no results of it {_at(lacking)}{cure}"
-    if told is Summary.KEPT:
-        return f"{result.name}: kept from {before}, of another profile; `{remedy}` makes it here"
+    return f"{result.name}: {_verdict(result, before, after, remedy)}"
+
+
+def _verdict(result: Result, before: str, after: str, remedy: str) -> str:
+    kind = summary(result)
+    if kind is Summary.MISSING:
+        return _missing(result, before, after, remedy)
+    if kind is Summary.NOT_RUN:
+        return f"nothing was run here; these are the results of {before}. `{remedy}` runs it."
     changed = len(result.params)
     keys = "1 parameter differs" if changed == 1 else f"{changed} parameters differ"
-    if told is Summary.NOT_COMPARABLE:
+    if kind is Summary.NOT_COMPARABLE:
         counts = [f"{what} {a:,} -> {b:,}" for what, (a, b) in result.records.items()]
         why = f"; {keys}" if changed else ""
-        return f"{result.name}: not comparable with {before}: {', '.join(counts)}{why}"
-    some = any(score.verdict in INSIDE for score in result.scores)
-    head = {
-        Summary.SAME: f"same bytes as {before}",
-        Summary.SCORES: f"same scores as {before}, weights unknown",
-        Summary.WITHIN: f"reproduced within noise of {before}",
-        Summary.BEYOND: f"{'not all' if some else 'not'} reproduced, beyond noise of {before}",
-        Summary.DIFFERS: f"differs from {before}",
-    }[told]
-    if changed and told not in (Summary.SAME, Summary.SCORES):
-        head = f"no reproduction of {before}, as {keys}"
-    return f"{result.name}: {head}: {', '.join(_counts(result))}{_machines_word(result)}"
+        return f"not comparable with {before}: {', '.join(counts)}{why}."
+    same = kind in (Summary.SAME, Summary.SCORES)
+    if changed and not same:
+        head = f"not a rerun of {before}: {keys}."
+    else:
+        head = f"{_answer(result, kind)}. {_question(result, kind, before)}"
+    facts = [_bytes(result, kind)] if same or result.difference is Difference.NONE else []
+    facts += [] if same else _within(result)
+    return " ".join([head, *facts, *_remaining(result)])
+
+
+def _missing(result: Result, before: str, after: str, remedy: str) -> str:
+    """What one side has no results of."""
+    gone, new = result.named(Verdict.GONE), result.named(Verdict.NEW)
+    if gone and new:
+        return f"nothing to compare: gone {listed(gone)}, new {listed(new)}."
+    if gone and after == HERE:
+        return f"no results here; `{remedy}` makes them."
+    return f"{after if gone else before} has no results of it to compare with."
+
+
+def _answer(result: Result, kind: Summary) -> str:
+    """The verdict in a word or two."""
+    if kind in (Summary.SAME, Summary.SCORES):
+        return "reproduced"
+    if result.difference is Difference.NONE:
+        return "not reproduced"
+    if kind is Summary.DIFFERS:
+        return "undecided"
+    if result.trainings == 1:
+        return "undecided" if kind is Summary.OUTSIDE else "no difference found"
+    return "not reproduced" if kind is Summary.OUTSIDE else "reproduced"
+
+
+def _question(result: Result, kind: Summary, before: str) -> str:
+    """On what machine the rerun was, and so what it must reproduce."""
+    match result.difference:
+        case Difference.NONE:
+            return f"Same kind of CPU as {before}, so the bytes must be the same:"
+        case Difference.UNKNOWN:
+            where = f"Which CPUs this run and {before} had is not known"
+            if kind in (Summary.SAME, Summary.SCORES):
+                return f"Compared with {before},"
+        case difference:
+            where = f"Another {difference} than {before}"
+    if kind in (Summary.SAME, Summary.SCORES):
+        return f"{where}, and still"
+    if kind is Summary.DIFFERS:
+        return f"{where}, and no interval is known."
+    if result.trainings == 1:
+        return f"{where}; one seed does not show how trainings vary."
+    return f"{where}, where trainings vary as {result.trainings} seeds do:"
+
+
+def _bytes(result: Result, kind: Summary) -> str:
+    """How many scores have the same bytes: metrics, and weights where they are kept."""
+    run = [score for score in result.scores if _was_run(score)]
+    if kind is Summary.SCORES:
+        return f"{len(run)} of {len(run)} scores are the same (hashes of weights unknown)."
+    same = f"{len(result.named(Verdict.SAME))} of {len(run)}"
+    return (
+        f"{same} are." if result.difference is Difference.NONE else f"{same} have the same bytes."
+    )
+
+
+def _within(result: Result) -> list[str]:
+    """How many scores are inside their ranges, and which are not."""
+    judged = [score for score in result.scores if score.metric and _was_run(score)]
+    if not judged:
+        return []
+    inside = sum(score.verdict in INSIDE for score in judged)
+    several = len(judged) > 1
+    where = f"{'their' if several else 'its'} 95% interval{'s' if several else ''} (test records)"
+    if result.trainings > 1:
+        where = f"what {result.trainings} seeds vary"
+        if not result.params and result.difference is not Difference.NONE:
+            where = "that variation"
+    outside = result.named(Verdict.OUTSIDE)
+    names = f", not {listed(outside)}" if outside else ""
+    return [f"{inside} of {len(judged)} {'are' if several else 'is'} inside {where}{names}."]
+
+
+def not_run(results: Sequence[Result], before: str) -> str:
+    """The results that are those of a commit, in one sentence."""
+    names = listed([result.name for result in results])
+    return f"nothing was run here of {names}; these are the results of {before}."
+
+
+def _remaining(result: Result) -> Iterator[str]:
+    """The scores that are no part of the verdict."""
+    for verdict, words_ in (
+        (Verdict.OTHER_WEIGHTS, "Same scores of other weights"),
+        (Verdict.NOT_RUN, "Not run here"),
+        (Verdict.GONE, "Gone"),
+        (Verdict.NEW, "New"),
+    ):
+        if names := result.named(verdict):
+            yield f"{words_}: {listed(names)}."
+
+
+def _was_run(score: Score) -> bool:
+    return score.verdict not in (Verdict.NEW, Verdict.GONE, Verdict.NOT_RUN)
 
 
 def parts(result: Result, before: str, after: str, remedy: str) -> Iterator[RenderableType]:
-    """All there is to tell of a result, its line first."""
+    """The verdict on a result, and every table behind it."""
     yield Text(line(result, before, after, remedy), style="bold")
-    if result.kept:
+    if summary(result) is Summary.NOT_RUN:
         return
     if any(score.metric for score in result.scores):
         yield _table(result, before, after)
@@ -151,58 +248,20 @@ def _at(time: str) -> str:
     return time if time == HERE else f"at {time}"
 
 
-def _counts(result: Result) -> Iterator[str]:
-    """How many scores are inside their intervals, how many have the same bytes, and which not."""
-    both = [s for s in result.scores if s.before is not None and s.after is not None]
-    same = f"{len(result.named(Verdict.SAME))} of {len(both)}"
-    if summary(result) in (Summary.SAME, Summary.SCORES):
-        yield f"{len(both)} of {len(both)}"
-    else:
-        if judged := [score for score in both if score.metric]:
-            inside = sum(score.verdict in INSIDE for score in judged)
-            where = "scores inside their 95% intervals"
-            where = "score inside its 95% interval" if len(judged) == 1 else where
-            yield f"{inside} of {len(judged)} {where}"
-        yield f"{same} same bytes"
-    for verdict in (Verdict.OTHER_WEIGHTS, Verdict.BEYOND, Verdict.GONE, Verdict.NEW):
-        if names := result.named(verdict):
-            yield f"{verdict} {listed(names)}"
-
-
-def _machines_word(result: Result) -> str:
-    """Whether both were made on one kind of machine; empty where that is not known."""
-    first, second = result.machines
-    for key, word in (("cpu", "CPU"), ("capability", "instruction set"), ("torch", "torch")):
-        kinds = [{made.get(key) for made in machines} for machines in (first, second)]
-        if None in kinds[0] | kinds[1] or not (first and second):
-            return ""
-        if kinds[0] != kinds[1]:
-            # Intervals are those of one training: they cover other test records, no other weights.
-            why = (
-                ", which trains other weights, as another seed does" if result.beyond_noise else ""
-            )
-            return f"; other {word}{why}"
-    return "; same CPU"
-
-
 def _table(result: Result, before: str, after: str) -> RenderableType:
     metrics = dict.fromkeys(words(score.metric) for score in result.scores if score.metric)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column(f"{', '.join(metrics)} (95% interval)", no_wrap=True)
+    ranges = f"range of a rerun, from {result.trainings} seeds"
+    what = ranges if result.trainings > 1 else "95% interval"
+    table.add_column(f"{', '.join(metrics)} ({what})", overflow="fold")
     for column in (before, after, "verdict"):
         table.add_column(Text(column), overflow="fold")
     for score in result.scores:
         style = STYLES.get(score.verdict, "")
-        then, now = _interval(score.metric, score.before), _value(score.metric, score.after)
+        then, now = _value(score.metric, score.before), _value(score.metric, score.after)
+        then += f" ({score.range.low:.4f}–{score.range.high:.4f})" if score.range else ""
         table.add_row(score.name, then, now, Text(score.verdict, style=style))
     return table
-
-
-def _interval(metric: str, found: Mapping[str, float] | None) -> str:
-    if not found or metric not in found:
-        return ABSENT
-    low, high = found[f"{metric}_low"], found[f"{metric}_high"]
-    return f"{found[metric]:.4f} ({low:.4f}–{high:.4f})"
 
 
 def _value(metric: str, found: Mapping[str, float] | None) -> str:

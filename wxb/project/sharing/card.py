@@ -8,54 +8,23 @@ from __future__ import annotations
 
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
-from wxb import paths
-from wxb.charts.wording import amount, origin
-from wxb.errors import WxbError
-from wxb.files import publish, read_json
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, read_json
+from wxb.core.params import Params
+from wxb.core.params.experiments import Experiment
 from wxb.metrics import TEST
-from wxb.params import Params
-from wxb.params.experiments import Experiment
 from wxb.project import trained
 from wxb.project.inventory import tuning
+from wxb.reporting.charts.formatting import amount, origin, rounded
+from wxb.tasks.cards import Card
 
 DIGITS = 4  # of a score in the metadata
-
-
-class TaskCard(Protocol):
-    """The module `card` of a task."""
-
-    @property
-    def TEMPLATE(self) -> Path:  # noqa: N802
-        """The card in Jinja's Markdown: it begins with `card_data` between two lines of dashes."""
-
-    @property
-    def TASK(self) -> str:  # noqa: N802
-        """The hub's name of what is scored."""
-
-    @property
-    def TAGS(self) -> Sequence[str]:  # noqa: N802
-        """What the hub lists the model under, besides."""
-
-    @property
-    def SCORES(self) -> Sequence[str]:  # noqa: N802
-        """The keys of the scores that go into the metadata."""
-
-    def pipeline(self, experiment: Any) -> str:
-        """The hub's name of what the model does."""
-
-    def facts(
-        self, experiment: Any, model: Path, predictions: Path, scores: Mapping[str, float]
-    ) -> dict[str, Any]:
-        """What only this task's template needs, from the folders of the model and its predictions.
-
-        Raises WxbError where a file is not there.
-        """
 
 
 def card(params: Params, name: str, folder: Path | None = None) -> str:
@@ -67,7 +36,12 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     from huggingface_hub import ModelCard
 
     experiment: Experiment = params.named("experiments", name)
-    task = _task(experiment.task)
+    task = tasks.get(experiment.task).card
+    if task is None:
+        raise WxbError(
+            f"task {experiment.task} has no model cards; add wxb/tasks/{experiment.task}/card.py"
+            " (docs/adding-a-task.md)"
+        )
     model = trained.find(name)
     measured = paths.metrics(experiment.study, name)
     if not measured.exists():
@@ -87,6 +61,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         adapter=experiment.tuning.lora is not None,
         parameters=amount(scores["parameters"]),
         trainable=amount(scores["trainable_parameters"]),
+        rounded=rounded,
         origin=origin(corpus),
         generated=corpus.generate is not None,
         languages=languages,
@@ -128,15 +103,8 @@ def share(params: Params, name: str, folder: Path) -> None:
         ) from error
 
 
-def _task(name: str) -> TaskCard:
-    module = f"wxb.tasks.{name}.card"
-    if find_spec(module) is None:
-        raise WxbError(f"task {name} has no model cards; found no {module}")
-    return cast("TaskCard", import_module(module))
-
-
 def _metadata(
-    task: TaskCard,
+    task: Card,
     name: str,
     experiment: Experiment,
     scores: Mapping[str, float],

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.files import publish, read_json, write_json
-from wxb.pretrained import ADAPTER
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, read_json, write_json
+from wxb.core.pretrained import ADAPTER
 from wxb.project import trained
 
 WEIGHTS = ".safetensors"
@@ -20,7 +20,7 @@ def merge(experiment: str | Path, output: Path) -> None:
     It gives the adapter's logits but for rounding; a backbone in 4 bits is written with the values
     that these stand for, in float32. Raises WxbError where there is no adapter, or `output` exists.
     """
-    from wxb.backbones import tuning
+    from wxb.training.backbones import tuning
 
     folder = trained.find(experiment)
     if not (folder / ADAPTER).exists():

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from wxb.params import corpora, experiments
-from wxb.params.section import OneOf, Section
-from wxb.params.training import Training
+from wxb.core.params import corpora, experiments
+from wxb.core.params.section import OneOf, Section
+from wxb.core.params.training import Training
 
 Prompt = Literal["zero-shot", "few-shot", "instruction", "system"]
 

@@ -6,14 +6,15 @@ import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.errors import WxbError
+from wxb.core.progress import tracked
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.progress import tracked
+from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.chat.params import Prediction, Prompt
 from wxb.tasks.chat.record.conversation import (
     ConversationError,
@@ -25,8 +26,6 @@ from wxb.tasks.chat.record.conversation import (
 from wxb.tasks.chat.sft import template
 from wxb.tasks.chat.sft.window import Fitting, fitting
 from wxb.tasks.methods import Trained, collator, in_batches
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import SavedTokenizer
 
 
 class Reply(NamedTuple):
@@ -50,19 +49,13 @@ class Replier(Trained):
     prediction = Prediction()
 
     @classmethod
-    def load(cls, folder: Path, prediction: Any = None) -> Self:
-        """Load a folder that `save` wrote."""
-        predictor = super().load(folder, prediction)
-        predictor.prediction = prediction or Prediction()
-        return predictor
-
-    @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any]) -> Any:
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """The model that was saved in a folder."""
-        from wxb.backbones.generator import Generator
+        from wxb.training.backbones.generator import Generator
 
-        size = len(SavedTokenizer(folder))
-        return Generator.from_pretrained(folder, tokens=size, four_bit=settings["four_bit"])
+        return Generator.from_pretrained(
+            folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
+        )
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
         """Choose the questions that few-shot prompts show: the shortest of each kind in turn."""
@@ -198,7 +191,7 @@ class Replier(Trained):
         fits = [self.fitting(each, prompt) for each in conversations]
         found = [Reply("", ended=False, dropped=each.dropped) for each in fits]
         short = [(at, each.tokens.ids) for at, each in enumerate(fits) if each.tokens is not None]
-        batches = in_batches([len(ids) for _, ids in short], self.batch_size)
+        batches = in_batches([len(ids) for _, ids in short], self.prediction.batch_size)
         for chosen in tracked(batches, label, len(batches), unit="batch"):
             replies = self._batch([short[number][1] for number in chosen])
             for number, reply in zip(chosen, replies, strict=True):
@@ -253,7 +246,9 @@ class Replier(Trained):
                 items.append({"input_ids": tokens.ids, "labels": labels})
         loss, count = 0.0, 0
         collate, device = collator(self.tokenizer), next(self.model.parameters()).device
-        for chosen in in_batches([len(item["input_ids"]) for item in items], self.batch_size):
+        for chosen in in_batches(
+            [len(item["input_ids"]) for item in items], self.prediction.batch_size
+        ):
             batch = {k: v.to(device) for k, v in collate([items[at] for at in chosen]).items()}
             with torch.inference_mode():
                 output = self.model(**batch)

@@ -6,36 +6,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb.files import read_json
-from wxb.params.experiments import Experiment
-from wxb.tasks.cards import worst_first
+from wxb.core.files import read_json
+from wxb.core.params.experiments import Experiment
+from wxb.tasks import cards
 from wxb.tasks.classification.metrics import CLASSES
 
-TEMPLATE = Path(__file__).with_suffix(".md")
-TASK = "text-classification"
-TAGS = ("text-classification",)
-SCORES = ("accuracy", "f1_macro", "auroc")
 
+class Card(cards.Card):
+    """Cards of models that classify texts."""
 
-def pipeline(experiment: Experiment) -> str:
-    """The hub's name of what the model does."""
-    return TASK
+    TEMPLATE = Path(__file__).with_suffix(".md")
+    TASK = "text-classification"
+    TAGS = ("text-classification",)
+    SCORES = ("accuracy", "f1_macro", "auroc")
 
+    def facts(
+        self, experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """The scores by class, and why plain transformers cannot use the model, where they cannot.
 
-def facts(
-    experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
-) -> dict[str, Any]:
-    """The scores by class, and why plain transformers cannot use the model, where they cannot.
-
-    Raises WxbError where there are no scores by class.
-    """
-    return {
-        "by_class": worst_first(predictions / CLASSES, "class"),
-        "why_not": _only_ours(experiment, model),
-        "further": sorted(
-            key.removesuffix("_accuracy") for key in scores if key.endswith("_accuracy")
-        ),
-    }
+        Raises WxbError where there are no scores by class.
+        """
+        return {
+            "by_class": cards.worst_first(predictions / CLASSES, "class"),
+            "why_not": _only_ours(experiment, model),
+            "further": sorted(
+                key.removesuffix("_accuracy") for key in scores if key.endswith("_accuracy")
+            ),
+        }
 
 
 def _only_ours(experiment: Experiment, model: Path) -> str:

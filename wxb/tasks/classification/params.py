@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from wxb.params import corpora, experiments
-from wxb.params.experiments import Tuning
-from wxb.params.section import Fraction, OneOf, PositiveFloat, Section
-from wxb.params.training import Training
+from wxb.core.params import corpora, experiments
+from wxb.core.params.experiments import Tuning
+from wxb.core.params.section import Fraction, OneOf, PositiveFloat, Section
+from wxb.core.params.training import Training
 
 
 class Fields(corpora.Fields):

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.metrics import DIGITS, Metric
+from wxb.corpora.text.encoded import Encoded, joined, part, read_columns, read_encoded
+from wxb.corpora.text.tokenizers import encode, special_tokens
+from wxb.metrics import DIGITS
+from wxb.tasks import methods
+from wxb.tasks.classification import params
 from wxb.tasks.classification.metrics import calibration
 from wxb.tasks.classification.record.giveaways import giveaways
 from wxb.tasks.methods import Trained
-from wxb.text.encoded import IGNORED, Columns, Encoded, joined, part, read_columns, read_encoded
-from wxb.text.tokenizers import encode, special_tokens
-
-TARGETS = ("labels",)
-BEST = Metric("accuracy", "accuracy")
 
 SHOWN = 24  # stretches of a text that are told to have decided, the weightiest
 PROBABILITY = 6  # significant digits
@@ -39,15 +38,7 @@ class Prediction(NamedTuple):
 class Classifier(Trained):
     """A trained model whose output `logits` has one number a class."""
 
-    explained = 0
-
-    @classmethod
-    def load(cls, folder: Path, prediction: Any = None) -> Self:
-        """Load a folder that `save` wrote."""
-        predictor = super().load(folder, prediction)
-        if prediction is not None:
-            predictor.explained = prediction.explained
-        return predictor
+    prediction = params.Prediction(explained=0)
 
     @property
     def labels(self) -> list[str]:
@@ -56,11 +47,11 @@ class Classifier(Trained):
         return found
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Prediction]:
-        """The likeliest class of each text; of the first `explained` what decided."""
+        """The likeliest class of each text; of the first `prediction.explained` what decided."""
         encoded = self.read(texts)
         logits = self.logits(encoded, texts, label=label)
         likely = calibration.softmax(logits, self.settings.get("temperature", 1.0))
-        number = min(self.explained, len(texts))
+        number = min(self.prediction.explained, len(texts))
         told = [*self.evidence(part(encoded, 0, number), texts[:number], logits)] if number else []
         return [
             Prediction(
@@ -165,32 +156,18 @@ class Classifier(Trained):
         return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{given}"
 
 
-def aligned(
-    path: Path, chunks: Iterable[Sequence[Record]], labels: Sequence[str], *_: Any
-) -> tuple[*Columns, dict[str, int]]:
-    """The number of each record's class; one that training lacks is lost, and is not learned."""
-    number = {label: place for place, label in enumerate(labels)}
-    found = [number.get(record.gold, IGNORED) for records in chunks for record in records]
-    lost = found.count(IGNORED)
-    account = {"gold": len(found), "kept": len(found) - lost, "lost": lost}
-    return {"labels": np.array(found, np.int64)}, np.arange(len(found) + 1), account
+class Method(methods.Method):
+    """A method whose input is a text without its giveaways, unless these are kept."""
 
-
-def dataset(
-    features: Path, targets: Path, tokenizer: Any, records: Sequence[Record], experiment: Any
-) -> list[dict[str, NDArray[Any]]]:
-    """One item a text: its ids and the number of its class."""
-    settings, texts = experiment.encoding, [record.input for record in records]
-    encoded = without_giveaways(read_encoded(features), texts, settings.giveaways)
-    items = inputs(encoded, tokenizer, settings.max_length, settings.keep)
-    columns, _ = read_columns(targets, TARGETS)
-    return [{**item, "labels": one} for item, one in zip(items, columns["labels"], strict=True)]
-
-
-def compute_metrics(predicted: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-    """Accuracy on the validation records, while training."""
-    known = labels != IGNORED
-    return {BEST.key: float((predicted == labels)[known].mean())}
+    def dataset(
+        self, features: Path, targets: Path, records: Sequence[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item a text: its ids and the number of its class."""
+        settings, texts = self.experiment.encoding, [record.input for record in records]
+        encoded = without_giveaways(read_encoded(features), texts, settings.giveaways)
+        items = inputs(encoded, self.tokenizer, settings.max_length, settings.keep)
+        columns, _ = read_columns(targets, self.TARGETS)
+        return [{**item, "labels": one} for item, one in zip(items, columns["labels"], strict=True)]
 
 
 def without_giveaways(encoded: Encoded, texts: Sequence[str], kept: str) -> Encoded:

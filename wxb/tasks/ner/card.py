@@ -6,36 +6,38 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wxb.files import read_json
-from wxb.params.experiments import Experiment
-from wxb.tasks.cards import worst_first
+from wxb.core.files import read_json
+from wxb.core.params.experiments import Experiment
+from wxb.tasks import cards
 from wxb.tasks.ner.metrics import BY_TYPE
 
-TEMPLATE = Path(__file__).with_suffix(".md")
-TASK = "token-classification"
-TAGS = ("named-entity-recognition",)
-SCORES = ("f1", "precision", "recall")
 
+class Card(cards.Card):
+    """Cards of models that find spans."""
 
-def pipeline(experiment: Experiment) -> str:
-    """The hub's name of what the model does."""
-    return TASK if experiment.method == "tagging" else "text-generation"
+    TEMPLATE = Path(__file__).with_suffix(".md")
+    TASK = "token-classification"
+    TAGS = ("named-entity-recognition",)
+    SCORES = ("f1", "precision", "recall")
 
+    def pipeline(self, experiment: Experiment) -> str:
+        """The hub's name of what the model does."""
+        return self.TASK if experiment.method == "tagging" else "text-generation"
 
-def facts(
-    experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
-) -> dict[str, Any]:
-    """The scores by type, and what plain transformers need or why they cannot use the model.
+    def facts(
+        self, experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """The scores by type, and what plain transformers need or why they cannot use the model.
 
-    Raises WxbError where there are no scores by type.
-    """
-    return {
-        "missed": round(100 * (1 - scores["recall"])),
-        "by_type": worst_first(predictions / BY_TYPE, "type"),
-        # BERT's pooler, which a tagger has no use for, would be made anew from random numbers.
-        "options": ", add_pooling_layer=False" if _architecture(model) == "bert" else "",
-        "why_not": _only_ours(experiment),
-    }
+        Raises WxbError where there are no scores by type.
+        """
+        return {
+            "missed": round(100 * (1 - scores["recall"])),
+            "by_type": cards.worst_first(predictions / BY_TYPE, "type"),
+            # BERT's pooler, which a tagger has no use for, would be made anew from random numbers.
+            "options": ", add_pooling_layer=False" if _architecture(model) == "bert" else "",
+            "why_not": _only_ours(experiment),
+        }
 
 
 def _architecture(model: Path) -> str:

@@ -9,14 +9,15 @@ so that both come back exactly. White space between tokens is all that CoNLL los
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import regex
 
-from wxb.errors import WxbError
-from wxb.tasks.exports import Exported, Format, json_line
+from wxb.core.errors import WxbError
+from wxb.tasks import exports
+from wxb.tasks.exports import Exported, json_line
 
 if TYPE_CHECKING:
     from wxb.tasks.ner.metrics import Judged
@@ -97,8 +98,11 @@ def docbin(exported: Iterable[Exported]) -> Iterator[bytes]:
     yield documents.to_bytes()
 
 
-FORMATS: Mapping[str, Format] = {"conll": conll, "jsonl": jsonl, "spacy": docbin}
-BINARY = ("spacy",)
+class Exports(exports.Exports):
+    """CoNLL columns, JSONL and spaCy's DocBin."""
+
+    FORMATS: ClassVar = {"conll": conll, "jsonl": jsonl, "spacy": docbin}
+    BINARY = ("spacy",)
 
 
 def judged(record: Exported) -> Judged | None:

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from wxb.params import corpora, experiments
-from wxb.params.section import Fraction, OneOf, Section
-from wxb.params.training import Training
+from wxb.core.params import corpora, experiments
+from wxb.core.params.section import Fraction, OneOf, Section
+from wxb.core.params.training import Training
 
 
 class Fields(corpora.Fields):

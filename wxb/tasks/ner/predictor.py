@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from wxb.core.progress import tracked
 from wxb.corpora.records import Record
-from wxb.progress import tracked
-from wxb.tasks.methods import Trained, in_batches
+from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.tokenizers import encode
+from wxb.corpora.text.windows import Windows, over
+from wxb.tasks.methods import Method, Trained, in_batches
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.record.spans import Span
-from wxb.text.encoded import Encoded
-from wxb.text.tokenizers import encode
-from wxb.text.windows import Windows, over
 
 # Candidates for the threshold; 0 keeps every span that the model gives.
 THRESHOLDS = np.linspace(0, 0.95, 20)
@@ -31,26 +33,36 @@ class ScoredSpan(NamedTuple):
 class Recognizer(Trained):
     """A trained model with its tokenizer. Decoding is this, in training and everywhere else."""
 
-    batch_size = 32  # windows at a time
+    @classmethod
+    def from_training(cls, model: Any, method: Method, targets: Path) -> Self:
+        """A model that was just trained; it keeps every span until it is calibrated."""
+        lengths = method.experiment.encoding.model_dump(include={"max_length", "stride"})
+        types = list(method.labels)
+        return cls(model, method.tokenizer, types=types, threshold=0.0, **lengths)
 
-    def __init__(
-        self, model: Any, tokenizer: Any, types: Sequence[str], *, max_length: int, stride: int
-    ) -> None:
-        super().__init__(model, tokenizer)
-        self.types, self.max_length, self.stride = list(types), max_length, stride
-        self.threshold = 0.0
+    @property
+    def types(self) -> list[str]:
+        """The types of spans."""
+        types: list[str] = self.settings["types"]
+        return types
 
-    def kept(self) -> dict[str, Any]:
-        """What is found, how sure it is to be, and how texts are cut."""
-        names = ("types", "threshold", "max_length", "stride")
-        return {name: getattr(self, name) for name in names}
+    @property
+    def threshold(self) -> float:
+        """The lowest score of a span that is predicted."""
+        threshold: float = self.settings["threshold"]
+        return threshold
 
+    @threshold.setter
+    def threshold(self, threshold: float) -> None:
+        self.settings["threshold"] = threshold
+
+    @abstractmethod
     def predict_windows(
         self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
     ) -> list[Any]:
         """What the model says of each of the chosen windows: one batch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge_windows(
         self, encoded: Encoded, windows: Windows, found: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
@@ -58,7 +70,6 @@ class Recognizer(Trained):
 
         Where some overlap, `candidates` keeps the surer.
         """
-        raise NotImplementedError
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text whose score reaches the threshold, sorted and disjoint."""
@@ -87,8 +98,9 @@ class Recognizer(Trained):
     def candidates(self, texts: Sequence[str], *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text whatever their score, sorted and disjoint."""
         encoded = encode(self.tokenizer, texts)
-        windows = over(encoded, self.tokenizer, max_length=self.max_length, stride=self.stride)
-        batches = in_batches(windows.lasts - windows.firsts, self.batch_size)
+        lengths = {name: self.settings[name] for name in ("max_length", "stride")}
+        windows = over(encoded, self.tokenizer, **lengths)
+        batches = in_batches(windows.lasts - windows.firsts, self.prediction.batch_size)
         windows_of = np.bincount(windows.rows, minlength=len(texts))
         outputs: dict[int, dict[int, Any]] = {}
         spans: list[list[ScoredSpan]] = [[] for _ in texts]

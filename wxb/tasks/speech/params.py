@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
 
-from wxb.params import corpora, experiments
-from wxb.params.section import Fraction, OneOf, PositiveFloat, Section
-from wxb.params.training import Training
+from wxb.core.params import corpora, experiments
+from wxb.core.params.section import Fraction, OneOf, PositiveFloat, Section
+from wxb.core.params.training import Training
 
 POSITIONS = 50  # of Whisper's encoder, a second
 

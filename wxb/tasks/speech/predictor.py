@@ -5,19 +5,21 @@ Long recordings are cut where nobody speaks, into windows that a model hears at 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
-from wxb.errors import WxbError
-from wxb.progress import tracked
+from wxb.core.errors import WxbError
+from wxb.core.progress import tracked
 from wxb.tasks.methods import Trained
+from wxb.tasks.speech.params import Prediction
 from wxb.tasks.speech.record.audio import reading
 from wxb.tasks.speech.record.audio.cleaning import SILENT, heard, loudness_of
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, log_mel, to_window
@@ -71,19 +73,11 @@ class Recogniser(Trained):
     """A trained model with its tokenizer, and how long its windows are."""
 
     files: ClassVar[Sequence[str]] = reading.SUFFIXES
-    overlap, pause = 0.5, 0.2  # seconds: see `windows`
+    prediction = Prediction()
 
-    @classmethod
-    def load(cls, folder: Path, prediction: Any = None) -> Self:
-        """As other models; `prediction` says what windows share, too."""
-        predictor = super().load(folder, prediction)
-        if prediction is not None:
-            predictor.overlap, predictor.pause = prediction.overlap, prediction.pause
-        return predictor
-
+    @abstractmethod
     def write(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of each window (B, frames, bands)."""
-        raise NotImplementedError
 
     def predictions(self, inputs: Sequence[str | bytes], /, *, label: str) -> list[Transcript]:
         """The transcript of each recording: a path, or the bytes of a file.
@@ -92,7 +86,7 @@ class Recogniser(Trained):
         """
         cuts = tracked(self._cuts(inputs), label, unit="window")
         found: list[list[Segment]] = [[] for _ in inputs]
-        while batch := [*islice(cuts, self.batch_size)]:
+        while batch := [*islice(cuts, self.prediction.batch_size)]:
             texts = self.write(np.stack([cut.features for cut in batch]))
             for cut, text in zip(batch, texts, strict=True):
                 add(found[cut.place], cut.window, text)
@@ -113,7 +107,8 @@ class Recogniser(Trained):
         for place, given in enumerate(inputs):
             # Read twice, first to find the pauses: so that hours of sound need not be held.
             levels, samples = loudness_of(blocks(given))
-            found = windows(levels, samples, seconds, overlap=self.overlap, pause=self.pause)
+            shared = {"overlap": self.prediction.overlap, "pause": self.prediction.pause}
+            found = windows(levels, samples, seconds, **shared)
             for window, stretch in zip(found, stretches(blocks(given), found), strict=True):
                 yield Cut(place, window, to_window(log_mel(stretch, bands, length), length))
 

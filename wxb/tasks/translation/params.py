@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import regex
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
-from wxb.params import corpora, experiments
-from wxb.params.section import Fraction, OneOf, Section
-from wxb.params.training import Training
+from wxb.core.params import corpora, experiments
+from wxb.core.params.section import Fraction, OneOf, Section
+from wxb.core.params.training import Training
 
 
 def _is_script(name: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.progress import tracked
-from wxb.tasks.methods import Trained, collator, in_batches
+from wxb.core.progress import tracked
+from wxb.corpora.text.encoded import read_columns
+from wxb.corpora.text.tokenizers import ids_of, special_tokens
+from wxb.tasks.methods import Method, Trained, collator, in_batches
 from wxb.tasks.translation.params import Prediction
-from wxb.text.encoded import read_columns
-from wxb.text.tokenizers import ids_of, special_tokens
 
 
 class Hypothesis(NamedTuple):
@@ -43,30 +43,20 @@ class Translation(NamedTuple):
 class Translator(Trained):
     """A trained model with its tokenizer, which has bos and eos."""
 
-    options = Prediction()
+    prediction = Prediction()
 
     @classmethod
-    def of(
-        cls, model: Any, tokenizer: Any, labels: Sequence[str], experiment: Any, targets: Path
-    ) -> Self:
-        """Of a model that was just trained; translations grow as long as in training."""
+    def from_training(cls, model: Any, method: Method, targets: Path) -> Self:
+        """A model that was just trained; translations grow as long as in training."""
         _, splits = read_columns(targets, ["labels"])
-        longest = int(np.diff(splits).max())
         return cls(
             model,
-            tokenizer,
-            shape=experiment.model.model_dump(),
-            special=special(tokenizer),
-            longest=longest,
-            **experiment.encoding.model_dump(),
+            method.tokenizer,
+            shape=method.experiment.model.model_dump(),
+            special=special(method.tokenizer),
+            longest=int(np.diff(splits).max()),
+            **method.experiment.encoding.model_dump(),
         )
-
-    @classmethod
-    def load(cls, folder: Path, prediction: Prediction | None = None) -> Self:
-        """Load a folder that `save` wrote."""
-        predictor = super().load(folder, prediction)
-        predictor.options = prediction or Prediction()
-        return predictor
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Translation]:
         """The translations of texts; one that is blank has a blank one."""
@@ -74,14 +64,14 @@ class Translator(Trained):
         ids = source_ids(self.tokenizer, texts)
         length = self.settings["max_length"]
         there = [at for at, text in enumerate(texts) if text.strip()]
-        shown = {*_chosen(there, ids, self.options.maps)}
+        shown = {*_chosen(there, ids, self.prediction.maps)}
         if cut := [at for at in there if len(ids[at]) > length]:
             print(
                 f"{len(cut)} of {len(texts)} texts have more than {length} tokens, the first"
                 f" {len(ids[cut[0]])}: the end of these is not translated",
                 file=sys.stderr,
             )
-        batches = in_batches([len(ids[at]) for at in there], self.batch_size)
+        batches = in_batches([len(ids[at]) for at in there], self.prediction.batch_size)
         for places in tracked(batches, label, len(batches), unit="batch"):
             chosen = [there[place] for place in places]
             sources = [ids[at][:length] for at in chosen]
@@ -103,14 +93,14 @@ class Translator(Trained):
             tokens, scores = self.model.search(
                 **{name: values.to(device) for name, values in batch.items()},
                 max_new_tokens=self.settings["longest"],
-                beams=self.options.beam,
-                length_penalty=self.options.length_penalty,
+                beams=self.prediction.beam,
+                length_penalty=self.prediction.length_penalty,
             )
         return [
             [
                 (_until(ids, self.settings["special"]["eos"]), round(float(score), 4))
                 for ids, score in zip(rows, row_scores, strict=True)
-            ][: self.options.n_best]
+            ][: self.prediction.n_best]
             for rows, row_scores in zip(tokens.cpu().numpy(), scores.cpu().numpy(), strict=True)
         ]
 

@@ -4,7 +4,7 @@ from sacrebleu.metrics import CHRF
 
 from wxb.corpora.records import Record
 from wxb.tasks.chat import metrics
-from wxb.tasks.chat.metrics import Judged, distinct, scores, statistics
+from wxb.tasks.chat.metrics import Judged, distinct
 from wxb.tasks.chat.predictor import Reply
 
 ROWS = [
@@ -25,7 +25,7 @@ ROWS = [
 
 
 def test_scores_are_those_of_the_rows():
-    found = scores(statistics(ROWS).sum(axis=0))
+    found = metrics.Scorer().scores(metrics.Scorer().statistics(ROWS).sum(axis=0))
     assert found["exact"] == pytest.approx(1 / 3)
     assert found["format"] == pytest.approx(2 / 3)
     assert found["ended"] == pytest.approx(3 / 4)
@@ -34,22 +34,22 @@ def test_scores_are_those_of_the_rows():
 
 
 def test_scores_of_many_sums_at_once():
-    table = statistics(ROWS)
+    table = metrics.Scorer().statistics(ROWS)
     sums = np.stack([table[:2].sum(axis=0), table[1:].sum(axis=0)])[None]
-    assert {key: value.shape for key, value in scores(sums).items()} == {
-        metric.key: (1, 2) for metric in metrics.METRICS
+    assert {key: value.shape for key, value in metrics.Scorer().scores(sums).items()} == {
+        metric.key: (1, 2) for metric in metrics.Scorer().METRICS
     }
-    assert scores(sums)["exact"].tolist() == [[0.5, 0.0]]
+    assert metrics.Scorer().scores(sums)["exact"].tolist() == [[0.5, 0.0]]
 
 
 def test_without_a_question_to_check_nothing_is_right():
-    sums = statistics(ROWS[3:]).sum(axis=0)
-    assert scores(sums)["exact"] == 0
-    assert metrics.totals(sums[None])["support"] == 0
+    sums = metrics.Scorer().statistics(ROWS[3:]).sum(axis=0)
+    assert metrics.Scorer().scores(sums)["exact"] == 0
+    assert metrics.Scorer().totals(sums[None])["support"] == 0
 
 
 def test_details_by_kind_and_by_prompt():
-    found = metrics.details(ROWS[:3])
+    found = metrics.Scorer().details(ROWS[:3])
     assert found["by_kind"]["addition"] == {"exact": 0.0, "format": 0.5, "support": 2}
     assert found["by_prompt"]["few-shot"] == {"exact": 0.666667, "format": 1.0, "support": 3}
 
@@ -63,10 +63,10 @@ def test_distinct():
 
 def test_questions_of_a_kind_are_resampled_together(tmp_path):
     gold = {"text": "a", "kind": "k", "format": None}
-    row = metrics.judge(
+    row = metrics.Scorer().judge(
         Record("1", "q", gold, None, "q"), Reply("b", ended=True, others=(("system", "c"),)), None
     )
     assert (row.group, row.replies) == ("k", {"system": "c"})
-    assert metrics.parse(row._asdict()) == row
-    metrics.write_details(tmp_path, ROWS)
+    assert metrics.Scorer().parse(row._asdict()) == row
+    metrics.Scorer().write_details(tmp_path, ROWS)
     assert (tmp_path / metrics.BY_KIND).read_text().splitlines()[1] == "addition,0.0,0.5,2"

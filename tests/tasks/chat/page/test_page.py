@@ -1,9 +1,9 @@
 from types import SimpleNamespace
 
 from tests.talking import LORA, experiment
-from wxb.charts.parts import Study
-from wxb.tasks.chat.metrics import METRICS, Judged
-from wxb.tasks.chat.page import examples, failures, parts, published
+from wxb.reporting.charts.parts import Study
+from wxb.tasks.chat.metrics import Judged, Scorer
+from wxb.tasks.chat.page import Page, examples, published
 from wxb.tasks.chat.record.conversation import message, to_text
 
 NEFTUNE = {**LORA, "neftune_alpha": 5.0}
@@ -47,7 +47,7 @@ def test_systems_may_be_asked_in_other_ways():
         name: {"by_kind": {}, "by_prompt": asked, "support": 2, "tokens": 300}
         for name, asked in prompts.items()
     }
-    metrics = {METRICS[0].key: METRICS[0]._asdict()}
+    metrics = {Scorer.METRICS[0].key: Scorer.METRICS[0]._asdict()}
     further = {"wordings": {"systems": systems}}
     study = Study(
         params=SimpleNamespace(experiments=dict.fromkeys(systems, experiment())),
@@ -65,7 +65,7 @@ def test_systems_may_be_asked_in_other_ways():
         pretrained={},
         costs={"evaluate@one": {"predicting": 0.5}},
     )
-    found = {part.id: part.html for part in parts(study)}
+    found = {part.id: part.html for part in Page().parts(study)}
     assert found["prompts"].count("not asked") == 1
     assert found["prompts"].count("0.50") == 3
     # Two test sets by the models of two seeds.
@@ -84,6 +84,8 @@ def test_turns_stand_before_a_question_and_what_can_be_checked_is_told():
 
 def test_the_worst_kinds_are_named():
     kinds = {"sums": {"exact": 0.1, "support": 9}, "names": {"exact": 1.0, "support": 2}}
-    assert "sums (0.10 of 9) and names (1.00 of 2)" in failures({"support": 11, "by_kind": kinds})
-    assert failures({"support": 11, "by_kind": {}}) == ""
-    assert "compare chrF" in failures({"support": 0, "by_kind": {}})
+    assert "sums (0.10 of 9) and names (1.00 of 2)" in Page().failures(
+        {"support": 11, "by_kind": kinds}
+    )
+    assert Page().failures({"support": 11, "by_kind": {}}) == ""
+    assert "compare chrF" in Page().failures({"support": 0, "by_kind": {}})

@@ -20,7 +20,7 @@ def of(folder, *lines, **more):
     """The records of a file of such lines, as JSON unless they are text."""
     path = Path(folder, "a.jsonl")
     path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
-    return list(read(Path(folder), corpus(**more), reading))
+    return list(read(Path(folder), corpus(**more), reading.Reading()))
 
 
 def test_instruction_with_input_and_system(tmp_path):
@@ -40,11 +40,8 @@ def test_messages_keep_all_turns(tmp_path):
 
 def test_names_of_fields_and_csv(tmp_path):
     (tmp_path / "a.csv").write_text('q,a,messages\nWhat?,That.,\n,,"[{""role"": ""user""}]"\n')
-    found = list(
-        read(
-            tmp_path, corpus(fields={"instruction": "q", "output": "a", "input": "about"}), reading
-        )
-    )
+    fields = {"instruction": "q", "output": "a", "input": "about"}
+    found = list(read(tmp_path, corpus(fields=fields), reading.Reading()))
     assert found[0].input == "What?"
     assert found[0].gold["text"] == "That."
     assert found[1].reason == "no message"
@@ -89,10 +86,18 @@ def test_nothing_is_lost_on_the_way_to_parquet(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.json").write_text(json.dumps([*rows, {"instruction": "x"}]))
     preprocess(
-        tmp_path / "raw", corpus(), reading, record, seed=1, label="test", out=tmp_path / "clean"
+        tmp_path / "raw",
+        corpus(),
+        reading.Reading(),
+        record.Labelling(),
+        seed=1,
+        label="test",
+        out=tmp_path / "clean",
     )
     kept = [
-        r for s in clean.SPLITS for r in clean.labelled(tmp_path / f"clean/{s}.parquet", record)
+        r
+        for s in clean.SPLITS
+        for r in clean.labelled(tmp_path / f"clean/{s}.parquet", record.Labelling())
     ]
     assert sorted(r.gold["text"] for r in kept) == sorted(str(i) for i in range(20))
     about = json.loads((tmp_path / "clean/profile.json").read_text())

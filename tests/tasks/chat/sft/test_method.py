@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from tests.talking import RECORDS, experiment
+from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
+from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns
+from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.chat.record.conversation import message, to_text
-from wxb.tasks.chat.sft import method, template
-from wxb.text.encoded import IGNORED, read_columns, write_columns
-from wxb.text.tokenizers import load, train
+from wxb.tasks.chat.sft import template
+from wxb.tasks.chat.sft.method import Method
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +23,8 @@ def laid(folder, tokens, records, split="train", **encoding):
     settings = experiment(**encoding)
     path = folder / f"{split}.arrow"
     tokenizer = load(tokens)
-    method.encode(records, tokenizer, settings, path, label="test")
-    columns, splits, account = method.aligned(path, [records], [], tokenizer, settings)
+    Method(settings, [], tokenizer).encode(records, path, label="test")
+    columns, splits, account = Method(settings, [], tokenizer).align(path, [records])
     ids, _ = read_columns(path, ["ids"])
     return tokenizer, ids["ids"], columns["labels"], splits, account
 
@@ -64,16 +65,16 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens):
 
 def test_where_nothing_fits_it_is_told(tmp_path, tokens):
     features, targets, settings = tmp_path / "train.arrow", tmp_path / "t", experiment(max_length=4)
-    method.encode(RECORDS, load(tokens), settings, features, label="test")
-    columns, splits, _ = method.aligned(features, [RECORDS], [], load(tokens), settings)
+    Method(settings, [], load(tokens)).encode(RECORDS, features, label="test")
+    columns, splits, _ = Method(settings, [], load(tokens)).align(features, [RECORDS])
     write_columns(targets, columns, splits)
     with pytest.raises(WxbError, match="raise it"):
-        method.dataset(features, targets, load(tokens), RECORDS, settings)
+        Method(settings, [], load(tokens)).dataset(features, targets, RECORDS)
 
 
 def test_a_tokenizer_that_cannot_end_a_text_is_refused():
     with pytest.raises(WxbError, match="end of text"):
-        method.vocabulary(train("wordpiece", 300, ["a b c"]), [], experiment())
+        Method(experiment(), [], train("wordpiece", 300, ["a b c"])).vocabulary()
 
 
 def test_ends_of_an_answer(tokens):

@@ -4,9 +4,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.talking import ANSWERS
+from wxb.corpora.text.tokenizers import SavedTokenizer, train
 from wxb.tasks.chat.record.conversation import message
 from wxb.tasks.chat.sft import template
-from wxb.text.tokenizers import SavedTokenizer, train
 
 CONVERSATION = [
     message("system", "Be brief."),
@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 
 def prepared(folder, style):
-    from wxb.text.tokenizers import load
+    from wxb.corpora.text.tokenizers import load
 
     return template.prepare(load(folder), style)
 

@@ -5,13 +5,13 @@ from transformers import AutoModelForSequenceClassification, pipeline
 
 from tests import tiny
 from tests.tasks.classification import trained
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.params.experiments import LowRank, Tuning
-from wxb.tasks.classification.encoder import method
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params.experiments import LowRank, Tuning
+from wxb.corpora.text import tokenizers
+from wxb.tasks.classification.encoder.method import Method
 from wxb.tasks.classification.encoder.model import Classifier
 from wxb.tasks.classification.params import EncoderModel
-from wxb.text import tokenizers
 
 LABELS = ["fake", "real", "satire"]
 IDS = torch.randint(3, 50, (3, 9), generator=torch.Generator().manual_seed(0))
@@ -62,7 +62,7 @@ def test_a_decoders_first_token_is_not_pooled(tmp_path):
     tokenizers.train("byte-level-bpe", 300, ["a film"]).save_pretrained(tmp_path)
     tokenizer = tokenizers.load(tmp_path)
     with pytest.raises(WxbError, match=r"backbone 'b' puts no \[CLS\] token first; expected mean"):
-        method.build(tmp_path, LABELS, trained.encoder("cls"), tokenizer)
+        Method(trained.encoder("cls"), LABELS, tokenizer).build(tmp_path)
 
 
 def test_padding_changes_nothing(tmp_path):
@@ -73,7 +73,7 @@ def test_padding_changes_nothing(tmp_path):
 
 
 def test_plain_transformers_classify_as_we_do(tmp_path):
-    _, predictor = trained.train(method, trained.encoder("cls"), tmp_path)
+    _, predictor = trained.train(Method, trained.encoder("cls"), tmp_path)
     classify = pipeline("text-classification", str(tmp_path / "model"))
     texts = [text for text, _ in trained.TEXTS[:6]] + ["The film was fine. " * 40]
     ours = predictor.predict(texts)

@@ -28,7 +28,7 @@ def made(number, classes, seed=0):
 
 
 def scores(rows):
-    found = metrics.scores(metrics.statistics(rows).sum(axis=0))
+    found = metrics.Scorer().scores(metrics.Scorer().statistics(rows).sum(axis=0))
     return {name: float(value) for name, value in found.items()}
 
 
@@ -105,10 +105,12 @@ def test_the_temperature_undoes_what_made_logits_too_sure(factor):
 def test_statistics_add_up_over_groups_and_an_interval_holds_the_value():
     gold, likely = made(200, ["a", "b"])
     rows = [r._replace(group=f"g{int(r.id) % 20}") for r in judged(gold, likely, ["a", "b"])]
-    found = evaluation.metrics(metrics, [rows], resamples=200, seed=1)
+    found = evaluation.metrics(metrics.Scorer(), [rows], resamples=200, seed=1)
     assert found["accuracy_low"] <= found["accuracy"] <= found["accuracy_high"]
     assert found["support"] == 200
-    compared = evaluation.compare(metrics, {"x": [rows], "y": [rows]}, resamples=50, seed=1)
+    compared = evaluation.compare(
+        metrics.Scorer(), {"x": [rows], "y": [rows]}, resamples=50, seed=1
+    )
     area = compared["systems"]["x"]["auroc"]
     assert area["low"] < area["value"] < area["high"]
     assert compared["pairs"][0]["difference"]["value"] == 0
@@ -131,8 +133,8 @@ def test_details_are_written_and_rows_come_back(tmp_path):
     gold, likely = made(30, ["a", "b"])
     rows = judged(gold, likely, ["a", "b"])
     rows[0] = rows[0]._replace(evidence=[(0, 4, 0.5), (5, 6, -0.25)])
-    evaluation.write(metrics, tmp_path / "run", rows)
-    assert evaluation.read(metrics, tmp_path / "run") == rows
+    evaluation.write(metrics.Scorer(), tmp_path / "run", rows)
+    assert evaluation.read(metrics.Scorer(), tmp_path / "run") == rows
     assert (tmp_path / "run" / metrics.CLASSES).read_text().startswith("class,precision")
     assert (tmp_path / "run" / metrics.CONFUSIONS).read_text().startswith("gold,a,b")
 

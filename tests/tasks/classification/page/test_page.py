@@ -30,7 +30,7 @@ def rows(right, number=200, evidence=None):
 
 def study(count, net, **more):
     systems = {"count": [rows(count, **more)], "net": [rows(net, **more)]}
-    comparison = evaluation.compare(metrics, systems, resamples=400, seed=1)
+    comparison = evaluation.compare(metrics.Scorer(), systems, resamples=400, seed=1)
     encoding = SimpleNamespace(giveaways="kept")
     experiments = {
         "count": SimpleNamespace(method="tfidf", encoding=encoding),
@@ -72,7 +72,7 @@ def test_costs_that_nobody_measured_are_left_out():
 
 
 def test_the_parts_of_a_page_escape_what_comes_from_data():
-    made = {part.id: part for part in page.parts(study(150, 180, evidence=[(0, 1, 0.5)]))}
+    made = {part.id: part for part in page.Page().parts(study(150, 180, evidence=[(0, 1, 0.5)]))}
     assert [*made] == ["classes", "calibration", "evidence", "worth"]
     html = "".join(part.html for part in made.values())
     assert "<b> text" not in html
@@ -80,11 +80,11 @@ def test_the_parts_of_a_page_escape_what_comes_from_data():
 
 
 def test_failures_name_the_worst_class_and_the_commonest_confusion():
-    system = metrics.details([*rows(150)])
-    told = page.failures(system)
+    system = metrics.Scorer().details([*rows(150)])
+    told = page.Page().failures(system)
     assert told.startswith("Of a it finds the least: 75.0% of 100.")
     assert told.endswith("Its commonest mistake is a taken for b: 25 of 50.")
-    assert "no mistake" in page.failures(metrics.details(rows(200)))
+    assert "no mistake" in page.Page().failures(metrics.Scorer().details(rows(200)))
 
 
 def test_examples_begin_with_mistakes_and_have_evidence():

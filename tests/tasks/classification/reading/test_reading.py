@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from stages.preprocess import preprocess
 from tests.corpora.made import lettered, record
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json, read_jsonl
 from wxb.corpora.records import RecordError
-from wxb.errors import WxbError
-from wxb.files import read_json, read_jsonl
 from wxb.tasks.classification import reading
-from wxb.tasks.classification import record as labelling
 from wxb.tasks.classification.params import Corpus
 from wxb.tasks.classification.reading.cleaning import cleaned
+from wxb.tasks.classification.record import Labelling
 
 SPLIT = {"test": 0.25, "valid": 0.25}
 
@@ -26,7 +26,9 @@ def corpus(**more):
 
 def prepared(tmp_path, corpus, seed=1):
     out = tmp_path / "clean"
-    preprocess(tmp_path / "raw", corpus, reading, labelling, seed=seed, label="test", out=out)
+    preprocess(
+        tmp_path / "raw", corpus, reading.Reading(), Labelling(), seed=seed, label="test", out=out
+    )
     return read_json(out / "profile.json"), [*read_jsonl(out / "rejects.jsonl")]
 
 
@@ -86,7 +88,7 @@ def test_a_text_without_markup_stays_as_it_is(text):
 )
 def test_labels_in_other_words_cases_and_languages_are_mapped(found, class_):
     labels = {"pos": "positive", "正面": "positive", "1": "positive", "0": "negative"}
-    assert reading.gold({"sentiment": found}, "", corpus(labels=labels)) == (class_, ())
+    assert reading.Reading().gold({"sentiment": found}, "", corpus(labels=labels)) == (class_, ())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_labels_in_other_words_cases_and_languages_are_mapped(found, class_):
 )
 def test_a_label_that_cannot_be_used_is_told(raw, reason):
     with pytest.raises(RecordError) as error:
-        reading.gold(raw, "", corpus(labels={"unsup": None}))
+        reading.Reading().gold(raw, "", corpus(labels={"unsup": None}))
     assert error.value.reason == reason
 
 
@@ -173,13 +175,16 @@ def test_near_duplicates_have_one_wording():
         "two banks it said lost 5 million",
         "Two banks -- it said -- lost 30 million! (Reuters)",
     ]
-    assert len({reading.wording(record(n, text)) for n, text in enumerate(texts)}) == 1
-    assert reading.wording(record(9, "3 - 2")) == ""
+    assert len({reading.Reading().wording(record(n, text)) for n, text in enumerate(texts)}) == 1
+    assert reading.Reading().wording(record(9, "3 - 2")) == ""
 
 
 def test_a_class_is_one_whatever_its_capitals():
     for found in ("Positive", "positive", "POS"):
         raw = {"sentiment": found}
-        assert reading.gold(raw, "", corpus(labels={"pos": "positive"})) == ("positive", ())
+        assert reading.Reading().gold(raw, "", corpus(labels={"pos": "positive"})) == (
+            "positive",
+            (),
+        )
     with pytest.raises(ValueError, match="has 'pos' twice"):
         corpus(labels={"pos": "positive", "POS": "negative"})

@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from tests.tasks.classification import trained
-from wxb.tasks.classification.recurrent import method
+from wxb.tasks.classification.recurrent.method import Method
 from wxb.tasks.classification.recurrent.model import Recurrent
 from wxb.training.batches import collate
 
@@ -18,6 +18,6 @@ def test_padding_is_not_read():
 
 
 def test_its_shape_is_that_of_params(tmp_path):
-    _, predictor = trained.train(method, trained.recurrent(), tmp_path, "words")
+    _, predictor = trained.train(Method, trained.recurrent(), tmp_path, "words")
     assert predictor.settings["shape"] == trained.recurrent().model.model_dump()
     assert predictor.model.embedding.weight.shape == (len(predictor.tokenizer), 16)

@@ -8,18 +8,26 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from demos.reviews import generate
 from tests.copied import ROOT
 from tests.tasks.classification import trained
-from wxb.errors import WxbError
-from wxb.tasks.classification.reviews import generate
+from wxb.core.errors import WxbError
+from wxb.corpora.text import tokenizers
 from wxb.tasks.classification.tfidf import method
+from wxb.tasks.classification.tfidf.method import Method
 from wxb.tasks.classification.tfidf.model import Tfidf
-from wxb.text import tokenizers
 
 
 def words(texts, tokenizer):
     encoded = tokenizers.encode(tokenizer, texts)
     return [found.ids for found in method.words(encoded, texts, tokenizer)]
+
+
+def fit(experiment, tokenizer, items):
+    """The model, fitted to items and validated on the same, and its history."""
+    classifier = Method(experiment, [], tokenizer)
+    run = classifier.training_run(items, items, seed=1, checkpoints=None, label="test")
+    return classifier.fit(None, run)
 
 
 @pytest.fixture(scope="module")
@@ -65,15 +73,7 @@ def test_probabilities_are_those_of_scikit_learns_pipeline(tokenizer, classes, t
         for ids, label in zip(words(TEXTS, tokenizer), gold, strict=True)
     ]
     experiment = trained.tfidf(C=[10.0], class_weight="balanced", tol=1e-8, max_iter=2000)
-    model, history = method.fit(
-        lambda: method.build(tmp_path, [], experiment, tokenizer),
-        experiment.training,
-        train=items,
-        valid=items,
-        collate=method.collator(tokenizer),
-        label="test",
-        seed=1,
-    )
+    model, history = fit(experiment, tokenizer, items)
     model.save_pretrained(tmp_path / "model")
     logits = Tfidf.from_pretrained(tmp_path / "model").logits(
         model.features(words(OTHERS, tokenizer))
@@ -90,19 +90,10 @@ def test_the_strength_that_validates_best_is_kept_and_the_smaller_of_two(tokeniz
         {"input_ids": ids, "labels": np.int64(k % 2)}
         for k, ids in enumerate(words(texts, tokenizer))
     ]
-    model, history = method.fit(
-        lambda: (
-            lambda found: Tfidf.of_texts(
-                found, vocabulary=len(tokenizer), ngrams=1, min_texts=1, sublinear=True
-            )
-        ),
-        trained.tfidf(C=[5.0, 1.0]).training,
-        train=items,
-        valid=items,
-        collate=method.collator(tokenizer),
-        label="test",
-        seed=1,
-    )
+    experiment = trained.tfidf(C=[5.0, 1.0])
+    shape = experiment.model.model_copy(update={"ngrams": 1, "min_texts": 1})
+    experiment = experiment.model_copy(update={"model": shape})
+    model, history = fit(experiment, tokenizer, items)
     assert [row["C"] for row in history] == [1.0, 5.0]
     assert [row["valid_accuracy"] for row in history] == [1.0, 1.0]
     again = np.abs(model.coef).max()
@@ -110,7 +101,7 @@ def test_the_strength_that_validates_best_is_kept_and_the_smaller_of_two(tokeniz
 
 
 def test_shares_of_words_sum_to_the_logit_but_for_the_intercept(tmp_path):
-    _, predictor = trained.train(method, trained.tfidf(), tmp_path, "words")
+    _, predictor = trained.train(Method, trained.tfidf(), tmp_path, "words")
     text = "The film yesterday was fine."
     encoded = predictor.read([text])
     logits = predictor.logits(encoded, [text], label="test")
@@ -149,25 +140,18 @@ def test_no_two_ngrams_share_a_feature(texts, ngrams):
 def test_texts_that_share_nothing_are_an_error(tokenizer):
     items = [{"input_ids": np.array([k], np.int32), "labels": np.int64(k)} for k in (2, 3)]
     with pytest.raises(WxbError, match=r"no n-gram that stands in 2 of 2 texts; bring more, or"):
-        method.fit(
-            lambda: method.build(None, [], trained.tfidf(), tokenizer),
-            trained.tfidf().training,
-            train=items,
-            valid=items,
-            collate=method.collator(tokenizer),
-            label="test",
-            seed=1,
-        )
+        fit(trained.tfidf(), tokenizer, items)
 
 
+@pytest.mark.slow
 def test_neither_training_nor_prediction_loads_torch(tmp_path):
     code = f"""
 import sys
 from pathlib import Path
 import stages.train, stages.evaluate, stages.pretrain, stages.tokenizer
 from tests.tasks.classification import trained
-from wxb.tasks.classification.tfidf import method
-_, predictor = trained.train(method, trained.tfidf(), Path({str(tmp_path)!r}), "words")
+from wxb.tasks.classification.tfidf.method import Method
+_, predictor = trained.train(Method, trained.tfidf(), Path({str(tmp_path)!r}), "words")
 predictor.predict(["The film was fine."])
 print(*({{"torch", "transformers"}} & sys.modules.keys()))
 """

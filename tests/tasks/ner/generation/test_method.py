@@ -13,21 +13,21 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 
-from wxb.backbones.generator import Generator, language_model
+from wxb.core.files import read_json
+from wxb.core.params.experiments import Tuning
+from wxb.core.params.training import Training
+from wxb.core.paths import SETTINGS
 from wxb.corpora.records import Record
-from wxb.files import read_json
-from wxb.params.experiments import Tuning
-from wxb.params.training import Training
-from wxb.paths import SETTINGS
+from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns, write_encoded
+from wxb.corpora.text.tokenizers import encode, load, train
+from wxb.corpora.text.windows import characters, over
 from wxb.tasks.ner.generation import answers, method
-from wxb.tasks.ner.generation.method import Predictor
+from wxb.tasks.ner.generation.method import Method
 from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.predictor import ScoredSpan
 from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.spans import Span
-from wxb.text.encoded import IGNORED, read_columns, write_columns, write_encoded
-from wxb.text.tokenizers import encode, load, train
-from wxb.text.windows import characters, over
+from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[4]
@@ -107,7 +107,7 @@ def backbone(tmp_path_factory):
 
 
 def vocabulary(backbone, special):
-    return method.vocabulary(load(backbone), TYPES, experiment(special))
+    return Method(experiment(special), TYPES, load(backbone)).vocabulary()
 
 
 def aligned(backbone, special, records, folder):
@@ -137,7 +137,7 @@ def answer_rows(folder):
 
 def items_of(folder, tokenizer, records):
     files = folder / "features.arrow", folder / "targets.arrow"
-    return method.dataset(*files, tokenizer, records, experiment(True))
+    return Method(experiment(True), TYPES, tokenizer).dataset(*files, records)
 
 
 def gold_of(records):
@@ -281,8 +281,8 @@ class Recorder(torch.nn.Module):
 def test_prompts_of_training_are_those_of_prediction(backbone, special, tmp_path):
     records = [*RECORDS, *TRICKS, LONG]
     tokenizer, _ = aligned(backbone, special, records, tmp_path)
-    predictor = Predictor.of(
-        Recorder(), tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
+    predictor = Method.Predictor.from_training(
+        Recorder(), Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
     assert predictor.predict([r.input for r in records]) == [[] for _ in records]
     taught = [
@@ -296,8 +296,8 @@ def test_prompts_of_training_are_those_of_prediction(backbone, special, tmp_path
 @each_vocabulary
 def test_answers_grow_as_long_as_in_training(backbone, special, tmp_path):
     tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
-    predictor = Predictor.of(
-        Recorder(), tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
+    predictor = Method.Predictor.from_training(
+        Recorder(), Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
     assert predictor.longest == max(map(len, answer_rows(tmp_path)))
 
@@ -315,11 +315,11 @@ def test_accuracy_is_the_share_of_right_answer_tokens(backbone, special, tmp_pat
     asked = labels[labels != IGNORED]
     made_right = asked % 2 == 0
     logits[made_right] = torch.nn.functional.one_hot(asked[made_right], logits.shape[-1]).float()
-    predicted = method.summarize(logits, labels)
+    predicted = Method.summarize(logits, labels)
     assert predicted.shape == labels.shape
-    figures = method.compute_metrics(predicted.numpy(), labels.numpy())
+    figures = Method.compute_metrics(predicted.numpy(), labels.numpy())
     hits = int((logits.argmax(-1) == asked).sum())
-    assert figures == {method.BEST.key: pytest.approx(hits / len(asked))}
+    assert figures == {Method.BEST.key: pytest.approx(hits / len(asked))}
     assert 0 < figures["accuracy"] < 1
 
 
@@ -334,7 +334,7 @@ def trained(backbone, tmp_path_factory):
         folder = tmp_path_factory.mktemp("features")
         tokenizer, _ = aligned(backbone, special, RECORDS, folder)
         set_seed(2)
-        model = method.build(backbone, TYPES, experiment(special), tokenizer)
+        model = Method(experiment(special), TYPES, tokenizer).build(backbone)
         batch = collate(items_of(folder, tokenizer, RECORDS), tokenizer.pad_token_id)
         optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
         for _ in range(70):
@@ -342,8 +342,8 @@ def trained(backbone, tmp_path_factory):
             model(**batch)["loss"].backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-        predictor = Predictor.of(
-            model, tokenizer, TYPES, experiment(special), folder / "targets.arrow"
+        predictor = Method.Predictor.from_training(
+            model, Method(experiment(special), TYPES, tokenizer), folder / "targets.arrow"
         )
         predictor.threshold = 0.5
         kept = backbone.parent / f"special-{special}"
@@ -420,8 +420,8 @@ def test_what_windows_name_glues_back_to_the_whole(backbone, special, tmp_path):
     tokenizer, statuses = aligned(backbone, special, records, tmp_path)
     assert {status for row in statuses for status in row} == {Status.KEPT}
     oracle = Oracle(items_of(tmp_path, tokenizer, records))
-    predictor = Predictor.of(
-        oracle, tokenizer, TYPES, experiment(special), tmp_path / "targets.arrow"
+    predictor = Method.Predictor.from_training(
+        oracle, Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
     assert bare(predictor.predict([r.input for r in records])) == gold_of(records)
 
@@ -457,10 +457,10 @@ def test_types_that_are_unheard_of_are_left_out(trained):
     predictor = trained[True]
     known = predictor.types
     try:
-        predictor.types = ["AGE"]
+        predictor.settings["types"] = ["AGE"]
         found = bare(predictor.predict(TEXTS))
     finally:
-        predictor.types = known
+        predictor.settings["types"] = known
     assert found == [[span for span in row if span.type == "AGE"] for row in gold_of(RECORDS)]
 
 
@@ -479,12 +479,14 @@ def test_settings_are_saved(trained, backbone):
         }
 
 
+@pytest.mark.slow
 def test_a_new_process_finds_the_same(trained, backbone, tmp_path):
     code = (
         "import sys, json; from pathlib import Path\n"
-        "from wxb.tasks.ner.generation.method import Predictor\n"
+        "from wxb.tasks.ner.generation.method import Method\n"
         "texts, folder = json.loads(sys.argv[1]), Path(sys.argv[2])\n"
-        "found = [Predictor.load(folder / f'special-{s}').predict(texts) for s in (True, False)]\n"
+        "load = Method.Predictor.load\n"
+        "found = [load(folder / f'special-{s}').predict(texts) for s in (True, False)]\n"
         "Path(sys.argv[3]).write_text(json.dumps(found))"
     )
     out = tmp_path / "found.json"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.charts.colours import contrast
+from tests.reporting.charts.colours import contrast
 from tests.reporting.conftest import comparison
 from wxb.reporting.lead import lead
 from wxb.tasks.ner import page
@@ -56,7 +56,7 @@ def test_failures_are_those_of_the_best_and_of_types_with_enough_spans():
     best = content["systems"]["bob"]
     best["by_type"] = {k: {"f1": f1, "support": n} for k, (f1, n) in supports.items()}
     best["errors"] |= {"correct": 1000, "missed": 30, "wrong_both": 3}
-    assert lead(content, {}, page).failures == (
+    assert lead(content, {}, page.Page()).failures == (
         "Of the types with 30 gold spans or more, it finds HARDER (F1 0.100 on 3,000 gold spans)"
         " and HARD (F1 0.200 on 30 gold spans) worst. Its commonest error is a missed span:"
         " 30 of 33."

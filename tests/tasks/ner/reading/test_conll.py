@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
+from wxb.core.errors import WxbError
 from wxb.corpora import reading
 from wxb.corpora.records import Record, Reject
-from wxb.errors import WxbError
-from wxb.tasks.ner import reading as ner_reading
 from wxb.tasks.ner.params import Corpus
-from wxb.tasks.ner.reading import conll
+from wxb.tasks.ner.reading import Reading, conll
 from wxb.tasks.ner.reading.conll import Tag
 from wxb.tasks.ner.record.spans import Span
 
@@ -23,7 +22,7 @@ def read(folder, content, name="train.txt", **options):
     place.mkdir(exist_ok=True)
     (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     settings = {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, "conll": options}
-    return list(reading.read(place, Corpus.model_validate(settings), ner_reading))
+    return list(reading.read(place, Corpus.model_validate(settings), Reading()))
 
 
 def tags(names):

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.scheme import IOB2, Entities
 
+from wxb.corpora.text.encoded import IGNORED, Encoded
+from wxb.corpora.text.windows import cut
 from wxb.tasks.ner.record.alignment import Status, account
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import align, likeliest, runs, tag_names
-from wxb.text.encoded import IGNORED, Encoded
-from wxb.text.windows import cut
 
 TYPES = ["AGE", "CITY", "NAME"]
 

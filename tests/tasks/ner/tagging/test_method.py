@@ -10,27 +10,26 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
 from stages import evaluate
+from wxb.core.files import read_json, write_json
+from wxb.core.params import Params, load
+from wxb.core.params.experiments import Prediction, Tuning
+from wxb.core.params.training import Training
+from wxb.core.paths import SETTINGS
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.files import read_json, write_json
+from wxb.corpora.text.encoded import IGNORED, write_columns, write_encoded
+from wxb.corpora.text.tokenizers import encode, special_tokens, train
+from wxb.corpora.text.windows import over
 from wxb.metrics import evaluation
-from wxb.params import Params, load
-from wxb.params.experiments import Tuning
-from wxb.params.training import Training
-from wxb.paths import SETTINGS
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner import record as labelling
 from wxb.tasks.ner.params import Encoding, Tagging, WordFeatures
+from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.alignment import Status, account
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging import method
 from wxb.tasks.ner.tagging.bio import align, likeliest, tag_names
-from wxb.tasks.ner.tagging.method import Predictor
+from wxb.tasks.ner.tagging.method import Method
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.tasks.ner.tagging.words import continued
-from wxb.text.encoded import IGNORED, write_columns, write_encoded
-from wxb.text.tokenizers import encode, special_tokens, train
-from wxb.text.windows import over
 from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[4]
@@ -96,7 +95,9 @@ def predictor_of(kind):
     )
     for name, values in model.head.named_parameters():
         torch.nn.init.normal_(values, std=0.0 if name.endswith("bias") else 1.0)
-    return Predictor.of(model, tokenizer, TYPES, experiment, Path("unread"))
+    return Method.Predictor.from_training(
+        model, Method(experiment, TYPES, tokenizer), Path("unread")
+    )
 
 
 def records_of(texts, gold):
@@ -115,11 +116,11 @@ def written(kind, texts, gold, folder, experiment=None):
     features, targets = folder / "features.arrow", folder / "targets.arrow"
     write_encoded(features, encoded)
     records = records_of(texts, gold)
-    columns, splits, counted = method.aligned(features, [records], TYPES, tokenizer, experiment)
+    columns, splits, counted = Method(experiment, TYPES, tokenizer).align(features, [records])
     write_columns(targets, columns, splits)
     _, statuses = align(encoded, windows, gold, TYPES)
     assert counted == account(statuses)
-    return method.dataset(features, targets, tokenizer, records, experiment), statuses
+    return Method(experiment, [], tokenizer).dataset(features, targets, records), statuses
 
 
 def windows_of(encoded, tokenizer, experiment=EXPERIMENT):
@@ -145,7 +146,7 @@ def test_a_dataset_has_one_item_a_text_that_fits(tmp_path, count):
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     for row, item in enumerate(items):
         tokens = slice(encoded.splits[row], encoded.splits[row + 1])
-        assert list(item) == ["input_ids", *method.TARGETS]
+        assert list(item) == ["input_ids", *Method.TARGETS]
         assert item["input_ids"].tolist() == [cls, *encoded.ids[tokens], sep]
         for name, values in targets._asdict().items():
             assert item[name].tolist() == [IGNORED, *values[tokens], IGNORED]
@@ -165,7 +166,7 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
     for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
         assert len(item["input_ids"]) == EXPERIMENT.encoding.max_length
         inside = slice(before, len(item["input_ids"]) - after)
-        for name in ("input_ids", *method.TARGETS):
+        for name in ("input_ids", *Method.TARGETS):
             assert (
                 item[name][inside].tolist() == whole[name][before + first : before + last].tolist()
             )
@@ -185,7 +186,7 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
     assert set(statuses.tolist()) == {Status.KEPT}
     batch = collate(items, predictor.tokenizer.pad_token_id)
     with torch.inference_mode():
-        inputs = {k: v for k, v in batch.items() if k not in method.TARGETS}
+        inputs = {k: v for k, v in batch.items() if k not in Method.TARGETS}
         output = predictor.model(**inputs)
     encoded = encode(predictor.tokenizer, texts)
     assert len(items) == len(texts)
@@ -198,10 +199,10 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
             scores = output["tags"][row].log_softmax(-1).numpy()[nonblank]
             best[row, nonblank, likeliest(scores, continued(texts[row], *offsets))] = 1.0
     logits = [best, output["starts"], output["ends"]]
-    labels = [batch[name].numpy() for name in method.TARGETS]
-    figures = method.compute_metrics(method.summarize(logits, labels).numpy(), labels)
+    labels = [batch[name].numpy() for name in Method.TARGETS]
+    figures = Method.compute_metrics(Method.summarize(logits, labels).numpy(), labels)
     expected = scorer.prf(scorer.counts(gold, found).sum(axis=0))[2]
-    assert figures == {method.BEST.key: expected}
+    assert figures == {Method.BEST.key: expected}
     assert 0 < expected < 1
 
 
@@ -243,6 +244,9 @@ class Local(torch.nn.Module):
         return {"tags": said[..., 2:], "starts": said[..., 0], "ends": said[..., 1]}
 
 
+PLAIN = {"types": TYPES, "threshold": 0.0, "word_features": None}
+
+
 @pytest.mark.parametrize("kind", sorted(TOKENIZERS))
 @settings(deadline=None, max_examples=30)
 @given(
@@ -261,7 +265,7 @@ def test_windows_glue_back_to_the_whole(kind, size, stride, texts, seed):
         {"max_length": size, "stride": min(stride, size // 2)},
     )
     whole, parts = (
-        Predictor(model, TOKENIZERS[kind], TYPES, **how).candidates(texts, label="test")
+        Method.Predictor(model, TOKENIZERS[kind], **PLAIN, **how).candidates(texts, label="test")
         for how in lengths
     )
     assert parts == whole
@@ -281,7 +285,7 @@ def test_company_does_not_change_what_is_found(kind, monkeypatch):
     expected = predictor.predict(TEXTS)
     order = np.random.default_rng(0).permutation(len(TEXTS) * 6) % len(TEXTS)
     for batch in (2, 32):
-        monkeypatch.setattr(predictor, "batch_size", batch)
+        monkeypatch.setattr(predictor, "prediction", Prediction(batch_size=batch))
         found = predictor.predict([TEXTS[number] for number in order])
         for number, spans in zip(order, found, strict=True):
             assert bare([spans]) == bare([expected[number]])
@@ -294,7 +298,7 @@ def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
     predictor = predictor_of(kind)
     predictor.threshold = 0.6
     predictor.save(tmp_path, experiment_of(kind), updates=3, examples=20)
-    loaded = Predictor.load(tmp_path)
+    loaded = Method.Predictor.load(tmp_path)
     assert loaded.predict(TEXTS) == predictor.predict(TEXTS)
     assert read_json(tmp_path / SETTINGS) == {
         "task": "ner",
@@ -328,12 +332,12 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
     splits["new"] = splits["new"][:1]
     for name, records in splits.items():
-        clean.write(corpus / f"{name}.parquet", records, labelling)
+        clean.write(corpus / f"{name}.parquet", records, Labelling())
     write_json(corpus / "profile.json", {"splits": {key: {} for key in splits}})
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 
-    judged = evaluation.read(scorer, Path("reports/predictions/ner/ner-encoder"))
+    judged = evaluation.read(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
     assert [list(record.predicted) for record in judged] == bare(expected)
     assert [record.gold for record in judged] == gold
     for record, spans in zip(judged, expected, strict=True):

@@ -11,9 +11,9 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
+from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.params import Head, WordFeatures
 from wxb.tasks.ner.tagging.model import Tagger
-from wxb.text.encoded import IGNORED
 
 ROOT = Path(__file__).parents[4]
 HEAD = Head(projection=12, dropout=0.2)
@@ -58,6 +58,7 @@ def targets():
     return dict(zip(LOGITS, kept, strict=True))
 
 
+@pytest.mark.slow
 def test_a_new_process_loads_the_same_logits_bit_for_bit(tmp_path):
     for kind in ("bert", "llama"):
         model = made(kind)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wxb.corpora.text.encoded import Encoded
 from wxb.tasks.ner.metrics import counts, prf
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.seqeval_f1 import seqeval_f1
-from wxb.text.encoded import Encoded
 
 ANN, MET, BOB, DOT = (0, 3), (4, 7), (8, 11), (11, 12)  # the tokens of "Ann met Bob."
 

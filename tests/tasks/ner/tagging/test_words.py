@@ -127,6 +127,7 @@ def test_a_shape_counts_to_four():
     assert kinds[0] == kinds[-1]
 
 
+@pytest.mark.slow
 def test_rows_are_those_that_a_saved_model_has_learnt():
     """In any process, whatever its hash seed."""
     code = (

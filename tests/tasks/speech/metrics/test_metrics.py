@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tasks.speech import made
 from wxb.metrics import evaluation
 from wxb.tasks.speech import metrics
-from wxb.tasks.speech.metrics import Judged, alignment, confusions, statistics
+from wxb.tasks.speech.metrics import Judged, alignment, confusions
 from wxb.tasks.speech.predictor import Segment, Transcript
 
 texts = st.text("ab 一二", max_size=8).map(lambda text: " ".join(text.split()))
@@ -23,25 +23,25 @@ def row(said, written, **changes):
 @settings(deadline=None)
 @given(texts.filter(bool), texts)
 def test_edits_are_those_of_jiwer_and_of_the_alignment(said, written):
-    (found,) = statistics([row(said, written)])
+    (found,) = metrics.Scorer().statistics([row(said, written)])
     substitutions, deletions, insertions, length = found[:4]
     assert length == len(said)
     if written:
         theirs = jiwer.process_characters(said, written)
         assert (theirs.substitutions, theirs.deletions, theirs.insertions) == tuple(found[:3])
-        assert metrics.scores(found)["cer"] == pytest.approx(theirs.cer)
+        assert metrics.Scorer().scores(found)["cer"] == pytest.approx(theirs.cer)
     pairs = alignment(row(said, written))
     assert "".join(a for a, _ in pairs) == said
     assert "".join(b for _, b in pairs) == written
     assert sum(a != b for a, b in pairs) == substitutions + deletions + insertions
-    assert 0 <= metrics.scores(found)["wer"] == found[4:7].sum() / found[7]
+    assert 0 <= metrics.Scorer().scores(found)["wer"] == found[4:7].sum() / found[7]
 
 
 def test_scores_are_of_sums_and_a_chinese_character_is_a_word():
     rows = [row("打开灯", "打开"), row("turn on", "turn it on")]
-    sums = statistics(rows).sum(axis=0)
-    assert metrics.scores(sums) == {"cer": (1 + 3) / 10, "wer": (1 + 1) / 5}
-    assert metrics.totals(np.stack([sums, sums])) == {
+    sums = metrics.Scorer().statistics(rows).sum(axis=0)
+    assert metrics.Scorer().scores(sums) == {"cer": (1 + 3) / 10, "wer": (1 + 1) / 5}
+    assert metrics.Scorer().totals(np.stack([sums, sums])) == {
         "substitutions": 0,
         "deletions": 1,
         "insertions": 3,
@@ -51,10 +51,12 @@ def test_scores_are_of_sums_and_a_chinese_character_is_a_word():
 
 def test_a_prediction_is_judged_by_the_rules_of_the_corpus(tmp_path):
     record = made.record(tmp_path, "啊哦", 1, speaker="ann")
-    judged = metrics.judge(record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None)
+    judged = metrics.Scorer().judge(
+        record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None
+    )
     assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊 哦", "啊哦")
     assert (judged.group, judged.seconds, judged.snr) == ("ann", 0.3, 30.0)
-    assert metrics.parse(judged._asdict()) == judged
+    assert metrics.Scorer().parse(judged._asdict()) == judged
 
 
 def test_confusions_and_bins():
@@ -64,7 +66,7 @@ def test_confusions_and_bins():
         row("七", "", seconds=3, snr=35),
     ]
     assert confusions(rows) == [(("一", "七"), 2), (("七", ""), 1)]
-    told = metrics.details(rows)
+    told = metrics.Scorer().details(rows)
     assert told["seconds"] == 6.5
     assert told["confusions"] == [["一", "七", 2], ["七", "", 1]]
     assert told["by_seconds"] == [
@@ -76,7 +78,7 @@ def test_confusions_and_bins():
 
 def test_speakers_are_resampled_whole():
     rows = [row(f"一二{n}", "一二三", group="ab"[n % 2]) for n in range(10)]
-    found = evaluation.metrics(metrics, [rows], resamples=100, seed=1)
+    found = evaluation.metrics(metrics.Scorer(), [rows], resamples=100, seed=1)
     assert found["cer_low"] == found["cer_high"] == found["cer"]  # both speakers are alike
     assert found["support"] == 30
 
@@ -84,13 +86,15 @@ def test_speakers_are_resampled_whole():
 def test_clips_and_confusions_are_kept_with_the_predictions(tmp_path):
     records = made.records(tmp_path, 13)
     nothing = Transcript(())
-    rows = [metrics.judge(record, nothing, None) for record in records]
-    evaluation.save(metrics, tmp_path / "kept", {"test": {"": rows}, "voices": {"": rows[:3]}})
-    assert evaluation.load(metrics, tmp_path / "kept") == {
+    rows = [metrics.Scorer().judge(record, nothing, None) for record in records]
+    evaluation.save(
+        metrics.Scorer(), tmp_path / "kept", {"test": {"": rows}, "voices": {"": rows[:3]}}
+    )
+    assert evaluation.load(metrics.Scorer(), tmp_path / "kept") == {
         "test": {"": rows},
         "voices": {"": rows[:3]},
     }
-    metrics.write_details(tmp_path, rows)
+    metrics.Scorer().write_details(tmp_path, rows)
     kept = sorted(path.name for path in tmp_path.glob("clip-*"))
     assert kept == [f"clip-{n:03}.flac" for n in range(0, 12, 2)]
     with (tmp_path / "confusions.csv").open(encoding="utf-8") as file:

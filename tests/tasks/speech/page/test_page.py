@@ -8,9 +8,9 @@ import soundfile
 from PIL import Image
 
 from tests.tasks.speech import made
-from wxb import paths
-from wxb.charts.parts import Study
+from wxb.core import paths
 from wxb.metrics import evaluation
+from wxb.reporting.charts.parts import Study
 from wxb.tasks.speech import metrics, page
 from wxb.tasks.speech.page.recordings import Piece, pieces, spectrogram
 from wxb.tasks.speech.predictor import Segment, Transcript
@@ -28,15 +28,15 @@ def study(tmp_path, monkeypatch):
     }
     judged = {
         name: [
-            metrics.judge(one, Transcript((Segment(0, 1, write(one.gold["text"])),)), None)
+            metrics.Scorer().judge(one, Transcript((Segment(0, 1, write(one.gold["text"])),)), None)
             for one in records
         ]
         for name, write in systems.items()
     }
     for name, rows in judged.items():
-        evaluation.save(metrics, paths.predictions("songs", name), {"test": {"": rows}})
+        evaluation.save(metrics.Scorer(), paths.predictions("songs", name), {"test": {"": rows}})
     found = evaluation.compare(
-        metrics, {name: [rows] for name, rows in judged.items()}, resamples=50, seed=1
+        metrics.Scorer(), {name: [rows] for name, rows in judged.items()}, resamples=50, seed=1
     )
     comparison = {"study": "songs", "title": "?", "seeds": [1], **found, "further": {}}
     costs = {"evaluate@right": {"predicting": 0.36}, "evaluate@wrong": {}}
@@ -44,7 +44,7 @@ def study(tmp_path, monkeypatch):
 
 
 def test_recordings_are_played_and_errors_marked(study):
-    found = {part.id: str(part.html) for part in page.parts(study)}
+    found = {part.id: str(part.html) for part in page.Page().parts(study)}
     assert found.keys() == {"errors", "recordings", "speed"}
     html = found["recordings"]
     sounds = re.findall(r'src="data:audio/flac;base64,([^"]+)"', html)
@@ -63,15 +63,15 @@ def test_recordings_are_played_and_errors_marked(study):
 def test_the_real_time_factor_is_of_what_was_measured(study):
     seconds = sum(row.seconds for row in study.judged["right"])
     assert study.rates("seconds") == {"right": pytest.approx(seconds / 0.36)}
-    speed = next(part.html for part in page.parts(study) if part.id == "speed")
+    speed = next(part.html for part in page.Page().parts(study) if part.id == "speed")
     assert speed.count(f"<td>{0.36 / seconds:.3f}</td>") == 1
 
 
 def test_failures_name_the_commonest_error(study):
     systems = study.comparison["systems"]
-    assert page.failures(systems["right"]) == ""
+    assert page.Page().failures(systems["right"]) == ""
     assert re.search(
-        r"Its commonest error is 啦 for . \(\d times\)\.", page.failures(systems["wrong"])
+        r"Its commonest error is 啦 for . \(\d times\)\.", page.Page().failures(systems["wrong"])
     )
 
 

@@ -9,8 +9,8 @@ import soundfile
 
 from stages.preprocess import preprocess
 from tests.tasks.speech.record.audio.made import FORMATS, noise, tone, write
+from wxb.core.files import read_json, read_jsonl
 from wxb.corpora import clean
-from wxb.files import read_json, read_jsonl
 from wxb.tasks.speech import reading, record
 from wxb.tasks.speech.params import Corpus
 from wxb.tasks.speech.record.audio.features import RATE
@@ -28,7 +28,7 @@ def cleaned(folder, rows, **changes):
 def made(raw, out, **changes):
     block = {"task": "speech", "path": "x", "split": {"test": 0.25, "valid": 0.25}, **changes}
     settings = Corpus.model_validate(block)
-    preprocess(raw, settings, reading, record, seed=1, label="test", out=out)
+    preprocess(raw, settings, reading.Reading(), record.Labelling(), seed=1, label="test", out=out)
     return out
 
 
@@ -36,7 +36,7 @@ def kept(out):
     return {
         item.id: item
         for split in clean.splits(out)
-        for item in clean.read(out / f"{split}.parquet", record)
+        for item in clean.read(out / f"{split}.parquet", record.Labelling())
     }
 
 
@@ -116,12 +116,14 @@ def test_sentences_and_speakers_are_held_apart(folder):
     split = {"by": "sentence", "test": 0.25, "valid": 0.1, "further": further}
     out = cleaned(folder, rows, split=split)
     said = {
-        split: {r.gold["text"] for r in clean.labelled(out / f"{split}.parquet", record)}
+        split: {
+            r.gold["text"] for r in clean.labelled(out / f"{split}.parquet", record.Labelling())
+        }
         for split in clean.splits(out)
     }
     assert len(set.union(*said.values())) == sum(map(len, said.values()))
-    heard = {r.gold["speaker"] for r in clean.labelled(out / "voices.parquet", record)}
-    trained = {r.gold["speaker"] for r in clean.labelled(out / "train.parquet", record)}
+    heard = {r.gold["speaker"] for r in clean.labelled(out / "voices.parquet", record.Labelling())}
+    trained = {r.gold["speaker"] for r in clean.labelled(out / "train.parquet", record.Labelling())}
     assert heard
     assert not heard & trained
 

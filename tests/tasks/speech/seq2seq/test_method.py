@@ -12,19 +12,19 @@ from safetensors.torch import load_file
 from transformers import WhisperFeatureExtractor
 
 from tests.tasks.speech import made
-from wxb import paths
-from wxb.errors import WxbError
-from wxb.files import read_json
-from wxb.tasks import methods
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.corpora.text.encoded import read_columns, write_columns
+from wxb.corpora.text.tokenizers import SavedTokenizer, load, train
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.predictor import read, windows
 from wxb.tasks.speech.reading.writing import write
 from wxb.tasks.speech.record.audio.cleaning import loudness_of
 from wxb.tasks.speech.record.audio.features import RATE
-from wxb.tasks.speech.seq2seq import layout, method
+from wxb.tasks.speech.seq2seq import layout
+from wxb.tasks.speech.seq2seq.method import Method
 from wxb.tasks.speech.seq2seq.model import masked
-from wxb.text.encoded import read_columns, write_columns
-from wxb.text.tokenizers import SavedTokenizer, load, train
 
 LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
 
@@ -44,12 +44,12 @@ def world(tmp_path_factory):
 def prepared(folder, records, name, backbone, experiment):
     """Features and targets as the stages tokenize and align write them, and the tokenizer."""
     saved = SavedTokenizer(folder / "models" / backbone)
-    tokenizer = method.vocabulary(saved, [], experiment)
+    method = Method.with_vocabulary(experiment, [], saved)
     place = folder / name
     place.mkdir(exist_ok=True)
     features, targets = place / "train.arrow", place / "targets.arrow"
-    method.encode(records, tokenizer, experiment, features, label="test")
-    columns, splits, account = method.aligned(features, [records], [], tokenizer, experiment)
+    method.encode(records, features, label="test")
+    columns, splits, account = method.align(features, [records])
     write_columns(targets, columns, splits)
     return features, targets, account
 
@@ -58,20 +58,13 @@ def fitted(folder, records, name, backbone, experiment):
     """Train an experiment and save it at models/<name>."""
     features, targets, _ = prepared(folder, records, name, backbone, experiment)
     place = folder / "models" / backbone
-    tokenizer = method.vocabulary(load(place), [], experiment)
-    items = method.dataset(features, targets, tokenizer, records, experiment)
-    model, history = methods.train(
-        method,
-        experiment,
-        place,
-        [],
-        tokenizer,
-        {"train": items, "valid": items},
-        seed=1,
-        checkpoints=folder / f"checkpoints-{name}",
-        label="test",
+    method = Method.with_vocabulary(experiment, [], load(place))
+    items = method.dataset(features, targets, records)
+    run = method.training_run(
+        items, items, seed=1, checkpoints=folder / f"checkpoints-{name}", label="test"
     )
-    predictor = method.Predictor.of(model, tokenizer, [], experiment, targets)
+    model, history = method.fit(place, run)
+    predictor = Method.Predictor.from_training(model, method, targets)
     out = folder / "models" / name
     predictor.save(out, experiment, updates=history[-1]["step"], examples=1)
     return out, predictor, history
@@ -83,7 +76,7 @@ def texts(predictor, records):
 
 def test_it_learns_and_writes_what_it_hears(world):
     folder, records = world
-    predictor = method.Predictor.load(folder / "models/base")
+    predictor = Method.Predictor.load(folder / "models/base")
     heard = texts(predictor, records)
     right = sum(text == record.gold["text"] for text, record in zip(heard, records, strict=True))
     assert right > 0.8 * len(records)
@@ -95,7 +88,7 @@ def test_it_learns_and_writes_what_it_hears(world):
 
 def test_a_long_recording_is_written_in_parts(world):
     folder, records = world
-    predictor = method.Predictor.load(folder / "models/base")
+    predictor = Method.Predictor.load(folder / "models/base")
     said = [records[0].gold["text"], records[1].gold["text"]]
     pause = np.zeros(RATE // 2, np.float32)
     path = folder / "long.flac"
@@ -130,17 +123,18 @@ ADAPTERS = {
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.slow
 def test_plain_peft_loads_an_adapter_with_the_same_logits(world, name):
     folder, records = world
     brief = made.experiment(
         backbone="base", model={"shape": None}, tuning=ADAPTERS[name], training={"epochs": 1}
     )
     out, _, _ = fitted(folder, records, name, "base", brief)
-    mine = method.Predictor.load(out)
+    mine = Method.Predictor.load(out)
     assert 0 < mine.size(trainable=True) < 0.2 * mine.size()
     features, targets, _ = prepared(folder, records[:4], f"{name}-4", "base", brief)
-    items = method.dataset(features, targets, mine.tokenizer, records[:4], brief)
-    batch = method.collator(mine.tokenizer)([*items])
+    items = Method(brief, [], mine.tokenizer).dataset(features, targets, records[:4])
+    batch = Method(None, [], mine.tokenizer).collator()([*items])
     with torch.inference_mode():
         expected = mine.model(**batch)["logits"]
     np.savez(folder / "batch.npz", **{key: value.numpy() for key, value in batch.items()})
@@ -180,13 +174,14 @@ def test_a_frozen_model_stays_what_it_was(world):
         load_file(folder / "models" / n / "model.safetensors") for n in ("base", "frozen")
     )
     assert all(torch.equal(weight, after[name]) for name, weight in before.items())
-    predictor = method.Predictor.load(out)
+    predictor = Method.Predictor.load(out)
     assert predictor.size(trainable=True) == 0
     assert texts(predictor, records) == texts(
-        method.Predictor.load(folder / "models/base"), records
+        Method.Predictor.load(folder / "models/base"), records
     )
 
 
+@pytest.mark.slow
 def test_the_pipeline_of_transformers_runs_the_folder(world):
     folder, records = world
     code = """
@@ -210,7 +205,7 @@ print(json.dumps([hear(sound, generate_kwargs=greedily)["text"] for sound in sou
         capture_output=True,
         text=True,
     )
-    mine = texts(method.Predictor.load(folder / "models/base"), chosen)
+    mine = texts(Method.Predictor.load(folder / "models/base"), chosen)
     assert json.loads(done.stdout.splitlines()[-1]) == mine
     extractor = WhisperFeatureExtractor.from_pretrained(folder / "models/base")
     assert (extractor.feature_size, extractor.nb_max_frames) == (20, 100)
@@ -224,7 +219,7 @@ def test_every_transcript_is_accounted_for(world):
     experiment = made.experiment(encoding={"max_length": 4, "speeds": [0.9]})
     features, targets, account = prepared(folder, few, "few", "characters", experiment)
     assert account == {"gold": 10, "kept": 6, "cut": 2, "too_long": 2}
-    items = method.dataset(features, targets, None, few, experiment)
+    items = Method(experiment, [], None).dataset(features, targets, few)
     assert len(items) == 6
     assert len(items.stored[5]) > len(items.stored[0])  # slower
     columns, _ = read_columns(targets, ["labels"])
@@ -243,20 +238,20 @@ def test_what_does_not_fit_the_backbone_is_told(world):
     ):
         experiment = made.experiment(model={"shape": None}, **changes)
         with pytest.raises(WxbError, match=message):
-            method.build(base, [], experiment, tokenizer)
+            Method(experiment, [], tokenizer).build(base)
     bare = made.experiment(model={"shape": None})
     with pytest.raises(WxbError, match=r"found a tokenizer and no weights; give `model\.shape`"):
-        method.build(characters, [], bare, tokenizer)
+        Method(bare, [], tokenizer).build(characters)
     other = made.experiment(model={"shape": None}, encoding={"language": "xx"})
     with pytest.raises(WxbError, match=r"has no <\|startoftranscript\|>, <\|xx\|>"):
-        method.vocabulary(SavedTokenizer(characters), [], other)
+        Method(other, [], SavedTokenizer(characters)).vocabulary()
 
 
 def test_a_language_is_asked_for_by_its_token(world):
     folder, _ = world
     experiment = made.experiment(encoding={"language": "zh"})
-    tokenizer = method.vocabulary(load(folder / "models/characters"), [], experiment)
-    model = method.build(folder / "models/characters", [], experiment, tokenizer)
+    tokenizer = Method(experiment, [], load(folder / "models/characters")).vocabulary()
+    model = Method(experiment, [], tokenizer).build(folder / "models/characters")
     names = tokenizer.convert_ids_to_tokens(model.prompt)
     assert names == ["<|startoftranscript|>", "<|zh|>", "<|transcribe|>", "<|notimestamps|>"]
     settings = model.backbone.generation_config
@@ -285,8 +280,8 @@ def test_ctc_is_that_of_the_frames_and_is_not_kept(world):
     weighted = made.experiment(model={"ctc_weight": 0.3}, training={"epochs": 1})
     out, predictor, _ = fitted(folder, records, "ctc", "characters", weighted)
     features, targets, _ = prepared(folder, records[:5], "ctc-5", "characters", weighted)
-    items = method.dataset(features, targets, None, records[:5], weighted)
-    batch = method.collator(predictor.tokenizer)([*items])
+    items = Method(weighted, [], None).dataset(features, targets, records[:5])
+    batch = Method(None, [], predictor.tokenizer).collator()([*items])
     model = predictor.model.eval()
     with torch.inference_mode():
         whole = model(**batch)["loss"]

@@ -38,7 +38,7 @@ def streams(gold):
 def test_scores_are_those_of_sacrebleu(drawn):
     predicted, gold = zip(*drawn, strict=True)
     table = sums.statistics(predicted, gold)
-    found = metrics.scores(table.sum(axis=0))
+    found = metrics.Scorer().scores(table.sum(axis=0))
     for metric, key in ((BLEU(), "bleu"), (CHRF(), "chrf"), (TER(), "ter")):
         expected = metric.corpus_score([*predicted], streams(gold)).score
         assert float(found[key]) == pytest.approx(expected, abs=1e-6), key
@@ -54,17 +54,17 @@ def test_references_in_chinese_are_cut_into_characters():
     edits = TER(normalized=True, asian_support=True).corpus_score(predicted, streams(gold)).score
     assert float(sums.ter(found)) == pytest.approx(edits)
     assert 0 < edits < 50
-    assert "tok:13a" in metrics.SIGNATURE
-    assert "tok:zh where references are Chinese" in metrics.SIGNATURE
-    assert "case:mixed" in metrics.SIGNATURE
+    assert "tok:13a" in metrics.Scorer().SIGNATURE
+    assert "tok:zh where references are Chinese" in metrics.Scorer().SIGNATURE
+    assert "case:mixed" in metrics.Scorer().SIGNATURE
 
 
 def test_many_sums_at_once_have_the_scores_of_each():
     rng = np.random.default_rng(0)
     table = sums.statistics(["the cat", "a dog sat on the mat"], [["the cat"], ["a cat sat on it"]])
     many = rng.integers(0, 3, (5, 2)) @ table
-    for key, found in metrics.scores(many).items():
-        each = [float(metrics.scores(row)[key]) for row in many]
+    for key, found in metrics.Scorer().scores(many).items():
+        each = [float(metrics.Scorer().scores(row)[key]) for row in many]
         assert found.tolist() == pytest.approx(each), key
 
 
@@ -87,8 +87,8 @@ def test_intervals_and_pairs_are_those_of_sacrebleu_within_resampling():
     gold, a, b = made(1)
     tables = [sums.statistics(system, gold) for system in (a, b)]
     options = {"resamples": 2000, "seed": 1}
-    interval = intervals(tables[0], metrics.scores, **options)["bleu"]
-    difference = paired(*tables, lambda s: metrics.scores(s)["bleu"], **options)
+    interval = intervals(tables[0], metrics.Scorer().scores, **options)["bleu"]
+    difference = paired(*tables, lambda s: metrics.Scorer().scores(s)["bleu"], **options)
     named = {"BLEU": BLEU()}
     test = PairedTest([("a", a), ("b", b)], named, streams(gold), test_type="bs", n_samples=2000)
     _, scores = test()
@@ -127,10 +127,10 @@ def test_a_record_is_new_where_its_source_or_all_references_are(source, referenc
 def test_a_row_comes_back_as_it_was_kept():
     attention = {"source": ["a"], "target": ["b"], "weights": [[1.0]]}
     told = Translation([Hypothesis("x", -1.0), Hypothesis("y", -2.0)], attention=attention)
-    row = metrics.judge(record("a b", "x", "z", group="g"), told, KNOWN)
+    row = metrics.Scorer().judge(record("a b", "x", "z", group="g"), told, KNOWN)
     assert (row.predicted, row.group, row.gold) == ("x", "g", ("x", "z"))
-    assert metrics.parse(json.loads(json.dumps(row._asdict()))) == row
-    assert metrics.judge(record("a b", "x"), told, KNOWN).group == ""
+    assert metrics.Scorer().parse(json.loads(json.dumps(row._asdict()))) == row
+    assert metrics.Scorer().judge(record("a b", "x"), told, KNOWN).group == ""
 
 
 def test_details_tell_every_sentence_once_by_length_and_once_by_words(tmp_path):
@@ -138,11 +138,11 @@ def test_details_tell_every_sentence_once_by_length_and_once_by_words(tmp_path):
         metrics.Judged(str(n), " ".join(["w"] * n), ("a b c d",), "a b c d", unseen=n % 2 == 0)
         for n in range(1, 24)
     ]
-    found = metrics.details(rows)["by_kind"]
+    found = metrics.Scorer().details(rows)["by_kind"]
     counts = [row["sentences"] for row in found.values()]
     assert sum(counts[:4]) == sum(counts[4:]) == len(rows)
     assert found["a word that training lacks"]["bleu"] == pytest.approx(100)
-    metrics.write_details(tmp_path, rows)
+    metrics.Scorer().write_details(tmp_path, rows)
     lines = (tmp_path / metrics.BREAKDOWN).read_text().splitlines()
     assert lines[0].startswith("kind,sentences,bleu,chrf")
     assert len(lines) == 1 + len(found)

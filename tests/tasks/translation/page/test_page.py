@@ -68,7 +68,7 @@ def test_the_kinds_that_fail_are_named_where_there_are_enough():
         Judged(str(n), "w " * (n % 12 + 1), (REFERENCE,), REFERENCE if n % 12 < 6 else "zz")
         for n in range(400)
     ]
-    system = metrics.details(judged)
-    told = page.failures(system)
+    system = metrics.Scorer().details(judged)
+    told = page.Page().failures(system)
     assert "11 to 20 words (BLEU 0.0" in told
-    assert page.failures({"by_kind": {}}) == ""
+    assert page.Page().failures({"by_kind": {}}) == ""

@@ -12,8 +12,8 @@ from wxb.corpora import clean, reading
 from wxb.corpora.division import divided
 from wxb.corpora.records import Record, Reject
 from wxb.tasks.translation import reading as task
-from wxb.tasks.translation import record as labelling
 from wxb.tasks.translation.params import Corpus
+from wxb.tasks.translation.record import Labelling
 
 FIELDS = {"input": "zh", "target": "en", "language": None, "id": None}
 SPLIT = {"test": 0.2, "valid": 0.2}
@@ -26,7 +26,7 @@ def corpus(**changes):
 
 def read(folder, rows, **changes):
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return [*reading.read(folder, corpus(**changes), task)]
+    return [*reading.read(folder, corpus(**changes), task.Reading())]
 
 
 def pair(zh, en, **more):
@@ -45,7 +45,7 @@ def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
     assert first.repaired == (task.FURTHER,) * 2
     assert (second.input, second.gold, second.repaired) == ("跑。", ("Run!",), ())
     assert first.group != second.group
-    assert task.describe([first, second]) == {
+    assert task.Reading().describe([first, second]) == {
         "references": 3,
         "sources_by_references": {"1": 1, "2": 1},
     }
@@ -88,7 +88,7 @@ def test_tab_separated_lines_are_read_by_their_columns(tmp_path):
     lines = ["Hi.\t嗨。\tCC-BY", "", "Run!\t跑。", "Hello.\t嗨。\tmore\tcells"]
     (tmp_path / "cmn.txt").write_text("\r\n".join(lines))
     columns = ["en", "zh", "attribution"]
-    rejected, kept = reading.read(tmp_path, corpus(columns=columns), task)
+    rejected, kept = reading.read(tmp_path, corpus(columns=columns), task.Reading())
     assert (kept.input, kept.gold) == ("嗨。", ("Hi.", "Hello."))
     assert (rejected.reason, rejected.detail) == ("broken line", "found 2 cells, expected 3")
 
@@ -111,7 +111,7 @@ def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
     rows += [pair(f"lone {c}", f"single {c}") for c in "hijklmnop"]
     records = read(folder, rows)
     of = corpus()
-    splits, rejects = divided(records, of.split, task.wording, limit=None, seed=1)
+    splits, rejects = divided(records, of.split, task.Reading().wording, limit=None, seed=1)
     kept = sum(len(r.gold) + len(r.repaired) for members in splits.values() for r in members)
     assert len(rejects) == 0
     assert kept >= len({*map(str, rows)})
@@ -122,8 +122,8 @@ def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
 
 def test_references_come_back_from_parquet(tmp_path):
     records = [Record("1", "嗨", ("Hi.", "Hello."), None, "g")]
-    clean.write(tmp_path / "a.parquet", records, labelling)
-    assert clean.read(tmp_path / "a.parquet", labelling) == records
+    clean.write(tmp_path / "a.parquet", records, Labelling())
+    assert clean.read(tmp_path / "a.parquet", Labelling()) == records
     assert clean.gold_texts(tmp_path / "a.parquet") == ["Hi.", "Hello."]
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.tasks.translation.made import LONGEST, PAIRS, experiment, tokenizer
+from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.tasks.translation.seq2seq import method
-from wxb.text import tokenizers
-from wxb.text.encoded import write_columns
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import write_columns
+from wxb.tasks.translation.seq2seq.method import Method
 
 RECORDS = [
     Record("1", "一二三", ("One.", PAIRS[0]["english"] * 9), None, "a"),
@@ -19,13 +19,13 @@ RECORDS = [
 @pytest.fixture
 def items(tmp_path):
     of, paths = experiment(), (tmp_path / "a.arrow", tmp_path / "b.arrow")
-    method.encode(RECORDS, tokenizer(), of, paths[0], label="encode")
-    columns, splits, account = method.aligned(
-        paths[0], [RECORDS[:1], RECORDS[1:]], [], tokenizer(), of
+    Method(of, [], tokenizer()).encode(RECORDS, paths[0], label="encode")
+    columns, splits, account = Method(of, [], tokenizer()).align(
+        paths[0], [RECORDS[:1], RECORDS[1:]]
     )
     write_columns(paths[1], columns, splits)
     assert account == {"gold": 4, "kept": 3, "lost": 1}
-    return method.dataset(*paths, tokenizer(), RECORDS, of)
+    return Method(of, [], tokenizer()).dataset(*paths, RECORDS)
 
 
 def test_every_reference_that_fits_is_an_item_with_its_source(items):
@@ -44,17 +44,17 @@ def test_the_shortest_come_first(items):
 
 
 def test_nothing_is_made_of_no_records(tmp_path):
-    method.encode([], tokenizer(), experiment(), tmp_path / "a.arrow", label="encode")
-    columns, splits, account = method.aligned(tmp_path, [], [], tokenizer(), experiment())
+    Method(experiment(), [], tokenizer()).encode([], tmp_path / "a.arrow", label="encode")
+    columns, splits, account = Method(experiment(), [], tokenizer()).align(tmp_path, [])
     assert (columns["labels"].size, splits.tolist(), account["gold"]) == (0, [0], 0)
 
 
 def test_a_tokenizer_without_an_end_is_refused():
     other = tokenizers.train("wordpiece", 300, ["a b"])
     with pytest.raises(WxbError, match="byte-level-bpe"):
-        method.vocabulary(other, [], experiment())
+        Method(experiment(), [], other).vocabulary()
 
 
 def test_figures_are_bleu_of_the_sums():
     statistics = np.array([[4, 4, 4, 3, 2, 1, 4, 3, 2, 1]] * 3, float)
-    assert method.compute_metrics(statistics, np.zeros(3)) == {"bleu": pytest.approx(100)}
+    assert Method.compute_metrics(statistics, np.zeros(3)) == {"bleu": pytest.approx(100)}

@@ -9,12 +9,12 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import GenerationConfig, GPT2LMHeadModel
 
 from tests.tasks.translation.made import LONGEST, SHAPES, SOURCES, TARGETS, learner, tokenizer
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import ids_of
 from wxb.models import decoding
 from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.predictor import decoded, source_ids, special
 from wxb.tasks.translation.seq2seq import model, prompted
-from wxb.text.encoded import IGNORED
-from wxb.text.tokenizers import ids_of
 from wxb.training.batches import collate
 
 IDS = special(tokenizer())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from wxb.params import Params
-from wxb.params.experiments import Experiment
+from wxb.core.params import Params
+from wxb.core.params.experiments import Experiment
 
 # Day 28: Meta-Llama-3-8B-Instruct, QLoRA r 32 on q, k, v, o and NEFTune alpha 5, after 2 epochs.
 LOSS = 1.88124

@@ -23,21 +23,59 @@ from wxb.tasks.chat.record.conversation import (
     to_text,
 )
 
-prepared, augmented = reading.prepared, reading.augmented
 
+class Reading(reading.Reading):
+    """Conversations with the answer that ends them."""
 
-def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """The records of a file, the conversation before the answer as their input."""
-    for raw in formats.raw_records(file, corpus.fields.messages):
-        if not isinstance(raw.content, Mapping):  # which is told by who reads it
-            yield raw
-            continue
-        try:
-            yield raw._replace(content=_parted(raw.content, corpus))
-        except RecordError as why:
-            yield raw._replace(content=why)
-        except ConversationError as why:
-            yield raw._replace(content=RecordError(why.reason, why.detail))
+    def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
+        """The records of a file, the conversation before the answer as their input."""
+        for raw in formats.raw_records(file, corpus.fields.messages):
+            if not isinstance(raw.content, Mapping):  # which is told by who reads it
+                yield raw
+                continue
+            try:
+                yield raw._replace(content=_parted(raw.content, corpus))
+            except RecordError as why:
+                yield raw._replace(content=why)
+            except ConversationError as why:
+                yield raw._replace(content=RecordError(why.reason, why.detail))
+
+    def gold(
+        self, raw: Mapping[str, Any], text: str, corpus: Corpus
+    ) -> tuple[Any, tuple[str, ...]]:
+        """The answer, its kind of question and its format; None of a text for pretraining."""
+        fields = corpus.fields
+        answer = raw[fields.output]
+        if answer is None:
+            return None, ()
+        kind, form = (raw.get(name) if name else None for name in (fields.kind, fields.format))
+        kind, form = (None if value in (None, "") else str(value) for value in (kind, form))
+        if form is not None:
+            try:
+                of(form)
+            except ValueError as why:
+                raise RecordError("unknown format", str(why)) from None
+        encodable(answer, kind or "")
+        return {"text": answer, "kind": kind, "format": form}, ()
+
+    def wording(self, record: Record) -> str:
+        """The text in lower case, one space apart; other numbers make another question."""
+        return " ".join(record.input.casefold().split())
+
+    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+        """How many questions of each kind and format, how many turns, and how long answers are."""
+        golds = [record.gold for record in records]
+        lengths = [len(each["text"]) for each in golds] or [0]
+        shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
+        turns = Counter(len(of_text(record.input)) + 1 for record in records)
+        return {
+            "kinds": _counted(golds, "kind"),
+            "formats": _counted(golds, "format"),
+            "messages": {str(number): count for number, count in sorted(turns.items())},
+            "characters": {
+                name: int(np.quantile(lengths, share, method="nearest")) for name, share in shares
+            },
+        }
 
 
 def _parted(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
@@ -73,49 +111,6 @@ def _instructed(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
     system = content.get(fields.system) if fields.system else None
     before = [message("system", system)] if system else []
     return checked([*before, message("user", "\n".join(said)), message("assistant", answer)])
-
-
-def gold(raw: Mapping[str, Any], text: str, corpus: Corpus) -> tuple[Any, tuple[str, ...]]:
-    """The answer, its kind of question, and the format to keep; None of a text for pretraining."""
-    fields = corpus.fields
-    answer = raw[fields.output]
-    if answer is None:
-        return None, ()
-    kind, form = (raw.get(name) if name else None for name in (fields.kind, fields.format))
-    kind, form = (None if value in (None, "") else str(value) for value in (kind, form))
-    if form is not None:
-        try:
-            of(form)
-        except ValueError as why:
-            raise RecordError("unknown format", str(why)) from None
-    encodable(answer, kind or "")
-    return {"text": answer, "kind": kind, "format": form}, ()
-
-
-def wording(record: Record) -> str:
-    """What is said, in lower case and with one space apart; other numbers make another question."""
-    return " ".join(record.input.casefold().split())
-
-
-def labels(records: Sequence[Record]) -> list[str]:
-    """None: an answer is not one of several."""
-    return []
-
-
-def describe(records: Sequence[Record]) -> dict[str, Any]:
-    """How many questions of each kind and format, how many turns, and how long answers are."""
-    golds = [record.gold for record in records]
-    lengths = [len(each["text"]) for each in golds] or [0]
-    shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
-    turns = Counter(len(of_text(record.input)) + 1 for record in records)
-    return {
-        "kinds": _counted(golds, "kind"),
-        "formats": _counted(golds, "format"),
-        "messages": {str(number): count for number, count in sorted(turns.items())},
-        "characters": {
-            name: int(np.quantile(lengths, share, method="nearest")) for name, share in shares
-        },
-    }
 
 
 def _counted(golds: Sequence[Mapping[str, Any]], name: str) -> dict[str, int]:

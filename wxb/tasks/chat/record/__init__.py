@@ -7,6 +7,9 @@ import pyarrow as pa
 from wxb.corpora import labelling
 
 # `format` is None where the answer cannot be checked.
-GOLD = pa.struct([(name, pa.string()) for name in ("text", "kind", "format")])
 
-pack, unpack = labelling.pack, labelling.unpack
+
+class Labelling(labelling.Labelling):
+    """An answer, its kind of question, and its format."""
+
+    GOLD = pa.struct([(name, pa.string()) for name in ("text", "kind", "format")])

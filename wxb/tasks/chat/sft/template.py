@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import AddedToken
 
+from wxb.corpora.text.tokenizers import encode, special_tokens
 from wxb.tasks.chat.record.conversation import ROLES, Message
-from wxb.text.tokenizers import encode, special_tokens
 
 MARKERS = {role: f"<|{role.upper()}|>" for role in ROLES}
 # A marker of the role before each message, and the end of text behind each answer.

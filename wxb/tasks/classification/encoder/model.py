@@ -15,12 +15,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.backbones import tuning
-from wxb.backbones.headed import Headed
-from wxb.backbones.native import CONFIG, WEIGHTS
-from wxb.files import read_json, write_json
+from wxb.core.files import read_json, write_json
+from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.classification.params import EncoderModel
-from wxb.text.encoded import IGNORED
+from wxb.training.backbones import tuning
+from wxb.training.backbones.headed import Headed
+from wxb.training.backbones.native import CONFIG, WEIGHTS
 
 # Where transformers' BertForSequenceClassification has what is called otherwise here.
 PLAIN = {"backbone": "bert", "pooler": "bert.pooler.dense", "head": "classifier"}

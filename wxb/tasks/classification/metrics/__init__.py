@@ -7,11 +7,10 @@ scored for it (`metrics.ranking`); then the bins of calibration (`metrics.calibr
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +18,12 @@ from numpy.typing import NDArray
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.tasks.classification.metrics import calibration, evidence, ranking
 
-METRICS = (
-    Metric("accuracy", "accuracy"),
-    Metric("f1_macro", "macro F1"),
-    Metric("auroc", "AUROC"),
-)
-HEADLINE = "accuracy"
-SIGNATURE = (
-    "accuracy of classes; AUROC of each class against the rest, their mean, from"
-    f" {ranking.BINS} bins of equally many records"
-)
-UNIT = "records"
-COUNTS = {"correct": "right"}
-SHARES: Mapping[str, str] = {"ece": "expected calibration error"}
+if TYPE_CHECKING:
+    from wxb.corpora.records import Record
+
 
 OF_CLASS = 3 + 2 * ranking.BINS  # statistics of each class
 CLASSES, CONFUSIONS, CALIBRATION = "by-class.csv", "confusions.csv", "calibration.csv"
-
-known = scorer.known
 
 
 class Judged(NamedTuple):
@@ -55,101 +42,104 @@ class Judged(NamedTuple):
     group: str = ""
 
 
-def judge(record: Any, prediction: Any, known: None) -> Judged:
-    """A test record with its prediction; a record that is its own group stays ungrouped."""
-    group = "" if record.group == record.input else record.group
-    told = None if prediction.evidence is None else [*prediction.evidence]
-    return Judged(
-        record.id,
-        record.input,
-        record.gold,
-        prediction.label,
-        dict(prediction.probabilities),
-        told,
-        group,
+class Scorer(scorer.Scorer):
+    """Scores of classes, from counts, histograms of probabilities and bins of calibration."""
+
+    METRICS = (
+        Metric("accuracy", "accuracy"),
+        Metric("f1_macro", "macro F1"),
+        Metric("auroc", "AUROC"),
     )
+    HEADLINE = "accuracy"
+    SIGNATURE = (
+        "accuracy of classes; AUROC of each class against the rest, their mean, from"
+        f" {ranking.BINS} bins of equally many records"
+    )
+    UNIT = "records"
+    COUNTS: ClassVar = {"correct": "right"}
+    SHARES: ClassVar = {"ece": "expected calibration error"}
+    ROW = Judged
 
+    def fields(self, record: Record, prediction: Any, known: None) -> dict[str, Any]:
+        """The class, the probabilities of all, and the evidence."""
+        evidence = prediction.evidence
+        return {
+            "predicted": prediction.label,
+            "probabilities": dict(prediction.probabilities),
+            "evidence": None if evidence is None else [*evidence],
+        }
 
-def parse(row: Mapping[str, Any]) -> Judged:
-    """A row of predictions.jsonl."""
-    told = row["evidence"]
-    return Judged(**{**row, "evidence": None if told is None else [tuple(one) for one in told]})
+    def parse(self, row: Mapping[str, Any]) -> Judged:
+        """The row of a line of predictions.jsonl."""
+        evidence = row["evidence"]
+        stretches = None if evidence is None else [tuple(stretch) for stretch in evidence]
+        return Judged(**{**row, "evidence": stretches})
 
+    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.float64]:
+        """What adds up: (records, K * OF_CLASS + 3 * calibration.BINS).
 
-def same(row: Judged) -> tuple[str, str, str]:
-    """What the rows of two systems must share: record, text and gold."""
-    return row.id, row.input, row.gold
+        Counts are exact as floats too, whose sums take less time.
+        """
+        classes = classes_of(rows)
+        parts = []
+        for name, likelihood in zip(classes, _odds(rows, classes).T, strict=True):
+            gold = np.array([row.gold == name for row in rows])
+            predicted = np.array([row.predicted == name for row in rows])
+            parts += [
+                np.stack([gold & predicted, gold, predicted], axis=1),
+                ranking.histogram(gold, likelihood),
+            ]
+        right = np.array([row.gold == row.predicted for row in rows])
+        parts.append(calibration.histogram(right, _confidences(rows)))
+        return np.concatenate(parts, axis=1, dtype=np.float64)
+
+    def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The METRICS (...) of sums (..., C).
+
+        Macro F1 is the mean over classes that are gold or predicted, AUROC over those with records
+        that are of it and that are not; 0 where there is none.
+        """
+        by_class = _by_class(sums)  # (..., K, OF_CLASS)
+        correct, gold, predicted = np.moveaxis(by_class[..., :3], -1, 0)  # (..., K)
+        f1 = _ratio(2 * correct, gold + predicted)
+        area, there = ranking.area(by_class[..., 3:])
+        return {
+            "accuracy": _ratio(correct.sum(axis=-1), gold.sum(axis=-1)),
+            "f1_macro": _mean(f1, gold + predicted > 0),
+            "auroc": _mean(area, there),
+        }
+
+    def totals(self, sums: NDArray[Any]) -> dict[str, float]:
+        """Numbers of records of a run, means over runs (R, C); and the calibration error."""
+        counts = _by_class(sums)[..., :2].sum(axis=-2).mean(axis=0)
+        correct, support = np.rint(counts).astype(int).tolist()
+        error = calibration.error(sums[..., -3 * calibration.BINS :]).mean()
+        return {"support": support, "correct": correct, "ece": round(float(error), DIGITS)}
+
+    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
+        """Scores by class, confusions, calibration, and the words that decide."""
+        right = np.array([row.gold == row.predicted for row in rows])
+        bins = calibration.histogram(right, _confidences(rows)).sum(axis=0)
+        return {
+            "by_class": by_class(rows),
+            "confusions": confusions(rows),
+            "calibration": calibration.rows(bins),
+            "deciding": evidence.deciding(rows),
+        }
+
+    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
+        """Write the scores by class, the confusions and the calibration as CSV."""
+        tables = self.details(rows)
+        named = [{"class": name, **row} for name, row in tables["by_class"].items()]
+        _write(folder / CLASSES, named)
+        crossed = [{"gold": gold, **row} for gold, row in tables["confusions"].items()]
+        _write(folder / CONFUSIONS, crossed)
+        _write(folder / CALIBRATION, tables["calibration"])
 
 
 def classes_of(rows: Iterable[Judged]) -> list[str]:
     """All classes that records are of, or that a system knows, sorted."""
     return sorted({name for row in rows for name in (row.gold, *row.probabilities)})
-
-
-def statistics(rows: Sequence[Judged]) -> NDArray[np.float64]:
-    """What adds up: (records, K * OF_CLASS + 3 * calibration.BINS).
-
-    Counts are exact as floats too, whose sums take less time.
-    """
-    classes = classes_of(rows)
-    parts = []
-    for name, likelihood in zip(classes, _odds(rows, classes).T, strict=True):
-        gold = np.array([row.gold == name for row in rows])
-        predicted = np.array([row.predicted == name for row in rows])
-        parts += [
-            np.stack([gold & predicted, gold, predicted], axis=1),
-            ranking.histogram(gold, likelihood),
-        ]
-    right = np.array([row.gold == row.predicted for row in rows])
-    parts.append(calibration.histogram(right, _confidences(rows)))
-    return np.concatenate(parts, axis=1, dtype=np.float64)
-
-
-def scores(sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """The METRICS (...) of sums (..., C).
-
-    Macro F1 is the mean over classes that are gold or predicted, AUROC over those with records that
-    are of it and that are not; 0 where there is none.
-    """
-    by_class = _by_class(sums)  # (..., K, OF_CLASS)
-    correct, gold, predicted = np.moveaxis(by_class[..., :3], -1, 0)  # (..., K)
-    f1 = _ratio(2 * correct, gold + predicted)
-    area, there = ranking.area(by_class[..., 3:])
-    return {
-        "accuracy": _ratio(correct.sum(axis=-1), gold.sum(axis=-1)),
-        "f1_macro": _mean(f1, gold + predicted > 0),
-        "auroc": _mean(area, there),
-    }
-
-
-def totals(sums: NDArray[Any]) -> dict[str, float]:
-    """Numbers of records of a run, means over runs (R, C); and the calibration error."""
-    counts = _by_class(sums)[..., :2].sum(axis=-2).mean(axis=0)
-    correct, support = np.rint(counts).astype(int).tolist()
-    error = calibration.error(sums[..., -3 * calibration.BINS :]).mean()
-    return {"support": support, "correct": correct, "ece": round(float(error), DIGITS)}
-
-
-def details(rows: Sequence[Judged]) -> dict[str, Any]:
-    """Scores by class, which class is taken for which, calibration, and the words that decide."""
-    right = np.array([row.gold == row.predicted for row in rows])
-    bins = calibration.histogram(right, _confidences(rows)).sum(axis=0)
-    return {
-        "by_class": by_class(rows),
-        "confusions": confusions(rows),
-        "calibration": calibration.rows(bins),
-        "deciding": evidence.deciding(rows),
-    }
-
-
-def write_details(folder: Path, rows: Sequence[Judged]) -> None:
-    """Write the scores by class, the confusions and the calibration as CSV."""
-    tables = details(rows)
-    named = [{"class": name, **row} for name, row in tables["by_class"].items()]
-    _write(folder / CLASSES, named)
-    crossed = [{"gold": gold, **row} for gold, row in tables["confusions"].items()]
-    _write(folder / CONFUSIONS, crossed)
-    _write(folder / CALIBRATION, tables["calibration"])
 
 
 def by_class(rows: Sequence[Judged]) -> dict[str, dict[str, float]]:
@@ -213,7 +203,4 @@ def _share(part: int, whole: int) -> float:
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    scorer.write_table(path, [*rows[0]], (row.values() for row in rows))

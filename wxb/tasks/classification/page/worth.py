@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from wxb.charts import pairs
-from wxb.charts.parts import Study
-from wxb.charts.scores import headline, told
-from wxb.charts.wording import amount, duration
+from wxb.reporting.charts import pairs
+from wxb.reporting.charts.formatting import amount, duration, rounded
+from wxb.reporting.charts.parts import Study
+from wxb.reporting.charts.scores import headline
 
 COUNTING = "tfidf"  # the method that is no network
 
@@ -32,7 +32,7 @@ def answer(
     """Whether the best network is beyond noise better than the best that counts words."""
     pair = pairs.between(pairs.results(comparison))[network, counting]
     metric = headline(comparison)
-    apart = f"{told(abs(pair.value), metric)} {'above' if pair.value > 0 else 'below'}"
+    apart = f"{rounded(abs(pair.value), metric)} {'above' if pair.value > 0 else 'below'}"
     spent = _spent(costs, network, counting)
     if not pair.beyond_noise:
         return (

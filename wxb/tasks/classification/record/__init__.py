@@ -4,6 +4,8 @@ import pyarrow as pa
 
 from wxb.corpora import labelling
 
-GOLD = pa.string()
 
-pack, unpack = labelling.pack, labelling.unpack
+class Labelling(labelling.Labelling):
+    """The class of a text."""
+
+    GOLD = pa.string()

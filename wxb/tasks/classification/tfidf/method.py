@@ -10,26 +10,23 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.errors import WxbError
+from wxb.core.progress import tracked
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
-from wxb.progress import tracked
-from wxb.tasks import methods
+from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 from wxb.tasks.classification import predictor
 from wxb.tasks.classification.metrics import calibration
 from wxb.tasks.classification.params import Regression, Tfidf
 from wxb.tasks.classification.predictor import Classifier, weightiest, without_giveaways
 from wxb.tasks.classification.tfidf.model import Tfidf as Model
-from wxb.text.encoded import IGNORED, Encoded, read_columns, read_encoded
 
-TARGETS, BEST = predictor.TARGETS, predictor.BEST
-
-vocabulary, encode = methods.vocabulary, methods.encode
-aligned, compute_metrics = predictor.aligned, predictor.compute_metrics
+if TYPE_CHECKING:
+    from wxb.training.run import TrainingRun
 
 
 class Words(NamedTuple):
@@ -63,106 +60,13 @@ def _is_word(token: str) -> bool:
     return token.replace("_", "a").isalnum() and (len(token) > 1 or "\u3040" <= token <= "\u9fff")
 
 
-def dataset(
-    features: Path, targets: Path, tokenizer: Any, records: Sequence[Record], experiment: Tfidf
-) -> list[dict[str, NDArray[Any]]]:
-    """One item a text: the ids of its words, and the number of its class."""
-    texts = [record.input for record in records]
-    encoded = without_giveaways(read_encoded(features), texts, experiment.encoding.giveaways)
-    columns, _ = read_columns(targets, TARGETS)
-    rows = zip(words(encoded, texts, tokenizer), columns["labels"], strict=True)
-    return [{"input_ids": found.ids, "labels": label} for found, label in rows]
-
-
-def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    """What takes all items as one batch."""
-    return lambda items: {
-        "texts": [item["input_ids"] for item in items],
-        "labels": np.array([item["labels"] for item in items]),
-    }
-
-
-def summarize(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    """The likeliest class (N,) of logits (N, K)."""
-    likeliest: NDArray[Any] = logits.argmax(axis=1)
-    return likeliest
-
-
-def build(
-    backbone: Path, labels: Sequence[str], experiment: Tfidf, tokenizer: Any
-) -> Callable[[Sequence[NDArray[np.int32]]], Model]:
-    """What makes the model of training texts: its n-grams are theirs."""
-    shape = experiment.model.model_dump()
-    return partial(Model.of_texts, vocabulary=len(tokenizer), **shape)
-
-
-def fit(
-    build: Callable[[], Any],
-    settings: Regression,
-    *,
-    train: Sequence[Mapping[str, NDArray[Any]]],
-    valid: Sequence[Mapping[str, NDArray[Any]]],
-    collate: Callable[[Sequence[Any]], dict[str, Any]],
-    label: str,
-    seed: int,
-    **_: Any,
-) -> tuple[Model, list[dict[str, float]]]:
-    """The model of that C which does best on validation records, of several the smallest.
-
-    Its history has a row for each C: a step, and an epoch, is an iteration of the solver.
-    Raises WxbError where no model can be made of the training texts.
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    learnt, held = collate(train), collate(valid)
-    known = held["labels"] != IGNORED
-    try:
-        model = build()(learnt["texts"])
-    except ValueError as error:
-        raise WxbError(str(error)) from None
-    features = {"train": model.features(learnt["texts"]), "valid": model.features(held["texts"])}
-    classes = np.unique(learnt["labels"])
-    if len(classes) < 2:
-        raise WxbError(f"found {len(classes)} class among the training records, expected two")
-    history: list[dict[str, float]] = []
-    best: tuple[float, Model] | None = None
-    steps = 0
-    for strength in tracked(sorted(settings.C), label, len(settings.C), unit="C"):
-        solver = LogisticRegression(
-            C=strength,
-            class_weight=settings.class_weight,
-            max_iter=settings.max_iter,
-            tol=settings.tol,
-            random_state=seed,
-        ).fit(features["train"], learnt["labels"])
-        model.coef, model.intercept = solver.coef_, solver.intercept_
-        logits = {split: model.logits(found) for split, found in features.items()}
-        score = compute_metrics(summarize(logits["valid"], held["labels"]), held["labels"])
-        steps += int(solver.n_iter_.max())
-        history.append(
-            {
-                "step": steps,
-                "epoch": steps,
-                "C": strength,
-                "loss": _loss(logits["train"], learnt["labels"]),
-                "valid_loss": _loss(logits["valid"][known], held["labels"][known]),
-                **{f"valid_{name}": value for name, value in score.items()},
-            }
-        )
-        print(history[-1], flush=True)
-        if best is None or score[BEST.key] > best[0]:
-            best = score[BEST.key], Model(**vars(model))
-    assert best is not None
-    return best[1], history
-
-
 def _loss(logits: NDArray[Any], labels: NDArray[Any]) -> float:
     """The mean cross-entropy."""
     likely = calibration.softmax(logits)[np.arange(len(labels)), labels]
     return float(-np.log(np.maximum(likely, 1e-300)).mean())
 
 
-class Predictor(Classifier):
+class TfidfClassifier(Classifier):
     """A trained model of this method."""
 
     def ready(self, model: Any) -> Any:
@@ -170,7 +74,7 @@ class Predictor(Classifier):
         return model
 
     @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any]) -> Model:
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Model:
         """The model that was saved in a folder."""
         return Model.from_pretrained(folder)
 
@@ -206,3 +110,87 @@ class Predictor(Classifier):
                     if place >= 0
                 ]
             )
+
+
+class Method(predictor.Method):
+    """Logistic regression over weighted counts."""
+
+    experiment: Tfidf
+    Predictor = TfidfClassifier
+
+    def dataset(
+        self, features: Path, targets: Path, records: Sequence[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item a text: the ids of its words, and the number of its class."""
+        texts = [record.input for record in records]
+        kept = self.experiment.encoding.giveaways
+        encoded = without_giveaways(read_encoded(features), texts, kept)
+        columns, _ = read_columns(targets, self.TARGETS)
+        rows = zip(words(encoded, texts, self.tokenizer), columns["labels"], strict=True)
+        return [{"input_ids": found.ids, "labels": label} for found, label in rows]
+
+    def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
+        """A function that takes all items as one batch."""
+        return lambda items: {
+            "texts": [item["input_ids"] for item in items],
+            "labels": np.array([item["labels"] for item in items]),
+        }
+
+    def build(self, backbone: Path) -> Callable[[Sequence[NDArray[np.int32]]], Model]:
+        """A function that makes the model of training texts: its n-grams are theirs."""
+        shape = self.experiment.model.model_dump()
+        return partial(Model.of_texts, vocabulary=len(self.tokenizer), **shape)
+
+    def fit(self, backbone: Path, run: TrainingRun) -> tuple[Model, list[dict[str, float]]]:
+        """The model of that C which does best on validation records, of several the smallest.
+
+        Its history has a row for each C: a step, and an epoch, is an iteration of the solver.
+        Raises WxbError where no model can be made of the training texts.
+        """
+        from sklearn.linear_model import LogisticRegression
+
+        settings: Regression = run.settings
+        learnt, held = run.collate(run.train), run.collate(run.valid)
+        known = held["labels"] != IGNORED
+        try:
+            model = self.build(backbone)(learnt["texts"])
+        except ValueError as error:
+            raise WxbError(str(error)) from None
+        features = {
+            "train": model.features(learnt["texts"]),
+            "valid": model.features(held["texts"]),
+        }
+        classes = np.unique(learnt["labels"])
+        if len(classes) < 2:
+            raise WxbError(f"found {len(classes)} class among the training records, expected two")
+        history: list[dict[str, float]] = []
+        best: tuple[float, Model] | None = None
+        steps = 0
+        for strength in tracked(sorted(settings.C), run.label, len(settings.C), unit="C"):
+            solver = LogisticRegression(
+                C=strength,
+                class_weight=settings.class_weight,
+                max_iter=settings.max_iter,
+                tol=settings.tol,
+                random_state=run.seed,
+            ).fit(features["train"], learnt["labels"])
+            model.coef, model.intercept = solver.coef_, solver.intercept_
+            logits = {split: model.logits(found) for split, found in features.items()}
+            predicted = self.summarize(logits["valid"], held["labels"])
+            score = self.compute_metrics(predicted, held["labels"])
+            steps += int(solver.n_iter_.max())
+            history.append(
+                {
+                    "step": steps,
+                    "epoch": steps,
+                    "C": strength,
+                    "loss": _loss(logits["train"], learnt["labels"]),
+                    "valid_loss": _loss(logits["valid"][known], held["labels"][known]),
+                    **{f"valid_{name}": value for name, value in score.items()},
+                }
+            )
+            print(history[-1], flush=True)
+            if best is None or score[self.BEST.key] > best[0]:
+                best = score[self.BEST.key], Model(**vars(model))
+        assert best is not None
+        return best[1], history

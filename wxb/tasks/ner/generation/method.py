@@ -10,60 +10,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import AddedToken
 
-from wxb import paths
 from wxb.corpora.records import Record
-from wxb.files import read_json
+from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
+from wxb.corpora.text.tokenizers import ids_of, special_tokens
+from wxb.corpora.text.windows import Windows, characters
 from wxb.tasks import methods
 from wxb.tasks.ner.generation import answers
-from wxb.tasks.ner.params import Generation, GenerationPrediction
+from wxb.tasks.ner.params import Generation
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 from wxb.tasks.ner.record import encoding
 from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.spans import Span
-from wxb.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
-from wxb.text.tokenizers import SavedTokenizer, ids_of, special_tokens
-from wxb.text.windows import Windows, characters
 
 if TYPE_CHECKING:
-    from wxb.backbones.generator import Generator
-
-TARGETS = ("labels",)
-BEST = methods.ACCURACY
-
-encode, collator, fit = methods.encode, methods.collator, methods.fit
-summarize, compute_metrics = methods.summarize_tokens, methods.token_accuracy
-
-
-def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Generation) -> Any:
-    """The tokenizer of the model: where asked for, every marker of an answer is one token."""
-    if experiment.encoding.special_tokens:
-        markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, labels)]
-        tokenizer.backend_tokenizer.add_special_tokens(
-            [AddedToken(marker, special=True, normalized=False) for marker in markers]
-        )
-    return tokenizer
-
-
-def aligned(
-    path: Path,
-    chunks: Iterable[Sequence[Record]],
-    labels: Sequence[str],
-    tokenizer: Any,
-    experiment: Generation,
-) -> tuple[*Columns, dict[str, int]]:
-    """The tokens of every window's answer, where each begins, and what became of every gold span.
-
-    The answer names what the window holds whole. A span is kept when reading the answers finds it
-    where it stands.
-    """
-    laid = partial(lay, types=labels, tokenizer=tokenizer)
-    return encoding.aligned(path, chunks, tokenizer, experiment.encoding, laid)
+    from wxb.training.backbones.generator import Generator
 
 
 def lay(
@@ -140,39 +106,6 @@ def _answer_ids(
     return np.concatenate([np.zeros(0), *rows]).astype(np.int32), splits.astype(np.int64)
 
 
-def build(
-    backbone: Path, labels: Sequence[str], experiment: Generation, tokenizer: Any
-) -> Generator:
-    """The model that training starts from; seed torch before, new embeddings are random."""
-    from wxb.backbones.generator import Generator
-
-    return Generator.to_learn(backbone, experiment.tuning, tokens=len(tokenizer))
-
-
-def dataset(
-    features: Path,
-    targets: Path,
-    tokenizer: Any,
-    records: Sequence[Record],
-    experiment: Generation,
-) -> list[dict[str, NDArray[Any]]]:
-    """One item a window: prompt and answer, with labels on the answer only."""
-    encoded = read_encoded(features)
-    windows = encoding.windows(encoded, tokenizer, experiment.encoding)
-    columns, splits = read_columns(targets, ["labels"])
-    prompts = _prompts(encoded, windows, range(len(windows.rows)), tokenizer)
-    items = []
-    for prompt, (start, end) in zip(prompts, pairwise(splits), strict=True):
-        answer = columns["labels"][start:end]
-        items.append(
-            {
-                "input_ids": np.concatenate([prompt, answer]),
-                "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
-            }
-        )
-    return items
-
-
 def _prompts(
     encoded: Encoded, windows: Windows, chosen: Iterable[int], tokenizer: Any
 ) -> list[NDArray[np.int32]]:
@@ -185,43 +118,32 @@ def _prompts(
     ]
 
 
-class Predictor(Recognizer):
+class GenerativeRecognizer(Recognizer):
     """A trained generator. The score of a span is how sure the whole answer is: its tokens' mean
     probability (geometric)."""
 
-    longest: int  # tokens of an answer
+    @classmethod
+    def from_training(cls, model: Any, method: methods.Method, targets: Path) -> Self:
+        """A model that was just trained; answers grow as long as in training."""
+        predictor = super().from_training(model, method, targets)
+        _, splits = read_columns(targets, ["labels"])
+        predictor.settings["longest"] = int(np.diff(splits).max())
+        return predictor
 
     @classmethod
-    def load(cls, folder: Path, prediction: GenerationPrediction | None = None) -> Predictor:
-        """Load a folder that `save` wrote."""
-        from wxb.backbones.generator import Generator
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Generator:
+        """The model that was saved in a folder."""
+        from wxb.training.backbones.generator import Generator
 
-        settings = read_json(folder / paths.SETTINGS)
-        tokenizer = SavedTokenizer(folder)
-        model = Generator.from_pretrained(
+        return Generator.from_pretrained(
             folder, tokens=len(tokenizer), four_bit=settings["four_bit"]
         )
-        lengths = {name: settings[name] for name in ("max_length", "stride")}
-        predictor = cls(model, tokenizer, settings["types"], **lengths)
-        predictor.threshold, predictor.longest = settings["threshold"], settings["longest"]
-        predictor.batch_size = (prediction or GenerationPrediction()).batch_size
-        return predictor
 
-    @classmethod
-    def of(
-        cls,
-        model: Generator,
-        tokenizer: Any,
-        labels: Sequence[str],
-        experiment: Generation,
-        targets: Path,
-    ) -> Predictor:
-        """The predictor of a model that was just trained; answers grow as long as in training."""
-        lengths = experiment.encoding.model_dump(include={"max_length", "stride"})
-        predictor = cls(model, tokenizer, labels, **lengths)
-        _, splits = read_columns(targets, ["labels"])
-        predictor.longest = int(np.diff(splits).max())
-        return predictor
+    @property
+    def longest(self) -> int:
+        """The most tokens of an answer."""
+        longest: int = self.settings["longest"]
+        return longest
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """How long answers may be."""
@@ -264,3 +186,56 @@ class Predictor(Recognizer):
             start, end = characters(encoded, row, begin, stop, text)
             kept += [one for one in spans if start <= (one.span.start + one.span.end) // 2 < end]
         return kept
+
+
+class Method(methods.Method):
+    """Answers of a decoder, which name what a window holds."""
+
+    experiment: Generation
+    Predictor = GenerativeRecognizer
+    summarize = staticmethod(methods.summarize_tokens)
+
+    def vocabulary(self) -> Any:
+        """The tokenizer; with `encoding.special_tokens` every marker of an answer is a token."""
+        if self.experiment.encoding.special_tokens:
+            markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
+            self.tokenizer.backend_tokenizer.add_special_tokens(
+                [AddedToken(marker, special=True, normalized=False) for marker in markers]
+            )
+        return self.tokenizer
+
+    def align(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tokens of every window's answer, where each begins, and counts of gold spans.
+
+        The answer names what the window holds whole. A span is kept when reading the answers finds
+        it where it stands.
+        """
+        laid = partial(lay, types=self.labels, tokenizer=self.tokenizer)
+        return encoding.aligned(path, chunks, self.tokenizer, self.experiment.encoding, laid)
+
+    def dataset(
+        self, features: Path, targets: Path, records: Sequence[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item a window: prompt and answer, with labels on the answer only."""
+        encoded = read_encoded(features)
+        windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
+        columns, splits = read_columns(targets, self.TARGETS)
+        prompts = _prompts(encoded, windows, range(len(windows.rows)), self.tokenizer)
+        items = []
+        for prompt, (start, end) in zip(prompts, pairwise(splits), strict=True):
+            answer = columns["labels"][start:end]
+            items.append(
+                {
+                    "input_ids": np.concatenate([prompt, answer]),
+                    "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
+                }
+            )
+        return items
+
+    def build(self, backbone: Path) -> Generator:
+        """The model that training starts from; new embeddings are random."""
+        from wxb.training.backbones.generator import Generator
+
+        return Generator.to_learn(backbone, self.experiment.tuning, tokens=len(self.tokenizer))

@@ -7,31 +7,21 @@ of the same document. Within one document spans are a set: a duplicate counts on
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wxb.files import write_json
-from wxb.metrics import DIGITS, Metric
+from wxb.core.files import write_json
+from wxb.metrics import DIGITS, Metric, scorer
 from wxb.tasks.ner.metrics.outcomes import breakdown
 from wxb.tasks.ner.record.spans import Span, aligned
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
-METRICS = (Metric("precision", "precision"), Metric("recall", "recall"), Metric("f1", "F1"))
-HEADLINE = "f1"
-SIGNATURE = "strict span F1"
-UNIT = "spans"
-COUNTS = {"correct": "right", "predicted": "found", "support": "gold"}
-SHARES = {
-    "recall_seen": "recall of mentions that training has",
-    "recall_unseen": "recall of other mentions",
-}
 
 # Columns of every count array.
 CORRECT, GOLD, PREDICTED = 0, 1, 2
@@ -54,108 +44,106 @@ class Judged(NamedTuple):
     seen: tuple[bool, ...] = ()  # for each gold span, whether training has it; empty: not known
 
 
-def known(records: Iterable[Record]) -> set[tuple[str, str]]:
-    """The gold mentions of records, as text and type."""
-    return {
-        (record.input[span.start : span.end], span.type)
-        for record in records
-        for span in record.gold or ()
+class Scorer(scorer.Scorer):
+    """Strict scores of typed character spans."""
+
+    METRICS = (Metric("precision", "precision"), Metric("recall", "recall"), Metric("f1", "F1"))
+    HEADLINE = "f1"
+    SIGNATURE = "strict span F1"
+    UNIT = "spans"
+    COUNTS: ClassVar = {"correct": "right", "predicted": "found", "support": "gold"}
+    SHARES: ClassVar = {
+        "recall_seen": "recall of mentions that training has",
+        "recall_unseen": "recall of other mentions",
     }
+    ROW = Judged
+
+    def known(self, records: Iterable[Record]) -> set[tuple[str, str]]:
+        """The gold mentions of records, as text and type."""
+        return {
+            (record.input[span.start : span.end], span.type)
+            for record in records
+            for span in record.gold or ()
+        }
+
+    def fields(
+        self, record: Record, prediction: Iterable[tuple[Span, float]], known: Set[tuple[str, str]]
+    ) -> dict[str, Any]:
+        """The spans and scores predicted, and which gold mentions are in `known`."""
+        gold = record.gold or ()
+        spans, scores = zip(*pairs, strict=True) if (pairs := list(prediction)) else ((), ())
+        return {
+            "gold": gold,
+            "predicted": spans,
+            "scores": tuple(round(score, 4) for score in scores),
+            "seen": tuple(
+                (record.input[span.start : span.end], span.type) in known for span in gold
+            ),
+        }
+
+    def parse(self, row: Mapping[str, Any]) -> Judged:
+        """The row of a line of predictions.jsonl."""
+        spans = {key: tuple(Span(*span) for span in row[key]) for key in ("gold", "predicted")}
+        flags = {key: tuple(row[key]) for key in ("scores", "seen")}
+        return Judged(**{**row, **spans, **flags})
+
+    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.int64]:
+        """Counts of spans (records, 7): those of `counts`, then of seen and new mentions."""
+        seen = np.zeros((len(rows), 4), np.int64)
+        for place, row in enumerate(rows):
+            for span, known in zip(row.gold, row.seen, strict=bool(row.seen)):
+                column = 0 if known else 2
+                seen[place, column : column + 2] += span in row.predicted, 1
+        return np.concatenate([counts(*_columns(rows)), seen], axis=1)
+
+    def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Precision, recall and F1 (...) of summed counts (..., 3 or more)."""
+        return _scores(sums)
+
+    def totals(self, sums: NDArray[np.int64]) -> dict[str, float]:
+        """Numbers of spans a run (means over runs), and recall by whether training has the mention.
+
+        `sums` are the statistics (R, 7) of R runs. Recalls are left out where that is not known.
+        """
+        correct, gold, predicted = np.rint(sums.mean(axis=0)).astype(int).tolist()[:COLUMNS]
+        every = sums.sum(axis=0).tolist()
+        recalls = {
+            name: round(every[found] / every[of], DIGITS)
+            for name, found, of in (
+                ("recall_seen", SEEN_CORRECT, SEEN_GOLD),
+                ("recall_unseen", NEW_CORRECT, NEW_GOLD),
+            )
+            if every[of]
+        }
+        seen = {"support_seen": every[SEEN_GOLD] // len(sums)} if recalls else {}
+        return {**recalls, **seen, "support": gold, "predicted": predicted, "correct": correct}
+
+    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
+        """The kinds of errors, and scores by type."""
+        gold, predicted = _columns(rows)
+        return {
+            "errors": breakdown(gold, predicted),
+            "by_type": {
+                kind: _type_row(table.sum(axis=0))
+                for kind, table in by_type(gold, predicted).items()
+            },
+        }
+
+    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
+        """Write the table by type and the breakdown of errors."""
+        found = self.details(rows)
+        header = ["type", "precision", "recall", "f1", "support", "predicted"]
+        lines = ([kind, *row.values()] for kind, row in found["by_type"].items())
+        scorer.write_table(folder / BY_TYPE, header, lines)
+        write_json(folder / ERRORS, found["errors"])
 
 
-def judge(
-    record: Record, prediction: Iterable[tuple[Span, float]], known: Set[tuple[str, str]]
-) -> Judged:
-    """A test record with the spans and scores found; `known` as training has them."""
-    gold = record.gold or ()
-    spans, scores = zip(*found, strict=True) if (found := list(prediction)) else ((), ())
-    seen = tuple((record.input[span.start : span.end], span.type) in known for span in gold)
-    group = "" if record.group == record.input else record.group
-    rounded = tuple(round(score, 4) for score in scores)
-    return Judged(record.id, record.input, gold, spans, rounded, group, seen)
-
-
-def parse(row: Mapping[str, Any]) -> Judged:
-    """A row of predictions.jsonl."""
-    return Judged(
-        id=row["id"],
-        input=row["input"],
-        gold=tuple(Span(*span) for span in row["gold"]),
-        predicted=tuple(Span(*span) for span in row["predicted"]),
-        scores=tuple(row["scores"]),
-        group=row["group"],
-        seen=tuple(row["seen"]),
-    )
-
-
-def same(row: Judged) -> tuple[str, str, tuple[Span, ...]]:
-    """What the rows of two systems must share: record, text and gold."""
-    return row.id, row.input, row.gold
-
-
-def statistics(rows: Sequence[Judged]) -> NDArray[np.int64]:
-    """Counts of spans (records, 7): those of `counts`, then by whether training has the mention."""
-    seen = np.zeros((len(rows), 4), np.int64)
-    for place, row in enumerate(rows):
-        for span, known in zip(row.gold, row.seen, strict=bool(row.seen)):
-            column = 0 if known else 2
-            seen[place, column : column + 2] += span in row.predicted, 1
-    return np.concatenate([counts(*_columns(rows)), seen], axis=1)
-
-
-def scores(sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Precision, recall and F1 (...) of summed counts (..., 3 or more)."""
+def _scores(sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return dict(zip(("precision", "recall", "f1"), prf(sums[..., :COLUMNS]), strict=True))
 
 
-def f1(sums: NDArray[Any]) -> NDArray[Any]:
-    """F1 (...) of summed counts (..., 3 or more)."""
-    return scores(sums)["f1"]
-
-
-def totals(sums: NDArray[np.int64]) -> dict[str, float]:
-    """Numbers of spans a run (means over runs), and recall by whether training has the mention.
-
-    `sums` are the statistics (R, 7) of R runs. Recalls are left out where that is not known.
-    """
-    correct, gold, predicted = np.rint(sums.mean(axis=0)).astype(int).tolist()[:COLUMNS]
-    every = sums.sum(axis=0).tolist()
-    recalls = {
-        name: round(every[found] / every[of], DIGITS)
-        for name, found, of in (
-            ("recall_seen", SEEN_CORRECT, SEEN_GOLD),
-            ("recall_unseen", NEW_CORRECT, NEW_GOLD),
-        )
-        if every[of]
-    }
-    seen = {"support_seen": every[SEEN_GOLD] // len(sums)} if recalls else {}
-    return {**recalls, **seen, "support": gold, "predicted": predicted, "correct": correct}
-
-
-def details(rows: Sequence[Judged]) -> dict[str, Any]:
-    """The kinds of errors, and scores by type."""
-    gold, predicted = _columns(rows)
-    return {
-        "errors": breakdown(gold, predicted),
-        "by_type": {
-            kind: _type_row(table.sum(axis=0)) for kind, table in by_type(gold, predicted).items()
-        },
-    }
-
-
-def write_details(folder: Path, rows: Sequence[Judged]) -> None:
-    """Write the table by type and the breakdown of errors."""
-    found = details(rows)
-    with (folder / BY_TYPE).open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["type", "precision", "recall", "f1", "support", "predicted"])
-        for kind, row in found["by_type"].items():
-            table.writerow([kind, *row.values()])
-    write_json(folder / ERRORS, found["errors"])
-
-
 def _type_row(sums: NDArray[np.int64]) -> dict[str, float]:
-    found = {name: round(float(value), DIGITS) for name, value in scores(sums).items()}
+    found = {name: round(float(value), DIGITS) for name, value in _scores(sums).items()}
     return {**found, "support": int(sums[GOLD]), "predicted": int(sums[PREDICTED])}
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import regex
 
+from wxb.core.errors import WxbError
 from wxb.corpora.layout import decode
-from wxb.errors import WxbError
-from wxb.tasks.guessing import Guess, divided
+from wxb.tasks.guessing import Guess
 from wxb.tasks.ner.reading.conll import BEGINNING, DOCUMENT, PREFIXES, cells
+from wxb.tasks.values import divided
 
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
 # Scripts that are written without spaces between words.

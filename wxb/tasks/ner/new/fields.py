@@ -7,12 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from wxb.core.errors import WxbError
 from wxb.corpora.formats import raw_records
-from wxb.errors import WxbError
-from wxb.tasks import guessing
-from wxb.tasks.guessing import Files, Guess, Row, is_int
+from wxb.tasks import values
+from wxb.tasks.guessing import Guess
 from wxb.tasks.ner.new.labels import Found, layout
 from wxb.tasks.ner.params import Fields
+from wxb.tasks.values import Files, Row, is_int
 
 HEAD = 20  # records of a CSV file that tell which cells hold lists of spans
 EVIDENCE = 5  # spans, their text, start, end and type
@@ -29,8 +30,8 @@ def guess(files: Files) -> Guess | None:
         return None
     found = best.layout
     others = [name for name in files.fields if name not in (best.spans, found.text)]
-    language = guessing.language_of(rows, others)
-    id_, by = guessing.id_of(rows, others), guessing.group_of(rows, others)
+    language = values.language_of(rows, others)
+    id_, by = values.id_of(rows, others), values.group_of(rows, others)
     fields = Fields(
         input=found.text,
         spans=best.spans,
@@ -43,7 +44,7 @@ def guess(files: Files) -> Guess | None:
     )
     content: dict[str, Any] = {"fields": fields.model_dump()}
     why = {f"fields.{key}": f"guessed: {reason}" for key, reason in best.why().items()}
-    why["fields.language"] = f"guessed: {guessing.shown(rows, language) or 'none has one'}"
+    why["fields.language"] = f"guessed: {values.shown(rows, language) or 'none has one'}"
     why["fields.id"] = f"guessed: {'its values are all different' if id_ else 'none has one'}"
     notes = []
     if fits := best.fits:
@@ -54,8 +55,8 @@ def guess(files: Files) -> Guess | None:
         notes.append(
             f"offsets and {found.value!r}: {fits.told()}; {fits.in_text:,} values stand in the text"
         )
-    content["split"] = guessing.divided(by)
-    why |= guessing.why_divided(rows, by)
+    content["split"] = values.divided(by)
+    why |= values.why_divided(rows, by)
     return Guess(content, why, notes, EVIDENCE)
 
 

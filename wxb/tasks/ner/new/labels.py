@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from wxb.tasks.guessing import Row, is_int
+from wxb.tasks.values import Row, is_int
 
 Span = Mapping[str, Any]
 Placed = tuple[str, Span, int, int]  # text, span, start and end

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from wxb.charts import figures
-from wxb.charts.parts import Part, Study
-from wxb.charts.rendering import render
-from wxb.charts.scores import headline
-from wxb.charts.wording import listed, origin
+from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts.formatting import listed, origin, rounded
+from wxb.reporting.charts.parts import Part, Study
+from wxb.reporting.charts.rendering import render
+from wxb.reporting.charts.scores import headline
 from wxb.tasks.ner.metrics.outcomes import Outcome
 from wxb.tasks.ner.page import published
 from wxb.tasks.ner.page.examples import examples
-
-RULE = "A span counts when its start, end and type are all right."
-WATCHED = (
-    "A tagger is watched by the F1 of spans of tokens, before its threshold is chosen; a system"
-    " that writes answers by its accuracy on their tokens. Neither is the F1 of the test."
-)
-USABLE = 0.5  # F1, below which nobody would use a recogniser
-PUBLISHED = {system.name: system.f1 for system in published.SYSTEMS}
 
 ENOUGH = 30  # gold spans, for the F1 of one type to be told
 KINDS = {
@@ -53,57 +45,67 @@ class TypeRow(NamedTuple):
     published: list[float | None]
 
 
-def failures(system: Mapping[str, Any]) -> str:
-    """The types that a system finds worst, and its most frequent kind of error."""
-    return " ".join([*_weakest(system), *_commonest(system)])
+class Page(parts.Page):
+    """Types, errors with examples, published F1."""
 
+    RULE = "A span counts when its start, end and type are all right."
+    WATCHED = (
+        "A tagger is watched by the F1 of spans of tokens, before its threshold is chosen; a system"
+        " that writes answers by its accuracy on their tokens. Neither is the F1 of the test."
+    )
+    USABLE = 0.5  # F1, below which nobody would use a recogniser
+    PUBLISHED: ClassVar = {system.name: system.f1 for system in published.SYSTEMS}
 
-def parts(study: Study) -> list[Part]:
-    """Scores by type, errors with examples, and published figures."""
-    systems = study.comparison["systems"]
-    shown = {"systems": systems, "chips": figures.chips(systems)}
-    rows = {name: system["errors"] for name, system in systems.items()}
-    errors = {"errors": figures.stacked(rows, ERRORS, title="spans")}
-    types_html = render(
-        __package__,
-        "types.html",
-        **shown,
-        headline=headline(study.comparison),
-        types=types(study.comparison),
-        support=support_of(study.comparison),
-        published=published,
-    )
-    mistakes_html = render(
-        __package__,
-        "mistakes.html",
-        errors,
-        **shown,
-        outcomes=OUTCOMES,
-        errors=ERRORS,
-        examples={name: examples(study.judged[name]) for name in systems},
-    )
-    experiments = [study.params.experiments[name] for name in systems]
-    published_html = render(
-        __package__,
-        "published.html",
-        published=published,
-        comparison=study.comparison,
-        systems=systems,
-        origin=origin(study.params.corpora[experiments[0].corpus]),
-        backbones={e.backbone: study.params.backbones[e.backbone] for e in experiments},
-    )
-    return [
-        Part("types", "Types", "noise", types_html, {}),
-        Part("mistakes", "Errors", "noise", mistakes_html, errors),
-        Part("published", "Published figures", "training", published_html, {}),
-    ]
+    def failures(self, system: Mapping[str, Any]) -> str:
+        """The types that a system finds worst, and its most frequent kind of error."""
+        return " ".join([*_weakest(system), *_commonest(system)])
+
+    def parts(self, study: Study) -> list[Part]:
+        """Scores by type, errors with examples, and published figures."""
+        systems = study.comparison["systems"]
+        shown = {"systems": systems, "chips": figures.chips(systems)}
+        rows = {name: system["errors"] for name, system in systems.items()}
+        errors = {"errors": figures.stacked(rows, ERRORS, title="spans")}
+        types_html = render(
+            __package__,
+            "types.html",
+            **shown,
+            headline=headline(study.comparison),
+            types=types(study.comparison),
+            support=support_of(study.comparison),
+            published=published,
+        )
+        mistakes_html = render(
+            __package__,
+            "mistakes.html",
+            errors,
+            **shown,
+            outcomes=OUTCOMES,
+            errors=ERRORS,
+            examples={name: examples(study.judged[name]) for name in systems},
+        )
+        experiments = [study.params.experiments[name] for name in systems]
+        published_html = render(
+            __package__,
+            "published.html",
+            published=published,
+            comparison=study.comparison,
+            systems=systems,
+            origin=origin(study.params.corpora[experiments[0].corpus]),
+            backbones={e.backbone: study.params.backbones[e.backbone] for e in experiments},
+        )
+        return [
+            Part("types", "Types", "noise", types_html, {}),
+            Part("mistakes", "Errors", "noise", mistakes_html, errors),
+            Part("published", "Published figures", "training", published_html, {}),
+        ]
 
 
 def _weakest(system: Mapping[str, Any]) -> list[str]:
     """The two types with the lowest F1, of those with enough gold spans to say so."""
     rows = {kind: row for kind, row in system["by_type"].items() if row["support"] >= ENOUGH}
     scores = [
-        f"{kind} (F1 {rows[kind]['f1']:.3f} on {rows[kind]['support']:,} gold spans)"
+        f"{kind} (F1 {rounded(rows[kind]['f1'])} on {rows[kind]['support']:,} gold spans)"
         for kind in sorted(rows, key=lambda kind: (rows[kind]["f1"], kind))[:2]
     ]
     told = f"Of the types with {ENOUGH} gold spans or more, it finds {listed(scores)} worst."

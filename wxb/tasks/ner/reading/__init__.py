@@ -17,75 +17,71 @@ from wxb.tasks.ner.reading import augment, conll
 from wxb.tasks.ner.reading.repair import by_value
 from wxb.tasks.ner.record.spans import Span
 
-prepared = reading.prepared
-
 _DIGITS = re.compile(r"\d+")
 
 
-def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """The records of a file of columns, or of one with fields."""
-    if corpus.conll:
-        return conll.raw_records(file, corpus.conll)
-    return formats.raw_records(file, parsed=corpus.fields.spans)
+class Reading(reading.Reading):
+    """Texts with typed spans."""
 
+    def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
+        """The records of a file of columns, or of one with fields."""
+        if corpus.conll:
+            return conll.raw_records(file, corpus.conll)
+        return formats.raw_records(file, parsed=corpus.fields.spans)
 
-def gold(
-    raw: Mapping[str, Any], text: str, corpus: Corpus
-) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
-    """The spans of a raw record, checked against its text, renamed, trimmed, sorted and disjoint.
+    def gold(
+        self, raw: Mapping[str, Any], text: str, corpus: Corpus
+    ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
+        """The spans of a raw record, checked against its text, renamed, trimmed, sorted, disjoint.
 
-    None where nobody labelled it. Also one entry for each span that was repaired.
-    """
-    found = required(raw, corpus.fields.spans)
-    if found is None:
-        return None, ()
-    spans, repaired = _spans(found, text, corpus)
-    encodable(*(span.type for span in spans))
-    return spans, repaired
+        None where nobody labelled it. Also one entry for each span that was repaired.
+        """
+        found = required(raw, corpus.fields.spans)
+        if found is None:
+            return None, ()
+        spans, repaired = _spans(found, text, corpus)
+        encodable(*(span.type for span in spans))
+        return spans, repaired
 
+    def wording(self, record: Record) -> str:
+        """What a labelled text says, whoever and however many it names.
 
-def wording(record: Record) -> str:
-    """What a labelled text says, whoever and however many it names.
+        Each mention is its type in braces, each number 0, all in lower case and one space apart.
+        Empty for an unlabelled record, and where no letter stands outside mentions: lines of scores
+        or dates look alike and repeat nothing.
+        """
+        if record.gold is None:
+            return ""
+        outside, reached = [], 0
+        for span in record.gold:
+            outside.append(record.input[reached : span.start])
+            reached = span.end
+        outside.append(record.input[reached:])
+        if not any(map(str.isalpha, chain(*outside))):
+            return ""
+        said = [_DIGITS.sub("0", part).casefold() for part in outside]
+        types = [f"{{{span.type}}}" for span in record.gold]
+        return " ".join("".join(chain(*zip(said, [*types, ""], strict=True))).split())
 
-    Each mention is its type in braces, each number 0, all in lower case and one space apart. Empty
-    for an unlabelled record, and where no letter stands outside mentions: lines of scores or dates
-    look alike and repeat nothing.
-    """
-    if record.gold is None:
-        return ""
-    outside, reached = [], 0
-    for span in record.gold:
-        outside.append(record.input[reached : span.start])
-        reached = span.end
-    outside.append(record.input[reached:])
-    if not any(map(str.isalpha, chain(*outside))):
-        return ""
-    said = [_DIGITS.sub("0", part).casefold() for part in outside]
-    types = [f"{{{span.type}}}" for span in record.gold]
-    return " ".join("".join(chain(*zip(said, [*types, ""], strict=True))).split())
+    def labels(self, records: Sequence[Record]) -> list[str]:
+        """The types of spans that occur, sorted."""
+        return sorted({span.type for record in records for span in record.gold or ()})
 
+    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+        """How many records have no span, and how many spans of each type there are."""
+        types = Counter(span.type for record in records for span in record.gold)
+        return {
+            "without_spans": sum(not record.gold for record in records),
+            "spans": dict(sorted(types.items())),
+        }
 
-def labels(records: Sequence[Record]) -> list[str]:
-    """The types of spans that occur, sorted."""
-    return sorted({span.type for record in records for span in record.gold or ()})
-
-
-def describe(records: Sequence[Record]) -> dict[str, Any]:
-    """How many records have no span, and how many spans of each type there are."""
-    types = Counter(span.type for record in records for span in record.gold)
-    return {
-        "without_spans": sum(not record.gold for record in records),
-        "spans": dict(sorted(types.items())),
-    }
-
-
-def augmented(
-    records: Sequence[Record], corpus: Corpus, *, known: set[str], seed: int
-) -> list[Record] | None:
-    """The same sentences with other names, where the corpus asks for them."""
-    if corpus.augment is None:
-        return None
-    return augment.augmented(records, corpus.augment, known=known, seed=seed)
+    def augmented(
+        self, records: Sequence[Record], corpus: Corpus, *, known: set[str], seed: int
+    ) -> list[Record] | None:
+        """The same sentences with other names, where the corpus asks for them."""
+        if corpus.augment is None:
+            return None
+        return augment.augmented(records, corpus.augment, known=known, seed=seed)
 
 
 def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...], tuple[str, ...]]:

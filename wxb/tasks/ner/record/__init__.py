@@ -7,16 +7,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from wxb.corpora import labelling
 from wxb.tasks.ner.record.spans import Span
 
-GOLD = pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()}))
 
+class Labelling(labelling.Labelling):
+    """Typed spans of a text."""
 
-def pack(spans: Sequence[Span]) -> list[dict[str, Any]]:
-    """Spans as Parquet takes them."""
-    return [span._asdict() for span in spans]
+    GOLD = pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()}))
 
+    def pack(self, spans: Sequence[Span]) -> list[dict[str, Any]]:
+        """Spans as Parquet takes them."""
+        return [span._asdict() for span in spans]
 
-def unpack(value: Sequence[Mapping[str, Any]]) -> tuple[Span, ...]:
-    """Spans from what Parquet gives."""
-    return tuple(Span(**span) for span in value)
+    def unpack(self, value: Sequence[Mapping[str, Any]]) -> tuple[Span, ...]:
+        """Spans from what Parquet gives."""
+        return tuple(Span(**span) for span in value)

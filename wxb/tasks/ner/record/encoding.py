@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Columns, Encoded, joined, part, read_encoded
+from wxb.corpora.text.windows import Windows, over
 from wxb.tasks.ner.params import Encoding
 from wxb.tasks.ner.record.alignment import account
-from wxb.text.encoded import Columns, Encoded, joined, part, read_encoded
-from wxb.text.windows import Windows, over
 
 # Targets of some records' windows, where each begins, and the status of every gold span.
 Lay = Callable[[Encoded, Windows, Sequence[Record]], tuple[*Columns, NDArray[np.int8]]]

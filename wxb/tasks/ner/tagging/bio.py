@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns
+from wxb.corpora.text.windows import Windows, whole
 from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.spans import Span
-from wxb.text.encoded import IGNORED, Encoded, read_columns
-from wxb.text.windows import Windows, whole
 
 OUTSIDE = 0
 FAR = 1 << 32  # more characters than any text has

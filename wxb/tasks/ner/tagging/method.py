@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb import paths
 from wxb.corpora.records import Record
-from wxb.files import read_json
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_encoded
+from wxb.corpora.text.tokenizers import special_tokens
+from wxb.corpora.text.windows import Windows
 from wxb.metrics import Metric
-from wxb.params.experiments import Prediction
 from wxb.tasks import methods
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
@@ -25,75 +26,11 @@ from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 from wxb.tasks.ner.record import encoding
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import Targets, align, likeliest, read_targets, runs, tag_names
-from wxb.text import tokenizers
-from wxb.text.encoded import IGNORED, Columns, Encoded, read_encoded
-from wxb.text.tokenizers import SavedTokenizer, special_tokens
-from wxb.text.windows import Windows
 
 if TYPE_CHECKING:
     import torch
 
     from wxb.tasks.ner.tagging.model import Tagger
-
-TARGETS = Targets._fields
-BEST = Metric("f1", "F1")
-
-vocabulary, encode, collator = methods.vocabulary, methods.encode, methods.collator
-fit = methods.fit
-
-
-def aligned(
-    path: Path,
-    chunks: Iterable[Sequence[Record]],
-    labels: Sequence[str],
-    tokenizer: Any,
-    experiment: Tagging,
-) -> tuple[*Columns, dict[str, int]]:
-    """The tags of every token, where each text's begin, and what became of every gold span."""
-
-    def lay(
-        encoded: Encoded, windows: Windows, records: Sequence[Record]
-    ) -> tuple[*Columns, NDArray[np.int8]]:
-        targets, statuses = align(encoded, windows, [record.gold for record in records], labels)
-        return targets._asdict(), encoded.splits, statuses
-
-    return encoding.aligned(path, chunks, tokenizer, experiment.encoding, lay)
-
-
-def build(backbone: Path, labels: Sequence[str], experiment: Tagging, tokenizer: Any) -> Tagger:
-    """The model that training starts from; seed torch before, the head is random."""
-    from wxb.tasks.ner.tagging.model import Tagger
-
-    shape = experiment.model
-    return Tagger.to_learn(
-        backbone,
-        experiment.tuning,
-        bidirectional=shape.bidirectional,
-        native=shape.implementation == "native",
-        tags=len(tag_names(labels)),
-        settings=shape.head,
-        word_features=shape.word_features,
-    )
-
-
-def dataset(
-    features: Path,
-    targets: Path,
-    tokenizer: Any,
-    records: Sequence[Record],
-    experiment: Tagging,
-) -> list[dict[str, NDArray[Any]]]:
-    """One item a window: its ids and targets, as the model's `forward` names them."""
-    encoded, tagged = read_encoded(features), read_targets(targets)
-    windows = encoding.windows(encoded, tokenizer, experiment.encoding)
-    before, after = map(len, special_tokens(tokenizer))
-    every = range(len(windows.rows))
-    texts = [record.input for record in records]
-    items = _inputs(encoded, windows, every, texts, tokenizer, experiment.model.word_features)
-    for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
-        for name, values in tagged._asdict().items():
-            item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
-    return items
 
 
 def _inputs(
@@ -122,65 +59,33 @@ def _inputs(
     return items
 
 
-def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The likeliest tag of every token (B, T): all that `compute_metrics` needs of a batch."""
-    return logits[0].argmax(-1)
-
-
-def compute_metrics(predicted: NDArray[Any], labels: Sequence[NDArray[Any]]) -> dict[str, float]:
-    """F1 of spans of tokens, without a threshold, while training: of windows, not of texts."""
-    tags = labels[0]
-    found = np.where(tags == IGNORED, IGNORED, predicted)
-    counts = scorer.counts([_token_spans(r) for r in tags], [_token_spans(r) for r in found])
-    return {BEST.key: scorer.prf(counts.sum(axis=0))[2]}
-
-
 def _token_spans(tags: NDArray[Any]) -> list[Span]:
     return [Span(first, last, str(kind)) for first, last, kind in runs(tags.tolist())]
 
 
-class Predictor(Recognizer):
+class TaggingRecognizer(Recognizer):
     """A trained tagger. The score of a span is how sure its edges are: max(p_start, p_end)."""
 
-    word_features: WordFeatures | None = None
+    @classmethod
+    def from_training(cls, model: Any, method: methods.Method, targets: Path) -> Self:
+        """A model that was just trained."""
+        predictor = super().from_training(model, method, targets)
+        predictor.settings |= predictor.own_settings(method.experiment)
+        return predictor
 
     @classmethod
-    def load(cls, folder: Path, prediction: Prediction | None = None) -> Predictor:
-        """Load a folder that `save` wrote."""
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Tagger:
+        """The model that was saved in a folder."""
         from wxb.tasks.ner.tagging.model import Tagger
 
-        settings = read_json(folder / paths.SETTINGS)
-        types = settings["types"]
-        words = settings["word_features"]
-        word_features = WordFeatures(**words) if words else None
-        model = Tagger.from_pretrained(
+        return Tagger.from_pretrained(
             folder,
-            tags=len(tag_names(types)),
+            tags=len(tag_names(settings["types"])),
             settings=Head(**settings["head"]),
-            word_features=word_features,
+            word_features=_word_features(settings),
             bidirectional=settings["bidirectional"],
             four_bit=settings["four_bit"],
         )
-        lengths = {name: settings[name] for name in ("max_length", "stride")}
-        predictor = cls(model, SavedTokenizer(folder), types, **lengths)
-        predictor.threshold = settings["threshold"]
-        predictor.word_features = word_features
-        predictor.batch_size = (prediction or Prediction()).batch_size
-        return predictor
-
-    @classmethod
-    def of(
-        cls,
-        model: Tagger,
-        tokenizer: Any,
-        labels: Sequence[str],
-        experiment: Tagging,
-        targets: Path,
-    ) -> Predictor:
-        """The predictor of a model that was just trained."""
-        predictor = cls(model, tokenizer, labels, **experiment.encoding.model_dump())
-        predictor.word_features = experiment.model.word_features
-        return predictor
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """The shape of the head, what the backbone is given, its direction, and whose it is."""
@@ -196,7 +101,9 @@ class Predictor(Recognizer):
 
         from wxb.training.batches import collate
 
-        items = _inputs(encoded, windows, chosen, texts, self.tokenizer, self.word_features)
+        items = _inputs(
+            encoded, windows, chosen, texts, self.tokenizer, _word_features(self.settings)
+        )
         batch = collate(items, self.tokenizer.pad_token_id)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
@@ -254,3 +161,77 @@ class Predictor(Recognizer):
         predicted = [[scored.span for scored in spans] for spans in predictions]
         encoded = tokenizers.encode(self.tokenizer, [record.input for record in records])
         return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
+
+
+def _word_features(settings: Mapping[str, Any]) -> WordFeatures | None:
+    shape = settings["word_features"]
+    return WordFeatures(**shape) if shape else None
+
+
+class Method(methods.Method):
+    """BIO tags, start and end flags of tokens."""
+
+    experiment: Tagging
+    TARGETS = Targets._fields
+    BEST = Metric("f1", "F1")
+    Predictor = TaggingRecognizer
+
+    def align(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tags of every token, where each text's begin, and counts of gold spans."""
+
+        def lay(
+            encoded: Encoded, windows: Windows, records: Sequence[Record]
+        ) -> tuple[*Columns, NDArray[np.int8]]:
+            gold = [record.gold for record in records]
+            targets, statuses = align(encoded, windows, gold, self.labels)
+            return targets._asdict(), encoded.splits, statuses
+
+        return encoding.aligned(path, chunks, self.tokenizer, self.experiment.encoding, lay)
+
+    def dataset(
+        self, features: Path, targets: Path, records: Sequence[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item a window: its ids and targets, as the model's `forward` names them."""
+        encoded, tagged = read_encoded(features), read_targets(targets)
+        windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
+        before, after = map(len, special_tokens(self.tokenizer))
+        every = range(len(windows.rows))
+        texts = [record.input for record in records]
+        word_features = self.experiment.model.word_features
+        items = _inputs(encoded, windows, every, texts, self.tokenizer, word_features)
+        for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
+            for name, values in tagged._asdict().items():
+                item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
+        return items
+
+    def build(self, backbone: Path) -> Tagger:
+        """The model that training starts from; the head is random."""
+        from wxb.tasks.ner.tagging.model import Tagger
+
+        shape = self.experiment.model
+        return Tagger.to_learn(
+            backbone,
+            self.experiment.tuning,
+            bidirectional=shape.bidirectional,
+            native=shape.implementation == "native",
+            tags=len(tag_names(self.labels)),
+            settings=shape.head,
+            word_features=shape.word_features,
+        )
+
+    @staticmethod
+    def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The likeliest tag of every token (B, T): all that `compute_metrics` needs of a batch."""
+        return logits[0].argmax(-1)
+
+    @staticmethod
+    def compute_metrics(
+        predicted: NDArray[Any], labels: Sequence[NDArray[Any]]
+    ) -> dict[str, float]:
+        """F1 of spans of tokens, without a threshold, while training: of windows, not of texts."""
+        tags = labels[0]
+        found = np.where(tags == IGNORED, IGNORED, predicted)
+        counts = scorer.counts([_token_spans(r) for r in tags], [_token_spans(r) for r in found])
+        return {Method.BEST.key: scorer.prf(counts.sum(axis=0))[2]}

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.backbones import tuning
-from wxb.backbones.headed import Headed
+from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.params import Head, WordFeatures
 from wxb.tasks.ner.tagging.words import WordEmbedding
-from wxb.text.encoded import IGNORED
+from wxb.training.backbones import tuning
+from wxb.training.backbones.headed import Headed
 
 
 class TaggingHead(nn.Module):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wxb.corpora.text.encoded import IGNORED, Encoded
+from wxb.corpora.text.windows import cut
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import align, tag_names
-from wxb.text.encoded import IGNORED, Encoded
-from wxb.text.windows import cut
 
 Spans = Sequence[Sequence[Span]]
 

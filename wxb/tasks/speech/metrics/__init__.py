@@ -5,13 +5,12 @@ Counted by jiwer on normalized transcripts, and resampled by speaker where there
 
 from __future__ import annotations
 
-import csv
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jiwer
 import numpy as np
@@ -20,18 +19,9 @@ from numpy.typing import NDArray
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.tasks.speech.record.normalization import normalized, words
 
-METRICS = (
-    Metric("cer", "CER", lower_is_better=True, scale=None),
-    Metric("wer", "WER", lower_is_better=True, scale=None),
-)
-HEADLINE = "cer"
-SIGNATURE = (
-    f"jiwer {version('jiwer')}; transcripts normalized by the rules of the corpus; a Chinese"
-    " character is a word"
-)
-UNIT = "characters"
-COUNTS = {"substitutions": "substituted", "deletions": "deleted", "insertions": "inserted"}
-SHARES: Mapping[str, str] = {}
+if TYPE_CHECKING:
+    from wxb.corpora.records import Record
+
 
 EDITS = ("substitutions", "deletions", "insertions")
 SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0)  # that part short recordings from long ones
@@ -58,67 +48,93 @@ class Judged(NamedTuple):
     group: str = ""
 
 
-known, same = scorer.known, scorer.same
+class Scorer(scorer.Scorer):
+    """Error rates of characters and of words."""
 
-
-def judge(record: Any, prediction: Any, known: None) -> Judged:
-    """A recording with its transcripts, as they are and as they are compared."""
-    gold = record.gold
-    return Judged(
-        record.id,
-        record.input,
-        gold["text"],
-        prediction.text,
-        reference=normalized(gold["text"], gold["rules"]),
-        hypothesis=normalized(prediction.text, gold["rules"]),
-        seconds=round(gold["seconds"], 3),
-        snr=round(gold["snr"], 3),
-        group=gold["speaker"] or "",
+    METRICS = (
+        Metric("cer", "CER", lower_is_better=True, scale=None),
+        Metric("wer", "WER", lower_is_better=True, scale=None),
     )
-
-
-def parse(row: Mapping[str, Any]) -> Judged:
-    """A row of predictions.jsonl."""
-    return Judged(**row)
-
-
-def statistics(rows: Sequence[Judged]) -> NDArray[np.int64]:
-    """Edits of characters and number of reference, then of words (records, 8)."""
-    return np.array([[*_characters(row), *_words(row)] for row in rows], np.int64).reshape(-1, 8)
-
-
-def scores(sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """CER and WER (...) of sums (..., 8): edits over the reference's length; 1 is not the most."""
-    return {
-        key: sums[..., start : start + 3].sum(axis=-1) / sums[..., start + 3]
-        for key, start in (("cer", 0), ("wer", 4))
+    HEADLINE = "cer"
+    SIGNATURE = (
+        f"jiwer {version('jiwer')}; transcripts normalized by the rules of the corpus; a Chinese"
+        " character is a word"
+    )
+    UNIT = "characters"
+    COUNTS: ClassVar = {
+        "substitutions": "substituted",
+        "deletions": "deleted",
+        "insertions": "inserted",
     }
+    ROW = Judged
 
+    def fields(self, record: Record, prediction: Any, known: None) -> dict[str, Any]:
+        """The transcripts, as they are and as they are compared."""
+        gold = record.gold
+        return {
+            "gold": gold["text"],
+            "predicted": prediction.text,
+            "reference": normalized(gold["text"], gold["rules"]),
+            "hypothesis": normalized(prediction.text, gold["rules"]),
+            "seconds": round(gold["seconds"], 3),
+            "snr": round(gold["snr"], 3),
+        }
 
-def totals(sums: NDArray[np.int64]) -> dict[str, float]:
-    """Characters of the references and their edits, means over runs (R, 8)."""
-    counted = np.rint(sums.mean(axis=0)).astype(int).tolist()
-    return {**dict(zip(EDITS, counted[:3], strict=True)), "support": counted[3]}
+    def group(self, record: Record) -> str:
+        """The speaker."""
+        speaker: str | None = record.gold["speaker"]
+        return speaker or ""
 
+    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.int64]:
+        """Edits of characters and number of reference, then of words (records, 8)."""
+        return np.array([[*_characters(row), *_words(row)] for row in rows], np.int64).reshape(
+            -1, 8
+        )
 
-def details(rows: Sequence[Judged]) -> dict[str, Any]:
-    """CER by length and by noise, and which character was taken for which."""
-    return {
-        "seconds": round(sum(row.seconds for row in rows), 3),
-        "by_seconds": _by(rows, [row.seconds for row in rows], SECONDS),
-        "by_snr": _by(rows, [row.snr for row in rows], SNRS),
-        "confusions": [[*pair, count] for pair, count in confusions(rows)],
-    }
+    def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """CER and WER (...) of sums (..., 8): edits over the reference's length, also above 1."""
+        return {
+            key: sums[..., start : start + 3].sum(axis=-1) / sums[..., start + 3]
+            for key, start in (("cer", 0), ("wer", 4))
+        }
 
+    def totals(self, sums: NDArray[np.int64]) -> dict[str, float]:
+        """Characters of the references and their edits, means over runs (R, 8)."""
+        counted = np.rint(sums.mean(axis=0)).astype(int).tolist()
+        return {**dict(zip(EDITS, counted[:3], strict=True)), "support": counted[3]}
 
-def write_details(folder: Path, rows: Sequence[Judged]) -> None:
-    """Write all confusions, and copies of the recordings that the page plays: every so many-th."""
-    with (folder / CONFUSIONS).open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["said", "written", "count"])
-        table.writerows([*pair, count] for pair, count in confusions(rows))
-    for row in chosen(rows):
-        shutil.copyfile(row.input, folder / clip(row))
+    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
+        """CER by length and by noise, and which character was taken for which."""
+        return {
+            "seconds": round(sum(row.seconds for row in rows), 3),
+            "by_seconds": self._by(rows, [row.seconds for row in rows], SECONDS),
+            "by_snr": self._by(rows, [row.snr for row in rows], SNRS),
+            "confusions": [[*pair, count] for pair, count in confusions(rows)],
+        }
+
+    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
+        """Write all confusions, and copies of the recordings that the page plays."""
+        lines = ([*pair, count] for pair, count in confusions(rows))
+        scorer.write_table(folder / CONFUSIONS, ["said", "written", "count"], lines)
+        for row in chosen(rows):
+            shutil.copyfile(row.input, folder / clip(row))
+
+    def _by(
+        self, rows: Sequence[Judged], values: Sequence[float], edges: Sequence[float]
+    ) -> list[dict[str, Any]]:
+        """CER of the rows in each bin that edges part; empty bins are left out."""
+        places, table = np.digitize(values, edges), self.statistics(rows)
+        bounds = [None, *edges, None]
+        return [
+            {
+                "from": bounds[place],
+                "to": bounds[place + 1],
+                "records": int((places == place).sum()),
+                "cer": round(float(self.scores(table[places == place].sum(axis=0))["cer"]), DIGITS),
+            }
+            for place in range(len(edges) + 1)
+            if (places == place).any()
+        ]
 
 
 def clip(row: Judged) -> str:
@@ -165,21 +181,3 @@ def _words(row: Judged) -> tuple[int, int, int, int]:
     said, written = (words(text) for text in (row.reference, row.hypothesis))
     found = jiwer.process_words(" ".join(said), " ".join(written))
     return found.substitutions, found.deletions, found.insertions, len(said)
-
-
-def _by(
-    rows: Sequence[Judged], values: Sequence[float], edges: Sequence[float]
-) -> list[dict[str, Any]]:
-    """CER of the rows whose value is in each of the bins that edges part; empty ones left out."""
-    places, table = np.digitize(values, edges), statistics(rows)
-    bounds = [None, *edges, None]
-    return [
-        {
-            "from": bounds[place],
-            "to": bounds[place + 1],
-            "records": int((places == place).sum()),
-            "cer": round(float(scores(table[places == place].sum(axis=0))["cer"]), DIGITS),
-        }
-        for place in range(len(edges) + 1)
-        if (places == place).any()
-    ]

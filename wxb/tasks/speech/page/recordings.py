@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from wxb import paths
-from wxb.charts.parts import Study
+from wxb.core import paths
+from wxb.reporting.charts.parts import Study
 from wxb.tasks.speech.metrics import Judged, alignment, chosen, clip
 from wxb.tasks.speech.record.audio import reading
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, log_mel

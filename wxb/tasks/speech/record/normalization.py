@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from wxb.errors import WxbError
+from wxb.core.errors import WxbError
 
 
 def normalized(text: str, rules: str) -> str:

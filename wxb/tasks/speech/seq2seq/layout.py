@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wxb.files import read_json, write_json
+from wxb.core.files import read_json, write_json
 from wxb.tasks.speech.params import POSITIONS, Encoding, Shape
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, WIDTH
 

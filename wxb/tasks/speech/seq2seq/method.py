@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import AddedToken
 
+from wxb.core.errors import WxbError
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.errors import WxbError
+from wxb.corpora.text.encoded import Columns, read_columns
+from wxb.corpora.text.tokenizers import ids_of
 from wxb.tasks import methods
 from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq
 from wxb.tasks.speech.predictor import Recogniser, read
@@ -25,47 +27,9 @@ from wxb.tasks.speech.record.audio.cleaning import at_speed
 from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
 from wxb.tasks.speech.record.audio.parallel import each
 from wxb.tasks.speech.seq2seq import layout, stored
-from wxb.text.encoded import Columns, read_columns
-from wxb.text.tokenizers import ids_of
 
 if TYPE_CHECKING:
     import torch
-
-TARGETS = ("labels",)
-BEST = methods.ACCURACY
-
-collator, summarize, fit = methods.collator, methods.summarize, methods.fit
-compute_metrics = methods.token_accuracy
-
-
-def vocabulary(tokenizer: Any, labels: Sequence[str], experiment: Seq2Seq) -> Any:
-    """The tokenizer of the model; one that was trained here gets the tokens that ask for a text.
-
-    Raises WxbError for a checkpoint's that lacks one of them.
-    """
-    backend, asked = tokenizer.backend_tokenizer, layout.prompt(experiment.encoding.language)
-    lacking = [token for token in asked if backend.token_to_id(token) is None]
-    if lacking and experiment.model.shape is None:
-        raise WxbError(
-            f"backbone {experiment.backbone!r}: its tokenizer has no {', '.join(lacking)}; expected"
-            " Whisper's: correct `encoding.language`, or give `model.shape` to begin anew"
-        )
-    backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in lacking])
-    return tokenizer
-
-
-def encode(
-    records: Sequence[Record], tokenizer: Any, experiment: Seq2Seq, path: Path, *, label: str
-) -> None:
-    """Write the log-mel features of the records' recordings, several at a time.
-
-    Those to train on follow once more for each further speed.
-    """
-    encoding = experiment.encoding
-    jobs = [
-        (record.input, speed, encoding) for speed in _speeds(path, encoding) for record in records
-    ]
-    stored.write(path, each(_features, jobs, label), encoding.mel_bands)
 
 
 def _speeds(path: Path, encoding: Encoding) -> list[float]:
@@ -82,37 +46,6 @@ def _features(job: tuple[str, float, Encoding]) -> NDArray[np.float16]:
     return frames.astype(np.float16)  # half the bytes from process to process
 
 
-def aligned(
-    path: Path,
-    chunks: Iterable[Sequence[Record]],
-    labels: Sequence[str],
-    tokenizer: Any,
-    experiment: Seq2Seq,
-) -> tuple[*Columns, dict[str, int]]:
-    """The tokens of each transcript with the end, and which ones are learnt.
-
-    Those are not whose recording is longer than a window, or that have too many tokens. Copies at
-    further speeds count each.
-    """
-    encoding, account = experiment.encoding, dict.fromkeys(("gold", "kept", "cut", "too_long"), 0)
-    end = np.array([tokenizer.eos_token_id], np.int32)
-    seconds: list[float] = []
-    rows: list[NDArray[np.int32]] = []
-    for records in chunks:
-        seconds += [record.gold["seconds"] for record in records]
-        texts = ids_of(tokenizer, [record.gold["text"] for record in records])
-        rows += [np.concatenate([ids, end]) for ids in texts]
-    learnt = []
-    for speed in _speeds(path, encoding):
-        for length, ids in zip(seconds, rows, strict=True):
-            status = _status(length / speed, len(ids), encoding)
-            account["gold"] += 1
-            account[status] += 1
-            learnt.append(ids if status == "kept" else ids[:0])
-    values = np.concatenate([end[:0], *learnt])
-    return {"labels": values}, np.cumsum([0, *map(len, learnt)]).astype(np.int64), account
-
-
 def _status(seconds: float, tokens: int, encoding: Encoding) -> str:
     if seconds > encoding.window:
         return "cut"
@@ -124,7 +57,7 @@ class Items(Sequence[Mapping[str, NDArray[Any]]]):
 
     def __init__(self, features: Path, targets: Path, window: int) -> None:
         self.stored, self.window = stored.Stored(features), window
-        columns, splits = read_columns(targets, TARGETS)
+        columns, splits = read_columns(targets, ["labels"])
         self.labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
         self.kept = [place for place, labels in enumerate(self.labels) if len(labels)]
 
@@ -138,47 +71,6 @@ class Items(Sequence[Mapping[str, NDArray[Any]]]):
         return {"input_features": features, "labels": self.labels[place]}
 
 
-def dataset(
-    features: Path, targets: Path, tokenizer: Any, records: Sequence[Record], experiment: Seq2Seq
-) -> Items:
-    """One item a recording that is learnt."""
-    return Items(features, targets, experiment.encoding.window * FRAMES)
-
-
-def build(backbone: Path, labels: Sequence[str], experiment: Seq2Seq, tokenizer: Any) -> Any:
-    """The model that training starts from; seed torch before, new weights are random."""
-    from wxb.backbones import tuning
-    from wxb.tasks.speech.seq2seq import model
-    from wxb.tasks.speech.seq2seq.native import NativeWhisper
-
-    encoding, settings = experiment.encoding, experiment.model
-    asked = layout.prompt_ids(tokenizer, encoding.language)
-    if settings.shape:
-        whisper = layout.initial(settings.shape, encoding, tokenizer, asked)
-    elif not (backbone / "config.json").exists():
-        raise WxbError(
-            f"{backbone}: found a tokenizer and no weights; give `model.shape` to begin with random"
-            " ones, or a backbone that has some"
-        )
-    else:
-        whisper = model.load(backbone, four_bit=experiment.tuning.four_bit)
-        _check_shape(backbone, whisper.config, encoding)
-    layout.set_generation(whisper, tokenizer, encoding)
-    if settings.implementation == "native":
-        whisper = NativeWhisper.of(whisper)
-        whisper.requires_grad_(not experiment.tuning.frozen)
-        whisper.get_encoder().embed_positions.requires_grad_(False)
-    else:
-        whisper = tuning.adapt(whisper, experiment.tuning, task_type=None)
-    return model.Transcriber(
-        whisper,
-        asked,
-        tokenizer.pad_token_id,
-        spec_augment=settings.spec_augment,
-        ctc_weight=settings.ctc_weight,
-    )
-
-
 def _check_shape(backbone: Path, config: Any, encoding: Encoding) -> None:
     for key, found, expected in (
         ("encoding.window", encoding.window, config.max_source_positions / POSITIONS),
@@ -188,16 +80,14 @@ def _check_shape(backbone: Path, config: Any, encoding: Encoding) -> None:
             raise WxbError(f"{key}: found {found}; the model in {backbone} is for {expected:g}")
 
 
-class Predictor(Recogniser):
+class Seq2SeqRecogniser(Recogniser):
     """A trained model of this method."""
 
     @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any]) -> Any:
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
         """The model that was saved in a folder; of a frozen one nothing learns here either."""
         from wxb.tasks.speech.seq2seq import model
-        from wxb.text.tokenizers import SavedTokenizer
 
-        tokenizer = SavedTokenizer(folder)
         asked = layout.prompt_ids(tokenizer, settings["language"])
         assert tokenizer.pad_token_id is not None
         found = model.Transcriber.from_pretrained(
@@ -231,3 +121,105 @@ class Predictor(Recogniser):
         for row in rows:
             ids = row[: row.index(end)] if end in row else row
             yield self.tokenizer.backend_tokenizer.decode(ids, skip_special_tokens=True)
+
+
+class Method(methods.Method):
+    """Whisper, from a checkpoint or from random weights."""
+
+    experiment: Seq2Seq
+    Predictor = Seq2SeqRecogniser
+
+    def vocabulary(self) -> Any:
+        """The tokenizer; one that was trained here gets the tokens that prompt for a text.
+
+        Raises WxbError for a checkpoint's that lacks one of them.
+        """
+        experiment, backend = self.experiment, self.tokenizer.backend_tokenizer
+        prompt = layout.prompt(experiment.encoding.language)
+        lacking = [token for token in prompt if backend.token_to_id(token) is None]
+        if lacking and experiment.model.shape is None:
+            raise WxbError(
+                f"backbone {experiment.backbone!r}: its tokenizer has no {', '.join(lacking)};"
+                " expected Whisper's: correct `encoding.language`, or give `model.shape` to begin"
+                " anew"
+            )
+        backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in lacking])
+        return self.tokenizer
+
+    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+        """Write the log-mel features of the records' recordings, several at a time.
+
+        Those to train on follow once more for each further speed.
+        """
+        encoding = self.experiment.encoding
+        jobs = [
+            (record.input, speed, encoding)
+            for speed in _speeds(path, encoding)
+            for record in records
+        ]
+        stored.write(path, each(_features, jobs, label), encoding.mel_bands)
+
+    def align(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tokens of each transcript with the end, and which ones are learnt.
+
+        Those are not whose recording is longer than a window, or that have too many tokens. Copies
+        at further speeds count each.
+        """
+        encoding = self.experiment.encoding
+        account = dict.fromkeys(("gold", "kept", "cut", "too_long"), 0)
+        end = np.array([self.tokenizer.eos_token_id], np.int32)
+        seconds: list[float] = []
+        rows: list[NDArray[np.int32]] = []
+        for records in chunks:
+            seconds += [record.gold["seconds"] for record in records]
+            texts = ids_of(self.tokenizer, [record.gold["text"] for record in records])
+            rows += [np.concatenate([ids, end]) for ids in texts]
+        learnt = []
+        for speed in _speeds(path, encoding):
+            for length, ids in zip(seconds, rows, strict=True):
+                status = _status(length / speed, len(ids), encoding)
+                account["gold"] += 1
+                account[status] += 1
+                learnt.append(ids if status == "kept" else ids[:0])
+        values = np.concatenate([end[:0], *learnt])
+        return {"labels": values}, np.cumsum([0, *map(len, learnt)]).astype(np.int64), account
+
+    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Items:
+        """One item a recording that is learnt."""
+        return Items(features, targets, self.experiment.encoding.window * FRAMES)
+
+    def build(self, backbone: Path) -> Any:
+        """The model that training starts from; new weights are random."""
+        from wxb.tasks.speech.seq2seq import model
+        from wxb.tasks.speech.seq2seq.native import NativeWhisper
+        from wxb.training.backbones import tuning
+
+        tokenizer, changes = self.tokenizer, self.experiment.tuning
+        encoding, settings = self.experiment.encoding, self.experiment.model
+        prompt = layout.prompt_ids(tokenizer, encoding.language)
+        if settings.shape:
+            whisper = layout.initial(settings.shape, encoding, tokenizer, prompt)
+        elif not (backbone / "config.json").exists():
+            raise WxbError(
+                f"{backbone}: found a tokenizer and no weights; give `model.shape` to begin with"
+                " random ones, or a backbone that has some"
+            )
+        else:
+            whisper = model.load(backbone, four_bit=changes.four_bit)
+            _check_shape(backbone, whisper.config, encoding)
+        layout.set_generation(whisper, tokenizer, encoding)
+        if settings.implementation == "native":
+            whisper = NativeWhisper.of(whisper)
+            whisper.requires_grad_(not changes.frozen)
+            whisper.get_encoder().embed_positions.requires_grad_(False)
+        else:
+            whisper = tuning.adapt(whisper, changes, task_type=None)
+        return model.Transcriber(
+            whisper,
+            prompt,
+            tokenizer.pad_token_id,
+            spec_augment=settings.spec_augment,
+            ctc_weight=settings.ctc_weight,
+        )

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.backbones import tuning
+from wxb.corpora.text.encoded import IGNORED
 from wxb.models.decoding import complete
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.seq2seq.native import NativeWhisper
-from wxb.text.encoded import IGNORED
+from wxb.training.backbones import tuning
 
 
 class Transcriber(nn.Module):
@@ -114,7 +114,7 @@ class Transcriber(nn.Module):
 
 def load(folder: Path, *, four_bit: bool = False) -> Any:
     """The Whisper of a folder by transformers, in float32; `four_bit`: as QLoRA keeps it."""
-    from wxb.backbones.weights import load_backbone
+    from wxb.training.backbones.weights import load_backbone
 
     return load_backbone(folder, writes=True, four_bit=four_bit)
 

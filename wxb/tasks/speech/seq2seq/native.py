@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from wxb import pretrained
+from wxb.core import pretrained
 from wxb.models import whisper
 
 CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"

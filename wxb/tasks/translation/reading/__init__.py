@@ -21,39 +21,56 @@ from wxb.corpora.records import Record, RecordError, encodable
 from wxb.tasks.translation.params import Corpus
 from wxb.tasks.translation.reading.pairs import checked
 
-prepared, wording, augmented = reading.prepared, reading.wording, reading.augmented
-
 FURTHER = "another reference of its source"
 
 
-def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """One record for each source of a file, with the list of its references; first what is no pair.
+class Reading(reading.Reading):
+    """Sources with their references."""
 
-    A record stands where its first pair does, has that one's other fields, and counts the other
-    pairs among what was repaired. Records that share a reference are of one document.
-    """
-    rows = _tabbed(file, corpus.columns) if corpus.columns else formats.raw_records(file)
-    source, target = corpus.fields.input, corpus.fields.target
-    records: dict[str, Raw] = {}
-    for raw in rows:
-        if isinstance(raw.content, RecordError):
-            yield raw
-            continue
-        try:
-            text, reference = checked(raw.content, corpus)
-        except RecordError as why:
-            yield raw._replace(content=why)
-            continue
-        first = records.get(text)
-        if first is None:
-            content = {**raw.content, source: text, target: [reference]}
-            records[text] = raw._replace(content=content)
-            continue
-        first.content[target].append(reference)
-        records[text] = first._replace(repaired=(*first.repaired, FURTHER))
-    documents = _documents({text: raw.content[target] for text, raw in records.items()})
-    for text, raw in records.items():
-        yield raw._replace(document=documents[text])
+    def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
+        """One record for each source of a file, with its references; first what is no pair.
+
+        A record stands where its first pair does, has that one's other fields, and counts the other
+        pairs among what was repaired. Records that share a reference are of one document.
+        """
+        rows = _tabbed(file, corpus.columns) if corpus.columns else formats.raw_records(file)
+        source, target = corpus.fields.input, corpus.fields.target
+        records: dict[str, Raw] = {}
+        for raw in rows:
+            if isinstance(raw.content, RecordError):
+                yield raw
+                continue
+            try:
+                text, reference = checked(raw.content, corpus)
+            except RecordError as why:
+                yield raw._replace(content=why)
+                continue
+            first = records.get(text)
+            if first is None:
+                content = {**raw.content, source: text, target: [reference]}
+                records[text] = raw._replace(content=content)
+                continue
+            first.content[target].append(reference)
+            records[text] = first._replace(repaired=(*first.repaired, FURTHER))
+        documents = _documents({text: raw.content[target] for text, raw in records.items()})
+        for text, raw in records.items():
+            yield raw._replace(document=documents[text])
+
+    def gold(
+        self, raw: Mapping[str, Any], text: str, corpus: Corpus
+    ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+        """The references of a source, each once, in the order of the file."""
+        references = tuple(dict.fromkeys(raw[corpus.fields.target]))
+        encodable(*references)
+        return references, ()
+
+    def describe(self, records: Sequence[Record]) -> dict[str, Any]:
+        """How many references there are, and how many sources have so many of them."""
+        counts = Counter(len(record.gold) for record in records)
+        return {
+            "references": sum(number * count for number, count in counts.items()),
+            "sources_by_references": {str(number): counts[number] for number in sorted(counts)},
+        }
 
 
 def _tabbed(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
@@ -77,26 +94,3 @@ def _documents(references: Mapping[str, Sequence[str]]) -> dict[str, int]:
     numbers: dict[Any, int] = {}
     roots = {source: joined["source", source] for source in references}
     return {source: numbers.setdefault(root, len(numbers)) for source, root in roots.items()}
-
-
-def gold(
-    raw: Mapping[str, Any], text: str, corpus: Corpus
-) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """The references of a source, each once, in the order of the file."""
-    references = tuple(dict.fromkeys(raw[corpus.fields.target]))
-    encodable(*references)
-    return references, ()
-
-
-def labels(records: Sequence[Record]) -> list[str]:
-    """There are none."""
-    return []
-
-
-def describe(records: Sequence[Record]) -> dict[str, Any]:
-    """How many references there are, and how many sources have so many of them."""
-    counts = Counter(len(record.gold) for record in records)
-    return {
-        "references": sum(number * count for number, count in counts.items()),
-        "sources_by_references": {str(number): counts[number] for number in sorted(counts)},
-    }

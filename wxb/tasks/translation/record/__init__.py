@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-GOLD = pa.list_(pa.string())
+from wxb.corpora import labelling
 
 
-def pack(references: Sequence[str]) -> list[str]:
-    """References as Parquet takes them."""
-    return list(references)
+class Labelling(labelling.Labelling):
+    """The references of a source."""
 
+    GOLD = pa.list_(pa.string())
 
-def unpack(value: Sequence[str]) -> tuple[str, ...]:
-    """References from what Parquet gives."""
-    return tuple(value)
+    def pack(self, references: Sequence[str]) -> list[str]:
+        """References as Parquet takes them."""
+        return list(references)
+
+    def unpack(self, value: Sequence[str]) -> tuple[str, ...]:
+        """References from what Parquet gives."""
+        return tuple(value)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from wxb.files import write_json
+from wxb.core.files import write_json
+from wxb.corpora.text.encoded import IGNORED
 from wxb.models import decoding, gpt2, seq2seq, transformer
 from wxb.models.decoding import Hypotheses
 from wxb.tasks.translation.metrics.sums import bleu_statistics
 from wxb.tasks.translation.predictor import decoded
 from wxb.tasks.translation.seq2seq.prompted import Prompted, Special
-from wxb.text.encoded import IGNORED
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 

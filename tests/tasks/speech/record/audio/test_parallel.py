@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from wxb.progress import Progress
+from wxb.core.progress import Progress
 from wxb.tasks.speech.record.audio import parallel
 
 ROOT = Path(__file__).parents[5]
@@ -14,6 +14,7 @@ def squared(number):
 
 
 @pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.slow
 def test_all_is_done_in_order_by_several_where_there_is_much(monkeypatch, count):
     monkeypatch.setattr(parallel, "FEW", 10)
     monkeypatch.setattr(parallel, "CHUNK", 4)

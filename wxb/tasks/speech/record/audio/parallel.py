@@ -9,7 +9,7 @@ from functools import cache
 from multiprocessing import get_context
 from typing import TypeVar
 
-from wxb.progress import tracked
+from wxb.core.progress import tracked
 
 FEW = 200  # recordings, for which it is not worth while to start processes
 CHUNK = 16  # recordings that a process is given at a time

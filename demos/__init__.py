@@ -1,0 +1,1 @@
+"""Generators of the demos' data: each corpus of params.yaml names one by `path`."""

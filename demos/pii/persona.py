@@ -1,0 +1,185 @@
+"""Made-up people, whose values fill the slots of a record."""
+
+import random
+import re
+import unicodedata
+from collections.abc import Callable
+
+from demos.pii.pools import load_pools
+from demos.pii.values import (
+    BY_SEX,
+    COMMON,
+    COMPOSED,
+    DATES,
+    DAY_PARTS,
+    DOMAIN_WORDS,
+    DOUBLE_GIVEN_SHARE,
+    DOUBLE_SURNAME_SHARE,
+    JOINTS,
+    MONTHS,
+    PATTERNS,
+    RESERVED_DOMAINS,
+    TIMES,
+    options,
+)
+
+# Half of all draws come from the first 2 ** -RARITY of a pool.
+RARITY = 5
+
+
+class Persona:
+    """One made-up person: every slot keeps its value for the length of a record."""
+
+    def __init__(self, language: str, rng: random.Random) -> None:
+        self._language = language
+        self._pools = load_pools(language)
+        self._rng = rng
+        self._values: dict[tuple[str, str], str] = {}
+        self._sexes: dict[str, int] = {}
+
+    def value(self, kind: str, number: str = "") -> str:
+        """The value of a slot kind (upper- or lower-case) and number."""
+        key = (kind, number)
+        if key not in self._values:
+            self._values[key] = self._draw(kind, number)
+        return self._values[key]
+
+    def _draw(self, kind: str, number: str) -> str:
+        language = self._language
+        if maker := _MAKERS.get(kind):
+            return maker(self, number)
+        if kind in BY_SEX[language]:
+            return self._pick(BY_SEX[language][kind][self._sex(number)])
+        if kind in COMPOSED[language]:
+            return self._composed(self._pick(COMPOSED[language][kind]))
+        return _fill(self._pick(COMMON.get(kind) or PATTERNS[language][kind]), self._rng)
+
+    def _pick(self, alternatives: str) -> str:
+        return self._rng.choice(options(alternatives))
+
+    def _sex(self, number: str) -> int:
+        if number not in self._sexes:
+            self._sexes[number] = self._rng.randrange(2)
+        return self._sexes[number]
+
+    def _common(self, pool: tuple[str, ...]) -> str:
+        """A name of a pool: as in life, a few are common and most are rare."""
+        return pool[int(len(pool) * self._rng.random() ** RARITY)]
+
+    def _composed(self, pattern: str) -> str:
+        pools, rng = self._pools, self._rng
+        filled = _fill(pattern, rng)
+        if "{" not in filled:
+            return filled
+        return filled.format(
+            surname=self._common(pools.surname),
+            surname2=self._common(pools.surname),
+            given=self._common(pools.given[rng.randrange(2)]),
+            city=self._common(pools.city),
+        )
+
+    def _given(self, number: str) -> str:
+        pool, joint = self._pools.given[self._sex(number)], JOINTS[self._language][1]
+        return self._name(pool, joint, DOUBLE_GIVEN_SHARE[self._language])
+
+    def _surname(self, number: str) -> str:
+        joint, share = JOINTS[self._language][0], DOUBLE_SURNAME_SHARE[self._language]
+        return self._name(self._pools.surname, joint, share)
+
+    def _name(self, pool: tuple[str, ...], joint: str, double_share: float) -> str:
+        name = self._common(pool)
+        return name + joint + self._common(pool) if self._rng.random() < double_share else name
+
+    def _city(self, number: str) -> str:
+        return self._common(self._pools.city)
+
+    def _street(self, number: str) -> str:
+        return self._common(self._pools.street)
+
+    def _domain(self) -> str:
+        owner = _fold(self._common(self._pools.surname)) or self._pick(DOMAIN_WORDS)
+        return owner + self._rng.choice(["", "-"]) + self._pick(DOMAIN_WORDS)
+
+    def _email(self, number: str) -> str:
+        rng = self._rng
+        given, surname = (
+            _fold(self.value("GIVENNAME", number)),
+            _fold(self.value("SURNAME", number)),
+        )
+        handle = rng.choice(self._pools.handle)
+        names = (f"{given}.{surname}", f"{given[:1]}{surname}", f"{surname}_{given}", handle)
+        local = rng.choice(names) if given and surname else _fold(handle)
+        if rng.random() < 0.3:
+            local += str(rng.randrange(1, 2000))
+        host = self._pick(DOMAIN_WORDS) if rng.random() < 0.5 else self._domain()
+        return f"{local}@{host}.{self._pick(RESERVED_DOMAINS)}"
+
+    def _website(self, number: str) -> str:
+        start = self._rng.choice(["www.", "", "https://"])
+        return f"{start}{self._domain()}.{self._pick(RESERVED_DOMAINS)}"
+
+    def _age(self, number: str) -> str:
+        return str(
+            self._rng.randrange(18, 80) if self._rng.random() < 0.8 else self._rng.randrange(1, 99)
+        )
+
+    def _date(self, number: str) -> str:
+        rng = self._rng
+        day, month = rng.randrange(1, 29), rng.randrange(1, 13)
+        year = rng.randrange(2016, 2029) if rng.random() < 0.6 else rng.randrange(1940, 2016)
+        name = options(MONTHS[self._language])[month - 1]
+        return self._pick(DATES[self._language]).format(
+            y=year,
+            yy=f"{year % 100:02}",
+            m=month,
+            mm=f"{month:02}",
+            month=name,
+            mon=name[:3],
+            d=day,
+            dd=f"{day:02}",
+        )
+
+    def _time(self, number: str) -> str:
+        rng = self._rng
+        hour = rng.randrange(6, 23)
+        return self._pick(TIMES[self._language]).format(
+            h=hour,
+            hh=f"{hour:02}",
+            h12=(hour - 1) % 12 + 1,
+            mi=f"{rng.randrange(0, 60, 5):02}",
+            part=options(DAY_PARTS[self._language])[(hour >= 12) + (hour >= 18)],
+        )
+
+
+_MAKERS: dict[str, Callable[[Persona, str], str]] = {
+    "AGE": Persona._age,
+    "CITY": Persona._city,
+    "DATE": Persona._date,
+    "EMAIL": Persona._email,
+    "GIVENNAME": Persona._given,
+    "STREET": Persona._street,
+    "SURNAME": Persona._surname,
+    "TIME": Persona._time,
+    "website": Persona._website,
+}
+
+
+def _fill(pattern: str, rng: random.Random) -> str:
+    out = []
+    for char in pattern:
+        if char == "#":
+            out.append(str(int(rng.random() * 10)))
+        elif char == "@":
+            out.append(str(1 + int(rng.random() * 9)))
+        elif char == "?":
+            out.append("ABCDEFGHJKLMNPRSTUVWXYZ"[int(rng.random() * 23)])
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def _fold(text: str) -> str:
+    """`text` as it stands in an e-mail address: lower-case ASCII letters only."""
+    for letter, ascii_form in (("ß", "ss"), ("ä", "ae"), ("ö", "oe"), ("ü", "ue")):
+        text = text.lower().replace(letter, ascii_form)
+    return re.sub("[^a-z]", "", unicodedata.normalize("NFKD", text))

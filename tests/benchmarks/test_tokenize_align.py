@@ -1,0 +1,28 @@
+"""Both tables are printed, with the stages in this process and their seconds made up."""
+
+from contextlib import chdir
+from itertools import count
+
+from typer.testing import CliRunner
+
+from stages import align, tokenize
+from tests.benchmarks.script import script
+from wxb.core.params import load
+
+benchmark = script("tokenize_align")
+
+
+def test_tokens_and_tags_are_timed_in_memory_and_as_stages(monkeypatch):
+    seconds = count()
+
+    def run(verb, folder):
+        with chdir(folder):
+            {"tokenize": tokenize, "align": align}[verb].main(load(), "timed")
+        return next(seconds), 1.0
+
+    monkeypatch.setattr(benchmark, "_run", run)
+    options = ["--records", "100", "--turns", "1", "--sizes", "200"]
+    output = CliRunner().invoke(benchmark.app, options, catch_exceptions=False).output
+    for kind in ("wordpiece", "byte-level-bpe"):
+        assert f"{kind}, stages" in output
+    assert output.count("encode_batch alone") == output.count("align    │ 200") == 2

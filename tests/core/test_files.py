@@ -1,0 +1,196 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, read_json, read_jsonl, write_json, write_jsonl
+
+ROOT = Path(__file__).parents[2]
+
+
+def names(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*"))
+
+
+def test_a_file_and_a_folder_appear_together_at_the_end(tmp_path):
+    file, folder = tmp_path / "deep/a.txt", tmp_path / "b"
+    with publish(file, folder) as (draft, drafts):
+        draft.write_text("a")
+        (drafts / "sub").mkdir(parents=True)
+        (drafts / "sub/c.txt").write_text("c")
+        assert not file.exists()
+        assert not folder.exists()
+        assert draft.parent == file.parent  # on the same disk, so that renaming is one step
+    assert names(tmp_path) == ["b", "b/sub", "b/sub/c.txt", "deep", "deep/a.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_exception_leaves_everything_as_it_was(tmp_path, error):
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "a.txt").write_text("old")
+
+    def fail():
+        with publish(old, tmp_path / "new.txt") as (folder, file):
+            folder.mkdir()
+            (folder / "a.txt").write_text("new")
+            file.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert names(tmp_path) == ["old", "old/a.txt"]
+    assert (old / "a.txt").read_text() == "old"
+
+
+def test_nothing_appears_when_one_target_was_forgotten(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match=r"\.b\.partial"),
+        publish(tmp_path / "a", tmp_path / "b") as (a, _),
+    ):
+        a.write_text("a")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("old", ["file", "folder", "link"])
+@pytest.mark.parametrize("new", ["file", "folder"])
+def test_what_was_there_is_replaced_whole(tmp_path, old, new):
+    target, elsewhere = tmp_path / "target", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept.txt").touch()
+    if old == "link":
+        target.symlink_to(elsewhere)
+    elif old == "folder":
+        target.mkdir()
+        (target / "old.txt").touch()
+    else:
+        target.write_text("old")
+    with publish(target) as (draft,):
+        if new == "folder":
+            draft.mkdir()
+            (draft / "new.txt").touch()
+        else:
+            draft.write_text("new")
+    inside = ["target/new.txt"] if new == "folder" else []
+    assert names(tmp_path) == ["elsewhere", "elsewhere/kept.txt", "target", *inside]
+    assert not target.is_symlink()
+
+
+def test_a_killed_run_leaves_nothing_under_the_final_name_and_the_next_one_tidies_up(tmp_path):
+    code = """
+import os, signal
+from wxb.core.files import publish
+with publish("folder", "file.txt") as (folder, file):
+    folder.mkdir()
+    (folder / "half.txt").write_text("half")
+    file.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "folder").exists()
+    assert not (tmp_path / "file.txt").exists()
+    assert any(tmp_path.iterdir())
+    with publish(tmp_path / "folder", tmp_path / "file.txt") as (folder, file):
+        folder.mkdir()
+        file.write_text("whole")
+    assert names(tmp_path) == ["file.txt", "folder"]
+
+
+def test_renames_come_one_after_the_other(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("old")
+    replace = Path.replace
+
+    def fail_at_b(draft, final):
+        if final.name == "b":
+            raise OSError("killed")
+        return replace(draft, final)
+
+    monkeypatch.setattr(Path, "replace", fail_at_b)
+    with pytest.raises(OSError, match="killed"), publish(tmp_path / "a", tmp_path / "b") as drafts:
+        _ = [draft.write_text("new") for draft in drafts]
+    assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["new", "old"]
+
+
+def test_another_process_is_refused_and_changes_nothing(tmp_path):
+    code = (
+        "from wxb.core.files import publish\n"
+        "with publish('other', 'file.txt') as drafts:\n"
+        "    raise AssertionError"
+    )
+
+    def another():
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stderr
+
+    with publish(tmp_path / "file.txt") as (draft,):
+        draft.write_text("whole")
+        assert "file.txt: another process is writing there; wait" in another()
+        assert draft.read_text() == "whole"
+    assert (tmp_path / "file.txt").read_text() == "whole"
+    assert names(tmp_path) == ["file.txt"]
+    assert "AssertionError" in another()  # the lock is gone
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WxbError, match="pipe: found a device or pipe"), publish(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert names(tmp_path) == ["pipe"]
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(values))
+def test_json_and_json_lines_keep_values(tmp_path_factory, content):
+    folder = tmp_path_factory.getbasetemp()
+    write_json(folder / "a.json", content)
+    assert read_json(folder / "a.json") == content
+    write_jsonl(folder / "a.jsonl", content)
+    assert list(read_jsonl(folder / "a.jsonl")) == content
+
+
+def test_json_lines_keep_line_separators_and_lone_surrogates(tmp_path):
+    content = ["a\u2028b\rc\nd", "lone \ud83d", "é"]
+    write_jsonl(tmp_path / "a.jsonl", content)
+    assert list(read_jsonl(tmp_path / "a.jsonl")) == content
+    assert (tmp_path / "a.jsonl").read_bytes().count(b"\n") == 3
+    assert "é" in (tmp_path / "a.jsonl").read_text(encoding="utf-8")
+
+
+def test_json_is_indented_utf8_with_a_final_newline(tmp_path):
+    write_json(tmp_path / "new/a.json", {"b": "é", "a": 1})
+    assert (tmp_path / "new/a.json").read_bytes() == '{\n  "b": "é",\n  "a": 1\n}\n'.encode()
+
+
+def test_a_number_that_json_lacks_leaves_the_file_alone(tmp_path):
+    write_json(tmp_path / "a.json", 1)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "a.json", float("nan"))
+    assert read_json(tmp_path / "a.json") == 1

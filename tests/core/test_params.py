@@ -1,0 +1,408 @@
+import copy
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.core.params import ParamsError, check, load, read_yaml
+from wxb.core.params.section import Section
+from wxb.core.params.tasks import names, prediction
+
+ROOT = Path(__file__).parents[2]
+CONTENT = read_yaml(ROOT / "params.yaml")
+
+
+def found(content, key):
+    """The block of `content` that holds a dotted key, and the last part of the key."""
+    *sections, name = key.split(".")
+    for section in sections:
+        content = content[section]
+    return content, name
+
+
+def edited(key, value):
+    """The committed parameters with another value at a dotted key."""
+    content = copy.deepcopy(CONTENT)
+    block, name = found(content, key)
+    block[name] = value
+    return content
+
+
+def without(key):
+    """The committed parameters, a key deleted."""
+    content = copy.deepcopy(CONTENT)
+    block, name = found(content, key)
+    del block[name]
+    return content
+
+
+def keys(block, prefix=""):
+    """(dotted key, whether the schema requires it), of every key below a section or mapping."""
+    for name, value in block.items() if isinstance(block, dict) else block:
+        yield prefix + name, isinstance(block, dict) or type(block).model_fields[name].is_required()
+        if isinstance(value, Section | dict):
+            yield from keys(value, f"{prefix}{name}.")
+
+
+EVERY = dict(keys(check(CONTENT)))
+FIRST = "ner-encoder"  # this experiment shows every key, the others what differs
+
+
+def shown(key):
+    """Whether the committed file holds this key, defaults aside."""
+    try:
+        block, name = found(CONTENT, key)
+    except (KeyError, TypeError):
+        return False
+    return name in block
+
+
+# Nothing refers to such a block by its name.
+FREE = {f"{section}.{name}" for section in ("lessons", "parity") for name in CONTENT[section]}
+FREE.add("corpora.pii.split.further.situations")
+# transformers knows these names, and the stage asks it.
+FREE |= {key for key in EVERY if key.startswith("parity.") and ".architecture." in key}
+KEYS = {key: required for key, required in EVERY.items() if shown(key) and key not in FREE}
+# These may be absent, but not where the committed blocks have one.
+TOGETHER = ("tokenizer", "architecture", "pretraining", "head", "generation", "test", "valid")
+
+
+def together(key):
+    block, name = found(CONTENT, key)
+    needed = name in TOGETHER or ".further." in key or (name == "lora" and block["four_bit"])
+    return needed and block[name] is not None
+
+
+def test_the_committed_file_is_valid_and_shows_every_key():
+    assert load(ROOT / "params.yaml") == check(CONTENT)
+    hidden = {key for key in EVERY if key not in KEYS | dict.fromkeys(FREE)}
+    others = tuple(f"experiments.{name}." for name in CONTENT["experiments"] if name != FIRST)
+    others += ("lessons.images.training.",)
+    assert [key for key in hidden if not key.startswith(others)] == []
+
+
+def test_parameters_cannot_be_changed():
+    params = check(CONTENT)
+    with pytest.raises(ValueError, match="frozen"):
+        params.seed = 2
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if KEYS[key] or together(key)], ids=str)
+def test_a_deleted_required_key_is_named(key):
+    with pytest.raises(ParamsError, match=re.escape(key.rsplit(".", 1)[-1])) as raised:
+        check(without(key))
+    assert str(raised.value).startswith("params.yaml:\n")
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if not (KEYS[key] or together(key))], ids=str)
+def test_an_optional_key_may_be_left_out(key):
+    check(without(key))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(KEYS)), st.sampled_from(["add", "replace", "double"]), st.data())
+def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
+    block, name = found(CONTENT, key)
+    place = data.draw(st.integers(0, len(name) - 1))
+    letter = name[place] * 2 if slip == "double" else "q"
+    typo = name[:place] + letter + name[place + (slip != "add") :]
+    content = without(key)
+    found(content, key)[0][typo] = block[name]
+    with pytest.raises(ParamsError) as raised:
+        check(content)
+    assert typo in str(raised.value)
+    assert name in str(raised.value)
+    assert len(name) < 5 or "did you mean" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("sed", 1, "sed: unknown key; did you mean 'seed'? (there is: seed, threads"),
+        ("seed", -1, "seed: found -1; Input should be greater than or equal to 0"),
+        ("seed", "one", "seed: found 'one'; Input should be a valid integer"),
+        ("threads", 0, "threads: found 0; Input should be greater than 0"),
+        ("corpora", None, "corpora: found None; Input should be a valid dictionary"),
+        ("corpora.pii", 3, "corpora.pii: found 3"),
+        ("corpora.bad name", {}, "corpora.bad name: a name is made of ASCII letters"),
+        ("corpora.pii.generate.languages", [], "corpora.pii.generate.languages: found []"),
+        (
+            "corpora.pii.generate.language",
+            ["en"],
+            "corpora.pii.generate.language: unknown key; did you mean 'languages'? (there is:"
+            " labelled, unlabelled, languages)",
+        ),
+        ("corpora.pii.split.test", 1.0, "corpora.pii.split.test: found 1.0"),
+        ("corpora.pii.split.valid", 0.75, "split: test + valid + situations must stay below 1"),
+        ("corpora.pii.split.valid", None, "give either `files`, or both `test` and `valid`"),
+        (
+            "corpora.pii.split",
+            {"files": {"train": ["a"], "valid": ["b"], "test": ["c"]}, "by": "template"},
+            "corpora.pii.split: `files` divide the records: leave `by`, `test` and `valid` out",
+        ),
+        (
+            "corpora.pii.split",
+            {"files": {"train": ["a"], "test": ["c"]}},
+            "corpora.pii.split.files.valid: missing",
+        ),
+        (
+            "corpora.pii.split",
+            {"files": {"train": ["a"], "valid": [], "test": ["c"]}},
+            "corpora.pii.split.files.valid: found []",
+        ),
+        (
+            "corpora.pii.split",
+            {
+                "files": {"train": ["a"], "valid": ["b"], "test": ["c"]},
+                "further": {"scenes": {"by": "scene", "share": 0.1}},
+            },
+            "corpora.pii.split: `files` divide the records: give 'scenes' `files`, too",
+        ),
+        (
+            "corpora.pii.split.further",
+            {"situations": {"by": "scene", "share": 0.1, "files": ["d"]}},
+            "further.situations: give either both `by` and `share`, or `files`",
+        ),
+        ("corpora.pii.split.further.situations", {}, "give either both `by` and `share`, or"),
+        ("corpora.pii.split.further.situations.share", None, "give either both `by` and `share`"),
+        ("corpora.pii.split.further.situations.by", None, "give either both `by` and `share`"),
+        ("corpora.pii.split.further", {"a/b": {"files": ["d"]}}, "a name is made of ASCII"),
+        (
+            "corpora.pii.split.further",
+            {"Valid": {"files": ["d"]}},
+            "corpora.pii.split: a further test set cannot be called 'valid': that is taken",
+        ),
+        ("corpora.pii.split.further", {"rejects": {"files": ["d"]}}, "be called 'rejects'"),
+        (
+            "corpora.pii.split.further",
+            {"new": {"files": ["d"]}, "New": {"files": ["e"]}},
+            "cannot be called 'new': that is taken",
+        ),
+        ("corpora.pii.conll", {"token": 0, "tag": 0}, "token and tag are both in column 0"),
+        ("corpora.pii.conll", {"join": "_"}, "corpora.pii.conll.join: found '_'"),
+        ("corpora.pii.conll", {"unit": "documents"}, "did you mean 'document'"),
+        ("corpora.pii.conll", {}, "column files (`conll`) hold tokens and tags alone"),
+        ("corpora.pii.repair", "by-value", "`repair: by-value` needs `fields.value`"),
+        ("corpora.pii.repair", "by-values", "Input should be 'by-value'"),
+        ("corpora.pii.labels", {"A": 3}, "corpora.pii.labels.A: found 3"),
+        (
+            "corpora.pii.hub",
+            {"repository": "a/b", "revision": "c", "files": ["*"]},
+            "corpora.pii: a corpus has one origin; found generate and hub",
+        ),
+        (
+            "corpora.pii.urls",
+            [{"address": "https://a.example/b.csv"}],
+            "corpora.pii: a corpus has one origin; found generate and urls",
+        ),
+        ("corpora.pii.urls", [], "corpora.pii.urls: found []"),
+        (
+            "corpora.pii.urls",
+            [{"address": "https://a.example/b.csv", "sha": "0" * 64}],
+            "corpora.pii.urls.0.sha: unknown key; did you mean 'sha256'? (there is: address,",
+        ),
+        ("backbones.encoder.corpus", "pij", "unknown corpus 'pij'; did you mean 'pii'?"),
+        ("backbones.encoder.objective", "causal", "or 'none'; did you mean 'causal-lm'"),
+        ("backbones.encoder.objective", "none", "`pretraining` settings go with an objective"),
+        ("backbones.encoder.checkpoint", "x", "give either `tokenizer` and `architecture`"),
+        ("backbones.encoder.tokenizer", None, "give either `tokenizer` and `architecture`"),
+        ("backbones.encoder.revision", "abc", "`revision` pins a `checkpoint`"),
+        (
+            "backbones.encoder",
+            {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "abc"},
+            "backbones.encoder: `revision` pins a checkpoint of the hub; 'minilm' comes with",
+        ),
+        (
+            "parity.bert",
+            {"checkpoint": "minilm", "revision": "abc"},
+            "parity.bert: `revision` pins a checkpoint of the hub; 'minilm' comes with",
+        ),
+        ("backbones.encoder.tokenizer.kind", "word-piece", "did you mean 'wordpiece'"),
+        ("backbones.encoder.tokenizer.vocabulary", 299, "found 299"),
+        ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),
+        ("backbones.encoder.architecture.num_key_value_heads", 2, "for model_type llama only"),
+        ("backbones.decoder.architecture.num_key_value_heads", 3, "not a multiple of num_key"),
+        ("backbones.encoder.pretraining.max_length", 257, "max_length is over 256 positions"),
+        ("experiments.ner-encoder.study", "nerd", "unknown study 'nerd'; did you mean 'ner'?"),
+        ("experiments.ner-encoder.corpus", "pi", "unknown corpus 'pi'; did you mean 'pii'?"),
+        ("experiments.ner-encoder.method", "taging", "did you mean 'tagging'?"),
+        (
+            "experiments.ner-encoder.backbone",
+            "encodr",
+            "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
+            " (there is: encoder, decoder, ner-encoder, ",
+        ),
+        ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
+        ("experiments.ner-encoder.model.head.dropout", 1.0, "head.dropout: found 1.0"),
+        ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
+        ("experiments.ner-encoder.training.schedule", "cosin", "did you mean 'cosine'"),
+        ("studies.ner.experiments", [], "studies.ner.experiments: found []"),
+        ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
+        (
+            "studies.ner.experiments",
+            ["ner-encoder", "ner-decoder", "ner-decodr"],
+            "studies.ner.experiments: unknown experiment 'ner-decodr'; did you mean 'ner-decoder'?",
+        ),
+        (
+            "studies.ner.experiments",
+            ["ner-encoder", "ner-decoder", "ner-encoder"],
+            "studies.ner.experiments: lists 'ner-encoder' 2 times",
+        ),
+        ("lessons.gates.epoch", 3, "lessons.gates.epoch: unknown key; did you mean 'epochs'?"),
+        ("lessons.gates.lesson", "gatse", "lessons.gates.lesson: unknown lesson 'gatse'; did you"),
+        ("lessons.gates.lesson", "images", "lessons.gates.source: missing"),
+        ("lessons.gates.hidden", 0, "lessons.gates.hidden: found 0"),
+        (
+            "lessons.images.training.epoch",
+            3,
+            "lessons.images.training.epoch: unknown key; did you mean 'epochs'?",
+        ),
+        ("lessons.images.source", "digit", "lessons.images.source: found 'digit'"),
+        ("lessons.images.source", "cifar-10", "lessons.images: `split.test` is a share"),
+        ("lessons.images.split.test", None, "lessons.images: `split.test` is a share"),
+        ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
+        ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (there is: gates, images"),
+        ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
+        (
+            "backbones.ner-encoder",
+            CONTENT["backbones"]["encoder"],
+            "experiments.ner-encoder: a backbone has this name, and both write models/ner-encoder",
+        ),
+        (
+            "studies.other",
+            {"task": "ner", "title": "x", "seed": 1, "experiments": ["ner-encoder"]},
+            "studies.other.experiments: 'ner-encoder' says study 'ner', not 'other'",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_was_expected(key, value, message):
+    with pytest.raises(ParamsError, match=re.escape(message)) as raised:
+        check(edited(key, value), Path("some/params.yaml"))
+    assert str(raised.value).startswith("some/params.yaml:\n")
+
+
+def downloads(*blocks):
+    content = edited("corpora.pii.generate", None)
+    content["corpora"]["pii"]["urls"] = list(blocks)
+    return check(content).corpora["pii"].urls
+
+
+@pytest.mark.parametrize(
+    ("end", "file"),
+    [
+        ("train.csv", "train.csv"),
+        ("a/b/train.conll?download=1&from=x/y.csv#part", "train.conll"),
+        ("a%20b.csv", "a b.csv"),
+        ("%E4%BD%A0%E5%A5%BD.csv", "你好.csv"),
+        ("你好.csv", "你好.csv"),
+        ("a/../b.csv", "b.csv"),
+        ("100%25.csv", "100%.csv"),
+    ],
+)
+def test_a_download_is_called_by_the_end_of_its_path(end, file):
+    (download,) = downloads({"address": f"https://a.example/{end}"})
+    assert download.file == file
+
+
+def test_a_download_may_have_another_name():
+    (download,) = downloads({"address": "https://a.example/files/123", "name": "train.csv"})
+    assert download.file == "train.csv"
+
+
+@pytest.mark.parametrize(
+    "end", ["", "/", "a/", "a/..", "a/%2e%2E", "..%2Fa.csv", "%2Fetc%2Fpasswd", "a%5Cb", "a%00b"]
+)
+def test_a_download_needs_the_name_of_a_file(end):
+    with pytest.raises(ParamsError, match=r"urls\.0: expected the name of a file at the end of"):
+        downloads({"address": f"https://a.example/{end}"})
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.csv", "/a.csv", "..", ".a.csv", "a/b.csv", "a\\b.csv", "a\nb.csv"]
+)
+def test_a_download_stays_in_its_folder(name):
+    with pytest.raises(ParamsError, match=r"urls\.0: expected the name of a file.*found '"):
+        downloads({"address": "https://a.example/a.csv", "name": name})
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"address": "ftp://a.example/a.csv"}, "URL scheme should be 'http' or 'https'"),
+        ({"address": "file:///etc/passwd"}, "URL scheme should be 'http' or 'https'"),
+        ({"address": "data/a.csv"}, "address: found 'data/a.csv'; Input should be a valid URL"),
+        ({"address": "https://me:secret@a.example/a.csv"}, "put it into ~/.netrc"),
+        ({"sha256": "0" * 64}, "urls.0.address: missing"),
+        ({"address": "https://a.example/a.csv", "sha256": "0" * 63}, "sha256: found '000"),
+        ({"address": "https://a.example/a.csv", "sha256": "G" * 64}, "sha256: found 'GGG"),
+    ],
+)
+def test_a_wrong_download_is_told(block, message):
+    with pytest.raises(ParamsError, match=re.escape(message)):
+        downloads(block)
+
+
+@pytest.mark.parametrize("other", ["https://b.example/a.csv?x", "https://a.example/b/A.CSV"])
+def test_downloads_do_not_replace_one_another(other):
+    with pytest.raises(ParamsError, match=r"pii: two of `urls` are called 'a\.csv'; give one"):
+        downloads({"address": "https://a.example/a.csv"}, {"address": other})
+
+
+def test_a_study_compares_on_one_corpus():
+    content = edited("corpora.other", CONTENT["corpora"]["pii"])
+    content["experiments"]["ner-decoder"]["corpus"] = "other"
+    with pytest.raises(ParamsError, match=r"studies\.ner.*different records \(corpora other, pii"):
+        check(content)
+
+
+def test_a_missing_key_is_told_in_full():
+    with pytest.raises(ParamsError, match=r"corpora\.pii\.path: missing; Field required"):
+        check(without("corpora.pii.path"))
+
+
+def test_all_faults_are_told_at_once():
+    content = edited("seed", -1)
+    content["studies"]["ner"]["titel"] = content["studies"]["ner"].pop("title")
+    with pytest.raises(ParamsError) as raised:
+        check(content)
+    for part in ("seed: found -1", "studies.ner.title: missing", "did you mean 'title'?"):
+        assert part in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [None, [], 5, "seed"])
+def test_parameters_are_a_mapping(content):
+    with pytest.raises(ParamsError, match=r"^params\.yaml:\n  the file: found"):
+        check(content)
+
+
+@pytest.mark.parametrize(
+    "text", [b"a: [", b"a: 1\na: 2", b"\tseed: 1", b"seed: \xff", b"a: !!python/object:os.x y"]
+)
+def test_a_file_that_is_not_yaml_is_named(tmp_path, text):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(text)
+    with pytest.raises(ParamsError, match=rf"^{re.escape(str(path))}: not readable as YAML"):
+        load(path)
+
+
+def test_a_missing_file_tells_where_to_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParamsError, match=r"^params\.yaml: no such file in .*project's root"):
+        load()
+
+
+def test_a_block_is_found_by_name_or_the_nearest_name_is_told():
+    params = check(CONTENT)
+    assert params.named("corpora", "pii") is params.corpora["pii"]
+    with pytest.raises(ParamsError, match=r"experiments has no 'ner-encodr'; did you mean 'ner-e"):
+        params.named("experiments", "ner-encodr")
+
+
+@pytest.mark.parametrize("task", names())
+def test_the_form_of_predictions_is_that_of_the_experiments_of_a_method(task):
+    methods = {path.parent.name for path in ROOT.glob(f"wxb/tasks/{task}/*/method.py")}
+    assert methods
+    for method in methods:
+        assert "batch_size" in prediction(task, method).model_fields

@@ -1,0 +1,309 @@
+"""Tokenizers: the same everywhere, and with offsets that select what was tokenized."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wxb.core.errors import WxbError
+from wxb.core.params.backbones import Backbone, Tokenizer
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.tokenizers import (
+    SPECIAL_TOKENS,
+    SavedTokenizer,
+    encode,
+    ids_of,
+    load,
+    special_tokens,
+    train,
+)
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+KINDS = sorted(SPECIAL_TOKENS)
+# More characters than the vocabulary has room for: their numbers must not be a matter of chance.
+HANGUL = ["".join(chr(0xAC00 + (7 * word + i) % 700) for i in range(4)) for word in range(300)]
+TEXTS = [
+    "Call Zoë Müller-Straße at +49 30 1234567, please.",
+    "Où êtes-vous né, Éloïse ? À Besançon, le 12/05/1987.",
+    "李明住在北京市朝阳区88号。请打电话给他！",
+    "اتصل بأحمد على الرقم ٠١٢٣ في القاهرة.",
+    "राम का फ़ोन नंबर ९८७६ है और वह दिल्ली में रहता है।",
+    "A family: 👨‍👩‍👧 and a flag 🇩🇪 👍🏽!",
+    "one\r\ntwo\tthree\u00a0four\u3000five",
+]
+EDGE_CASES = [*TEXTS, "", " ", "\r\n\t", "  Hi  there \n", "e\u0301te\u0301", "\ufeffx\u200by\x00z"]
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return {kind: train(kind, 600, TEXTS * 3) for kind in KINDS}
+
+
+def rows(encoded):
+    """(id, start, end) of every token of each text."""
+    tokens = list(zip(*(values.tolist() for values in encoded[:3]), strict=True))
+    return [tokens[start:end] for start, end in pairwise(encoded.splits)]
+
+
+def pieces(encoded, text):
+    return [text[start:end] for start, end in zip(encoded.starts, encoded.ends, strict=True)]
+
+
+# Training
+
+
+def test_training_is_the_same_in_every_process(tmp_path):
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; from test_tokenizers import *\n"
+        "for kind in KINDS:\n"
+        "    train(kind, 300, TEXTS + HANGUL).save_pretrained(f'{sys.argv[3]}/{kind}')"
+    )
+    for seed in ("1", "77"):
+        subprocess.run(
+            [sys.executable, "-c", code, *map(str, (ROOT, HERE, tmp_path / seed))],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+        )
+    for kind in KINDS:
+        train(kind, 300, TEXTS + HANGUL).save_pretrained(tmp_path / "here" / kind)
+        files = [tmp_path / run / kind / "tokenizer.json" for run in ("1", "77", "here")]
+        assert len({hashlib.sha256(file.read_bytes()).hexdigest() for file in files}) == 1
+
+
+@each_kind
+def test_digits_are_tokens_of_their_own(kind):
+    tokenizer = train(kind, 600, ["call 112 or 110 in room a7b, 112 112 112"] * 50)
+    text = "x112 2024-01-31 a7b"
+    found = [piece for piece in pieces(encode(tokenizer, [text]), text) if piece]
+    assert [p for p in found if any(c.isdigit() for c in p)] == [c for c in text if c.isdigit()]
+
+
+@each_kind
+def test_vocabulary_is_as_large_as_asked_for(kind):
+    words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "aeiou" for c in "klmnopqrst"]
+    assert len(train(kind, 400, words * 2)) == 400
+
+
+def test_special_tokens_are_as_documented(trained):
+    for kind, expected in {
+        "wordpiece": (["[CLS]"], ["[SEP]"]),
+        "byte-level-bpe": (["<s>"], []),
+    }.items():
+        before, after = (
+            trained[kind].convert_ids_to_tokens(ids) for ids in special_tokens(trained[kind])
+        )
+        assert (before, after) == expected
+
+
+@each_kind
+def test_special_tokens_and_tokens_are_what_the_library_gives(trained, kind):
+    before, after = special_tokens(trained[kind])
+    for text in EDGE_CASES:
+        ids = [*before, *encode(trained[kind], [text]).ids, *after]
+        assert trained[kind](text)["input_ids"] == ids
+
+
+# Offsets
+
+
+@each_kind
+@pytest.mark.parametrize("text", EDGE_CASES)
+def test_tokens_cover_the_ink_of_every_script(trained, kind, text):
+    encoded = encode(trained[kind], [text])
+    covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
+    ink = {i for i, c in enumerate(text) if not c.isspace()}
+    # BERT drops control characters; byte-level BPE drops nothing.
+    control = {i for i in ink if kind == "wordpiece" and not text[i].isprintable()}
+    assert ink - control <= covered
+
+
+@each_kind
+@pytest.mark.parametrize("text", ["Zoë Müller", "राम का फ़ोन", "القاهرة في", "\tone\r\n two "])
+def test_words_begin_and_end_at_token_edges(trained, kind, text):
+    encoded = encode(trained[kind], [text])
+    at = 0
+    for word in text.split():
+        at = text.index(word, at)
+        assert at in encoded.starts
+        assert at + len(word) in encoded.ends
+        at += len(word)
+
+
+@each_kind
+@pytest.mark.parametrize("text", TEXTS)
+def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
+    encoded = encode(trained[kind], [text])
+    compared = 0
+    for number, piece in zip(encoded.ids, pieces(encoded, text), strict=True):
+        spelling = trained[kind].decode([int(number)]).removeprefix("##").strip()
+        if piece and "\ufffd" not in spelling and spelling != "[UNK]":
+            # BERT drops zero-width joiners.
+            assert spelling.replace("\u200d", "") == piece.replace("\u200d", "")
+            compared += 1
+    assert compared > 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark"), [("wordpiece", "[SEP]"), ("wordpiece", "[MASK]"), ("byte-level-bpe", "<s>")]
+)
+def test_a_special_token_spelled_out_in_a_text_is_text(trained, kind, mark):
+    text, number = f"é {mark}12 x{mark}", trained[kind].convert_tokens_to_ids(mark)
+    encoded = encode(trained[kind], [text])
+    covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
+    assert covered == {i for i, c in enumerate(text) if not c.isspace()}
+    inside = encoded.ids[encoded.ends > encoded.starts]
+    assert number not in inside
+    assert len(inside) == sum(len(ids_of(trained[kind], [part])[0]) for part in text.split())
+    (plain,), (special,) = (ids_of(trained[kind], [mark], special=s) for s in (False, True))
+    assert len(plain) > 1
+    assert special.tolist() == [number]
+    # Asking for it once changes nothing for texts that come after.
+    assert encode(trained[kind], [text]).ids.tolist() == encoded.ids.tolist()
+
+
+@each_kind
+def test_what_a_file_says_of_padding_and_truncation_is_not_obeyed(trained, kind, tmp_path):
+    trained[kind].save_pretrained(tmp_path)
+    other = load(tmp_path)
+    other.backend_tokenizer.enable_truncation(3)
+    other.backend_tokenizer.enable_padding(length=99)
+    assert [ids.tolist() for ids in special_tokens(other)] == [
+        ids.tolist() for ids in special_tokens(trained[kind])
+    ]
+    other.backend_tokenizer.enable_truncation(3)
+    assert rows(encode(other, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
+    for text, ids in zip(EDGE_CASES, ids_of(other, EDGE_CASES), strict=True):
+        assert ids.dtype == np.int32
+        assert ids.tolist() == encode(trained[kind], [text]).ids.tolist()
+
+
+alphabets = st.text(
+    st.one_of(
+        st.sampled_from(" \t\r\n09ae\u0301\u200d\u3000😀👨李م्"), st.characters(codec="utf-8")
+    ),
+    max_size=24,
+)
+
+
+@each_kind
+@settings(deadline=None)
+@given(texts=st.lists(alphabets, max_size=4))
+def test_offsets_ascend_inside_the_text_without_white_space_at_the_edges(trained, kind, texts):
+    encoded = encode(trained[kind], texts)
+    assert len(encoded.splits) == len(texts) + 1
+    for text, tokens in zip(texts, rows(encoded), strict=True):
+        for _, start, end in tokens:
+            assert 0 <= start <= end <= len(text)
+            assert text[start:end] == text[start:end].strip()
+        for (_, start, end), (_, next_start, next_end) in pairwise(tokens):
+            assert start <= next_start
+            assert end <= next_end
+
+
+@each_kind
+@settings(deadline=None)
+@given(texts=st.lists(alphabets, max_size=4))
+def test_a_batch_is_encoded_like_its_texts_one_by_one(trained, kind, texts):
+    together = rows(encode(trained[kind], texts))
+    alone = [row for text in texts for row in rows(encode(trained[kind], [text]))]
+    assert together == alone
+
+
+@each_kind
+def test_chunks_change_nothing(trained, kind, monkeypatch):
+    expected = rows(encode(trained[kind], EDGE_CASES))
+    monkeypatch.setattr(tokenizers, "CHUNK", 3)
+    assert rows(encode(trained[kind], EDGE_CASES)) == expected
+    assert rows(encode(trained[kind], [])) == []
+
+
+# Loading
+
+
+@each_kind
+def test_a_loaded_tokenizer_encodes_like_the_saved(trained, kind, tmp_path):
+    trained[kind].save_pretrained(tmp_path)
+    loaded = load(tmp_path)
+    assert rows(encode(loaded, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
+    assert len(loaded) == len(trained[kind])
+    assert loaded.all_special_ids == trained[kind].all_special_ids
+
+
+def without_padding(tokenizer, folder):
+    tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer_config.json"
+    file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
+
+
+def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
+    without_padding(trained["byte-level-bpe"], tmp_path)
+    assert load(tmp_path).pad_token == "</s>"
+
+
+SPECIAL_IDS = ("unk_token_id", "eos_token_id", "pad_token_id")
+
+
+@pytest.mark.parametrize("pads", [True, False])
+@each_kind
+def test_a_saved_tokenizer_is_the_same_without_transformers(trained, kind, pads, tmp_path):
+    (trained[kind].save_pretrained if pads else partial(without_padding, trained[kind]))(tmp_path)
+    theirs, saved = load(tmp_path), SavedTokenizer(tmp_path)
+    assert [getattr(saved, name) for name in SPECIAL_IDS] == [
+        getattr(theirs, name) for name in SPECIAL_IDS
+    ]
+    assert len(saved) == len(theirs)
+    assert rows(encode(saved, EDGE_CASES)) == rows(encode(theirs, EDGE_CASES))
+    for ours, expected in zip(special_tokens(saved), special_tokens(theirs), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"version": "1.0"}'])
+def test_a_folder_without_a_tokenizer_is_named(content, tmp_path):
+    if content:
+        (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"{tmp_path}: expected the tokenizer.json"):
+        SavedTokenizer(tmp_path)
+
+
+def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
+    slow = SimpleNamespace(is_fast=False)
+    monkeypatch.setattr(tokenizers.pretrained, "tokenizer", lambda _: slow)
+    with pytest.raises(WxbError, match="without character offsets"):
+        load(tmp_path)
+
+
+def test_make_trains_or_loads(trained, tmp_path):
+    trained["wordpiece"].save_pretrained(tmp_path)
+    ready = Backbone(corpus="c", objective="none", checkpoint=str(tmp_path))
+    assert len(tokenizers.make(ready, [])) == len(trained["wordpiece"])
+    architecture = {
+        "model_type": "bert",
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 8,
+        "max_position_embeddings": 8,
+    }
+    to_train = Backbone(
+        corpus="c",
+        objective="none",
+        tokenizer=Tokenizer(kind="wordpiece", vocabulary=600),
+        architecture=architecture,
+    )
+    made = tokenizers.make(to_train, TEXTS * 3)
+    assert (
+        made.backend_tokenizer.to_str()
+        == train("wordpiece", 600, TEXTS * 3).backend_tokenizer.to_str()
+    )

@@ -1,0 +1,319 @@
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import chain, pairwise, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from demos.pii import generate
+from demos.pii.persona import Persona
+from demos.pii.pools import load_pools
+from demos.pii.scenes import load_scenes, load_templates, parse, slots, spelled
+from demos.pii.values import LANGUAGES, LOOKALIKES, TYPES
+
+SEEDS = st.integers(min_value=0, max_value=2**32)
+
+each_language = pytest.mark.parametrize("language", LANGUAGES)
+
+
+def records(language, labelled=0, unlabelled=0, seed=0):
+    return list(generate(labelled=labelled, unlabelled=unlabelled, languages=[language], seed=seed))
+
+
+@each_language
+@settings(max_examples=10, deadline=None)
+@given(seed=SEEDS)
+def test_spans_are_sorted_disjoint_and_select_bare_values(language, seed):
+    for record in records(language, labelled=40, seed=seed):
+        text, spans = record["input"], record["spans"]
+        assert text == text.strip()
+        for span in spans:
+            value = text[span["start"] : span["end"]]
+            assert value
+            assert value == value.strip()
+            assert span["type"] in TYPES
+        assert all(left["end"] <= right["start"] for left, right in pairwise(spans))
+
+
+@each_language
+def test_spans_stand_apart_from_letters(language):
+    if language == "zh":
+        pytest.skip("Chinese has no spaces")
+    for record in records(language, labelled=500):
+        text = f" {record['input']} "
+        for span in record["spans"]:
+            assert not text[span["start"]].isalnum(), text
+            assert not text[span["end"] + 1].isalnum(), text
+
+
+@each_language
+def test_text_has_no_leftover_syntax_or_double_space(language):
+    for record in records(language, unlabelled=500):
+        assert not set("[]{}") & set(record["input"])
+        assert "  " not in record["input"]
+
+
+@each_language
+def test_a_few_labelled_records_have_no_span(language):
+    empty = sum(not record["spans"] for record in records(language, labelled=2000))
+    assert 0.05 < empty / 2000 < 0.11
+
+
+@each_language
+def test_every_type_occurs_among_the_labels(language):
+    seen = {s["type"] for record in records(language, labelled=1500) for s in record["spans"]}
+    assert seen == set(TYPES)
+
+
+@each_language
+def test_every_type_is_in_at_least_five_scenes(language):
+    scenes = load_scenes(language)
+    assert len(scenes) >= 26
+    assert all(len(sentences) == 6 for sentences in scenes.values())
+    counts = Counter(
+        type_
+        for sentences in scenes.values()
+        for type_ in sorted(
+            {slot.type for s in sentences for text in s for slot in slots(text) if slot.type}
+        )
+    )
+    assert {type_: counts[type_] for type_ in TYPES if counts[type_] < 5} == {}
+
+
+@each_language
+def test_every_sentence_has_a_slot_and_only_types_are_labelled(language):
+    for paraphrases in chain(*load_scenes(language).values()):
+        assert len(paraphrases) == 3
+        for paraphrase in paraphrases:
+            assert slots(paraphrase)
+            for slot in slots(paraphrase):
+                assert slot.type == (slot.kind if slot.kind in TYPES else None)
+                assert slot.type or slot.kind in LOOKALIKES
+
+
+@each_language
+def test_labels_follow_the_template(language, monkeypatch):
+    """With values that name their slot, exactly the upper-case ones are labelled."""
+    monkeypatch.setattr(Persona, "value", lambda self, kind, number="": f"<{kind}>")
+    for record in records(language, labelled=200):
+        text = record["input"]
+        labelled = Counter(text[s["start"] : s["end"]] for s in record["spans"])
+        assert labelled == Counter({f"<{t}>": text.count(f"<{t}>") for t in TYPES})
+        assert all(text[s["start"] : s["end"]] == f"<{s['type']}>" for s in record["spans"])
+
+
+@each_language
+def test_a_record_keeps_its_persona(language, monkeypatch):
+    drawn, alive = [], []  # personas stay alive, so that their ids stay distinct
+    draw = Persona._draw
+
+    def spy(self, kind, number):
+        alive.append(self)
+        drawn.append((id(self), kind, number))
+        return draw(self, kind, number)
+
+    monkeypatch.setattr(Persona, "_draw", spy)
+    records(language, unlabelled=100)
+    assert len(drawn) == len(set(drawn))
+
+
+@each_language
+def test_unlabelled_documents_have_one_to_six_sentences(language, monkeypatch):
+    lengths = Counter()
+    module = sys.modules[generate.__module__]
+    render = module._render
+
+    def spy(sentences, *args):
+        lengths[len(sentences)] += 1
+        return render(sentences, *args)
+
+    monkeypatch.setattr(module, "_render", spy)
+    assert all(record["spans"] is None for record in records(language, unlabelled=300))
+    assert sorted(lengths) == [1, 2, 3, 4, 5, 6]
+    lengths.clear()
+    records(language, labelled=300)
+    assert sorted(lengths) == [1, 2]
+
+
+@each_language
+def test_scene_is_named(language):
+    scenes = load_scenes(language)
+    for record in records(language, labelled=50, unlabelled=50):
+        prefix, scene, version = record["template"].split("/")
+        assert prefix == record["language"] == language
+        assert scene == record["scene"]
+        assert scene in scenes
+        assert f"{scene}/{version}" in load_templates(language)
+
+
+def wordings(template):
+    return {spelled(wording) for sentence in template for wording in sentence}
+
+
+@each_language
+def test_no_wording_stands_in_two_templates(language):
+    """Else a held-out template would show sentences that training has seen."""
+    counts = Counter(chain(*map(wordings, load_templates(language).values())))
+    assert [wording for wording, count in counts.items() if count > 1] == []
+
+
+def paraphrased(paraphrase):
+    return {spelled(tuple(chain(*picked))) for picked in product(*paraphrase)}
+
+
+@each_language
+def test_templates_deal_whole_paraphrases(language):
+    """Else a wording that is held out would have siblings in training, one word away."""
+    templates = {name: wordings(template) for name, template in load_templates(language).items()}
+    for paraphrase in chain(*chain(*load_scenes(language).values())):
+        said = paraphrased(paraphrase)
+        shared = sorted(len(own & said) for own in templates.values() if own & said)
+        # What another paraphrase can say, too, may belong to that; the rest is together.
+        assert sum(shared[:-1]) <= 2
+        assert sum(shared) == len(said)
+
+
+@each_language
+def test_templates_have_all_sentences_of_a_scene_and_mix_styles(language):
+    templates = load_templates(language)
+    assert len(templates) == 3 * len(load_scenes(language))
+    for scene, sentences in load_scenes(language).items():
+        for version in "123":
+            template = templates[f"{scene}/{version}"]
+            assert len(template) == 6
+            assert min(map(len, template)) >= 3
+            styles = [
+                [wordings([own]) <= paraphrased(paraphrase) for paraphrase in paraphrases].index(
+                    True
+                )
+                for own, paraphrases in zip(template, sentences, strict=True)
+            ]
+            assert sorted(styles) == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_scene_is_called_the_same_in_every_language():
+    """So that one that is held out is new in all of them."""
+    names = {language: {*load_scenes(language)} for language in LANGUAGES}
+    assert names["en"] == names["de"] == names["zh"]
+    assert names["es"] == names["fr"]
+    assert len(names["en"] & names["es"]) == 27
+
+
+@each_language
+@settings(max_examples=5, deadline=None)
+@given(seed=SEEDS)
+def test_seed_decides_everything(language, seed):
+    first = records(language, 20, 20, seed)
+    assert first == records(language, 20, 20, seed)
+    assert first != records(language, 20, 20, seed + 1)
+
+
+def test_same_records_in_another_process():
+    code = (
+        "import json; from demos.pii import generate;"
+        f"print(json.dumps(list(generate(labelled=30, unlabelled=30, languages={LANGUAGES!r},"
+        " seed=7))))"
+    )
+    here = list(generate(labelled=30, unlabelled=30, languages=LANGUAGES, seed=7))
+    there = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert json.loads(there.stdout) == here
+
+
+@settings(max_examples=25, deadline=None)
+@given(labelled=st.integers(0, 30), unlabelled=st.integers(0, 30))
+def test_counts_are_met_and_shared(labelled, unlabelled):
+    out = list(generate(labelled=labelled, unlabelled=unlabelled, languages=LANGUAGES, seed=1))
+    with_spans = [record for record in out if record["spans"] is not None]
+    assert len(with_spans) == labelled
+    assert len(out) - len(with_spans) == unlabelled
+    assert len({record["id"] for record in out}) == len(out)
+    for part in (with_spans, [record for record in out if record["spans"] is None]):
+        shares = Counter(record["language"] for record in part)
+        assert max(shares.values(), default=0) - min(shares[x] for x in LANGUAGES) <= 1
+        for left, right in pairwise(part):
+            assert left["language"] != right["language"]
+
+
+def test_a_language_does_not_depend_on_its_company():
+    alone = records(LANGUAGES[0], labelled=5, seed=3)
+    together = generate(labelled=5 * len(LANGUAGES), unlabelled=0, languages=LANGUAGES, seed=3)
+    assert [record for record in together if record["language"] == LANGUAGES[0]] == alone
+
+
+def test_ids_tell_language_kind_and_number():
+    ids = [r["id"] for r in generate(labelled=2, unlabelled=1, languages=["en"], seed=0)]
+    assert ids == ["en-l-000001", "en-l-000002", "en-u-000001"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labelled": -1}, "negative"),
+        ({"unlabelled": -1}, "negative"),
+        ({"languages": []}, "each once"),
+        ({"languages": ["en", "en"]}, "each once"),
+        ({"languages": ["en", "xx"]}, r"xx.*known are \['en', 'de'"),
+    ],
+)
+def test_bad_arguments_are_refused_at_once(change, message):
+    arguments = {"labelled": 1, "unlabelled": 1, "languages": ["en"], "seed": 0, **change}
+    with pytest.raises(ValueError, match=message):
+        generate(**arguments)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[a|b", "a]", "[a [b|c]]", "{DATE", "DATE}", "{}", "{NAME}", "{clock}", "{DATE1}", "{DATE 2}"],
+)
+def test_malformed_templates_are_refused(text):
+    with pytest.raises(ValueError, match="template"):
+        parse(text)
+
+
+def test_alternatives_may_be_empty_and_hold_slots():
+    sentence = parse("On {DATE2}[| at {TIME}|, {order}] we met.")
+    assert [len(segment) for segment in sentence] == [1, 3, 1]
+    assert [(s.kind, s.number, s.type) for s in slots(sentence)] == [
+        ("DATE", "2", "DATE"),
+        ("TIME", "", "TIME"),
+        ("order", "", None),
+    ]
+
+
+@each_language
+def test_names_come_from_large_pools(language):
+    pools = load_pools(language)
+    given_names = sum(map(len, pools.given))
+    assert given_names * len(pools.surname) >= 1500
+    assert min(map(len, (pools.street, pools.city, pools.handle))) >= 140
+
+
+@pytest.mark.parametrize(
+    ("language", "kind"), list(product(LANGUAGES, [*TYPES, *LOOKALIKES])), ids="-".join
+)
+def test_every_language_has_values_for_every_slot(language, kind):
+    persona = Persona(language, random.Random(0))
+    values = [persona.value(kind, str(i)) for i in range(30)]
+    assert all(value and value == value.strip() for value in values)
+    assert not set("#@?{}|") & set("".join(values).replace("@", "" if kind == "EMAIL" else "@"))
+    assert len(set(values)) > 1
+
+
+@each_language
+@pytest.mark.parametrize("kind", ["EMAIL", "website"])
+def test_no_address_is_a_real_one(language, kind):
+    values = [Persona(language, random.Random(i)).value(kind) for i in range(300)]
+    assert all(re.search(r"\.example(\.(com|org|net))?$", v) for v in values)
+    assert len(set(values)) > 250

@@ -1,0 +1,308 @@
+"""The native architectures at a small size, and what tests of all of them need to know of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import torch
+import transformers
+from hypothesis import strategies as st
+
+from tests.models.equal import TOLERANCE, dtypes, padded, shaken
+from wxb.lessons.parity import twin
+from wxb.models import bert, gpt2, llama, whisper
+
+VOCABULARY, LONGEST, LABELS, BANDS, FRAMES, START = 30, 24, 3, 6, 20, 1
+SINGLE = dict.fromkeys(TOLERANCE, TOLERANCE[torch.float32])
+PLAIN = {"rope_type": "default", "rope_theta": 10_000.0}
+STRETCHED = {
+    "rope_type": "llama3",
+    "rope_theta": 500_000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 12,
+}
+
+
+def random_ids(rows=3, length=8, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randint(VOCABULARY, (rows, length), generator=rng)
+
+
+def random_audio(rows=3, seed=0, frames=FRAMES):
+    """Log-mel features (B, bands, frames)."""
+    return torch.randn(rows, BANDS, frames, generator=torch.Generator().manual_seed(seed))
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One of ours and its twin in transformers."""
+
+    module: ModuleType
+    hf: type  # the configuration in transformers
+    shape: dict[str, Any]
+    drawn: Callable[[Any], dict[str, Any]]  # settings of a random model
+    body: str
+    heads: tuple[str, ...]
+    labels: Callable[[str, torch.Tensor], dict[str, torch.Tensor]]  # of a head, for ids
+    dropouts: tuple[str, ...]
+    wide: dict[str, Any]  # settings of a model whose initial weights are many enough to compare
+    spread: tuple[float, float, float] = (0.1, 1e-4, 0.01)  # rtol and atol of std, atol of mean
+    saved: tuple[dict[str, Any], ...] = ({},)  # settings of models that transformers loads
+    logits: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
+    learning: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
+    prefix: str = ""  # of the names of what a decoder reads, where an encoder reads, too
+    shortest: int = 1  # tokens of a text that has a loss
+
+    def __str__(self):
+        return self.module.__name__.rpartition(".")[2]
+
+    def config(self, **settings):
+        return self.hf(**{**self.shape, **settings})
+
+    def theirs(self, name="", **settings):
+        torch.manual_seed(0)
+        cls = getattr(transformers, name or self.heads[0])
+        return shaken(cls(self.config(**settings))).eval()
+
+    def ours(self, name="", **settings):
+        return twin(self.theirs(name, **settings))[0]
+
+    def initial(self, name="", **settings):
+        """Ours with initial weights."""
+        torch.manual_seed(1)
+        config = self.module.Config.from_hf(self.config(**settings))
+        return getattr(self.module, name or self.heads[0])(config).eval()
+
+    def tokens(self, ids):
+        """Inputs of some ids."""
+        if self.prefix:
+            ids[0, 0] = START  # else transformers' generate adds it
+        return {f"{self.prefix}input_ids": ids}
+
+    def others(self, rows=3, seed=0):
+        """Inputs that are not of the tokens."""
+        return {"input_features": random_audio(rows, seed)} if self.prefix else {}
+
+    def inputs(self, rows=3, length=8, seed=0):
+        return {**self.others(rows, seed), **self.tokens(random_ids(rows, length, seed))}
+
+
+def bert_settings(draw):
+    heads = draw(st.integers(1, 4))
+    return {
+        "num_attention_heads": heads,
+        "hidden_size": heads * draw(st.integers(8, 12)),
+        "num_hidden_layers": draw(st.integers(0, 3)),
+        "intermediate_size": draw(st.integers(1, 40)),
+        "hidden_act": draw(st.sampled_from(["gelu", "gelu_new"])),
+        "type_vocab_size": draw(st.integers(2, 3)),
+        "pad_token_id": draw(st.sampled_from([None, 0, 4])),
+    }
+
+
+def bert_labels(name, ids):
+    rng = torch.Generator().manual_seed(0)
+    rows = ids.shape[:1] if name == "BertForSequenceClassification" else ids.shape
+    words = name in ("BertForPreTraining", "BertForMaskedLM")
+    targets = torch.randint(VOCABULARY if words else LABELS, rows, generator=rng)
+    if len(rows) == 2:
+        targets[:, 1::2] = -100
+    if name != "BertForPreTraining":
+        return {"labels": targets}
+    return {"labels": targets, "next_sentence_label": torch.randint(2, rows[:1], generator=rng)}
+
+
+BERT = Architecture(
+    bert,
+    transformers.BertConfig,
+    {
+        "vocab_size": VOCABULARY,
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 12,
+        "initializer_range": 0.3,
+        "num_labels": LABELS,
+    },
+    bert_settings,
+    "BertModel",
+    (
+        "BertForPreTraining",
+        "BertForMaskedLM",
+        "BertForSequenceClassification",
+        "BertForTokenClassification",
+    ),
+    bert_labels,
+    ("hidden_dropout_prob", "attention_probs_dropout_prob"),
+    {"hidden_size": 64, "initializer_range": 0.05, "pad_token_id": 3},
+    spread=(0.3, 1e-3, 0.02),
+)
+
+
+def gpt2_settings(draw):
+    heads = draw(st.integers(1, 4))
+    return {
+        "n_head": heads,
+        "n_embd": heads * draw(st.integers(8, 12)),
+        "n_layer": draw(st.integers(1, 3)),
+        "n_inner": draw(st.sampled_from([None, 10])),
+        "activation_function": draw(st.sampled_from(["gelu", "gelu_new"])),
+    }
+
+
+def next_tokens(_, ids):
+    """Labels that the models shift."""
+    labels = ids.clone()
+    labels[:, 2::3] = -100
+    return {"labels": labels}
+
+
+GPT2 = Architecture(
+    gpt2,
+    transformers.GPT2Config,
+    {
+        "vocab_size": VOCABULARY,
+        "n_embd": 16,
+        "n_layer": 2,
+        "n_head": 2,
+        "n_positions": LONGEST,
+        "initializer_range": 0.3,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    },
+    gpt2_settings,
+    "GPT2Model",
+    ("GPT2LMHeadModel",),
+    next_tokens,
+    ("resid_pdrop", "embd_pdrop", "attn_pdrop"),
+    {"n_embd": 64, "initializer_range": 0.05},
+    learning=SINGLE,  # of float64, transformers takes the loss in float32
+    shortest=2,
+)
+
+
+def llama_settings(draw):
+    groups, size = draw(st.integers(1, 3)), 2 * draw(st.integers(2, 6))
+    heads = groups * draw(st.integers(1, 3))
+    rope = draw(st.sampled_from([PLAIN, {**PLAIN, "rope_theta": 500_000.0}, STRETCHED]))
+    return {
+        "num_attention_heads": heads,
+        "num_key_value_heads": groups,
+        "hidden_size": heads * size,
+        "head_dim": draw(st.sampled_from([size, size + 2])),
+        "num_hidden_layers": draw(st.integers(1, 3)),
+        "rope_parameters": dict(rope),
+        "tie_word_embeddings": draw(st.booleans()),
+        "pad_token_id": draw(st.sampled_from([None, 3])),
+    }
+
+
+LLAMA = Architecture(
+    llama,
+    transformers.LlamaConfig,
+    {
+        "vocab_size": VOCABULARY,
+        "hidden_size": 32,
+        "intermediate_size": 40,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "initializer_range": 0.2,
+        "rope_parameters": PLAIN,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    },
+    llama_settings,
+    "LlamaModel",
+    ("LlamaForCausalLM",),
+    next_tokens,
+    ("attention_dropout",),
+    {"hidden_size": 64, "initializer_range": 0.05},
+    saved=({"tie_word_embeddings": True}, {"tie_word_embeddings": False}),
+    logits=SINGLE,  # the norms and angles are in float32 in models of float64, too
+    learning=SINGLE,
+    shortest=2,
+)
+
+
+def whisper_settings(draw):
+    encoder_heads, decoder_heads = draw(st.sampled_from([(1, 2), (2, 1), (2, 4), (3, 3)]))
+    return {
+        "d_model": 12 * draw(st.integers(1, 2)),
+        "encoder_layers": draw(st.integers(1, 3)),
+        "encoder_attention_heads": encoder_heads,
+        "encoder_ffn_dim": draw(st.integers(8, 20)),
+        "decoder_layers": draw(st.integers(1, 3)),
+        "decoder_attention_heads": decoder_heads,
+        "decoder_ffn_dim": draw(st.integers(8, 20)),
+        "activation_function": draw(st.sampled_from(["gelu", "gelu_new"])),
+    }
+
+
+def aligned_tokens(_, ids):
+    """Labels beside the tokens before them."""
+    labels = ids.roll(1, dims=1)
+    labels[:, 1::3] = -100
+    return {"labels": labels}
+
+
+WHISPER = Architecture(
+    whisper,
+    transformers.WhisperConfig,
+    {
+        "vocab_size": VOCABULARY,
+        "num_mel_bins": BANDS,
+        "d_model": 16,
+        "encoder_layers": 2,
+        "encoder_attention_heads": 2,
+        "encoder_ffn_dim": 20,
+        "decoder_layers": 2,
+        "decoder_attention_heads": 2,
+        "decoder_ffn_dim": 20,
+        "max_source_positions": FRAMES // 2,
+        "max_target_positions": LONGEST,
+        "init_std": 0.3,
+        "pad_token_id": 0,
+        "bos_token_id": START,
+        "eos_token_id": 2,
+        "decoder_start_token_id": START,
+        "begin_suppress_tokens": None,
+    },
+    whisper_settings,
+    "WhisperModel",
+    ("WhisperForConditionalGeneration",),
+    aligned_tokens,
+    ("dropout", "attention_dropout", "activation_dropout"),
+    {"d_model": 64, "init_std": 0.05},
+    prefix="decoder_",
+)
+DECODERS = (GPT2, LLAMA, WHISPER)
+ALL = (BERT, *DECODERS)
+
+
+@st.composite
+def models(draw, kind):
+    """A random model of transformers."""
+    config = kind.config(**kind.drawn(draw))
+    torch.manual_seed(draw(st.integers(0, 1000)))
+    cls = getattr(transformers, draw(st.sampled_from(kind.heads)))
+    return shaken(cls(config)).to(draw(dtypes)).eval()
+
+
+@st.composite
+def batches(draw, kind, dtype, *, left=None, shortest=1):
+    """Inputs of a model, some with a mask."""
+    rows, length = draw(st.integers(1, 4)), draw(st.integers(shortest, LONGEST // 2))
+    inputs = kind.inputs(rows, length, draw(st.integers(0, 1000)))
+    if kind is WHISPER:
+        inputs["input_features"] = inputs["input_features"].to(dtype)
+    if kind is BERT and draw(st.booleans()):
+        inputs["token_type_ids"] = inputs["input_ids"] % 2
+    if draw(st.booleans()):
+        side = draw(st.booleans()) if left is None else left
+        inputs[f"{kind.prefix}attention_mask"] = padded(draw, rows, length, left=side)
+    return inputs

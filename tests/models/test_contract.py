@@ -1,0 +1,259 @@
+"""What every native architecture keeps to, beside transformers'."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_model
+from transformers import GenerationMixin
+
+from tests.models.architectures import (
+    ALL,
+    BERT,
+    DECODERS,
+    GPT2,
+    LLAMA,
+    LONGEST,
+    PLAIN,
+    WHISPER,
+    batches,
+    models,
+)
+from tests.models.equal import TOLERANCE, assert_equal, assert_same_learning
+from wxb.lessons.parity import difference, twin
+from wxb.models.decoding import positions
+
+SINGLE = TOLERANCE[torch.float32]
+each = pytest.mark.parametrize("kind", ALL, ids=str)
+each_decoder = pytest.mark.parametrize("kind", DECODERS, ids=str)
+each_class = pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in ALL for name in (kind.body, *kind.heads)], ids=str
+)
+
+
+@each
+@given(data=st.data())
+@settings(deadline=None, max_examples=30)
+def test_outputs_loss_and_gradients_equal_transformers(kind, data):
+    theirs = data.draw(models(kind))
+    inputs = data.draw(batches(kind, theirs.dtype, shortest=kind.shortest))
+    labels = kind.labels(type(theirs).__name__, inputs[f"{kind.prefix}input_ids"])
+    assert_same_learning(theirs, inputs, labels, kind.learning[theirs.dtype])
+
+
+@each_decoder
+@given(data=st.data(), longest=st.integers(1, LONGEST // 2), ends=st.booleans())
+@settings(deadline=None, max_examples=20)
+def test_generation_writes_what_transformers_writes(kind, data, longest, ends):
+    theirs = data.draw(models(kind))
+    inputs = data.draw(batches(kind, theirs.dtype, left=True))
+    # Without a mask, transformers guesses one from the ids that equal the padding's.
+    every = torch.ones_like(inputs[f"{kind.prefix}input_ids"])
+    inputs = {f"{kind.prefix}attention_mask": every, **inputs}
+    ours, *_ = twin(theirs)
+    free = ours.generate(**inputs, max_new_tokens=longest)
+    end = int(free[0, -(longest + 1) // 2]) if ends else None
+    stop = {"max_new_tokens": longest, "eos_token_id": end, "pad_token_id": 0 if ends else None}
+    theirs.generation_config.eos_token_id = None
+    for use_cache in (True, False):
+        same = transformers.GenerationConfig(do_sample=False, use_cache=use_cache, **stop)
+        expected = GenerationMixin.generate(theirs, **inputs, generation_config=same)
+        assert ours.generate(**inputs, **stop, use_cache=use_cache).equal(expected)
+
+
+@each_decoder
+@given(data=st.data())
+@settings(deadline=None, max_examples=20)
+def test_reading_in_parts_is_reading_at_once(kind, data):
+    theirs = data.draw(models(kind))
+    ours, *_ = twin(theirs)
+    inputs = data.draw(batches(kind, theirs.dtype, left=True))
+    ids, mask, places = (
+        f"{kind.prefix}{name}" for name in ("input_ids", "attention_mask", "position_ids")
+    )
+    inputs = {mask: torch.ones_like(inputs[ids]), **inputs}
+    inputs[places] = positions(inputs[mask])
+    length = inputs[ids].shape[1]
+    cuts = data.draw(st.sets(st.integers(1, length - 1), max_size=3)) if length > 1 else set()
+    past, parts = None, []
+    with torch.no_grad():
+        whole = ours(**inputs)
+        encoded = {}
+        if kind is WHISPER:
+            encoded["encoder_outputs"] = ours.model.encoder(inputs["input_features"])
+        for first, last in pairwise([0, *sorted(cuts), length]):
+            part = {ids: inputs[ids][:, first:last], places: inputs[places][:, first:last]}
+            part[mask] = inputs[mask][:, :last]
+            output = ours(**encoded, **part, past_key_values=past)
+            past = output.past_key_values
+            parts.append(output.logits)
+    real = inputs[mask].bool()
+    apart = difference(torch.cat(parts, dim=1)[real], whole.logits[real])
+    assert apart <= kind.logits[theirs.dtype]
+    shapes, expected = (
+        [part.shape for layer in kept for part in layer] for kept in (past, whole.past_key_values)
+    )
+    assert shapes == expected
+    assert past[0][0].shape[2] == length
+
+
+@each_decoder
+def test_positions_go_on_after_those_read_before(kind):
+    ours, inputs, ids = kind.ours(), kind.inputs(), f"{kind.prefix}input_ids"
+    with torch.no_grad():
+        past = ours(**{**inputs, ids: inputs[ids][:, :5]}).past_key_values
+        rest = ours(**{**inputs, ids: inputs[ids][:, 5:]}, past_key_values=past).logits
+        assert difference(rest, ours(**inputs).logits[:, 5:]) <= SINGLE
+
+
+@each_decoder
+def test_no_token_sees_one_after_it(kind):
+    ours, inputs, ids = kind.ours(), kind.inputs(), f"{kind.prefix}input_ids"
+    other = inputs[ids].clone()
+    other[:, 5:] = 3
+    with torch.no_grad():
+        first, second = ours(**inputs).logits, ours(**{**inputs, ids: other}).logits
+    assert first[:, :5].equal(second[:, :5])
+    assert not first[:, 5:].allclose(second[:, 5:])
+
+
+@each
+def test_a_row_of_nothing_but_padding_is_no_trouble(kind):
+    name = kind.heads[-1]
+    ours, inputs = kind.ours(name), kind.inputs()
+    mask = torch.ones(3, 8, dtype=torch.long)
+    mask[1] = 0
+    labels = kind.labels(name, inputs[f"{kind.prefix}input_ids"])
+    output = ours(**inputs, **{f"{kind.prefix}attention_mask": mask}, **labels)
+    output.loss.backward()
+    assert output.logits.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in ours.parameters() if p.requires_grad)
+
+
+@each
+def test_the_body_alone_equals_transformers(kind):
+    theirs = kind.theirs(kind.body)
+    ours, missing, unexpected = twin(theirs)
+    assert (missing, unexpected) == ([], [])
+    other = {
+        **kind.others(),
+        f"{kind.prefix}inputs_embeds": torch.randn(3, 5, theirs.config.hidden_size),
+        f"{kind.prefix}position_ids": torch.tensor([[4, 3, 9, 1, 0]] * 3),
+    }
+    with torch.no_grad():
+        for inputs in (kind.inputs(), other):
+            assert_equal(ours(**inputs), theirs(**inputs), SINGLE)
+            if kind in DECODERS:
+                assert ours(**inputs, use_cache=False).past_key_values is None
+
+
+@pytest.mark.parametrize("kind", [GPT2, LLAMA], ids=str)
+def test_only_the_logits_asked_for_are_made(kind):
+    ours, inputs = kind.ours(), kind.inputs()
+    with torch.no_grad():
+        last, every = (ours(**inputs, logits_to_keep=kept).logits for kept in (2, 0))
+    torch.testing.assert_close(last, every[:, -2:])
+
+
+@each_class
+def test_saved_weights_load_in_transformers(kind, name, tmp_path):
+    for number, settings_ in enumerate(kind.saved):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        ours = kind.initial(name, **settings_)
+        save_model(ours, str(folder / "model.safetensors"), metadata={"format": "pt"})
+        kind.config(architectures=[name], **settings_).save_pretrained(folder)
+        cls = transformers.AutoModel if name == kind.body else getattr(transformers, name)
+        theirs, loading = cls.from_pretrained(folder, output_loading_info=True)
+        assert not any(loading.values())
+        with torch.no_grad():
+            assert_equal(ours(**kind.inputs()), theirs(**kind.inputs()), SINGLE)
+
+
+@each
+def test_initial_weights_are_spread_as_in_transformers(kind):
+    rtol, atol, mean = kind.spread
+    ours = kind.initial(**kind.wide).state_dict()
+    theirs = getattr(transformers, kind.heads[0])(kind.config(**kind.wide)).state_dict()
+    assert ours.keys() == theirs.keys()
+    for name, weight in theirs.items():
+        torch.testing.assert_close(ours[name].std(), weight.std(), rtol=rtol, atol=atol)
+        torch.testing.assert_close(ours[name].mean(), weight.mean(), rtol=0, atol=mean)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"), [(kind, place) for kind in ALL for place in kind.dropouts], ids=str
+)
+def test_every_dropout_is_for_training_only(kind, place):
+    ours = kind.initial(kind.body, **{**dict.fromkeys(kind.dropouts, 0.0), place: 0.5})
+    with torch.no_grad():
+        for training in (True, False):
+            ours.train(training)
+            states = [ours(**kind.inputs())[0] for _ in range(2)]
+            assert (difference(*states) > 0) == training
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "message"),
+    [
+        (BERT, {"hidden_act": "relu"}, "hidden_act: found 'relu'"),
+        (BERT, {"is_decoder": True}, "is_decoder: found True"),
+        (BERT, {"tie_word_embeddings": False}, "tie_word_embeddings: found False"),
+        (BERT, {"position_embedding_type": "relative_key"}, "found 'relative_key'"),
+        (BERT, {"problem_type": "regression"}, "problem_type: found 'regression'"),
+        (BERT, {"num_attention_heads": 3}, "hidden_size 16 is not a multiple"),
+        (GPT2, {"activation_function": "relu"}, "activation_function: found 'relu'"),
+        (GPT2, {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx: found True"),
+        (GPT2, {"scale_attn_weights": False}, "scale_attn_weights: found False"),
+        (GPT2, {"reorder_and_upcast_attn": True}, "reorder_and_upcast_attn: found True"),
+        (GPT2, {"add_cross_attention": True}, "add_cross_attention: found True"),
+        (GPT2, {"tie_word_embeddings": False}, "tie_word_embeddings: found False"),
+        (GPT2, {"n_head": 3}, "n_embd 16 is not a multiple of n_head 3"),
+        (LLAMA, {"hidden_act": "gelu"}, "hidden_act: found 'gelu'"),
+        (LLAMA, {"attention_bias": True}, "attention_bias: found True"),
+        (LLAMA, {"mlp_bias": True}, "mlp_bias: found True"),
+        (LLAMA, {"num_key_value_heads": 3}, "4 is not a multiple of num_key_value_heads 3"),
+        (
+            LLAMA,
+            {"rope_parameters": {**PLAIN, "rope_type": "dynamic", "factor": 2.0}},
+            "found 'dynamic'",
+        ),
+        (LLAMA, {"rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, "found 0.5"),
+        (WHISPER, {"activation_function": "relu"}, "activation_function: found 'relu'"),
+        (WHISPER, {"scale_embedding": True}, "scale_embedding: found True"),
+        (WHISPER, {"decoder_layerdrop": 0.1}, "decoder_layerdrop: found 0.1"),
+        (WHISPER, {"apply_spec_augment": True}, "apply_spec_augment: found True"),
+        (WHISPER, {"tie_word_embeddings": False}, "tie_word_embeddings: found False"),
+        (WHISPER, {"decoder_attention_heads": 3}, "multiple of decoder_attention_heads 3"),
+        (WHISPER, {"d_model": 2}, "d_model 2: positions need two or more pairs"),
+    ],
+)
+def test_other_architectures_are_refused(kind, other, message):
+    with pytest.raises(ValueError, match=message):
+        kind.module.Config.from_hf(kind.config(**other))
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "message"),
+    [
+        (BERT, 13, "found 13 tokens; the model has positions for 12"),
+        (GPT2, LONGEST + 1, "found position 24; the model has 24"),
+        (WHISPER, LONGEST + 1, "found position 24; the model has 24"),
+    ],
+    ids=str,
+)
+def test_more_tokens_than_positions_are_refused(kind, length, message):
+    with pytest.raises(ValueError, match=message):
+        kind.ours()(**kind.inputs(3, length))
+
+
+@each
+def test_ids_and_embeddings_exclude_each_other(kind):
+    ours = kind.ours()
+    both = {**kind.inputs(), f"{kind.prefix}inputs_embeds": torch.zeros(3, 8, 16)}
+    for inputs in (kind.others(), both):
+        with pytest.raises(ValueError, match=r"expected either input.ids or"):
+            ours(**inputs)

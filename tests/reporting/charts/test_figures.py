@@ -1,0 +1,150 @@
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.reporting.charts.colours import contrast
+from wxb.metrics import Metric
+from wxb.reporting.charts import figures
+from wxb.reporting.charts.rendering import DEEPEST
+
+STYLE = Path(figures.__file__).with_name("templates").joinpath("style.css").read_text()
+
+F1 = Metric("f1", "F1")
+CER = Metric("cer", "CER", lower_is_better=True, scale=None)
+BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
+SCORES = {
+    "a": {"value": 0.5, "low": 0.25, "high": 0.625},
+    "b": {"value": 0.75, "low": 0.5, "high": 1.0},
+}
+
+
+@pytest.mark.parametrize("colour", [*figures.SERIES, figures.OTHERS])
+@pytest.mark.parametrize("paper", ["#ffffff", "#15171b"])
+def test_colours_are_legible_in_both_schemes(colour, paper):
+    assert contrast(colour, paper) >= 3
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("fill", [figures.SERIES[0], figures.SERIES[1], figures.OTHERS])
+def test_text_is_legible_on_the_deepest_shade(fill, scheme):
+    paper, ink = (re.findall(rf"--{name}: (#\w+)", STYLE)[scheme] for name in ("paper", "ink"))
+    paper = paper if len(paper) == 7 else "#" + "".join(digit * 2 for digit in paper[1:])
+    mixed = [
+        round(
+            (DEEPEST * int(fill[i : i + 2], 16) + (100 - DEEPEST) * int(paper[i : i + 2], 16)) / 100
+        )
+        for i in (1, 3, 5)
+    ]
+    assert f"--c: {fill}" in STYLE
+    assert contrast("#" + "".join(f"{part:02x}" for part in mixed), ink) >= 4.5
+
+
+def test_forest_draws_each_interval_from_low_to_high():
+    for trace, score in zip(figures.forest(F1, SCORES, {}).data, SCORES.values(), strict=False):
+        (value,), (up,), (down,) = trace.x, trace.error_x.array, trace.error_x.arrayminus
+        assert (value - down, value, value + up) == (score["low"], score["value"], score["high"])
+
+
+def test_forest_sets_published_scores_apart():
+    *ours, theirs = figures.forest(F1, SCORES, {"a": 0.25}).data
+    assert [trace.marker.symbol for trace in ours] == [figures.symbol(0), figures.symbol(1)]
+    assert theirs.marker.symbol == "circle-open"
+    assert theirs.error_x.array is None
+    assert theirs.marker.color not in figures.SERIES
+    assert theirs.y == ("a<br>(published)",)  # not the row of the experiment of that name
+
+
+def test_tradeoff_keeps_everyones_mark_and_leaves_out_who_has_no_price():
+    (only,) = figures.tradeoff(F1, SCORES, {"b": 100.0}, title="seconds").data
+    assert (only.x, only.y) == ((100.0,), (0.75,))
+    assert only.marker.symbol == figures.symbol(1)
+    assert not figures.tradeoff(F1, SCORES, {}, title="seconds").data
+    assert not figures.tradeoff(F1, SCORES, {"a": 0}, title="seconds").data
+
+
+@pytest.mark.parametrize(
+    ("metric", "title", "hover"),
+    [
+        (F1, "F1", "F1 0.500 (0.250–0.625)"),
+        (CER, "CER (lower is better)", "CER 0.500 (0.250–0.625)"),
+        (BLEU, "BLEU", "BLEU 0.5 (0.2–0.6)"),
+    ],
+)
+def test_axes_and_marks_tell_the_score_in_its_own_words(metric, title, hover):
+    forest = figures.forest(metric, SCORES, {"other": 0.25})
+    assert forest.layout.xaxis.title.text == title
+    assert hover in forest.data[0].hovertemplate
+    assert f"{metric.title} %{{x:.{metric.decimals}f}}" in forest.data[-1].hovertemplate
+    price = figures.tradeoff(metric, SCORES, {"a": 1.0}, title="seconds")
+    assert price.layout.yaxis.title.text == title
+    assert f"{metric.title} %{{y:.{metric.decimals}f}}" in price.data[0].hovertemplate
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=2))
+def test_log_axis_shows_every_point_and_labels_some_place(prices):
+    axis = figures.tradeoff(F1, SCORES, dict(zip("ab", prices, strict=True)), title="").layout.xaxis
+    low, high = axis.range
+    assert low < math.log10(min(prices))
+    assert math.log10(max(prices)) < high
+    assert 1 <= len(axis.tickvals) <= 20
+    assert all(low <= math.log10(tick) <= high for tick in axis.tickvals)
+
+
+@given(st.text("ab-<&", max_size=60))
+def test_broken_names_lose_nothing_and_keep_hyphens_at_the_end_of_lines(name):
+    lines = figures.broken(name).split("<br>")
+    assert "".join(lines) == figures.text(name)
+    assert all(line.endswith("-") for line in lines[:-1])
+
+
+def test_long_names_are_broken():
+    assert figures.broken("ner-decoder-bidirectional") == "ner-decoder-<br>bidirectional"
+    assert figures.broken("ner-decoder-qlora") == "ner-decoder-qlora"
+
+
+def test_stacked_leaves_a_gap_for_what_was_not_measured():
+    rows = {"a": {"train": 3}, "b": {"pretrain": 2, "train": 1}}
+    figure = figures.stacked(rows, {"pretrain": "#000000", "train": "#ffffff"}, title="seconds")
+    assert [bar.x for bar in figure.data] == [(0, 2), (3, 1)]
+
+
+def test_a_matrix_labels_as_many_as_are_legible_or_all_and_grows_with_them():
+    values, names = np.eye(50), [str(number) for number in range(50)]
+    few = figures.matrix(values, names, names, names=("row", "column"))
+    every = figures.matrix(values, names, names, names=("row", "column"), every=True)
+    assert few.layout.xaxis.ticktext == tuple(names[::3])
+    assert every.layout.xaxis.ticktext == every.layout.yaxis.ticktext == tuple(names)
+    assert few.layout.height == 300 < 50 * figures.LABEL < every.layout.height
+
+
+def test_curves_of_one_series_share_a_colour():
+    points = [(1, 2.0), (2, 1.0)]
+    lines = [figures.Line("a", 0, points), figures.Line("b", 1, points)]
+    first, second, dashed = figures.curves(
+        [*lines, figures.Line("a, valid", 0, points, True)], title="loss"
+    ).data
+    assert first.line.color == dashed.line.color != second.line.color
+    assert (first.line.dash, dashed.line.dash) == ("solid", "dash")
+
+
+def test_more_experiments_than_colours():
+    assert figures.colour(len(figures.SERIES)) == figures.colour(0)
+    assert figures.symbol(len(figures.SYMBOLS)) == figures.symbol(0)
+
+
+@given(st.floats() | st.just(float("nan")))
+def test_plain_is_strict_json(value):
+    lines = [figures.Line("a", 0, [(1, value)])]
+    json.dumps(figures.plain(figures.curves(lines, title="loss")), allow_nan=False)
+
+
+def test_figures_bring_no_background_of_their_own():
+    layout = figures.plain(figures.forest(F1, SCORES, {}))["layout"]
+    assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
+    assert "color" not in json.dumps(layout["template"])

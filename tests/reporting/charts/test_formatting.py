@@ -1,0 +1,95 @@
+import pytest
+
+from wxb.metrics import Metric
+from wxb.reporting.charts.formatting import (
+    amount,
+    duration,
+    interval,
+    listed,
+    rounded,
+    shortened,
+    signed,
+    size,
+    with_interval,
+)
+
+CER = Metric("cer", "CER", lower_is_better=True, scale=None)
+BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.25, "0.2 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (3599.7, "1 h 00 min"),
+        (7620, "2 h 07 min"),
+        (273_600, "3 d 04 h"),
+        (78_894_000, "2.5 years"),
+    ],
+)
+def test_duration(seconds, told):
+    assert duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (61_440, "61.4 k"),
+        (1_417_643, "1.42 M"),
+        (8_030_261_248, "8.03 B"),
+    ],
+)
+def test_amount(number, told):
+    assert amount(number) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (3 * 2**29, "1.5 GiB"),
+        (2**52, "4,096.0 TiB"),
+    ],
+)
+def test_size(number, text):
+    assert size(number) == text
+
+
+def test_listed():
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b"]) == "a and b"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_shortened():
+    assert shortened(["a", "b"], 2) == "a, b"
+    assert shortened(list("abcde"), 2) == "a, b and 3 more"
+
+
+def test_values_have_the_decimals_of_their_metric():
+    assert rounded(12.345, BLEU) == "12.3"
+    ends = {"value": 0.2, "low": 0.125, "high": 1.25}
+    assert interval(ends, CER) == "0.125–1.250"
+    assert with_interval(ends) == "0.200 (0.125–1.250)"
+    assert with_interval(ends, BLEU, " ± 0.1") == "0.2 ± 0.1 (0.1–1.2)"
+
+
+@pytest.mark.parametrize(
+    ("difference", "metric", "shown"),
+    [
+        (-1.25, CER, "-1.250"),
+        (1.25, BLEU, "+1.2"),
+        (0.0004, CER, "0.000"),
+        (-0.0004, CER, "0.000"),
+        (-0.0, BLEU, "0.0"),
+    ],
+)
+def test_differences_have_a_sign_unless_they_round_to_nothing(difference, metric, shown):
+    assert signed(difference, metric) == shown

@@ -1,0 +1,50 @@
+import pytest
+
+from tests.runtime.toy import python
+
+
+def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
+    done = python(project, "toy.py", "good")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    progress, last = done.stderr.splitlines()
+    assert progress.startswith("toy@good: 100%")
+    assert last.startswith("toy@good: done in ")
+    log = (project / "logs/toy@good.log").read_text()
+    assert sorted(log.splitlines()) == ["from a child", "to standard error", "to standard output"]
+    assert (project / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message", "trace"),
+    [
+        ("wrong", 1, "WxbError: found this; expected that; do so", False),
+        ("broken", 1, "ZeroDivisionError: a defect", True),
+    ],
+)
+def test_a_failure_is_told_and_leaves_only_the_log(project, name, code, message, trace):
+    failed = python(project, "toy.py", name)
+    log = (project / f"logs/toy@{name}.log").read_text()
+    assert failed.returncode == code
+    assert f"toy@{name} failed. The last lines of logs/toy@{name}.log:" in failed.stderr
+    assert f"  {message}" in failed.stderr
+    assert f"Run it again with: dvc repro --single-item toy@{name}" in failed.stderr
+    assert ("Traceback" in log) == trace
+    assert message in log
+    assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
+
+
+def test_only_the_last_lines_of_a_long_log_are_shown(project):
+    lines = python(project, "toy.py", "talkative").stderr.splitlines()
+    assert "  99" in lines
+    assert "  50" not in lines
+    assert "enough" in lines[-2]
+
+
+def test_parameters_are_checked_before_the_work(project):
+    (project / "params.yaml").write_text("sed: 1\n")
+    failed = python(project, "toy.py", "good")
+    assert failed.returncode == 1
+    assert "sed: unknown key; did you mean 'seed'?" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert not (project / "out").exists()

@@ -1,0 +1,107 @@
+"""A stage that does as a test names it, in a project of its own, and processes of it."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+TOY = """
+import os, signal, subprocess, sys, time
+import stages
+from pathlib import Path
+from wxb.core.errors import WxbError
+from wxb.core.files import publish
+from wxb.core.progress import Progress
+from wxb.runtime.command import run
+
+def wait():
+    deadline = time.monotonic() + 20
+    with open("events", "a") as events:
+        print("begin", file=events, flush=True)
+        while not Path("go").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        print("end", file=events)
+
+def leave_children():
+    run = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    forked = os.fork()
+    if forked == 0:
+        time.sleep(60)
+        os._exit(0)
+    Path("children").write_text(f"{run.pid} {forked}")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def main(params, name):
+    if name == "slow":
+        return wait()
+    if name == "parent" and not Path("children").exists():
+        leave_children()
+    print("to standard output")
+    print("to standard error", file=sys.stderr)
+    os.system("echo from a child")
+    Progress("toy@" + name, 2).at(2)
+    with publish("out") as (draft,):
+        draft.write_text(os.environ["OMP_NUM_THREADS"])
+        if name == "wrong":
+            raise WxbError("found this; expected that; do so")
+        if name == "broken":
+            raise ZeroDivisionError("a defect")
+        if name == "stopped":
+            raise KeyboardInterrupt
+        if name == "talkative":
+            print(*range(100), sep="\\n")
+            raise WxbError("enough")
+
+run("toy", main, "A toy.")
+"""
+
+
+@contextmanager
+def started(project, *arguments, **options):
+    """A process, killed at the end at the latest."""
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": f"{project}{os.pathsep}{ROOT}"},
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def events(project, count):
+    """The first events that the toy has noted, when there are as many."""
+    deadline = time.monotonic() + 60
+    path = project / "events"
+    while not path.exists() or len(path.read_text().splitlines()) < count:
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+    return path.read_text().splitlines()
+
+
+def python(project, *arguments):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def waits_for(process):
+    return (
+        f"toy@slow: waiting for process {process.pid}, "
+        "which runs the same stage (was its engine stopped?)\n"
+    )

@@ -1,0 +1,315 @@
+"""The study of each profile as users run it, at the smallest size: stages, table, page, use."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+import soundfile
+
+import wxb
+from tests import forked, traced
+from tests.built import ran
+from tests.copied import Project
+
+pytestmark = pytest.mark.slow
+
+
+class Study(NamedTuple):
+    """What is left of a study, and what its page shows."""
+
+    members: list[str]
+    small: Callable  # changes the parameters of its profile
+    page: tuple[str, ...]
+    others: tuple[str, ...] = ()  # experiments of other studies that it needs
+
+
+def small_chat(params):
+    params["corpora"]["chat"]["generate"].update(labelled=400, unlabelled=100)
+    params["corpora"]["chat"]["split"].update(test=0.15, valid=0.15)
+    backbone = params["backbones"]["chat-llama"]
+    backbone["tokenizer"]["vocabulary"] = 400
+    backbone["architecture"].update(hidden_size=64, num_hidden_layers=1, intermediate_size=64)
+    backbone["pretraining"].update(steps=4, batch_size=8)
+    for block in params["experiments"].values():
+        block["prediction"].update(max_new_tokens=6, grid=["zero-shot", "system"])
+
+
+def small_reviews(params):
+    params["corpora"]["reviews"]["generate"].update(labelled=200, unlabelled=0)
+    for name in ("reviews-encoder", "reviews-minilm"):
+        del params["backbones"][name]
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    params["backbones"]["reviews-initial"]["architecture"].update(shape, intermediate_size=32)
+
+
+def small_speech(params):
+    for name, number in (("speech", 120), ("speech-voices", 60)):
+        params["corpora"][name]["generate"]["labelled"] = number
+    params["studies"]["speech-base"]["experiments"] = ["speech-whisper"]
+
+
+def small_translation(params):
+    params["corpora"]["phrases"]["generate"]["labelled"] = 400
+    params["backbones"]["phrases-pieces"]["tokenizer"]["vocabulary"] = 400
+    small = {"embedding_size": 16, "hidden_size": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    for block in params["experiments"].values():
+        block["model"].update({k: v for k, v in small.items() if k in block["model"]})
+        block["training"].update(batch_size=16)
+
+
+STUDIES = {
+    "chat": Study(
+        ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded"],
+        small_chat,
+        (
+            *(f'<section id="{name}">' for name in ("kinds", "prompts", "replies", "published")),
+            "1.881",
+        ),
+    ),
+    "reviews": Study(
+        ["reviews-tfidf", "reviews-bilstm", "reviews-transformer-cls"],
+        small_reviews,
+        (
+            *("By class", "Calibration", "What decides", "AUROC", "expected calibration error"),
+            "inputs a second",
+        ),
+    ),
+    "speech": Study(
+        ["speech-whisper-frozen", "speech-whisper-lora"],
+        small_speech,
+        (
+            *("data:audio/flac;base64", "data:image/png;base64", "Real-time factor"),
+            "media-src data:",
+        ),
+        others=("speech-whisper",),
+    ),
+    "translation": Study(
+        ["translation-attention", "translation-gpt2"],
+        small_translation,
+        (*(f'<section id="{name}">' for name in ("kinds", "translations", "attention")), "23.23"),
+    ),
+}
+
+
+def small(params, name):
+    """Some experiments of one study on few records, seconds each."""
+    study = STUDIES[name]
+    params["portable"], params["resamples"] = False, 50
+    kept = {*study.members, *study.others}
+    for other in {*params["experiments"]} - kept:
+        del params["experiments"][other]
+    params["lessons"], params["parity"] = {}, {}
+    del params["studies"]["ner"], params["backbones"]["encoder"], params["backbones"]["decoder"]
+    if "pii" in params["corpora"]:
+        del params["corpora"]["pii"]
+    params["studies"][name]["experiments"] = study.members
+    for block in params["experiments"].values():
+        if "epochs" in block["training"]:
+            block["training"].update(epochs=1)
+    study.small(params)
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def project(request, tmp_path_factory):
+    """A project in which a study has run."""
+    name = request.param
+    if name == "speech" and find_spec("espeakng_loader") is None:
+        pytest.skip("the extra `speech` is not installed")
+    made = Project(tmp_path_factory.mktemp(name) / "project")
+    made.study, made.traces = name, made.folder.parent / "traces"
+    made.run("wxb", "params", name)
+    made.edit(lambda params: small(params, name))
+    made.traces.mkdir()
+    forked.stages(made, f"report@{name}", traces=made.traces)
+    return made
+
+
+def test_its_stages_declare_what_they_import(project):
+    verbs = {stage.partition("@")[0] for stage in traced.imported(project.traces)}
+    assert verbs > {"train", "evaluate", "report"}
+    assert traced.undeclared(project, project.traces) == {}
+
+
+def test_dvc_finds_nothing_to_do(project):
+    assert "up to date" in project.run("dvc", "repro", f"report@{project.study}")
+
+
+def test_its_page_and_table_tell_of_it(project):
+    page = (project.folder / f"reports/{project.study}.html").read_text(encoding="utf-8")
+    for shown in STUDIES[project.study].page:
+        assert shown in page
+    table = project.run("wxb", "table", project.study)
+    assert all(name in table for name in STUDIES[project.study].members)
+
+
+def result(project, path):
+    return json.loads((project.folder / path).read_text())
+
+
+@pytest.mark.parametrize("project", ["chat"], indirect=True)
+def test_every_question_and_answer_is_accounted_for(project):
+    records = result(project, "data/clean/chat/profile.json")["records"]
+    assert records["raw"] == sum(value for name, value in records.items() if name != "raw")
+    study = result(project, "reports/studies/chat.json")
+    assert [*study["systems"]] == STUDIES["chat"].members
+    assert [*study["further"]] == ["kinds", "wordings"]
+    for name in STUDIES["chat"].members:
+        measured = result(project, f"reports/metrics/chat/{name}.json")
+        assert measured["perplexity"] > 1
+        assert measured["scored"] == study["support"]
+        for row in result(project, f"data/targets/{name}/alignment.json").values():
+            assert row["gold"] == row["kept"] + row["shortened"] + row["lost"]
+
+
+@pytest.mark.parametrize("project", ["reviews"], indirect=True)
+def test_dvc_makes_the_same_bytes(project):
+    files = [
+        path
+        for name in ("models/reviews-tfidf", "models/reviews-bilstm", "reports/metrics/reviews")
+        for path in sorted((project.folder / name).rglob("*"))
+        if path.is_file()
+    ]
+    before = [hashlib.sha256(path.read_bytes()).digest() for path in files]
+    again = ["train@reviews-tfidf", "train@reviews-bilstm"]
+    output = project.run("dvc", "repro", "--force", "--single-item", *again)
+    assert ran(output) == {*again}
+    assert [hashlib.sha256(path.read_bytes()).digest() for path in files] == before
+
+
+@pytest.mark.parametrize("project", ["reviews"], indirect=True)
+def test_pages_and_cards_tell_what_the_models_are(project):
+    assert "accuracy" in project.run("wxb", "table", "reviews")
+    page = (project.folder / "reports/reviews.html").read_text(encoding="utf-8")
+    answer = page[page.index('class="answer"') :]
+    assert answer.index("A neural network is") < answer.index("</p>")
+    card = project.run("wxb", "card", "reviews-transformer-cls")
+    assert 'pipeline("text-classification"' in card
+    assert "It is no model of transformers." in project.run("wxb", "card", "reviews-tfidf")
+
+
+@pytest.mark.parametrize("project", ["reviews"], indirect=True)
+def test_a_text_gets_its_class_and_probabilities(project):
+    told = project.run("wxb", "predict", "-e", "reviews-tfidf", "--json", "The plot is good.")
+    row = json.loads(told.splitlines()[-1])
+    assert row["label"] in ("positive", "negative")
+    assert sum(row["probabilities"].values()) == pytest.approx(1)
+    assert "evidence" not in row  # which params.yaml asks for, but for the page
+
+
+@pytest.mark.parametrize("project", ["reviews"], indirect=True)
+def test_what_decides_is_told_where_it_is_asked_for(project, monkeypatch):
+    monkeypatch.chdir(project.folder)
+    good = ["The plot is good."]
+    assert wxb.load("reviews-tfidf").predict(good)[0].evidence is None
+    assert wxb.load("reviews-tfidf", batch_size=8).predict(good)[0].evidence is None
+    assert wxb.load("reviews-tfidf", explained=1).predict(good)[0].evidence is not None
+
+
+@pytest.mark.parametrize("project", ["reviews"], indirect=True)
+def test_nothing_that_loads_code_is_kept(project):
+    kept = [path for path in (project.folder / "models").rglob("*") if path.is_file()]
+    assert {path.suffix for path in kept} == {".json", ".safetensors"}
+
+
+@pytest.mark.parametrize("project", ["speech"], indirect=True)
+def test_what_is_frozen_trains_nothing_and_an_adapter_little(project):
+    assert "CER" in project.run("wxb", "table", "speech")
+    frozen, adapted = (
+        result(project, f"reports/metrics/speech/{name}.json") for name in STUDIES["speech"].members
+    )
+    assert (frozen["updates"], frozen["trainable_parameters"]) == (0, 0)
+    assert 0 < adapted["trainable_parameters"] < 0.2 * adapted["parameters"]
+    assert {"cer", "cer_low", "cer_high", "wer", "voices_cer", "voices_wer"} <= adapted.keys()
+
+
+@pytest.mark.parametrize("project", ["speech"], indirect=True)
+def test_files_folders_and_standard_input_are_written_down(project):
+    folder = project.folder / "录音"
+    folder.mkdir()
+    source = sorted((project.folder / "data/raw/speech/audio").glob("*.flac"))[0]
+    shutil.copy(source, folder / "一 二.flac")
+    samples, rate = soundfile.read(source)
+    soundfile.write(folder / "two.wav", [*samples] * 4, rate, subtype="PCM_24")
+    (folder / "notes.txt").write_text("not a recording")
+    command = ["wxb", "predict", "-e", "speech-whisper", "--json"]
+    lines = project.run(*command, "录音").splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    assert [row["input"] for row in found] == ["录音/two.wav", "录音/一 二.flac"]
+    long = found[0]["segments"]
+    assert len(long) > 1
+    assert all(one["start"] < one["end"] <= other["start"] for one, other in pairwise(long))
+    piped = project.run("bash", "-c", f"cat '录音/一 二.flac' | {' '.join(command)} -")
+    again = [json.loads(line) for line in piped.splitlines() if line.startswith("{")]
+    assert again == [{**found[1], "input": "-"}]
+    (folder / "broken.wav").write_bytes(b"")
+    code, told = project.attempt(*command, "录音", "录音/notes.txt")
+    assert code != 0
+    assert "broken.wav: empty file" in told
+    assert "notes.txt: not readable" in told
+    assert all(json.dumps(row, ensure_ascii=False) in told for row in found)
+
+
+@pytest.mark.parametrize("project", ["translation"], indirect=True)
+def test_every_sentence_is_accounted_for(project):
+    clean = result(project, "data/clean/phrases/profile.json")
+    counts = clean["records"]
+    assert counts["raw"] == sum(value for name, value in counts.items() if name != "raw")
+    assert sum(split["references"] for split in clean["splits"].values()) == 400
+    study = result(project, "reports/studies/translation.json")
+    assert [*study["systems"]] == STUDIES["translation"].members
+    assert [*study["further"]] == ["combinations"]
+    assert "sacrebleu" in study["signature"]
+    page = (project.folder / "reports/translation.html").read_text()
+    assert '<section id="published">' in page
+
+
+@pytest.mark.parametrize(
+    ("project", "experiment", "options"),
+    [
+        ("chat", "chat-few-shot", {"shots": 2}),
+        ("translation", "translation-gpt2", {"beam": 2, "length_penalty": 0.5}),
+    ],
+    indirect=["project"],
+)
+def test_another_way_to_predict_reruns_evaluate_alone(project, experiment, options):
+    project.edit(lambda params: params["experiments"][experiment]["prediction"].update(options))
+    stage = f"evaluate@{experiment}"
+    assert ran(project.run("dvc", "repro", stage)) - {"check"} == {stage}
+
+
+@pytest.mark.parametrize("project", ["chat"], indirect=True)
+def test_what_is_trained_answers_in_a_pipe_and_is_merged(project):
+    project.run("wxb", "merge", "chat-qlora-neftune", "--output", "merged")
+    asked = "printf 'What is 1 plus 2?\\n你好\\n/reset\\n' | wxb chat -e merged"
+    assert "begun anew" in project.run("bash", "-c", asked)
+    found = project.run("wxb", "predict", "-e", "chat-qlora-neftune", "--json", "Spell cat.")
+    rows = [json.loads(line) for line in found.splitlines() if line.startswith("{")]
+    assert [row["input"] for row in rows] == ["Spell cat."]
+    assert {"reply", "ended"} <= rows[0].keys()
+    code, told = project.attempt("wxb", "chat", "-e", "chat-nothing")
+    assert code == 1
+    assert "chat-nothing" in told
+
+
+@pytest.mark.parametrize("project", ["translation"], indirect=True)
+def test_what_is_trained_translates_with_the_options_asked_for(project):
+    command = ["wxb", "predict", "-e", "translation-attention", "--json"]
+    given = ["", "老师昨天买了三本书。", "\0 and 😀"]
+    (project.folder / "given.txt").write_text("\n".join(given))
+    greedy = project.run(*command, "--beam", "1", "given.txt")
+    best = project.run(*command, "--beam=3", "--n-best", "2", "given.txt")
+    for output, others in ((greedy, 0), (best, 1)):
+        rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        assert [row["input"] for row in rows] == given
+        assert rows[0]["translation"] == ""
+        assert len(rows[1].get("others", [])) == others
+    code, output = project.attempt(*command, "--bean", "3", "x")
+    assert code != 0
+    assert "bean" in output
+    assert "beam (4)" in output
+    assert project.attempt(*command, "--beam", "2", "--n-best", "3", "x")[0] != 0

@@ -1,0 +1,1 @@
+"""What all other packages may import: errors, files, paths, parameters, the hub."""

@@ -1,0 +1,94 @@
+"""Numbers and names as pages, tables and commands print them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from wxb.core.params.corpora import Corpus
+from wxb.metrics import Metric
+
+SHARE = Metric("share", "share")  # a score in [0, 1]
+SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+YEAR = 31_557_600  # seconds
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def words(name: str) -> str:
+    """An identifier as words: `wrong_type` is "wrong type"."""
+    return name.replace("_", " ")
+
+
+def in_words(count: int) -> str:
+    """A count in a sentence: "no", "seven", "12"."""
+    return WORDS[count] if count < len(WORDS) else f"{count:,}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are: "a, b and 3 more"."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def amount(number: float) -> str:
+    """A number of parameters: 830, 61.4 k, 1.42 M, 8.03 B."""
+    for unit, size in (("B", 1e9), ("M", 1e6)):
+        if number >= size:
+            return f"{number / size:,.2f} {unit}"
+    return f"{number / 1e3:.1f} k" if number >= 1e3 else f"{number:.0f}"
+
+
+def size(number: float) -> str:
+    """A number of bytes: 830 B, 2.0 KiB, 1.5 GiB."""
+    for unit, length in SIZES:
+        if number >= length:
+            return f"{number / length:,.1f} {unit}"
+    return f"{number:.0f} B"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: 4.2 s, 3 min 05 s, 2 h 07 min, 3 d 04 h, 2.5 years."""
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes:02d} min"
+    if seconds < YEAR:
+        return f"{hours // 24} d {hours % 24:02d} h"
+    return f"{seconds / YEAR:,.1f} years"
+
+
+def rounded(value: float, metric: Metric = SHARE) -> str:
+    """A metric's value, or a difference of two, with the decimals of the metric."""
+    return f"{value:z.{metric.decimals}f}"
+
+
+def signed(difference: float, metric: Metric = SHARE) -> str:
+    """A difference of two values with its sign, or without one if it rounds to 0."""
+    shown = f"{difference:+.{metric.decimals}f}"
+    return shown if float(shown) else rounded(difference, metric)
+
+
+def interval(ends: Mapping[str, float], metric: Metric = SHARE) -> str:
+    """The ends of an interval, `low` and `high`: 0.912–0.947."""
+    return f"{rounded(ends['low'], metric)}–{rounded(ends['high'], metric)}"
+
+
+def with_interval(estimate: Mapping[str, float], metric: Metric = SHARE, spread: str = "") -> str:
+    """A value with its interval: 0.930 (0.912–0.947); `spread` follows the value."""
+    return f"{rounded(estimate['value'], metric)}{spread} ({interval(estimate, metric)})"
+
+
+def origin(corpus: Corpus) -> str:
+    """Where the records of a corpus come from, in words."""
+    if corpus.generate:
+        languages = ", ".join(corpus.generate.languages)
+        return f"{corpus.generate.labelled:,} generated records ({languages})"
+    return f"records of {corpus.hub.repository if corpus.hub else corpus.path}"

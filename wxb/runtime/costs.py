@@ -1,0 +1,30 @@
+"""What a stage costs; it cannot be reproduced, so it is kept apart from results."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import resource
+import sys
+
+from wxb.runtime.kernels import cpu
+
+
+def of_process(seconds: float) -> dict[str, object]:
+    """Time, memory, date and machine of this process."""
+    model = cpu()
+    cost = {
+        "seconds": round(seconds, 2),
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "device": f"{model}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+        "cpu": model,
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        cost["capability"] = torch.backends.cpu.get_cpu_capability()  # such as AVX2 or AVX512
+        cost["torch"] = torch.__version__
+        if torch.cuda.is_available():
+            cost["device"] = torch.cuda.get_device_name()
+            cost["peak_gpu_memory_mib"] = torch.cuda.max_memory_allocated() // 2**20
+    return cost

@@ -1,5 +1,0 @@
-"""Synthetic news, fake and real, from publishers that are easily told apart."""
-
-from wxb.tasks.classification.news.generate import generate
-
-__all__ = ["generate"]

@@ -1,5 +1,0 @@
-"""Generated records with personal data in five languages, for training entity recognisers."""
-
-from wxb.tasks.ner.pii.generate import generate
-
-__all__ = ["generate"]
