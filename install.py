@@ -29,12 +29,13 @@ SOURCES = ("requirements.txt", "pyproject.toml")
 COMPLETE = VENV / "run"
 INTERRUPTED = VENV / "interrupted"
 
-INDEXES = {
-    "index-url": "--default-index",
-    "extra-index-url": "--index",
+PYPI = "https://pypi.org/simple"
+INDEXES = ("index-url", "extra-index-url", "find-links", "no-index")
+OPTIONS = {
     "find-links": "--find-links",
+    "trusted-host": "--allow-insecure-host",
+    "cert": "--cert",
 }
-OPTIONS = {**INDEXES, "trusted-host": "--allow-insecure-host", "cert": "--cert"}
 VARIABLES = {
     "client-cert": "SSL_CLIENT_CERT",
     "proxy": "ALL_PROXY",
@@ -133,11 +134,17 @@ def pip_settings(listing: str) -> dict[str, str]:
 def uv_options(settings: dict[str, str]) -> list[str]:
     """Options with which uv uses pip's indexes and certificates as pip does.
 
-    pip takes the best version of all indexes, uv by default the first index that has the package.
+    pip chooses among the wheels of all indexes. uv by default uses only the first index that has
+    the package, and always only one for a version: the main one, which has all wheels, comes first.
     """
     options = ["--index-strategy", "unsafe-best-match"]
     if settings.get("no-index", "").lower() in ("1", "true", "t", "yes", "y", "on"):
         options.append("--no-index")
+    if settings.keys() & {"index-url", "extra-index-url"}:
+        main = settings.get("index-url", PYPI)
+        *indexes, last = [main, *settings.get("extra-index-url", "").split()]
+        options += [option for index in indexes for option in ("--index", index)]
+        options += ["--default-index", last]  # uv searches the default last
     for key, option in OPTIONS.items():
         for value in settings.get(key, "").split():
             options += [option, os.path.expanduser(value)]  # noqa: PTH111 - a URL is no path
@@ -159,7 +166,7 @@ def torch_options(settings: dict[str, str]) -> list[str]:
     PyTorch's index has it; on other systems, PyPI's build is for the CPU already. Configured
     indexes, UV_TORCH_BACKEND, or an index that cannot be reached leave the choice to uv.
     """
-    chosen = "UV_TORCH_BACKEND" in os.environ or settings.keys() & {*INDEXES, "no-index"}
+    chosen = "UV_TORCH_BACKEND" in os.environ or settings.keys() & {*INDEXES}
     has_gpu = shutil.which("nvidia-smi") or Path("/proc/driver/nvidia").exists()
     if sys.platform != "linux" or chosen or has_gpu:
         return []

@@ -155,8 +155,9 @@ def test_uv_has_the_configuration_of_pip(tmp_path):
     )
     assert install.uv_options(settings) == [
         *("--index-strategy", "unsafe-best-match", "--no-index"),
-        *("--default-index", "https://mirror.example/simple"),
-        *("--index", "https://a.example/simple", "--index", "https://b.example/simple"),
+        # The main index comes first: of one version uv uses the wheels of one index only.
+        *("--index", "https://mirror.example/simple", "--index", "https://a.example/simple"),
+        *("--default-index", "https://b.example/simple"),
         *("--find-links", str(Path("~/wheels").expanduser())),
         *("--allow-insecure-host", "mirror.example", "--cert", "/etc/company.pem"),
     ]
@@ -169,6 +170,13 @@ def test_uv_has_the_configuration_of_pip(tmp_path):
 
 def test_pip_without_configuration_changes_nothing_for_uv():
     assert install.uv_options({}) == ["--index-strategy", "unsafe-best-match"]
+
+
+def test_further_indexes_of_pip_come_after_pypi():
+    assert install.uv_options({"extra-index-url": "file:///wheels/simple"}) == [
+        *("--index-strategy", "unsafe-best-match"),
+        *("--index", install.PYPI, "--default-index", "file:///wheels/simple"),
+    ]
 
 
 class Response:
@@ -195,7 +203,7 @@ class TestTorch:
         monkeypatch.setattr(install.shutil, "which", lambda _: "/usr/bin/nvidia-smi")
         assert install.torch_options({}) == []
 
-    @pytest.mark.parametrize("key", [*install.INDEXES, "no-index"])
+    @pytest.mark.parametrize("key", install.INDEXES)
     def test_comes_from_configured_indexes(self, key):
         assert install.torch_options({key: "/wheels"}) == []
 
