@@ -46,10 +46,10 @@ test test-all:
 	$(INSTALL) --requirement requirements-dev.txt
 	touch $@
 
-portable: .venv/run ## run the profile tiny in a clone of HEAD, and promise its bytes in reports/tiny.json
+portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the hashes of its files to reports/tiny.json
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  wxb params tiny && snakemake --cores $(CORES) && \
-	  python -m wxb.project.reproduction.promise > made.json && mv made.json $(CURDIR)/reports/tiny.json
+	  python -m wxb.project.reproduction.expected_hashes > made.json && mv made.json $(CURDIR)/reports/tiny.json
 
 seeds: .venv/run ## run the demo with three seeds in a clone of HEAD, and keep its study in reports/seeds.json
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \

@@ -1,7 +1,7 @@
-"""The DAG of dvc.yaml, run in parallel: `snakemake --cores 2`, or one study or lesson: `... NAME`.
+"""Run the DAG of dvc.yaml in parallel: `snakemake --cores 2`, or with a NAME one study or lesson.
 
-One rule per stage. Snakemake orders the jobs and each hands over to DVC, which runs the
-stage, restores it or says that it did not change, exactly as `dvc repro` would.
+There is one rule per stage. Snakemake orders the jobs. Each job calls DVC, which runs the stage,
+restores it from the cache, or skips it, exactly as `dvc repro` does.
 """
 
 import os
@@ -12,15 +12,15 @@ from pathlib import Path
 from wxb.project.engines import (
     REPRO,
     RUN,
+    LogFilter,
     PlanError,
-    Quiet,
-    folder_of_run,
-    lay_stamps,
     plan,
     prepare,
     read_plan,
+    run_folder,
     targets,
     write_plan,
+    write_stamps,
 )
 from wxb.core.params import ParamsError, load
 
@@ -29,29 +29,29 @@ try:
     if workflow.is_main_process:
         if not workflow.output_settings.dryrun:
             prepare()
-        # For this run only: planning changes nothing, a dry run neither.
-        held = folder_of_run("look" if workflow.output_settings.dryrun else "run")
-        os.environ[RUN] = held.name
+        # The folder is removed when this variable goes, at the end of the run.
+        folder = run_folder("look" if workflow.output_settings.dryrun else "run")
+        os.environ[RUN] = folder.name
     run = Path(os.environ[RUN])
-    stamps, plan_of_run = run / "stamps", run / "plan.json"
+    stamps, plan_path = run / "stamps", run / "plan.json"
     if workflow.is_main_process:
         stages = plan()
-        lay_stamps(stages, stamps)
-        write_plan(stages, plan_of_run)
+        write_stamps(stages, stamps)
+        write_plan(stages, plan_path)
     else:  # a job on a node of a cluster
-        stages = read_plan(plan_of_run)
+        stages = read_plan(plan_path)
 except (ParamsError, PlanError) as error:
     raise WorkflowError(str(error)) from None
 
-logger.addFilter(Quiet())
+logger.addFilter(LogFilter())
 
-# What takes longest would leave a core idle if it began last.
-slow = {name for name, block in params.experiments.items() if block.slow}
+# The slowest experiments start first, so that no core is idle at the end.
+slow = {name for name, block in params.experiments.items() if block.is_slow}
 
-# `python` in dvc.yaml is the one that runs Snakemake, its environment activated or not.
+# Stages use the `python` that runs Snakemake, even if its environment is not activated.
 shell.prefix(f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
 
-# What `snakemake --report` shows of each study and lesson.
+# The files that `snakemake --report` shows of each study and lesson.
 pages = {}
 for name, target in targets(stages).items():
     pages[name] = [report(file, category=name) for file in target.files]
@@ -90,12 +90,12 @@ for stage in stages:
         log:
             stage.log,
         priority: int(stage.name.partition("@")[2] in slow)
-        # Snakemake keeps what is handed over on its own machine, which the profile of a cluster forbids.
+        # Handover jobs run on Snakemake's own machine; the profile of a cluster sets it to False.
         handover: config.get("handover", True)
         threads: params.threads * params.processes(stage.name)
         resources:
-            **params.asked(stage.name),
-            dvc=1,  # A hand-over that claims nothing is given all cores.
+            **params.snakemake_resources(stage.name),
+            dvc=1,  # A handover job without resources gets all cores.
         params:
             repro=[*REPRO, stage.name],
         message:

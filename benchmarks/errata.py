@@ -1,9 +1,9 @@
-"""What the defects of the published series do to a score, measured one by one.
+"""Measure the effect of each defect of the published series on a score.
 
-Each defect is put back, alone, into what the project has: the same test records, and the same
-trained model where the defect is one of scoring or decoding. Where it is one of training, both
-forms are trained from the same backbone on the same records, with the same seeds. docs/errata.md
-tells what each defect is; the published forms stand here.
+Each defect is restored, alone, in the project's code. Defects of scoring and decoding are measured
+on the same test records with the same trained model. For defects of training, both forms are
+trained from the same backbone on the same records, with the same seeds. docs/errata.md describes
+the defects; the published forms are in these scripts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import Annotated
 
 import torch
 import typer
-from errata_scoring import Pair, f1_of, fitting, generator_pairs, separator_pair, tagger_pairs
+from errata_scoring import (
+    Pair,
+    f1_of,
+    generator_pairs,
+    separator_pair,
+    single_window_records,
+    tagger_pairs,
+)
 from errata_training import training_pairs
 from rich.console import Console
 from rich.table import Table
@@ -24,12 +31,12 @@ from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.metrics.bootstrap import by_group, paired
+from wxb.metrics.intervals import Groups, paired_difference
 from wxb.tasks.ner.metrics import Scorer
 from wxb.tasks.ner.record import Labelling
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130)  # a table is cut nowhere, whatever the terminal
+console = Console(width=130)  # fixed, so that no terminal truncates the table
 
 
 @app.command()
@@ -37,81 +44,84 @@ def main(
     experiments: Annotated[
         list[str] | None, typer.Argument(help="trained experiments of one corpus")
     ] = None,
-    records: Annotated[int | None, typer.Option(min=1, help="the first test records only")] = None,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="number of test records; default: all")
+    ] = None,
     train_records: Annotated[
-        int, typer.Option(min=8, help="windows of text to train both forms on")
+        int, typer.Option(min=8, help="number of text windows for training")
     ] = 2000,
-    seeds: Annotated[int, typer.Option(min=1, help="of each form, from that of params.yaml")] = 2,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="number of seeds, from that of params.yaml")
+    ] = 2,
     threads: Annotated[int, typer.Option(min=1)] = 1,
 ) -> None:
-    """Put the defects of the published series back, one by one, and score both ways.
+    """Restore the defects of the published series, one by one, and score both forms.
 
-    By default with ner-encoder, ner-decoder and ner-generative.
+    The default experiments are ner-encoder, ner-decoder and ner-generative.
     """
     torch.set_num_threads(threads)
-    logging.set_verbosity_error()  # weights of pretraining that a tagger has no use for
+    logging.set_verbosity_error()  # else transformers warns of unused weights of pretraining
     params = load()
-    chosen = experiments or ["ner-encoder", "ner-decoder", "ner-generative"]
-    corpora = {params.named("experiments", name).corpus for name in chosen}
+    names = experiments or ["ner-encoder", "ner-decoder", "ner-generative"]
+    corpora = {params.block("experiments", name).corpus for name in names}
     if len(corpora) > 1:
-        raise typer.BadParameter(f"{', '.join(chosen)} have {len(corpora)} corpora; expected one")
-    test = clean.labelled(paths.clean(corpora.pop()) / "test.parquet", Labelling())[:records]
-    pairs: list[Pair] = []
-    first: dict[str, str] = {}  # of each method
-    for name in chosen:
+        raise typer.BadParameter(f"{', '.join(names)} have {len(corpora)} corpora; expected one")
+    test = clean.read_labelled(paths.clean(corpora.pop()) / "test.parquet", Labelling())[:records]
+    pairs: list[tuple[Pair, list[str]]] = []
+    first: dict[str, str] = {}  # the first experiment of each method
+    for name in names:
         experiment = params.experiments[name]
         first.setdefault(experiment.method, name)
         predictor = (
             tasks.get(experiment.task).method(experiment.method).Predictor.load(paths.model(name))
         )
-        measure, held = tagger_pairs, test
+        measure, members = tagger_pairs, test
         if experiment.method == "generation":
-            measure, held = generator_pairs, fitting(predictor, test)
-        pairs += grouped(measure(name, predictor, held), held)
-    marked = [record for record in test if record.gold]
-    pairs += grouped([separator_pair(marked)], marked)
-    pairs += grouped(training_pairs(params, test, first, train_records, seeds), test)
-    console.print(table(pairs, resamples=params.resamples, seed=params.seed))
-    for number, pair in enumerate(pairs, start=1):
+            measure, members = generator_pairs, single_window_records(predictor, test)
+        pairs += with_groups(measure(name, predictor, members), members)
+    with_spans = [record for record in test if record.gold]
+    pairs += with_groups([separator_pair(with_spans)], with_spans)
+    pairs += with_groups(training_pairs(params, test, first, train_records, seeds), test)
+    console.print(table(pairs))
+    for row, (pair, _) in enumerate(pairs, start=1):
         if pair.note:
-            console.print(f"{number}  {pair.note}", highlight=False)
+            console.print(f"{row}  {pair.note}", highlight=False)
     spans = sum(len(record.gold or ()) for record in test)
     console.print(
-        f"{len(test)} test records, {spans} gold spans; strict span F1; 95% intervals of"
-        f" {params.resamples} paired resamples of groups of records, seed {params.seed}",
+        f"{len(test)} test records, {spans} gold spans; strict span F1; 95% intervals,"
+        " jackknife over groups of records",
         highlight=False,
     )
 
 
-def grouped(pairs: Iterable[Pair], records: Sequence[Record]) -> Iterator[Pair]:
-    """Pairs whose counts are those of groups of records, which are resampled whole."""
+def with_groups(
+    pairs: Iterable[Pair], records: Sequence[Record]
+) -> Iterator[tuple[Pair, list[str]]]:
+    """Each pair with the groups of its records."""
     groups = [record.group for record in records]
     for pair in pairs:
-        yield pair._replace(
-            right=by_group(pair.right, groups), published=by_group(pair.published, groups)
-        )
+        yield pair, groups
 
 
-def table(pairs: Sequence[Pair], *, resamples: int, seed: int) -> Table:
-    """One row a defect: F1 both ways, and what the published form adds to it."""
-    made = Table("", "defect", "on", "right", "published", "difference (95% interval)")
-    for number, pair in enumerate(pairs, start=1):
-        difference = paired(
-            pair.published,
-            pair.right,
-            lambda s: Scorer().scores(s)["f1"],
-            resamples=resamples,
-            seed=seed,
+def table(pairs: Sequence[tuple[Pair, list[str]]]) -> Table:
+    """A table with F1 of both forms of each defect, and their difference."""
+    result = Table("", "defect", "on", "right", "published", "difference (95% interval)")
+    for row, (pair, groups) in enumerate(pairs, start=1):
+        difference = paired_difference(
+            Groups.from_records(pair.published, groups),
+            Groups.from_records(pair.right, groups),
+            Scorer().scores,
+            Scorer().headline,
         )
-        made.add_row(
-            str(number),
+        result.add_row(
+            str(row),
             pair.defect,
             pair.experiment,
             f"{f1_of(pair.right):.3f}",
             f"{f1_of(pair.published):.3f}",
             f"{difference.value:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})",
         )
-    return made
+    return result
 
 
 if __name__ == "__main__":

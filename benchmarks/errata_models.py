@@ -1,8 +1,8 @@
-"""What the defects of the published series do to a model, measured one by one.
+"""Measure the effect of each defect of the published series on a model.
 
-Each defect is put back, alone, into an architecture of ours. Weights are random but for those of
-the model that learns to reverse texts, which is trained here. docs/errata.md tells what each defect
-is; the published forms stand here.
+Each defect is restored, alone, in a native architecture. Weights are random, except those of the
+model that reverses texts, which is trained here. docs/errata.md describes the defects; the
+published forms are in this script.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wxb.models.lstm import LSTMClassifier, without_special_tokens
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130)  # a table is cut nowhere, whatever the terminal
+console = Console(width=130)  # fixed, so that no terminal truncates the table
 
 SEED = 1
 PAD, EOS, VOCABULARY, LONGEST = 0, 2, 9, 5  # of texts to reverse
@@ -42,7 +42,7 @@ CLS, SEP = 1, 2  # of texts for the LSTM
 
 
 def between_special_tokens(lengths: Tensor, vocabulary: int) -> tuple[Tensor, Tensor]:
-    """Random texts of so many tokens (B,) between [CLS] and [SEP]: ids and mask (B, T)."""
+    """Random texts of these lengths (B,) between [CLS] and [SEP]: ids and mask (B, T)."""
     columns = torch.arange(int(lengths.max()) + 2)
     ids = torch.randint(SEP + 1, vocabulary, (len(lengths), len(columns)))
     ids[:, 0] = CLS
@@ -51,38 +51,38 @@ def between_special_tokens(lengths: Tensor, vocabulary: int) -> tuple[Tensor, Te
     return ids * mask, mask
 
 
-def outer_columns_cut(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """As published: the first and last column of the batch are taken off, not of each row."""
+def without_outer_columns(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """As published: remove the first and last column of the batch, not of each row."""
     return ids[:, 1:-1], mask[:, 1:-1]
 
 
 @torch.no_grad()
 def separators(rows: int) -> tuple[int, float]:
-    """How many rows of a batch keep [SEP], and how far that is from the logits without it."""
+    """Number of rows that keep [SEP], and the difference from the logits without it."""
     torch.manual_seed(SEED)
     vocabulary = 1000
     batch = between_special_tokens(torch.randint(5, 61, (rows,)), vocabulary)
     model = LSTMClassifier(vocabulary, 2).eval()
-    cut = outer_columns_cut(*batch)
-    kept = int((cut[0] == SEP).any(dim=1).sum())
+    published = without_outer_columns(*batch)
+    with_separator = int((published[0] == SEP).any(dim=1).sum())
     expected = model(*without_special_tokens(*batch))["logits"]
-    return kept, difference(model(*cut)["logits"], expected)
+    return with_separator, difference(model(*published)["logits"], expected)
 
 
 # Days 14 and 15, encoder and decoder
 
 
 class Unmasked(Seq2Seq):
-    """As published: the decoder is given no mask of the source."""
+    """As published: the decoder has no mask of the source."""
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
-        """The state before the first token, in which every column of the source may be seen."""
+        """Encode the source; the state has a mask without padding."""
         state = super().encode(input_ids, attention_mask)
-        return state._replace(seen=torch.ones_like(state.seen))
+        return state._replace(source_mask=torch.ones_like(state.source_mask))
 
 
 def reversals(rows: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Texts of 1 to LONGEST tokens, their mask, and the same backwards with EOS behind."""
+    """Texts of 1 to LONGEST tokens, their mask, and the same in reverse with EOS."""
     lengths = torch.randint(1, LONGEST + 1, (rows, 1), generator=generator)
     ids = torch.randint(EOS + 1, VOCABULARY, (rows, LONGEST), generator=generator)
     ids = ids * (torch.arange(LONGEST) < lengths)
@@ -94,7 +94,7 @@ def reversals(rows: int, generator: torch.Generator | None = None) -> tuple[Tens
 
 
 def reverser(*, attention: bool = True, steps: int = 200) -> Seq2Seq:
-    """A small model that has learnt to reverse texts."""
+    """Train a small model to reverse texts."""
     torch.manual_seed(SEED)
     model = Seq2Seq(Config(VOCABULARY, VOCABULARY, 16, 24, attention=attention, dropout=0.0))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -109,50 +109,50 @@ def reverser(*, attention: bool = True, steps: int = 200) -> Seq2Seq:
     return model.eval()
 
 
-def reversed_right(
+def correct_reversals(
     model: Seq2Seq, ids: Tensor, mask: Tensor, labels: Tensor, beams: int = 1
 ) -> int:
-    """How many texts are reversed without a fault."""
-    found = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
-    found = F.pad(found, (0, labels.shape[1] - found.shape[1]))
-    return int((found == labels).all(dim=1).sum())
+    """Number of texts that a model reverses correctly."""
+    generated = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
+    generated = F.pad(generated, (0, labels.shape[1] - generated.shape[1]))
+    return int((generated == labels).all(dim=1).sum())
 
 
 class Padded(NamedTuple):
-    """How many texts are reversed, and the share of the first look that falls on padding."""
+    """Numbers of correctly reversed texts, and the share of the first attention on padding."""
 
     right: int  # without columns of padding
-    masked: int  # with them
-    unmasked: int  # with them, as published
+    masked: int  # with padding
+    unmasked: int  # with padding, as published
     on_padding: float
 
 
 @torch.no_grad()
 def source_padding(model: Seq2Seq, texts: int, columns: int) -> Padded:
-    """What so many columns of padding do to a model, as one long text in the batch brings them."""
+    """Measure the effect of columns of padding, which a long text in the batch would add."""
     ids, mask, labels = reversals(texts, generator=torch.Generator().manual_seed(9))
     wide = F.pad(ids, (0, columns)), F.pad(mask, (0, columns))
     published = Unmasked(model.config).eval()
     published.load_state_dict(model.state_dict())
     state = published.encode(*wide)
     assert published.attention
-    weights = published.attention(state.hidden, state.keys, state.seen)  # (B, S)
+    weights = published.attention(state.hidden, state.keys, state.source_mask)  # (B, S)
     return Padded(
-        reversed_right(model, ids, mask, labels),
-        reversed_right(model, *wide, labels),
-        reversed_right(published, *wide, labels),
+        correct_reversals(model, ids, mask, labels),
+        correct_reversals(model, *wide, labels),
+        correct_reversals(published, *wide, labels),
         float((weights * ~wide[1]).sum(dim=1).mean()),
     )
 
 
-# Days 23 to 27, checkpoints that are read otherwise
+# Days 23 to 27, checkpoints
 
 
 @torch.no_grad()
 def tiny(name: str, **settings: Any) -> tuple[Any, Any, dict[str, Tensor]]:
-    """transformers' tiny random model of a parity block, ours with its weights, and a batch.
+    """A tiny random model of transformers, ours with its weights, and a batch.
 
-    Biases, which begin at 0, are random as well.
+    `name` is a block of `parity`, whose biases become random too.
     """
     block = load().parity[name]
     block = block.model_copy(update={"architecture": {**(block.architecture or {}), **settings}})
@@ -166,88 +166,88 @@ def tiny(name: str, **settings: Any) -> tuple[Any, Any, dict[str, Tensor]]:
     return theirs, parity.twin(theirs)[0], batch
 
 
-class LeftOut(NamedTuple):
-    """Biases that find no place, and how far the logits are without them and with them."""
+class Biases(NamedTuple):
+    """Names of unused biases, and the differences of logits without and with them."""
 
-    left_out: list[str]
+    unused: list[str]
     without: float
     with_them: float
 
 
 @torch.no_grad()
-def without_biases() -> LeftOut:
-    """Whisper's attention as published: no bias on q, v and out."""
+def without_biases() -> Biases:
+    """Measure Whisper's attention as published: no bias on q, v and out."""
     theirs, ours, batch = tiny("whisper")
     published = deepcopy(ours)
     for module in published.modules():
         if hasattr(module, "q_proj"):
             module.q_proj.bias = module.v_proj.bias = module.out_proj.bias = None
-    left_out = published.load_state_dict(theirs.state_dict(), strict=False).unexpected_keys
+    unused = published.load_state_dict(theirs.state_dict(), strict=False).unexpected_keys
     expected = theirs(**batch).logits
-    found = (difference(model(**batch).logits, expected) for model in (published, ours))
-    return LeftOut(left_out, *found)
+    differences = (difference(model(**batch).logits, expected) for model in (published, ours))
+    return Biases(unused, *differences)
 
 
 @torch.no_grad()
 def two_strides_of_2(frames: int = 3000) -> tuple[int, int]:
-    """Frames behind both convolutions as published, and the positions that there are for them."""
+    """Frames after both convolutions as published, and the number of positions."""
     _, ours, _ = tiny("whisper", max_source_positions=frames // 2)
     encoder = ours.model.encoder
     encoder.conv1.stride = (2,)
-    heard = encoder.conv2(encoder.conv1(torch.zeros(1, encoder.conv1.in_channels, frames)))
-    return heard.shape[-1], len(encoder.embed_positions.weight)
+    output = encoder.conv2(encoder.conv1(torch.zeros(1, encoder.conv1.in_channels, frames)))
+    return output.shape[-1], len(encoder.embed_positions.weight)
 
 
-def neighbours_rotated(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Neighbours for pairs (Su et al. 2021), which the checkpoints are not laid out for."""
+def rotate_neighbours(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate neighbours (Su et al. 2021), unlike the layout of the checkpoints."""
     first, second = vectors[..., 0::2], vectors[..., 1::2]
     return torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1).flatten(-2)
 
 
 class Rotated(NamedTuple):
-    """How far the logits are with neighbours and with halves; next tokens that are others."""
+    """Differences of logits with both layouts, and the share of changed next tokens."""
 
     neighbours: float
     halves: float
-    others: float
+    changed: float
 
 
 @torch.no_grad()
 def layouts() -> Rotated:
-    """LLaMA with neighbours rotated in place of halves."""
+    """Measure LLaMA with neighbours rotated instead of halves."""
     theirs, ours, batch = tiny("llama")
     expected, right = theirs(**batch).logits, ours(**batch).logits
-    with patch.object(llama, "rotate", neighbours_rotated):
+    with patch.object(llama, "rotate", rotate_neighbours):
         published = ours(**batch).logits
-    others = (published.argmax(-1) != expected.argmax(-1)).double().mean()
-    return Rotated(difference(published, expected), difference(right, expected), float(others))
+    changed = (published.argmax(-1) != expected.argmax(-1)).double().mean()
+    return Rotated(difference(published, expected), difference(right, expected), float(changed))
 
 
 def turns(size: int, theta: float) -> tuple[Tensor, Tensor]:
-    """Radians a token by which each pair (D / 2,) turns: as it should be, and as published."""
+    """RoPE frequencies of each pair (D / 2,): right, and as published."""
     rope = {"rope_type": "default", "rope_theta": theta}
     right = llama.frequencies(llama.Config(head_dim=size, rope_parameters=rope))
-    return right, theta ** (-size / (2 * torch.arange(size // 2)))  # of the first: no number
+    return right, theta ** (-size / (2 * torch.arange(size // 2)))  # the first is not a number
 
 
 @torch.no_grad()
 def other_theta(theta: float = 10_000.0) -> float:
-    """How far LLaMA's logits are with the theta of another generation."""
+    """The difference of LLaMA's logits with the theta of another generation."""
     theirs, _, batch = tiny("llama")
     shape = llama.Config.from_hf(theirs.config)
     rope = {**shape.rope_parameters, "rope_theta": theta}
-    other = llama.LlamaForCausalLM(replace(shape, rope_parameters=rope)).eval()
-    other.load_state_dict(theirs.state_dict())
-    return difference(other(**batch).logits, theirs(**batch).logits)
+    model = llama.LlamaForCausalLM(replace(shape, rope_parameters=rope)).eval()
+    model.load_state_dict(theirs.state_dict())
+    return difference(model(**batch).logits, theirs(**batch).logits)
 
 
 @torch.no_grad()
 def always_tied() -> float:
-    """How far LLaMA's logits are with a head that is the embedding, whatever the checkpoint."""
+    """The difference of LLaMA's logits with a tied head for an untied checkpoint."""
     theirs, _, batch = tiny("llama", tie_word_embeddings=False)
     shape = replace(llama.Config.from_hf(theirs.config), tie_word_embeddings=True)
     published = llama.LlamaForCausalLM(shape).eval()
-    # Both names are there, so the weights load without a word, and the last loaded wins.
+    # Both names exist, so the weights load without an error, and the last loaded one is used.
     published.load_state_dict(theirs.state_dict(), strict=True)
     return difference(published(**batch).logits, theirs(**batch).logits)
 
@@ -256,13 +256,13 @@ def always_tied() -> float:
 
 
 def plain_softmax(scores: NDArray[np.floating]) -> NDArray[np.floating]:
-    """As published: the greatest score is not subtracted first."""
+    """As published: the maximum is not subtracted first."""
     weights: NDArray[np.floating] = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
     return weights
 
 
 def overflow(kind: type[np.floating]) -> int:
-    """The first whole score from which on the published softmax gives NaN beside a score of 0."""
+    """The smallest integer score for which the published softmax of it and 0 has a NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         return next(
             score
@@ -272,22 +272,22 @@ def overflow(kind: type[np.floating]) -> int:
 
 
 def minus_infinity(scores: Tensor, mask: Tensor) -> Tensor:
-    """As published: hidden scores are minus infinity, whatever is left to see."""
+    """As published: masked scores are minus infinity, even if every key is masked."""
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
 
-def spoiled(weigh: Callable[[Tensor, Tensor], Tensor]) -> int:
-    """How many of an attention layer's four parameters get gradients that are NaN.
+def nan_gradients(weigh: Callable[[Tensor, Tensor], Tensor]) -> int:
+    """Number of the four parameters of an attention layer with a gradient that has a NaN.
 
-    The last text of the batch is empty, and the loss is taken over the others.
+    The last text of the batch is empty; the loss is that of the others.
     """
     torch.manual_seed(SEED)
     layer = MultiHeadAttention(8, 2)
     mask = torch.ones(4, 1, 1, 3, dtype=torch.bool)
     mask[-1] = False
     keys, values = layer.keys_values(torch.randn(4, 3, 8))
-    weighed = weigh(keys @ keys.mT, mask) @ values
-    result: Tensor = layer.out_proj(weighed.transpose(1, 2).flatten(2))
+    attended = weigh(keys @ keys.mT, mask) @ values
+    result: Tensor = layer.out_proj(attended.transpose(1, 2).flatten(2))
     gradients = torch.autograd.grad(result[:-1].sum(), [*layer.parameters()])
     return sum(bool(gradient.isnan().any()) for gradient in gradients)
 
@@ -295,55 +295,56 @@ def spoiled(weigh: Callable[[Tensor, Tensor], Tensor]) -> int:
 # The command
 
 
-def measured() -> Iterator[tuple[str, str]]:
-    """Each defect, by its title in docs/errata.md, and what it does."""
+def measure() -> Iterator[tuple[str, str]]:
+    """Measure each defect; yields its title in docs/errata.md, and its effect."""
     rows, texts, columns = 32, 300, 50
-    kept, moved = separators(rows)
-    told = f"in {kept} of {rows} rows, whose logits are off by up to {moved:.0%} of the largest"
-    yield "Day 12, BiLSTM: `[SEP]` stays in every padded row", told
+    with_separator, change = separators(rows)
+    effect = f"in {with_separator} of {rows} rows, whose logits differ by up to {change:.0%} of the"
+    yield "Day 12, BiLSTM: `[SEP]` stays in every padded row", f"{effect} largest"
 
     padded = source_padding(reverser(), texts, columns)
-    told = f"of {texts} texts {padded.right} are reversed; with {columns} columns of padding"
-    told += f" {padded.unmasked}, as {padded.on_padding:.0%} of the first look falls on it;"
-    told += f" with the mask {padded.masked}"
-    yield "Days 14 and 15, attention: padding is attended to", told
+    effect = f"{padded.right} of {texts} texts are reversed; with {columns} columns of padding"
+    effect += f" {padded.unmasked}, as {padded.on_padding:.0%} of the first attention is on it;"
+    effect += f" with the mask {padded.masked}"
+    yield "Days 14 and 15, attention: padding is attended to", effect
 
-    biases, (heard, places) = without_biases(), two_strides_of_2()
-    told = f"without {len(biases.left_out)} biases logits are off by {biases.without:.0%} of the"
-    told += f" largest, with them by {biases.with_them:.1g}; {2 * places:,} frames become {heard},"
-    yield "Day 23, Whisper: no biases, and one stride too many", f"{told} for {places:,} positions"
+    biases, (frames, positions) = without_biases(), two_strides_of_2()
+    effect = f"without {len(biases.unused)} biases logits differ by {biases.without:.0%} of the"
+    effect += f" largest, with them by {biases.with_them:.1g}; {2 * positions:,} frames become"
+    effect += f" {frames}, for {positions:,} positions"
+    yield "Day 23, Whisper: no biases, and one stride too many", effect
 
     rotated = layouts()
-    told = f"logits are off by {rotated.neighbours:.0%} of the largest, {rotated.others:.0%} of the"
-    told += f" next tokens are others; with halves, by {rotated.halves:.1g}"
-    yield "Day 26, RoPE: two layouts of pairs", told
+    effect = f"logits differ by {rotated.neighbours:.0%} of the largest, {rotated.changed:.0%} of"
+    effect += f" the next tokens change; with halves, by {rotated.halves:.1g}"
+    yield "Day 26, RoPE: two layouts of pairs", effect
 
     right, published = turns(size=128, theta=10_000.0)
-    told = f"the second pair turns by {right[1]:.3f} radians a token; as published none by more"
-    told += f" than {published[1:].max():.0e}"
-    yield "Day 26, RoPE: an exponent upside down", told
+    effect = f"the second pair turns by {right[1]:.3f} radians a token; as published, none by more"
+    effect += f" than {published[1:].max():.0e}"
+    yield "Day 26, RoPE: an exponent upside down", effect
 
-    told = f"with the other's theta logits are off by {other_theta():.0%} of the largest"
-    yield 'Day 26, RoPE: "dynamic" LLaMA 2, "cached" LLaMA 3', told
+    effect = f"with the theta of the other, logits differ by {other_theta():.0%} of the largest"
+    yield 'Day 26, RoPE: "dynamic" LLaMA 2, "cached" LLaMA 3', effect
 
-    told = f"logits are off by {always_tied():.0%} of the largest"
-    yield "Day 27, LLaMA: a head that is always tied", told
+    effect = f"logits differ by {always_tied():.0%} of the largest"
+    yield "Day 27, LLaMA: a head that is always tied", effect
 
     limits = {kind.__name__: overflow(kind) for kind in (np.float32, np.float64)}
-    told = " and ".join(f"{limit} in {kind}" for kind, limit in limits.items())
-    yield "Encoder notebook: softmax overflows", f"NaN from a score of {told}"
+    effect = " and ".join(f"{limit} in {kind}" for kind, limit in limits.items())
+    yield "Encoder notebook: softmax overflows", f"NaN from a score of {effect}"
 
-    told = f"{spoiled(minus_infinity)} of 4 gradients of an attention layer are NaN for an empty"
-    told += f" text in the batch; ours: {spoiled(softmax)}"
-    yield "Masks: four conventions, and NaN where nothing is seen", told
+    effect = f"{nan_gradients(minus_infinity)} of 4 gradients of an attention layer are NaN for an"
+    effect += f" empty text in the batch; ours: {nan_gradients(softmax)}"
+    yield "Masks: four conventions, and NaN where nothing is seen", effect
 
 
 @app.command()
 def main() -> None:
-    """Put the defects of the part "Models" of docs/errata.md back, one by one."""
-    torch.set_num_threads(1)  # sums of more can differ from run to run
-    table = Table("defect", "measured", show_lines=True)
-    for row in measured():
+    """Restore the defects of the section "Models" of docs/errata.md, one by one."""
+    torch.set_num_threads(1)  # with more threads, sums differ from run to run
+    table = Table("defect", "effect", show_lines=True)
+    for row in measure():
         table.add_row(*row)
     console.print(table)
 

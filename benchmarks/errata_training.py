@@ -1,4 +1,4 @@
-"""The defects of the published series in training: both forms, by the same seeds."""
+"""Defects of the published series in training: train both forms with the same seeds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.tagging.bio import OUTSIDE
 from wxb.tasks.ner.tagging.method import Method
 from wxb.training.backbones import tuning
-from wxb.training.backbones.tuning import noisy
+from wxb.training.backbones.tuning import add_noise
 from wxb.training.batches import collate
 from wxb.training.trainer import fit
 
@@ -42,21 +42,21 @@ Item = dict[str, NDArray[Any]]
 
 
 def padded_to(length: int, outside: int, items: Sequence[Item], *, pad: int) -> dict[str, Tensor]:
-    """A batch of that many columns, in which targets of padding are `outside`."""
+    """A batch of `length` columns, with the target `outside` for padding."""
     batch = collate(items, pad)
     fill = {"input_ids": pad, "attention_mask": 0} | dict.fromkeys(Method.TARGETS, outside)
-    short = batch["attention_mask"] == 0
+    is_padding = batch["attention_mask"] == 0
     for name in Method.TARGETS:
-        batch[name] = batch[name].masked_fill(short, outside)
-    more = length - short.shape[1]
+        batch[name] = batch[name].masked_fill(is_padding, outside)
+    columns = length - is_padding.shape[1]
     return {
-        name: torch.nn.functional.pad(values, (0, more), value=fill[name])
+        name: torch.nn.functional.pad(values, (0, columns), value=fill[name])
         for name, values in batch.items()
     }
 
 
 def over_the_prompt(item: Item) -> Item:
-    """The item with its prompt among what is to be learnt; nothing precedes the first token."""
+    """The item with a loss over its prompt too, except the first token."""
     labels = item["input_ids"].astype(item["labels"].dtype)
     return {**item, "labels": np.concatenate([[IGNORED], labels[1:]]).astype(labels.dtype)}
 
@@ -64,12 +64,12 @@ def over_the_prompt(item: Item) -> Item:
 def noisy_by_padding(
     embeddings: Tensor, attention_mask: Tensor, alpha: float, *, padded: bool = True
 ) -> Tensor:
-    """NEFTune's noise with L the padded length, on padding as on tokens."""
-    return noisy(embeddings, torch.ones_like(attention_mask), alpha)
+    """NEFTune noise with the padded length as L, on tokens and padding."""
+    return add_noise(embeddings, torch.ones_like(attention_mask), alpha)
 
 
 class Form(NamedTuple):
-    """One way of training; what is not given is as in the project."""
+    """One form of training; the defaults are those of the project."""
 
     batch: Callable[..., dict[str, Tensor]] = collate
     item: Callable[[Item], Item] | None = None
@@ -80,13 +80,13 @@ class Form(NamedTuple):
 def training_pairs(
     params: Params, records: Sequence[Record], names: Mapping[str, str], limit: int, seeds: int
 ) -> Iterator[Pair]:
-    """Both forms of what is wrong in training; `names` are those of experiments, by method."""
+    """Train both forms of each defect; `names` are experiments by method."""
     comparisons: list[tuple[str, str, Form, Form]] = []
     if name := names.get("tagging"):
         length = params.experiments[name].encoding.max_length
-        right, wrong = (partial(padded_to, length, fill) for fill in (IGNORED, OUTSIDE))
+        right, published = (partial(padded_to, length, fill) for fill in (IGNORED, OUTSIDE))
         defect = "padding is labelled O"
-        comparisons.append((defect, name, Form(batch=right), Form(batch=wrong)))
+        comparisons.append((defect, name, Form(batch=right), Form(batch=published)))
         defect = "NEFTune's noise by the padded length"
         by_row = Form(batch=right, alpha=NEFTUNE)
         by_padding = by_row._replace(noise=noisy_by_padding)
@@ -99,23 +99,23 @@ def training_pairs(
         tables = []
         for form in forms:
             for seed in range(params.seed, params.seed + seeds):
-                predictor = trained(params, name, form, limit, seed)
+                predictor = train(params, name, form, limit, seed)
                 label = f"{defect}: seed {seed}"
                 tables.append(counts(gold, above(0, predictor.candidates(texts, label=label))))
         right_of, published_of = tables[:seeds], tables[seeds:]
-        each = ", ".join(
+        differences = ", ".join(
             f"{f1_of(p) - f1_of(r):+.3f}" for r, p in zip(right_of, published_of, strict=True)
         )
-        note = f"trained on {limit} windows of text; difference with each seed: {each}"
+        note = f"trained on {limit} windows of text; difference with each seed: {differences}"
         yield Pair(defect, name, sum(right_of), sum(published_of), note)  # type: ignore[arg-type]
 
 
-def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
-    """Train an experiment anew, on its first `limit` windows, in one form."""
+def train(params: Params, name: str, form: Form, limit: int, seed: int) -> Any:
+    """Train one form of an experiment on its first `limit` windows; returns the predictor."""
     experiment = params.experiments[name]
     if form.alpha:
-        noisier = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
-        experiment = experiment.model_copy(update={"tuning": noisier})
+        tuning_settings = experiment.tuning.model_copy(update={"neftune_alpha": form.alpha})
+        experiment = experiment.model_copy(update={"tuning": tuning_settings})
     backbone, targets = paths.model(experiment.backbone), paths.targets(name)
     labels = read_json(targets / paths.LABELS)
     method = tasks.method_of(experiment, labels, load_tokenizer(backbone))
@@ -127,13 +127,13 @@ def trained(params: Params, name: str, form: Form, limit: int, seed: int) -> Any
         items[split] = method.dataset(
             paths.features(name) / f"{split}.arrow",
             targets / f"{split}.arrow",
-            clean.labelled(path, Labelling()),
+            clean.read_labelled(path, Labelling()),
         )[:size]
     if form.item:
         items["train"] = [form.item(item) for item in items["train"]]
     noise: AbstractContextManager[Any] = nullcontext()
     if form.noise:
-        noise = patch.object(tuning, "noisy", form.noise)
+        noise = patch.object(tuning, "add_noise", form.noise)
     log = redirect_stdout(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, noise, log:
         run = method.training_run(

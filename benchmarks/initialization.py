@@ -1,4 +1,4 @@
-"""What initial weights of ours are worth: pretraining from them, and from transformers' own.
+"""Compare pretraining from our initial weights and from those of transformers.
 
 Tokenizer, texts, steps and seed are the same on both sides; see
 `wxb.training.backbones.initialization`.
@@ -26,34 +26,34 @@ from wxb.training.backbone import pretrain
 from wxb.training.backbones import weights
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # a table is cut nowhere, whatever the terminal
+console = Console(width=100)  # fixed, so that no terminal truncates the table
 
 METRICS = ("loss", "accuracy", "copy_accuracy")
 
 
 def plain(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    """The model of a backbone with transformers' own initial weights; seed torch before."""
+    """The model of a backbone with the initial weights of transformers; seed torch before."""
     with patch.object(weights, "initialize", lambda model: None):
-        return weights.initial(backbone, tokenizer)
+        return weights.initial_model(backbone, tokenizer)
 
 
 @app.command()
 def main(
     names: Annotated[
-        list[str] | None, typer.Argument(help="backbones that are trained from scratch")
+        list[str] | None, typer.Argument(help="backbones pretrained from scratch")
     ] = None,
     threads: Annotated[int, typer.Option(min=1)] = 1,
 ) -> None:
-    """Pretrain backbones both ways (by default encoder and decoder), and compare the metrics."""
+    """Pretrain backbones (default: encoder, decoder) from both initializations; print metrics."""
     torch.set_num_threads(threads)
     params = load()
     table = Table("backbone", "initial weights", *METRICS)
     for name in names or ["encoder", "decoder"]:
-        backbone = params.named("backbones", name)
+        backbone = params.block("backbones", name)
         tokenizer = load_tokenizer(Path("data/tokenizers", name))
-        for whose, initial in {"ours": weights.initial, "transformers'": plain}.items():
+        for origin, initialize in {"ours": weights.initial_model, "transformers'": plain}.items():
             set_seed(params.seed)
-            model = initial(backbone, tokenizer)
+            model = initialize(backbone, tokenizer)
             with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
                 _, metrics = pretrain(
                     model,
@@ -61,11 +61,11 @@ def main(
                     backbone,
                     Path("data/clean", backbone.corpus),
                     seed=params.seed,
-                    unfinished=Path(folder),
-                    label=f"{name}, {whose} weights",
+                    checkpoints=Path(folder),
+                    label=f"{name}, {origin} weights",
                 )
-            found = (f"{metrics[key]:.3f}" if key in metrics else "–" for key in METRICS)
-            table.add_row(name, whose, *found)
+            cells = (f"{metrics[key]:.3f}" if key in metrics else "–" for key in METRICS)
+            table.add_row(name, origin, *cells)
     console.print(table)
 
 

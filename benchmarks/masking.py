@@ -1,12 +1,10 @@
-"""How fast a trained tagger finds entities, beside transformers' own pipeline on the same weights.
+"""Time a trained tagger and the pipeline of transformers on the same weights.
 
-The peer is `transformers.pipeline("token-classification")`. It takes one linear layer on the
-backbone, so the head of three classifiers is laid down as a model with the same backbone and tags:
-the start and end classifiers, which it has no place for, and the strict reading of tags are left
-out on its side.
-Texts are cut to what the model reads at once, as the pipeline would else fail or cut them.
+The peer is `transformers.pipeline("token-classification")`. It supports one classifier on the
+backbone, so it runs the tag classifier without our start and end classifiers, and without our
+strict decoding of tags. It truncates longer texts.
 
-Both sides run by turns, and the ratio of each turn is taken: the median is printed.
+Both sides alternate; the table has the medians of rates and of the ratios of each turn.
 """
 
 from __future__ import annotations
@@ -30,17 +28,17 @@ from demos.pii import generate
 from wxb.core.progress import Progress
 from wxb.corpora.text.tokenizers import load
 from wxb.masking.masker import Masker, Report
-from wxb.masking.operators import read
+from wxb.masking.operators import read_operators
 from wxb.project import trained
 from wxb.tasks.ner.tagging.bio import tag_names
 from wxb.training.backbones.weights import load_backbone
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # a table is cut nowhere, whatever the terminal
+console = Console(width=100)  # fixed, so that no terminal truncates the table
 
 
 class Classifier(nn.Module):
-    """The tag classifier of our head, where a model for token classification has its own."""
+    """The tag classifier of our head, for a model of transformers."""
 
     def __init__(self, head: Any) -> None:
         super().__init__()
@@ -57,7 +55,7 @@ def main(
     experiment: Annotated[str, typer.Argument(help="a trained tagger on BERT")] = "ner-encoder",
     records: Annotated[int, typer.Option(min=100)] = 1000,
     turns: Annotated[int, typer.Option(min=1)] = 3,
-    threads: Annotated[int, typer.Option(min=1, help="of torch, on both sides")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads, on both sides")] = 1,
     seed: int = 2,
 ) -> None:
     """Time masking on records like the demo's."""
@@ -72,7 +70,7 @@ def main(
         f"{records} records, median {statistics.median(lengths):.0f} characters; {experiment},"
         f" {threads} thread(s)"
     )
-    masker = Masker(recognizer, read("number"))
+    masker = Masker(recognizer, read_operators("number"))
     ours: dict[str, Callable[[], object]] = {
         "predict": lambda: recognizer.predict(texts),
         "predict and replace": lambda: _mask(masker, texts),
@@ -88,14 +86,14 @@ def main(
             rates = [
                 f"{records / statistics.median(side):,.0f}" for side in zip(*pairs, strict=True)
             ]
-            ratio = statistics.median(other / mine for mine, other in pairs)
+            ratio = statistics.median(theirs / own for own, theirs in pairs)
             table.add_row(name, rates[0], str(batch), rates[1], f"{ratio:.2f}")
     console.print(table)
-    console.print(f"spans that both find: {_agreement(recognizer, peer, texts):.1%}")
+    console.print(f"spans found by both: {_agreement(recognizer, peer, texts):.1%}")
 
 
 def _peer(recognizer: Any, folder: Path) -> Any:
-    """The pipeline around transformers' backbone of the same folder and the same tag classifier."""
+    """The pipeline of transformers with the backbone of a folder and our tag classifier."""
     backbone = load_backbone(folder)
     config = backbone.config
     config.num_labels = len(tag_names(recognizer.types))
@@ -125,13 +123,13 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _agreement(recognizer: Any, peer: Any, texts: Sequence[str]) -> float:
-    """Share of the pipeline's and our spans that both find: that they do the same work."""
+    """Share of the spans of either side that both find, to check that they do the same work."""
     recognizer.threshold = 0.0
-    ours = {(row, *s.span) for row, found in enumerate(recognizer.predict(texts)) for s in found}
+    ours = {(row, *s.span) for row, spans in enumerate(recognizer.predict(texts)) for s in spans}
     theirs = {
-        (row, one["start"], one["end"], one["entity_group"])
-        for row, found in enumerate(peer(list(texts), batch_size=32))
-        for one in found
+        (row, span["start"], span["end"], span["entity_group"])
+        for row, spans in enumerate(peer(list(texts), batch_size=32))
+        for span in spans
     }
     return len(ours & theirs) / len(ours | theirs)
 

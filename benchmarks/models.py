@@ -1,8 +1,8 @@
-"""How long our architectures train and write, beside transformers' on the same weights.
+"""Time training and generation of the native architectures and of transformers.
 
-Shapes are those of the demo's backbones. Both sides run by turns, after one to warm up, and
-the ratio of each turn is taken: the median is printed. With it goes what the cache of keys and
-values saves our decoders, at a width at which it counts.
+Both sides have the same weights, with the shapes of the demo's backbones. They alternate, after a
+warm-up; the table has the medians of seconds and of the ratios of each turn. A second table shows
+the effect of the cache of keys and values of our decoders, at a larger width.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from transformers import AutoConfig, GenerationConfig, PreTrainedModel, set_seed
 from wxb.lessons.parity import MODELS, twin
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # a table is cut nowhere, whatever the terminal
+console = Console(width=100)  # fixed, so that no terminal truncates the table
 
 VOCABULARY = 6000
 BATCH, LENGTH = 8, 64
-WRITTEN = 64  # tokens of each of the BATCH rows
+GENERATED = 64  # tokens of each of the BATCH rows
 
 
 def shapes(width: int, heads: int, layers: int) -> dict[str, dict[str, Any]]:
-    """The settings of each architecture at a width, as near to each other as they come."""
-    usual = {
+    """Similar settings of each architecture at a width."""
+    common = {
         "hidden_size": width,
         "num_hidden_layers": layers,
         "num_attention_heads": heads,
         "max_position_embeddings": 512,
     }
     return {
-        "bert": {**usual, "intermediate_size": 4 * width},
+        "bert": {**common, "intermediate_size": 4 * width},
         "gpt2": {"n_embd": width, "n_layer": layers, "n_head": heads, "n_positions": 512},
         "llama": {
-            **usual,
+            **common,
             "num_key_value_heads": heads // 2,
             "intermediate_size": 13 * width // 4,
             "tie_word_embeddings": True,
@@ -52,13 +52,13 @@ def shapes(width: int, heads: int, layers: int) -> dict[str, dict[str, Any]]:
 @app.command()
 def main(
     turns: Annotated[int, typer.Option(min=1)] = 9,
-    threads: Annotated[int, typer.Option(min=1, help="of torch, on both sides")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads, on both sides")] = 1,
     seed: int = 1,
 ) -> None:
     """Time training steps and generation of the native architectures."""
     torch.set_num_threads(threads)
     console.print(
-        f"a step: {BATCH} x {LENGTH} tokens, AdamW; writing: {WRITTEN} tokens in {BATCH} rows;"
+        f"a step: {BATCH} x {LENGTH} tokens, AdamW; generation: {GENERATED} tokens in {BATCH} rows;"
         f" {threads} thread(s), median of {turns} turns"
     )
     table = Table("model", "work", "ours, ms", "transformers, ms", "ours / transformers")
@@ -70,7 +70,7 @@ def main(
         ours, *_ = twin(theirs)
         work = {"training step": (_training(ours), _training(theirs))}
         if hasattr(ours, "generate"):
-            work["writing"] = (_writing(ours), _writing(theirs))
+            work["generation"] = (_generation(ours), _generation(theirs))
         for label, sides in work.items():
             _row(table, [name, label], _turns(sides, turns))
     console.print(table)
@@ -80,14 +80,15 @@ def main(
     )
     for name, shape in shapes(width=512, heads=8, layers=2).items():
         if name in MODELS and hasattr(ours := twin(_theirs(name, shape))[0], "generate"):
-            sides = tuple(_writing(ours, rows=1, tokens=256, use_cache=c) for c in (False, True))
+            sides = tuple(_generation(ours, rows=1, tokens=256, use_cache=c) for c in (False, True))
             _row(table, [name, "one row"], _turns(sides, min(turns, 3)))
     console.print(table)
 
 
 def _theirs(name: str, shape: dict[str, Any]) -> PreTrainedModel:
-    none = {"bos_token_id": None, "eos_token_id": None}
-    config = AutoConfig.for_model(name, vocab_size=VOCABULARY, **shape, **none)
+    """A model of transformers with random weights and without dropout or special tokens."""
+    no_special_tokens = {"bos_token_id": None, "eos_token_id": None}
+    config = AutoConfig.for_model(name, vocab_size=VOCABULARY, **shape, **no_special_tokens)
     for key in vars(config):
         if key.endswith(("dropout", "dropout_prob", "pdrop")):
             setattr(config, key, 0.0)
@@ -96,7 +97,7 @@ def _theirs(name: str, shape: dict[str, Any]) -> PreTrainedModel:
 
 
 def _training(model: Any) -> Callable[[], object]:
-    """One step on a batch of random ids, with labels as its family has them."""
+    """A function that runs one training step on a batch of random ids."""
     optimizer = torch.optim.AdamW(model.parameters())
     ids = torch.randint(VOCABULARY, (BATCH, LENGTH), generator=torch.Generator().manual_seed(0))
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": ids}
@@ -113,9 +114,10 @@ def _training(model: Any) -> Callable[[], object]:
     return step
 
 
-def _writing(
-    model: Any, *, rows: int = BATCH, tokens: int = WRITTEN, use_cache: bool = True
+def _generation(
+    model: Any, *, rows: int = BATCH, tokens: int = GENERATED, use_cache: bool = True
 ) -> Callable[[], object]:
+    """A function that generates tokens after random prompts by greedy search."""
     ids = torch.randint(VOCABULARY, (rows, 16), generator=torch.Generator().manual_seed(0))
     prompt = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     settings: dict[str, Any] = {"max_new_tokens": tokens, "use_cache": use_cache}
@@ -125,14 +127,14 @@ def _writing(
 
 
 def _turns(sides: tuple[Callable[[], object], ...], turns: int) -> list[tuple[float, ...]]:
-    """Seconds of both sides in each turn, after one to warm up; they take turns in going first."""
+    """Seconds of both sides in each turn, after a warm-up; the first side alternates."""
     for work in sides:
         work()
     seconds = []
     for turn in range(turns):
         order = [0, 1] if turn % 2 else [1, 0]
-        taken = {side: _seconds(sides[side]) for side in order}
-        seconds.append((taken[0], taken[1]))
+        by_side = {side: _seconds(sides[side]) for side in order}
+        seconds.append((by_side[0], by_side[1]))
     return seconds
 
 

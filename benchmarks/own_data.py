@@ -1,12 +1,12 @@
-"""The recipes of docs/your-data.md and docs/adding-a-corpus.md against spaCy at its defaults.
+"""Compare the recipes of docs/your-data.md and docs/adding-a-corpus.md with spaCy's defaults.
 
-Every system learns from the same records of a set, cut to a few hundred or thousand, picks its
-epoch on the same validation records, and is scored on the same test records by the project's own
-scorer. Ours is trained by the project's stages from the recipes in own_data.yaml, one for all
-English sets and one for all others. Whole groups of records (templates, documents) are resampled.
+All systems train on the same records of a set, choose their epoch on the same validation records,
+and are scored on the same test records by the project's scorer. Our systems are trained by the
+stages from the recipes in own_data.yaml, one for English sets and one for others. Intervals are
+over groups of records (templates, documents).
 
-Each finished cell is kept, so that the command goes on where it stopped. `--tune` scores on other
-records than those reported: recipes were chosen with it.
+The result of each system is written to a file, and a second run skips it. `--tune` scores on other
+records than those reported; the recipes were chosen with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import spacy_peer  # first: it holds the libraries that both sides call to one thread
+import spacy_peer  # first: it limits the libraries of both sides to one thread
 
 # isort: split
 import numpy as np
@@ -37,7 +37,7 @@ from wxb.core.params import Params, check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
-from wxb.metrics.bootstrap import intervals, paired
+from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.record import Labelling
@@ -45,13 +45,13 @@ from wxb.tasks.ner.record import Labelling
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "mine"  # of the one corpus, experiment and study of a project
 BACKBONE = "backbone"  # of its one backbone
-OPTIONS = {"seed": 1, "threads": 1, "portable": False, "resamples": 1000}
+OPTIONS = {"seed": 1, "threads": 1, "portable": False}
 
 
 class Data(NamedTuple):
-    """Records at hand: their block of `corpora`, language, and the sizes that training is cut to.
+    """A set of records: its block of `corpora`, language, and numbers of training records.
 
-    A size of None is all there is.
+    A size of None means all records.
     """
 
     corpus: dict[str, Any]
@@ -61,7 +61,7 @@ class Data(NamedTuple):
 
 PUBLISHED = {"token": 0, "tag": -1, "join": " "}
 CHARACTERS = {**PUBLISHED, "join": ""}
-# Paths are relative to the folder of all data.
+# Paths are relative to the folder of `--data`.
 SETS = {
     "synth": Data(
         {
@@ -134,102 +134,103 @@ def main(
         typer.Argument(help="set, set-size or set-size-system, e.g. conll-300; default: all"),
     ] = None,
     data: Annotated[Path, typer.Option(help="folder of the sets")] = Path("../shared/data"),
-    output: Annotated[Path, typer.Option(help="where finished cells are kept")] = Path(
-        ".wxb/own_data"
-    ),
-    recipes: Annotated[Path, typer.Option(help="what is trained beside spaCy")] = RECIPES,
-    tests: Annotated[int, typer.Option(min=1, help="test records of a set, at most")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="of splits, training and intervals")] = 1,
+    output: Annotated[Path, typer.Option(help="folder of the results")] = Path(".wxb/own_data"),
+    recipes: Annotated[Path, typer.Option(help="recipes of our systems")] = RECIPES,
+    tests: Annotated[int, typer.Option(min=1, help="maximum number of test records")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
     tune: Annotated[
-        bool, typer.Option(help="never read the test records: score on validation records")
+        bool, typer.Option(help="score on validation records and read no test records")
     ] = False,
-    kept: Annotated[bool, typer.Option(help="only print what is kept")] = False,
+    is_printing_only: Annotated[
+        bool, typer.Option("--kept", help="train nothing; print the results in the folder")
+    ] = False,
 ) -> None:
-    """Train spaCy and ours on sets of records, and print one table."""
+    """Train spaCy and our systems on sets of records; print one table."""
     torch.set_num_threads(1)
-    known = read_yaml(recipes)
+    recipe_by_system = read_yaml(recipes)
     rows = []
-    for name, size, systems in chosen(cells or [*SETS], known):
+    for name, size, systems in parse_cells(cells or [*SETS], recipe_by_system):
         splits: Splits | None = None
-        found = {}
+        results = {}
         for system in systems:
             options = {**OPTIONS, "seed": seed}
-            asked = {
+            settings = {
                 "set": SETS[name].corpus,
                 "size": size,
                 "tests": tests,
                 "tune": tune,
                 "options": options,
-                "recipe": known.get(system, spacy_peer.PEER),
+                "recipe": recipe_by_system.get(system, spacy_peer.PEER),
             }
             path = output / f"{name}-{size or 'all'}-{system}.json"
             cell = read_json(path) if path.exists() else {}
-            if cell.get("asked") != asked:
-                if kept:
+            if cell.get("asked") != settings:
+                if is_printing_only:
                     continue
-                splits = splits or cut(
+                splits = splits or limit(
                     records(SETS[name], data.resolve(), options), size, tests, tune=tune
                 )
                 print(f"{path.stem}: {len(splits['train'])} training records", flush=True)
-                cell = {"asked": asked, **train_one(system, splits, SETS[name], known, options)}
+                result = train_one(system, splits, SETS[name], recipe_by_system, options)
+                cell = {"asked": settings, **result}
                 output.mkdir(parents=True, exist_ok=True)
                 with publish(path) as (draft,):
                     write_json(draft, cell)
-            found[system] = cell
-        rows += rows_of(name, found, seed)
+            results[system] = cell
+        rows += table_rows(name, results)
     Console(width=spacy_peer.WIDTH, highlight=False).print(table(rows))
 
 
-def chosen(
+def parse_cells(
     cells: Iterable[str], recipes: Mapping[str, Any]
 ) -> Iterable[tuple[str, int | None, Sequence[str]]]:
-    """Set, size and systems of each name such as `conll`, `conll-300` or `conll-300-spacy`.
+    """Yield set, size and systems of names such as `conll`, `conll-300` or `conll-300-spacy`.
 
-    Raises WxbError for a name that there is not.
+    Raises WxbError for an unknown set or system.
     """
     for cell in cells:
         name, *rest = cell.split("-")
         if name not in SETS:
-            raise WxbError(f"{cell}: there is no set {name!r}{choices(name, SETS)}")
+            raise WxbError(f"{cell}: unknown set {name!r}{choices(name, SETS)}")
         for size in SETS[name].sizes:
             if rest and rest[0] != str(size or "all"):
                 continue
             systems = rest[1:] or SYSTEMS[SETS[name].language]
             for system in systems:
-                if system not in (known := ("spacy", *recipes)):
-                    raise WxbError(f"{cell}: there is no system {system!r}{choices(system, known)}")
+                if system not in (names := ("spacy", *recipes)):
+                    raise WxbError(f"{cell}: unknown system {system!r}{choices(system, names)}")
             yield name, size, systems
 
 
-def records(given: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[Record]]:
-    """The labelled records of a set by split, as the project reads and divides them."""
-    corpus = {**given.corpus, "path": str(data / given.corpus["path"])}
+def records(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[Record]]:
+    """The labelled records of a set by split, by the stages download and preprocess."""
+    corpus = {**set_.corpus, "path": str(data / set_.corpus["path"])}
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         params = project(corpus, options)
         for stage in (download, preprocess):
             stage.main(params, NAME)
         return {
-            name: clean.labelled(Path("data/clean", NAME, f"{name}.parquet"), Labelling())
+            name: clean.read_labelled(Path("data/clean", NAME, f"{name}.parquet"), Labelling())
             for name in clean.SPLITS
         }
 
 
-def cut(splits: Splits, size: int | None, tests: int, *, tune: bool) -> Splits:
-    """The first records of each split: for validation a fifth of those for training.
+def limit(splits: Splits, size: int | None, tests: int, *, tune: bool) -> Splits:
+    """The first records of each split; validation has a fifth as many as training.
 
-    To tune, the validation records serve for testing; others from the end of training validate,
-    and those before them train.
+    If `tune`, the test records are the validation records, and validation records are from the end
+    of training.
     """
     train, valid, test = (splits[name] for name in clean.SPLITS)
     size = size or len(train)
     if tune:
-        valid, train, test = *apart(train[::-1], size // 5), valid
+        valid, train, test = *split_groups(train[::-1], size // 5), valid
     train = train[:size]
     return {"train": train, "valid": valid[: len(train) // 5], "test": test[:tests]}
 
 
-def apart(members: Sequence[Record], count: int) -> tuple[list[Record], list[Record]]:
-    """So many records from the front, with all others of their groups, and the rest."""
+def split_groups(members: Sequence[Record], count: int) -> tuple[list[Record], list[Record]]:
+    """The first `count` records with all others of their groups, and the rest."""
     groups = {record.group for record in members[:count]}
     front = [record for record in members if record.group in groups]
     return front, [record for record in members if record.group not in groups]
@@ -238,46 +239,46 @@ def apart(members: Sequence[Record], count: int) -> tuple[list[Record], list[Rec
 def train_one(
     system: str,
     splits: Splits,
-    given: Data,
+    set_: Data,
     recipes: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Train a system; its counts (right, gold, predicted) by test group, and what it took."""
+    """Train a system; returns numbers of training, and counts (right, gold, predicted) by group."""
     if system == "spacy":
-        judged, told = by_spacy(splits, given.language, options["seed"])
+        rows, numbers = train_spacy(splits, set_.language, options["seed"])
     else:
-        judged, told = by_ours(recipes[system], splits, options)
+        rows, numbers = train_ours(recipes[system], splits, options)
     test = splits["test"]
-    assert [record.input for record in judged] == [record.input for record in test]
-    found = counts([record.gold for record in judged], [record.predicted for record in judged])
+    assert [row.input for row in rows] == [record.input for record in test]
+    table = counts([row.gold for row in rows], [row.predicted for row in rows])
     groups: dict[str, NDArray[np.int64]] = {}
-    for record, row in zip(test, found, strict=True):
-        groups[record.group] = groups.get(record.group, 0) + row
+    for record, record_counts in zip(test, table, strict=True):
+        groups[record.group] = groups.get(record.group, 0) + record_counts
     sizes = {name: len(members) for name, members in splits.items()}
-    return {**sizes, **told, "counts": [row.tolist() for row in groups.values()]}
+    return {**sizes, **numbers, "counts": [sums.tolist() for sums in groups.values()]}
 
 
-def by_spacy(
+def train_spacy(
     splits: Splits, language: str, seed: int
-) -> tuple[list[metrics.Judged], dict[str, float]]:
-    """A blank pipeline; of few records more epochs, so that it makes as many updates."""
+) -> tuple[list[metrics.PredictionRow], dict[str, float]]:
+    """Train and test a blank pipeline, for 20 epochs or, with few records, 20,000 records."""
     train, valid = splits["train"], splits["valid"]
     epochs = max(20, 20_000 // len(train))
     nlp = spacy_peer.pipeline(language)
     fit = spacy_peer.train_ner(nlp, train, valid, epochs=epochs, seed=seed, label="spaCy")
-    told = {
+    numbers = {
         "epochs": epochs,
-        "parameters": spacy_peer.parameters(nlp),
+        "parameters": spacy_peer.parameter_count(nlp),
         "valid_f1": fit.valid_f1,
         "seconds": fit.seconds,
     }
-    return spacy_peer.judge(nlp, splits["test"]), told
+    return spacy_peer.predict(nlp, splits["test"]), numbers
 
 
-def by_ours(
+def train_ours(
     recipe: Mapping[str, Any], splits: Splits, options: Mapping[str, Any]
-) -> tuple[list[metrics.Judged], dict[str, float]]:
-    """The stages of a project of one experiment, in a folder that is removed."""
+) -> tuple[list[metrics.PredictionRow], dict[str, float]]:
+    """Train and test one experiment with the stages, in a temporary folder."""
     recipe = deepcopy(dict(recipe))
     lengths = recipe["epochs"]
     epochs = lengths["examples"] // len(splits["train"])
@@ -301,25 +302,25 @@ def by_ours(
         for stage in (
             download, preprocess, tokenizer, pretrain, tokenize, align, train, evaluate
         ):  # fmt: skip
-            started = time.monotonic()
+            start = time.monotonic()
             stage.main(params, BACKBONE if stage in (tokenizer, pretrain) else NAME)
-            seconds[stage] = time.monotonic() - started
-        measured = read_json(Path("reports/metrics", NAME, f"{NAME}.json"))
+            seconds[stage] = time.monotonic() - start
+        scores = read_json(Path("reports/metrics", NAME, f"{NAME}.json"))
         curve = Path("reports/training", NAME, NAME, "valid_f1.csv").read_text().splitlines()[1:]
-        told = {
+        numbers = {
             "epochs": epochs,
-            "parameters": measured["parameters"],
+            "parameters": scores["parameters"],
             "valid_f1": [round(float(row.split(",")[1]), 3) for row in curve],
             "seconds": seconds[pretrain] + seconds[train],
             "pretraining": seconds[pretrain],
         }
-        return evaluation.read(metrics.Scorer(), Path("reports/predictions", NAME, NAME)), told
+        return evaluation.read(metrics.Scorer(), Path("reports/predictions", NAME, NAME)), numbers
 
 
 def project(
     corpus: Mapping[str, Any], options: Mapping[str, Any], recipe: Mapping[str, Any] | None = None
 ) -> Params:
-    """The parameters of one corpus, and of one experiment on it."""
+    """The parameters of a project with one corpus and, with a recipe, one experiment."""
     content: dict[str, Any] = {
         **options,
         "corpora": {NAME: corpus},
@@ -338,17 +339,17 @@ def project(
     return check(content)
 
 
-def rows_of(name: str, cells: Mapping[str, Any], seed: int) -> list[list[str]]:
-    """A row of the table for each system of a set at one size."""
+def table_rows(name: str, cells: Mapping[str, Any]) -> list[list[str]]:
+    """The rows of the table for the systems of a set at one size."""
     rows = []
-    options = {"resamples": OPTIONS["resamples"], "seed": seed}
+    scorer = metrics.Scorer()
     for system, cell in cells.items():
-        found = np.array(cell["counts"])
-        f1 = intervals(found, metrics.Scorer().scores, **options)["f1"]
+        groups = Groups.from_records(np.array(cell["counts"]))
+        f1 = intervals(groups, scorer.scores, scorer.METRICS)["f1"]
         difference = ""
         if system != "spacy" and "spacy" in cells:
-            theirs = np.array(cells["spacy"]["counts"])
-            d = paired(found, theirs, lambda s: metrics.Scorer().scores(s)["f1"], **options)
+            theirs = Groups.from_records(np.array(cells["spacy"]["counts"]))
+            d = paired_difference(groups, theirs, scorer.scores, scorer.headline)
             difference = f"{d.value:+.3f} ({d.low:+.3f} to {d.high:+.3f})"
         rows.append(
             [
@@ -366,8 +367,8 @@ def rows_of(name: str, cells: Mapping[str, Any], seed: int) -> list[list[str]]:
 
 
 def table(rows: Iterable[Sequence[str]]) -> Table:
-    """One row a cell, as Markdown."""
-    shown = Table(box=box.MARKDOWN)
+    """The table of all results, as Markdown."""
+    result = Table(box=box.MARKDOWN)
     for header, justify in (
         ("set", "left"),
         ("training records", "right"),
@@ -378,10 +379,10 @@ def table(rows: Iterable[Sequence[str]]) -> Table:
         ("epochs", "right"),
         ("training", "right"),
     ):
-        shown.add_column(header, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        result.add_column(header, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in rows:
-        shown.add_row(*row)
-    return shown
+        result.add_row(*row)
+    return result
 
 
 if __name__ == "__main__":

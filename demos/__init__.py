@@ -1,1 +1,1 @@
-"""Generators of the demos' data: each corpus of params.yaml names one by `path`."""
+"""Generators of demo data; a corpus of params.yaml names one by `path`."""

@@ -1,7 +1,7 @@
-"""Check params.yaml before any other stage begins.
+"""Check params.yaml before any other stage.
 
-DVC removes a stage's outputs before it runs the stage, which is too late to refuse parameters. What
-is written here never changes, so that nothing after it becomes stale.
+DVC removes the outputs of a stage before it runs the stage, so the stage itself checks too late.
+The output of this stage never changes, so it makes no other stage stale.
 """
 
 import sys
@@ -15,11 +15,11 @@ CHECKED = Path(".wxb/params-checked")
 
 
 def main() -> None:
-    """Leave the mark that other stages wait for; exits with 1 where the schema refuses."""
+    """Write the file that other stages depend on; exits with 1 if params.yaml is invalid."""
     try:
         load()
     except WxbError as error:
-        sys.exit(f"{error}\nNothing was run, and nothing removed. `wxb params` checks it again.")
+        sys.exit(f"{error}\nNo stage ran and no file was removed. `wxb params` checks it again.")
     with publish(CHECKED) as (draft,):
         draft.write_text("params.yaml is valid\n", encoding="utf-8")
 

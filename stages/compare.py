@@ -1,4 +1,4 @@
-"""Compare the experiments of one study: a table with intervals, and a test for every pair."""
+"""Compare the experiments of a study: a table with intervals, and a test of each pair."""
 
 from wxb import tasks
 from wxb.core import paths
@@ -11,40 +11,40 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Compare the experiments of the study `name` of params.yaml, on each of its test sets."""
-    study = params.named("studies", name)
+    """Write the comparison of the study `name` on all its test sets, as JSON, CSV and Markdown."""
+    study = params.block("studies", name)
     predictions = paths.PREDICTIONS / name
     unlisted = sorted(p.name for p in predictions.iterdir() if p.name not in study.experiments)
     if unlisted:
-        print(f"left out, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
+        print(f"skipped, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
     scorer = tasks.get(study.task).metrics
-    judged = {member: evaluation.load(scorer, predictions / member) for member in study.experiments}
-    places = [study.folder(seed) for seed in study.seeds]
-    sets = list(judged[study.experiments[0]])
-    for member, found in judged.items():
-        if list(found) != sets or any(runs.keys() != {*places} for runs in found.values()):
+    # By experiment, test set and the folder of a seed.
+    runs = {member: evaluation.load(scorer, predictions / member) for member in study.experiments}
+    folders = [study.folder(seed) for seed in study.seeds]
+    test_sets = list(runs[study.experiments[0]])
+    for member, sets in runs.items():
+        if list(sets) != test_sets or any(seeds.keys() != {*folders} for seeds in sets.values()):
             raise WxbError(
                 f"{member} was scored on other test sets than {study.experiments[0]}, or not with"
-                f" the seeds {study.seeds}; evaluate both again"
+                f" the seeds {study.seeds}; run `dvc repro evaluate@{member}"
+                f" evaluate@{study.experiments[0]}`"
             )
-    compared = {
+    comparisons = {
         test_set: evaluation.compare(
             scorer,
             {
-                member: [found[test_set][place] for place in places]
-                for member, found in judged.items()
+                member: [sets[test_set][folder] for folder in folders]
+                for member, sets in runs.items()
             },
-            resamples=params.resamples,
-            seed=params.seed,
         )
-        for test_set in sets
+        for test_set in test_sets
     }
     comparison = {
         "study": name,
         "title": study.title,
         "seeds": study.seeds,
-        **compared.pop(TEST),
-        "further": compared,
+        **comparisons.pop(TEST),
+        "further": comparisons,
         "left_out": unlisted,
     }
     for member, system in comparison["systems"].items():

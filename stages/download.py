@@ -1,4 +1,4 @@
-"""Bring the raw data of one corpus into the project, unchanged."""
+"""Copy, download or generate the raw files of a corpus, unchanged."""
 
 from wxb.core import paths
 from wxb.core.files import publish
@@ -8,8 +8,8 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Fetch the corpus `name` of params.yaml into data/raw/<name>."""
-    corpus = params.named("corpora", name)
+    """Write the raw files of the corpus `name` to data/raw/<name>."""
+    corpus = params.block("corpora", name)
     with publish(paths.raw(name)) as (out,):
         out.mkdir()
         fetching.fetch(corpus, out, seed=params.seed, label=f"download@{name}")

@@ -1,4 +1,4 @@
-"""Predict the test records with one trained experiment, and score the predictions."""
+"""Predict the test records with a trained experiment, and score the predictions."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -14,41 +14,39 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> dict[str, float]:
-    """Evaluate the experiment `name` of params.yaml: the model of each seed on each test set.
+    """Write metrics and predictions of the experiment `name`, for all seeds and test sets.
 
-    Gives the number of inputs and the seconds that predicting them took.
+    Returns the number of inputs and the seconds of their prediction.
     """
-    experiment = params.named("experiments", name)
+    experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
     task = tasks.get(experiment.task)
     scorer, labelling = task.metrics, task.record
-    trained = task.method(experiment.method).Predictor
+    predictor_class = task.method(experiment.method).Predictor
     model, corpus = paths.model(name), paths.clean(experiment.corpus)
-    sets = {
-        test_set: clean.labelled(corpus / f"{test_set}.parquet", labelling)
+    test_sets = {
+        test_set: clean.read_labelled(corpus / f"{test_set}.parquet", labelling)
         for test_set in clean.test_sets(corpus)
     }
-    known = scorer.known(clean.labelled(corpus / "train.parquet", labelling))
-    judged: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in sets}
-    further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in sets}
+    vocabulary = scorer.vocabulary(clean.read_labelled(corpus / "train.parquet", labelling))
+    runs: dict[str, dict[str, evaluation.Run]] = {test_set: {} for test_set in test_sets}
+    further: dict[str, list[Mapping[str, float]]] = {test_set: [] for test_set in test_sets}
     seconds = 0.0
-    for place in map(study.folder, study.seeds):
-        predictor = trained.load(model / place, experiment.prediction)
-        for test_set, records in sets.items():
-            label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", place]))
-            began = time.monotonic()
+    for subfolder in map(study.folder, study.seeds):
+        predictor = predictor_class.load(model / subfolder, experiment.prediction)
+        for test_set, records in test_sets.items():
+            label = " ".join(filter(None, [f"evaluate@{name}: {test_set}", subfolder]))
+            start = time.monotonic()
             predictions = predictor.predict([record.input for record in records], label=label)
-            seconds += time.monotonic() - began
-            judged[test_set][place] = [
-                scorer.judge(record, prediction, known)
+            seconds += time.monotonic() - start
+            runs[test_set][subfolder] = [
+                scorer.row(record, prediction, vocabulary)
                 for record, prediction in zip(records, predictions, strict=True)
             ]
             further[test_set].append(predictor.further_metrics(records, predictions))
     metrics: dict[str, float] = {}
-    for test_set, runs in judged.items():
-        scores = evaluation.metrics(
-            scorer, [*runs.values()], resamples=params.resamples, seed=params.seed
-        )
+    for test_set, by_seed in runs.items():
+        scores = evaluation.metrics(scorer, [*by_seed.values()])
         scores |= _means(further[test_set])
         prefix = "" if test_set == TEST else f"{test_set}_"
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
@@ -58,16 +56,16 @@ def main(params: Params, name: str) -> dict[str, float]:
         "trainable_parameters": predictor.size(trainable=True),
     }
     outputs = paths.metrics(experiment.study, name), paths.predictions(experiment.study, name)
-    with publish(*outputs) as (measured, folder):
-        write_json(measured, metrics)
-        evaluation.save(scorer, folder, judged)
-    inputs = len(study.seeds) * sum(map(len, sets.values()))
+    with publish(*outputs) as (file, folder):
+        write_json(file, metrics)
+        evaluation.save(scorer, folder, runs)
+    inputs = len(study.seeds) * sum(map(len, test_sets.values()))
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 
 
 def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The mean of each score over runs."""
-    return {key: round(fmean(row[key] for row in scores), DIGITS) for key in scores[0]}
+    return {key: round(fmean(run[key] for run in scores), DIGITS) for key in scores[0]}
 
 
 if __name__ == "__main__":

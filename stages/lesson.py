@@ -1,4 +1,4 @@
-"""Run one lesson, a small study of one stage, and write its metrics and its page."""
+"""Run a lesson, a small study of one stage, and write its metrics and page."""
 
 from wxb import lessons
 from wxb.core import paths
@@ -9,8 +9,8 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Run the lesson `name` of params.yaml."""
-    block = params.named("lessons", name)
+    """Write the metrics and the page of the lesson `name`."""
+    block = params.block("lessons", name)
     lesson = lessons.module(block.lesson).run(params, name)
     outputs = paths.metrics(paths.LESSONS, name), paths.page(name)
     with publish(*outputs) as (metrics, page):

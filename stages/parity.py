@@ -11,8 +11,8 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Compare the block `name` of params.yaml."""
-    block = params.named("parity", name)
+    """Compare the models of the block `name`, and write the metrics if they agree."""
+    block = params.block("parity", name)
     set_seed(params.seed)
     try:
         metrics = parity.measure(parity.load(block, name), params.seed)

@@ -1,4 +1,4 @@
-"""Clean one corpus and divide it into train, valid and test sets; nothing is lost silently."""
+"""Clean a corpus and divide it into train, valid and test sets; rejected records are listed."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
 from wxb.corpora import clean, reading
-from wxb.corpora.division import divided
+from wxb.corpora.division import divide
 from wxb.corpora.labelling import Labelling
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import Reading
@@ -30,64 +30,64 @@ def preprocess(
     out: Path,
     home: Path | None = None,
 ) -> None:
-    """Write each `<split>.parquet`, `rejects.jsonl` and `profile.json` to the folder `out`.
+    """Read the raw files in `folder`, and write all splits, rejects and statistics to `out`.
 
-    Inputs that are files are written there, too; `home` is where it will lie, if elsewhere.
-
-    Every record of the raw files in `folder` ends in one of them. Raises WxbError for files that
-    cannot be read or hold no usable record.
+    These are `<split>.parquet`, `rejects.jsonl` and `profile.json`. Each raw record ends in a split
+    or in the rejects. Inputs that are files are also written to `out`, whose final path is `home`.
+    Prints progress. Raises WxbError if files cannot be read or have no usable record.
     """
-    good: list[Record] = []
+    records: list[Record] = []
     rejects: list[Reject] = []
     raw = reading.read(folder, corpus, task)
-    for item in task.prepared(raw, corpus, folder=folder, out=out, home=home or out, label=label):
+    for item in task.prepare(raw, corpus, folder=folder, out=out, home=home or out, label=label):
         if isinstance(item, Reject):
             rejects.append(item)
         elif corpus.languages and item.language not in corpus.languages:
             detail = f"{item.language!r} is not among {corpus.languages}"
             rejects.append(Reject(item.id, "other language", detail, item.id))
         else:
-            good.append(item)
-    if rejects and not good:
-        ((usual, alike),) = Counter(reject.reason for reject in rejects).most_common(1)
-        origin, reason, detail, _ = next(r for r in rejects if r.reason == usual)
+            records.append(item)
+    if rejects and not records:
+        ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
+        example = next(reject for reject in rejects if reject.reason == reason)
         raise WxbError(
-            f"{folder}: all {len(rejects)} records were rejected, {alike} like this one ({origin})"
-            f" for {reason}: {detail}; {corpus.advice(reason)}"
+            f"{folder}: all {len(rejects)} records were rejected, {count} like this one"
+            f" ({example.origin}) for {reason}: {example.detail}; {corpus.advice(reason)}"
         )
-    splits, lost = divided(good, corpus.split, task.wording, limit=corpus.max_records, seed=seed)
-    rejects += lost
-    about = profile(splits, rejects, task)
-    known = {record.input for record in good}
-    copies = task.augmented(splits["train"], corpus, known=known, seed=seed)
+    splits, surplus = divide(
+        records, corpus.split, task.wording, limit=corpus.max_records, seed=seed
+    )
+    rejects += surplus
+    statistics = profile(splits, rejects, task)
+    known = {record.input for record in records}
+    copies = task.augment(splits["train"], corpus, known=known, seed=seed)
     if copies is not None:
         splits["train"] += copies
-        about["augmented"] = len(copies)
+        statistics["augmented"] = len(copies)
     out.mkdir(exist_ok=True)
     for name, members in splits.items():
         clean.write(out / f"{name}.parquet", members, labelling)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
-    write_json(out / paths.PROFILE, about)
+    write_json(out / paths.PROFILE, statistics)
     if rejects:
-        why = ", ".join(f"{count:,} {reason}" for reason, count in about["rejects"].items())
-        records = f"{len(rejects):,} of {about['records']['raw']:,} records rejected"
-        print(f"{label}: {records} (rejects.jsonl): {why}", file=Progress.console)
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in statistics["rejects"].items())
+        share = f"{len(rejects):,} of {statistics['records']['raw']:,} records rejected"
+        print(f"{label}: {share} (rejects.jsonl): {counts}", file=Progress.console)
 
 
 def main(params: Params, name: str) -> None:
-    """Clean the corpus `name` of params.yaml."""
-    corpus = params.named("corpora", name)
+    """Write the clean records of the corpus `name`."""
+    corpus = params.block("corpora", name)
     task = tasks.get(corpus.task)
-    folder, label = paths.raw(name), f"preprocess@{name}"
     home = paths.clean(name)
     with publish(home) as (out,):
         preprocess(
-            folder,
+            paths.raw(name),
             corpus,
             task.reading,
             task.record,
             seed=params.seed,
-            label=label,
+            label=f"preprocess@{name}",
             out=out,
             home=home,
         )

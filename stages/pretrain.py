@@ -1,48 +1,51 @@
-"""Pretrain one backbone on its corpus, or put the weights of its checkpoint in the same place."""
+"""Pretrain a backbone on its corpus, or copy the weights of its checkpoint."""
 
 import shutil
 
 from wxb.core import paths
 from wxb.core.files import write_json
 from wxb.core.params import Params
-from wxb.corpora.text.tokenizers import SavedTokenizer
+from wxb.corpora.text.saved import SavedTokenizer
 from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
 
 
 def main(params: Params, name: str) -> None:
-    """Pretrain the backbone `name` of params.yaml; one without weights is its tokenizer alone."""
-    backbone = params.named("backbones", name)
+    """Write the model of the backbone `name`, or only its tokenizer if it has no weights.
+
+    A killed pretraining resumes from its last checkpoint.
+    """
+    backbone = params.block("backbones", name)
     corpus, tokens = paths.clean(backbone.corpus), paths.tokenizer(name)
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.training(paths.PRETRAIN, name)
     label = f"pretrain@{name}"
     outputs = paths.model(name), curves, metrics
-    together = processes.together(params.processes(label), params.nodes(label))
-    with together, processes.published(*outputs) as (folder, drawn, measured):
-        if backbone.weightless:
-            folder.mkdir()
-            drawn.mkdir()
-            SavedTokenizer(tokens).save_pretrained(folder)
-            write_json(measured, {"parameters": 0, "trainable_parameters": 0})
+    launch = processes.launch(params.processes(label), params.nodes(label))
+    with launch, processes.publish(*outputs) as (model_folder, curves_folder, metrics_file):
+        if backbone.is_tokenizer_only:
+            model_folder.mkdir()
+            curves_folder.mkdir()
+            SavedTokenizer(tokens).save_pretrained(model_folder)
+            write_json(metrics_file, {"parameters": 0, "trainable_parameters": 0})
             return
         from wxb.training import backbone as training  # its imports take seconds
 
-        unfinished = checkpoints.folder(
+        checkpoint_folder = checkpoints.folder(
             label, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
         )
-        found = training.make(
+        result = training.build(
             backbone,
             corpus,
             tokens,
             seed=params.seed,
-            unfinished=unfinished,
+            checkpoints=checkpoint_folder,
             label=label,
-            model_folder=folder,
-            curves=drawn,
+            model_folder=model_folder,
+            curves=curves_folder,
         )
-        write_json(measured, found)
+        write_json(metrics_file, result)
     if processes.rank() == 0:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(checkpoint_folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Write the page of one study: what its experiments scored, where they fail, what they cost.
+"""Write the page of a study: scores, errors, training curves and costs of its experiments.
 
-Costs are read but are no dependency of the stage: they cannot be repeated, so they must not make a
-report stale.
+The stage reads costs but does not depend on them: they are not reproducible, so they must not make
+the page stale.
 """
 
 import csv
@@ -21,23 +21,25 @@ from wxb.runtime.command import run
 
 
 def gather(params: Params, name: str) -> Study:
-    """All that the stages before left about the study `name` of params.yaml."""
-    study = params.named("studies", name)
+    """Read all data for the page of the study `name`."""
+    study = params.block("studies", name)
     scorer = tasks.get(study.task).metrics
-    begun_by = dict.fromkeys(costs.begun_by(params, member) for member in study.experiments)
-    begun = [stage.partition("@")[::2] for stage in begun_by]
-    backbones = [name for verb, name in begun if verb == "pretrain"]
+    stages = dict.fromkeys(costs.backbone_stage(params, member) for member in study.experiments)
+    backbone_stages = [stage.partition("@")[::2] for stage in stages]
+    backbones = [name for verb, name in backbone_stages if verb == "pretrain"]
     return Study(
         params=params,
         comparison=read_json(paths.study(name)),
-        judged={m: evaluation.read(scorer, paths.predictions(name, m)) for m in study.experiments},
+        predictions={
+            m: evaluation.read(scorer, paths.predictions(name, m)) for m in study.experiments
+        },
         curves={m: _curves(paths.training(name, m)) for m in study.experiments},
         pretraining={b: _curves(paths.training(paths.PRETRAIN, b)) for b in backbones},
-        pretrained=_present((b, paths.metrics(paths.PRETRAIN, b)) for b in backbones),
-        costs=_present(
+        pretrained=_read_existing((b, paths.metrics(paths.PRETRAIN, b)) for b in backbones),
+        costs=_read_existing(
             (f"{verb}@{block}", paths.cost(verb, block))
             for verb, block in (
-                *begun,
+                *backbone_stages,
                 *(("train", member) for member in study.experiments),
                 *(("evaluate", member) for member in study.experiments),
             )
@@ -46,9 +48,9 @@ def gather(params: Params, name: str) -> Study:
 
 
 def main(params: Params, name: str) -> None:
-    """Write the page of the study `name` of params.yaml."""
+    """Write the page of the study `name`."""
     with publish(paths.page(name)) as (draft,):
-        task = tasks.get(params.named("studies", name).task).page
+        task = tasks.get(params.block("studies", name).task).page
         draft.write_text(page.assemble(gather(params, name), task), encoding="utf-8")
 
 
@@ -61,7 +63,8 @@ def _points(path: Path) -> list[tuple[int, float]]:
         return [(int(step), float(value)) for step, value in list(csv.reader(file))[1:]]
 
 
-def _present(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
+def _read_existing(files: Iterable[tuple[str, Path]]) -> dict[str, Any]:
+    """The content of JSON files by name, without files that do not exist."""
     return {name: read_json(path) for name, path in files if path.exists()}
 
 

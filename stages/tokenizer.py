@@ -1,4 +1,4 @@
-"""Train the tokenizer of one backbone on its corpus, or load its checkpoint's."""
+"""Train the tokenizer of a backbone on its corpus, or load that of its checkpoint."""
 
 from wxb.core import paths
 from wxb.core.files import publish
@@ -9,12 +9,13 @@ from wxb.runtime.command import run
 
 
 def main(params: Params, name: str) -> None:
-    """Make the tokenizer of the backbone `name` of params.yaml."""
-    backbone = params.named("backbones", name)
-    train = paths.clean(backbone.corpus) / "train.parquet"
-    of = backbone.tokenizer.texts if backbone.tokenizer else []
-    read = {"input": clean.texts, "gold": clean.gold_texts}
-    tokenizer = tokenizers.make(backbone, [text for column in of for text in read[column](train)])
+    """Write the tokenizer of the backbone `name`."""
+    backbone = params.block("backbones", name)
+    path = paths.clean(backbone.corpus) / "train.parquet"
+    columns = backbone.tokenizer.texts if backbone.tokenizer else []
+    read = {"input": clean.input_texts, "gold": clean.gold_texts}
+    texts = [text for column in columns for text in read[column](path)]
+    tokenizer = tokenizers.train_or_load(backbone, texts)
     with publish(paths.tokenizer(name)) as (out,):
         tokenizer.save_pretrained(out)
 

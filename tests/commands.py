@@ -1,4 +1,4 @@
-"""Commands of the working folder, a project, run as a user does; and processes to be found."""
+"""Run commands and terminals as a user does."""
 
 import os
 import pty
@@ -9,15 +9,15 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import forked
+from tests import forks
 
 
-def wxb(*arguments, cwd=".", path=(), given="", **environment):
-    """The ended command `wxb` of a folder; modules of `path` and of the folder come before it."""
+def wxb(*arguments, cwd=".", path=(), stdin="", **environment):
+    """Run `wxb` in a folder to its end; imports search `path` and the folder first."""
     env = os.environ | environment
     folder = Path(cwd).absolute()
-    done = forked.command(
-        "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, given=given.encode()
+    done = forks.command(
+        "wxb.cli.app:main", *arguments, cwd=cwd, path=[*path, folder], env=env, stdin=stdin.encode()
     )
     done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.stderr
@@ -25,13 +25,13 @@ def wxb(*arguments, cwd=".", path=(), given="", **environment):
 
 
 @contextmanager
-def asleep(*arguments):
-    """The number of a process that does nothing, but has these arguments."""
+def sleeping_process(*arguments):
+    """The PID of a process that sleeps, with these arguments."""
     code = "import time; print(flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE)
     assert process.stdout
     try:
-        process.stdout.readline()  # until then its arguments may still be those of this one
+        process.stdout.readline()  # before, its arguments may be those of its parent
         yield process.pid
     finally:
         process.kill()
@@ -39,11 +39,11 @@ def asleep(*arguments):
 
 
 class Terminal:
-    """A program in a terminal: what is typed into it, and what it shows."""
+    """A program in a pseudo-terminal."""
 
     def __init__(self, *command, **environment):
-        self.held, inner = pty.openpty()
-        self.shown = ""
+        self.terminal, inner = pty.openpty()
+        self.output = ""
         self.process = subprocess.Popen(
             command,
             env={**os.environ, "TERM": "xterm", **environment},
@@ -51,30 +51,30 @@ class Terminal:
             stdout=inner,
             stderr=inner,
             start_new_session=True,
-            # The terminal is that of the new session, so that Ctrl-C in it is for the program.
+            # Make it the terminal of the new session, so that Ctrl-C interrupts the program.
             preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),
         )
         os.close(inner)
 
     def type(self, text):
-        os.write(self.held, text.encode())
+        os.write(self.terminal, text.encode())
 
     def wait_for(self, text, typing=""):
-        """Type something, and again after each second of silence, until a text is shown.
+        """Wait until a text is in the output; type something first, and after each silent second.
 
-        A signal that comes just before the program waits for a line is seen with the next key.
+        The program notices a signal just before it reads a line only with the next key.
         """
-        ends = time.monotonic() + 60
+        deadline = time.monotonic() + 60
         self.type(typing)
-        while text not in self.shown:
-            assert time.monotonic() < ends, self.shown
-            if select.select([self.held], [], [], 1)[0]:
-                self.shown += os.read(self.held, 4096).decode()
+        while text not in self.output:
+            assert time.monotonic() < deadline, self.output
+            if select.select([self.terminal], [], [], 1)[0]:
+                self.output += os.read(self.terminal, 4096).decode()
             else:
                 self.type(typing)
-        self.shown = self.shown.partition(text)[2]
+        self.output = self.output.partition(text)[2]
 
     def close(self):
         self.process.kill()
         self.process.wait()
-        os.close(self.held)
+        os.close(self.terminal)

@@ -1,4 +1,4 @@
-"""What every test process needs before it imports anything that computes."""
+"""Set up every test process before it imports numerical libraries."""
 
 import atexit
 import os
@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-# The same environment for everyone: no test may depend on a user's shell, terminal or settings.
+# The same environment for everyone, whatever the shell, terminal or settings.
 PERSONAL = re.compile(
     r"(LC|XDG|GIT|DVC|HF|SNAKEMAKE)_.*|.*_COLORS?|CLICOLOR.*|LANGUAGE|COLUMNS|LINES|GITHUB_ACTIONS"
 )
@@ -20,34 +20,34 @@ for name in [*filter(PERSONAL.fullmatch, os.environ)]:
     del os.environ[name]
 os.environ.update(LC_ALL="C.UTF-8", LANG="C.UTF-8", TERM="xterm", TZ="UTC")
 time.tzset()
-if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker inherits the folder
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the folder
     os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
     atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
 os.environ["DVC_SITE_CACHE_DIR"] = f"{os.environ['HOME']}/dvc"
 
-# A busy machine is no failure: speed belongs in benchmarks.
+# No deadlines: a busy machine is not a failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# As in the pipeline at sizes tiny and demo: sums of more threads can differ from run to run.
+# One thread, as in the profiles tiny and demo: sums over threads may differ between runs.
 for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
     os.environ[f"{pool}_NUM_THREADS"] = "1"
 
-# Nothing here is compiled, and the compiler that bitsandbytes loads takes every process a second.
+# No test compiles, and bitsandbytes would load the compiler, which takes a second per process.
 os.environ["TORCHDYNAMO_DISABLE"] = "1"
 
 
-# A shell's background jobs ignore Ctrl-C, and so would all that the tests start.
+# Background jobs of a shell ignore Ctrl-C, and their child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
-    """The project at its smallest, which Snakemake has run; tests change copies.
+def built_project(tmp_path_factory):
+    """A small project that Snakemake has run, for tests to copy.
 
-    The first worker that needs it builds it for all.
+    The first worker that needs it builds it for all workers.
     """
-    from tests.built import Smallest
+    from tests.small_project import SmallProject
 
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -56,13 +56,13 @@ def built(tmp_path_factory):
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "lock"):
         if not (folder / "done").exists():
-            shutil.rmtree(folder / "project", ignore_errors=True)  # of a worker that failed
-            Smallest(folder / "project").build()
+            shutil.rmtree(folder / "project", ignore_errors=True)  # left by a worker that failed
+            SmallProject(folder / "project").build()
             (folder / "done").touch()
-    return Smallest(folder / "project")
+    return SmallProject(folder / "project")
 
 
-# What takes minutes begins first, so that no process ends long after the others.
+# Tests that take minutes run first, so that all processes end at about the same time.
 LONGEST = (
     *("test_pipeline.py", "test_resume.py", "test_engines.py"),
     *("test_docs.py", "test_processes.py", "test_lesson.py", "test_studies.py"),

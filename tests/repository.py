@@ -6,21 +6,21 @@ from pathlib import Path
 
 
 def git(*arguments):
-    """What a git command that must succeed prints."""
+    """Run a git command that must succeed; returns its output."""
     name = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
     done = subprocess.run(["git", *name, *arguments], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 def commit():
-    """Commit all that is there; the commit's hash."""
+    """Commit all files; returns the commit's hash."""
     git("add", "--all")
     git("commit", "-q", "--allow-empty", "-m", "a commit")
     return git("rev-parse", "HEAD")
 
 
 def write(path, content):
-    """Write text, or any other content as JSON, to a file; folders are made."""
+    """Write a text, or other content as JSON, to a file; creates its folder."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     text = content if isinstance(content, str) else json.dumps(content)
     Path(path).write_text(text, encoding="utf-8")

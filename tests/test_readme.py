@@ -1,4 +1,4 @@
-"""The READMEs say what is so, and both say the same: their generated parts are fresh."""
+"""The READMEs: generated parts are current, scores are right, and both languages agree."""
 
 import json
 import re
@@ -22,16 +22,16 @@ NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Lou", "Ida", "Pam", "
 
 
 @pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
+def _root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=str)
-def test_generated_parts_are_fresh(path):
+def test_generated_parts_are_current(path):
     try:
         revisions.index()
     except WxbError as error:
-        pytest.skip(f"there are no committed results to compare with: {error}")
+        pytest.skip(f"no committed results: {error}")
     text = path.read_text(encoding="utf-8")
     assert text == refreshed(text), "run `wxb readme`"
 
@@ -52,7 +52,7 @@ def test_tables_are_on_their_pages(path, row):
 
 
 @pytest.mark.parametrize("path", READMES, ids=str)
-def test_a_readme_is_read_in_one_sitting(path):
+def test_a_readme_is_short(path):
     assert path.stat().st_size <= 10_240
 
 
@@ -63,23 +63,23 @@ def scores(text):
     return set(re.findall(r"\b0\.\d{3}\b", text))
 
 
-def test_scores_in_sentences_of_the_readme_are_those_of_the_docs():
+def test_scores_in_sentences_of_the_readme_are_in_the_docs():
     docs = "".join(page.read_text(encoding="utf-8") for page in Path("docs").rglob("*.md"))
     sentences = GENERATED.sub("", READMES[0].read_text(encoding="utf-8"))
     assert scores(sentences)
     assert scores(sentences) <= scores(docs)
 
 
-def test_scores_in_sentences_about_the_demo_are_those_of_its_tables():
-    """A new run refreshes the tables; the sentences that quote them must follow."""
+def test_scores_in_sentences_about_the_demo_are_in_its_tables():
+    """A new run refreshes the tables, but not the sentences that quote them."""
     results = Path("docs/results.md").read_text(encoding="utf-8")
     tables = scores("".join(GENERATED.findall(results)))
-    quoting = re.findall(r"What the tables show.*?\n### ", results, re.DOTALL)
-    quoting += re.findall(
+    sections = re.findall(r"What the tables show.*?\n### ", results, re.DOTALL)
+    sections += re.findall(
         r"\n## Terms and results.*?\n## ", READMES[0].read_text(encoding="utf-8"), re.DOTALL
     )
-    assert len(quoting) == 2
-    for section in quoting:
+    assert len(sections) == 2
+    for section in sections:
         assert scores(GENERATED.sub("", section)) <= tables
 
 
@@ -94,28 +94,28 @@ KINDS = (
 )
 LINK = re.compile(r"\]\(([^)]+)\)")
 INLINE = re.compile(r"`([^`]+)`")
-FIGURE = re.compile(r"[−+-]?\d[\d.,]*\d|[−+-]?\d")
+NUMBER = re.compile(r"[−+-]?\d[\d.,]*\d|[−+-]?\d")
 
 
 class Line(NamedTuple):
-    """What both languages share of a line: all but its words."""
+    """The parts of a line that do not depend on the language."""
 
     kind: str
-    level: int  # of a heading, or the cells of a row
+    level: int  # number of # of a heading, or of | of a row
     links: tuple[str, ...]
     code: tuple[str, ...]
-    figures: tuple[str, ...]
+    numbers: tuple[str, ...]
 
 
-def shared(text):
-    """What a README shares with the other, line by line; of lines of links to each other, nothing.
+def lines(text):
+    """The lines of a README, without blocks of code and links to the other README.
 
-    Links, code and figures count in any order, as languages put them where they must.
+    Links, code and numbers of a line are sorted: their order depends on the language.
     """
-    return [_shared(line) for line in CODE.sub("", text).splitlines()]
+    return [_line(line) for line in CODE.sub("", text).splitlines()]
 
 
-def _shared(line):
+def _line(line):
     kind = next(name for name, start in KINDS if re.match(start, line))
     words = INLINE.sub("", LINK.sub("]", line))
     links = [link for link in LINK.findall(line) if link not in map(str, READMES)]
@@ -125,19 +125,19 @@ def _shared(line):
         len(re.findall(r"[#|]", marks.get(kind, ""))),
         tuple(sorted(links)),
         tuple(sorted(INLINE.findall(line))),
-        tuple(sorted(FIGURE.findall(words))),
+        tuple(sorted(NUMBER.findall(words))),
     )
 
 
-def test_both_say_the_same():
+def test_both_languages_agree():
     english, chinese = (path.read_text(encoding="utf-8") for path in READMES)
     assert CODE.findall(english) == CODE.findall(chinese)
-    assert shared(english) == shared(chinese)
-    assert {line.kind for line in shared(english)} == {name for name, _ in KINDS}
+    assert lines(english) == lines(chinese)
+    assert {line.kind for line in lines(english)} == {name for name, _ in KINDS}
 
 
 @pytest.mark.parametrize(
-    ("found", "other"),
+    ("text", "other"),
     [
         ("## A", "### A"),
         ("- one", "one"),
@@ -149,17 +149,15 @@ def test_both_say_the_same():
         ("one\n\ntwo", "one\ntwo"),
     ],
 )
-def test_a_difference_shows(found, other):
-    assert shared(found) != shared(other)
+def test_differences_are_found(text, other):
+    assert lines(text) != lines(other)
 
 
 def test_words_and_their_order_may_differ():
-    assert shared("Of 8,023, 5 are `a`, and 3 [b](b.md).") == shared(
-        "[乙](b.md) 3、`a` 5（8,023）。"
-    )
+    assert lines("Of 8,023, 5 are `a`, and 3 [b](b.md).") == lines("[乙](b.md) 3、`a` 5（8,023）。")
 
 
-def test_what_links_to_files_of_the_project_finds_them():
+def test_links_lead_to_existing_files():
     targets = {link for path in READMES for link in LINK.findall(path.read_text(encoding="utf-8"))}
     inside = {target for target in targets if not target.startswith("https:")}
     pictures = re.findall(r'(?:src|srcset)="([^"]+)"', READMES[0].read_text(encoding="utf-8"))
@@ -168,13 +166,13 @@ def test_what_links_to_files_of_the_project_finds_them():
     assert [target for target in files if not Path(target).exists()] == []
 
 
-def test_unknown_block_is_named():
+def test_an_unknown_block_is_an_error():
     with pytest.raises(WxbError, match="wether"):
         refreshed("<!-- generated: wether -->\n<!-- end -->")
 
 
-def test_own_data_is_read_as_the_readme_shows(tmp_path, monkeypatch):
-    """The commands that write blocks, on the file it shows and on one of the header it names."""
+def test_the_section_on_own_data_works(tmp_path, monkeypatch):
+    """Runs `wxb new` on the JSON file of the README and on a CSV file with its header."""
     page = READMES[0].read_text(encoding="utf-8").partition("\n## Your own data\n")[2]
     for name in ("params.yaml", "dvc.yaml"):
         shutil.copy(name, tmp_path)
@@ -187,8 +185,8 @@ def test_own_data_is_read_as_the_readme_shows(tmp_path, monkeypatch):
     letters = [{**record, "text": record["text"].replace("Ann", name)} for name in NAMES]
     Path(file).write_text(json.dumps(letters))
     for command in re.findall(r"^\$ wxb (new [^#\n]+)", page, re.MULTILINE):
-        done = CliRunner().invoke(app, shlex.split(command))
-        assert done.exit_code == 0, (command, done.output)
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert result.exit_code == 0, (command, result.output)
     (copy,) = re.findall(r"`wxb (new experiment [^`]+)`", page)
     assert CliRunner().invoke(app, shlex.split(copy)).exit_code == 0
     (block,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

@@ -1,7 +1,6 @@
-"""Training that is killed at any moment goes on, and ends with the same bytes, under both engines.
+"""Training that is killed at any moment resumes, and ends with the same bytes, under both engines.
 
-`pytest tests/test_resume.py --kills 30 -n 0` takes longer and spreads the kills over all
-experiments of params.yaml.
+`pytest tests/test_resume.py --kills 30 -n 0` takes longer and kills all experiments of params.yaml.
 """
 
 import json
@@ -19,20 +18,20 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from tests.copied import ROOT, Project
+from tests.project_copy import ROOT, Project
 from wxb.core.params import load
 
 pytestmark = pytest.mark.slow
-SEED = 1  # the default number of kills meets both engines
+SEED = 1  # with the default number of kills, both engines are killed
 DVC = ("dvc", "repro")
 SNAKEMAKE = ("snakemake", "--cores", "2")
-KINDS = ("stage", "group", "engine")  # of kills: what is killed
-PATIENCE = 600  # seconds; who waits longer hangs
+KINDS = ("stage", "group", "engine")  # the processes that are killed
+TIMEOUT = 600  # seconds
 
 
 @dataclass(frozen=True)
 class Kill:
-    """What is killed under which engine, and when: as a share of the usual time of training."""
+    """What is killed under which engine, and when: as a share of the time of training."""
 
     kind: str
     engine: tuple[str, ...]
@@ -41,7 +40,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Run:
-    """A training that is killed some times in a row before an engine may finish it."""
+    """A training that is killed some times before an engine finishes it."""
 
     experiment: str
     kills: tuple[Kill, ...]
@@ -78,32 +77,32 @@ def pytest_generate_tests(metafunc):
 
 
 def lengthen(params):
-    params["portable"] = False  # which takes twice the time
+    params["portable"] = False  # it doubles the time
     for experiment in params["experiments"].values():
-        # Long enough to be hit at any point, and with a best checkpoint that is not the last.
+        # Long enough to be killed at any point; the best checkpoint is not the last one.
         experiment["training"].update(epochs=6, early_stopping_patience=3)
 
 
 class Trained(Project):
-    """The project, and what its experiments come to undisturbed."""
+    """The project, with the outputs of its experiments without kills."""
 
     def __init__(self, folder):
         super().__init__(folder)
         self.groups = []
-        self.usual = {}
+        self.expected = {}
         self.reset()
         self.edit(lengthen)
         self.params = load(folder / "params.yaml")
 
-    def undisturbed(self, experiment):
-        """The outputs of training, by path, and its usual seconds; what it needs is made first."""
-        if experiment not in self.usual:
+    def train(self, experiment):
+        """Train once without kills; returns the outputs by path, and the seconds. Cached."""
+        if experiment not in self.expected:
             backbone = self.params.experiments[experiment].backbone
             self.run("dvc", "repro", f"align@{experiment}", f"pretrain@{backbone}")
-            assert self.start(DVC, experiment).wait(PATIENCE) == 0, self.console()
+            assert self.start(DVC, experiment).wait(TIMEOUT) == 0, self.console()
             cost = json.loads((self.folder / f"reports/cost/train/{experiment}.json").read_text())
-            self.usual[experiment] = self.outputs(experiment), cost["seconds"]
-        return self.usual[experiment]
+            self.expected[experiment] = self.outputs(experiment), cost["seconds"]
+        return self.expected[experiment]
 
     def outputs(self, experiment):
         return {
@@ -122,8 +121,8 @@ class Trained(Project):
             / experiment,
         ]
 
-    def forget(self, experiment):
-        """Undo the training of an experiment, for DVC too; its run cache would restore it."""
+    def remove_training(self, experiment):
+        """Remove the outputs of training, and their entries in dvc.lock and DVC's run cache."""
         for path in (*self.outs(experiment), self.folder / ".dvc/cache/runs"):
             shutil.rmtree(path, ignore_errors=True)
         lock = self.lock()
@@ -134,13 +133,13 @@ class Trained(Project):
         return YAML().load(self.folder / "dvc.lock")
 
     def is_done(self, experiment):
-        """Whether DVC has recorded that training ended."""
+        """Whether DVC has saved the training."""
         return f"train@{experiment}" in self.lock()["stages"]
 
     def start(self, engine, experiment):
-        """An engine that trains, as the leader of a process group of its own."""
+        """Start an engine that trains, as the leader of its own process group."""
         self.log(experiment).unlink(missing_ok=True)
-        # A file of its own: a stage that outlived the engine before still writes to that one's.
+        # A new file: a stage that outlived the previous engine still writes to the old one.
         self.screen = self.folder / f"console-{len(self.groups)}"
         with self.screen.open("w") as console:
             process = psutil.Popen(
@@ -155,22 +154,22 @@ class Trained(Project):
         return process
 
     def console(self):
-        """What the engine that started last has printed."""
+        """The output of the engine that started last."""
         return self.screen.read_text()
 
     def log(self, experiment):
         return self.folder / f"logs/train@{experiment}.log"
 
     def checkpoints(self, experiment):
-        """The checkpoints that were written to their end, oldest first."""
-        found = []
+        """The complete checkpoints, oldest first."""
+        names = []
         for path in self.folder.glob(f".wxb/checkpoints/train@{experiment}-*/checkpoint-*"):
             try:
                 json.loads((path / "trainer_state.json").read_text())
             except (FileNotFoundError, json.JSONDecodeError):
                 continue
-            found.append(path.name)
-        return sorted(found, key=lambda name: int(name.split("-")[1]))
+            names.append(path.name)
+        return sorted(names, key=lambda name: int(name.split("-")[1]))
 
     def end(self):
         for group in self.groups:
@@ -181,25 +180,25 @@ class Trained(Project):
 
 
 @pytest.fixture(scope="module")
-def project(built, tmp_path_factory):
-    project = Trained(built.copy(tmp_path_factory.mktemp("resume") / "project").folder)
+def project(built_project, tmp_path_factory):
+    project = Trained(built_project.copy(tmp_path_factory.mktemp("resume") / "project").folder)
     yield project
     project.end()
 
 
-def wait_until(true, process):
-    """Whether it came true before the process ended."""
-    deadline = time.monotonic() + PATIENCE
-    while not true():
+def wait_until(condition, process):
+    """Wait for a condition; returns whether it came true before the process ended."""
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
         if process.poll() is not None:
-            return true()
+            return condition()
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.02)
     return True
 
 
-def kill(kind, process):
-    """Kill a part of an engine's processes; gives the stage if it lives on, suspended."""
+def kill_processes(kind, process):
+    """Kill a part of an engine's processes; returns the stage, suspended, if it survives."""
     if process.poll() is not None:
         return None
     members = [process, *process.children(recursive=True)]
@@ -210,19 +209,19 @@ def kill(kind, process):
         for member in members:
             if (member in stages) == (kind == "stage") and member.is_running():
                 member.kill()
-    process.wait(PATIENCE)
+    process.wait(TIMEOUT)
     orphan = None
     if kind == "engine":
         orphan = next(filter(psutil.Process.is_running, stages), None)
         if orphan is not None:
             orphan.suspend()
-    # To DVC a process is at work, and its locks hold, until the system has forgotten its number.
-    psutil.wait_procs([member for member in members if member != orphan], PATIENCE)
+    # DVC respects the locks of a process until its PID is free.
+    psutil.wait_procs([member for member in members if member != orphan], TIMEOUT)
     return orphan
 
 
-def mend(project):
-    """Remove what a DVC that was killed while it took down a run left; `wxb doctor` tells so."""
+def repair_run_cache(project):
+    """Remove the folder that DVC leaves if it is killed while it saves a run."""
     runs = project.folder / ".dvc/cache/runs"
     if runs.exists():
         subprocess.run(["find", runs, "-type", "d", "-empty", "-delete"], check=True)
@@ -236,53 +235,53 @@ def _command(process):
 
 
 def start(project, engine, name, orphan):
-    """Start an engine; if the stage of the one before lives on, this one's stage must wait."""
-    if engine == DVC:  # Snakemake mends it by itself
-        mend(project)
+    """Start an engine; if the previous stage survives, the new one must wait for it."""
+    if engine == DVC:  # runs of Snakemake do it themselves
+        repair_run_cache(project)
     process = project.start(engine, name)
     if orphan is not None:
         waiting = f"train@{name}: waiting for process {orphan.pid}, which runs the same stage"
-        told = wait_until(lambda: waiting in project.console(), process)
+        is_waiting = wait_until(lambda: waiting in project.console(), process)
         orphan.resume()
-        assert told, project.console()
+        assert is_waiting, project.console()
     return process
 
 
-def strike(project, blow, name, seconds, orphan):
-    """Let an engine train, and kill; gives the stage if it lives on, and what to go on from."""
-    process = start(project, blow.engine, name, orphan)
+def start_and_kill(project, kill, name, seconds, orphan):
+    """Let an engine train, and kill it; returns the stage if it survives, and the checkpoint."""
+    process = start(project, kill.engine, name, orphan)
     assert wait_until(project.log(name).exists, process), project.console()
     model = project.outs(name)[0]
-    before = model.exists() and model.stat().st_ino  # the stage of the engine before may have ended
-    time.sleep(blow.moment * seconds)
-    orphan = kill(blow.kind, process)
+    before = model.exists() and model.stat().st_ino  # the previous stage may have ended
+    time.sleep(kill.moment * seconds)
+    orphan = kill_processes(kill.kind, process)
     published = model.exists() and model.stat().st_ino != before
-    if orphan is not None and published:  # it may have left its lock already
+    if orphan is not None and published:  # it may have released its lock already
         orphan.resume()
-        orphan.wait(PATIENCE)
+        orphan.wait(TIMEOUT)
         orphan = None
     checkpoints = project.checkpoints(name)
-    print(f"{blow}: {checkpoints=}, {published=}, {orphan=}")
-    # Whoever publishes removes checkpoints next, and a stage that lives on will.
+    print(f"{kill}: {checkpoints=}, {published=}, {orphan=}")
+    # A stage that publishes its model removes checkpoints next, and a surviving one will do so.
     return orphan, None if published or orphan else checkpoints[-1:]
 
 
-def test_killed_training_goes_on_to_the_same_bytes(project, run):
+def test_killed_training_resumes_to_the_same_bytes(project, run):
     name = run.experiment
-    outputs, seconds = project.undisturbed(name)
-    project.forget(name)
+    outputs, seconds = project.train(name)
+    project.remove_training(name)
     orphan = None
-    for blow in run.kills:
-        orphan, last = strike(project, blow, name, seconds, orphan)
-        if project.is_done(name):  # it came too late
+    for kill in run.kills:
+        orphan, last = start_and_kill(project, kill, name, seconds, orphan)
+        if project.is_done(name):  # the kill came too late
             break
-    again = not project.is_done(name)
+    is_rerun = not project.is_done(name)
     process = start(project, run.last, name, orphan)
-    assert process.wait(PATIENCE) == 0, project.console()
-    assert (f"Running stage 'train@{name}'" in project.console()) == again
-    if again:
+    assert process.wait(TIMEOUT) == 0, project.console()
+    assert (f"Running stage 'train@{name}'" in project.console()) == is_rerun
+    if is_rerun:
         lines = project.log(name).read_text().splitlines()
-        resumed = [Path(line).name for line in lines if line.startswith("going on from")]
+        resumed = [Path(line).name for line in lines if line.startswith("resuming from")]
         print(f"{resumed=}")
         assert last is None or resumed == last
         assert not list((project.folder / ".wxb/checkpoints").iterdir())

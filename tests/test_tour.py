@@ -1,4 +1,4 @@
-"""The notebook of docs/: it runs from its first cell to its last, in a project with a model."""
+"""The notebook docs/tour.ipynb runs, and its committed outputs are those of a run."""
 
 import shutil
 from pathlib import Path
@@ -7,24 +7,24 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests import trained
+from tests import ner_project
 
 HOME = Path(__file__).resolve().parents[1]
 TOUR = HOME / "docs/tour.ipynb"
-MODEL = "ner-decoder-bidirectional"  # the one that the notebook loads
+MODEL = "ner-decoder-bidirectional"  # loaded by the notebook
 
 
 def outputs(notebook):
-    """What the code cells gave, as their kinds of content and their text."""
-    found = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    kinds = {kind for output in found for kind in output.get("data", {})}
-    return kinds, [output["text"] for output in found if output.output_type == "stream"]
+    """The MIME types of the outputs of code cells, and their printed texts."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    types = {type_ for output in outputs for type_ in output.get("data", {})}
+    return types, [output["text"] for output in outputs if output.output_type == "stream"]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project with the committed studies, and a small model in place of the demo's."""
-    folder = trained.project(tmp_path_factory.mktemp("tour"))
+    """A project with the committed studies, and a small model instead of the demo's."""
+    folder = ner_project.create_project(tmp_path_factory.mktemp("tour"))
     shutil.copytree(folder / "models/ner-encoder", folder / "models" / MODEL)
     shutil.copytree(HOME / "reports/studies", folder / "reports/studies")
     (folder / "docs").mkdir()
@@ -32,24 +32,24 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_it_runs_wherever_the_project_is(project, monkeypatch):
+def test_the_notebook_runs_in_any_folder(project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HOME))
     notebook = nbformat.read(TOUR, as_version=4)
-    # Jupyter runs a notebook in the folder that it is in.
-    place = {"metadata": {"path": project / "docs"}}
-    NotebookClient(notebook, timeout=120, resources=place).execute()  # raises where a cell does
-    kinds, (masked,) = outputs(notebook)
-    assert {"text/html", "application/vnd.plotly.v1+json"} <= kinds
+    # Jupyter runs a notebook in its folder.
+    resources = {"metadata": {"path": project / "docs"}}
+    NotebookClient(notebook, timeout=120, resources=resources).execute()  # raises if a cell does
+    types, (masked,) = outputs(notebook)
+    assert {"text/html", "application/vnd.plotly.v1+json"} <= types
     assert masked.startswith("Yesterday <NAME> said hello.")
 
 
-def test_it_is_kept_as_it_ran():
+def test_committed_outputs_are_those_of_a_run():
     notebook = nbformat.read(TOUR, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
-    kinds, (masked,) = outputs(notebook)
-    assert {"text/html", "application/vnd.plotly.v1+json"} <= kinds
+    types, (masked,) = outputs(notebook)
+    assert {"text/html", "application/vnd.plotly.v1+json"} <= types
     assert "<EMAIL>" in masked
     assert str(HOME) not in TOUR.read_text(encoding="utf-8")
     assert TOUR.stat().st_size < 100_000

@@ -1,6 +1,7 @@
-"""TRL's SFTTrainer beside ours: same model, conversations, masks, seed and settings.
+"""Compares our training with TRL's SFTTrainer: same model, conversations, masks, seed and settings.
 
-Prints how far the masks, the loss curves and the weights differ, and the seconds of both.
+Prints the seconds of both and the differences of losses and weights; stops if tokens or masks
+differ.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from wxb.training.run import TrainingRun
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: both sides have one thread
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, for both sides
 
 import tempfile
 import time
@@ -35,7 +36,7 @@ from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.metrics import Metric
-from wxb.tasks.chat.record.conversation import message, of_text
+from wxb.tasks.chat.record.conversation import from_text, message
 from wxb.training import trainer
 
 BEST = Metric("loss", "loss", lower_is_better=True)  # on validation records
@@ -45,12 +46,14 @@ app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 @app.command()
 def main(
-    experiment: Annotated[str, typer.Argument(help="one of chat, aligned already")] = "chat-full",
+    experiment: Annotated[
+        str, typer.Argument(help="an aligned experiment of task chat")
+    ] = "chat-full",
     records: Annotated[int, typer.Option(min=32, help="training records")] = 800,
     epochs: Annotated[int, typer.Option(min=1)] = 2,
-    repeats: Annotated[int, typer.Option(min=1, help="runs of each side, in turn")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="runs of each side, alternating")] = 3,
 ) -> None:
-    """Train both and compare."""
+    """Train with both and print a table."""
     disable_progress_bar()
     block = load().experiments[experiment]
     task, corpus = tasks.get(block.task), paths.clean(block.corpus)
@@ -59,18 +62,18 @@ def main(
     block = block.model_copy(update={"training": settings})
     method = tasks.method_of(block, [], load_tokenizer(backbone))
     items, conversations = {}, {}
-    for split, number in (("train", records), ("valid", records // 8)):
-        kept = clean.labelled(corpus / f"{split}.parquet", task.record)
-        whole = method.dataset(
+    for split, count in (("train", records), ("valid", records // 8)):
+        labelled = clean.read_labelled(corpus / f"{split}.parquet", task.record)
+        dataset = method.dataset(
             paths.features(experiment) / f"{split}.arrow",
             paths.targets(experiment) / f"{split}.arrow",
-            kept,
+            labelled,
         )
-        items[split] = whole[:number]
+        items[split] = dataset[:count]
         conversations[split] = Dataset.from_list(
             [
-                {"messages": [*of_text(r.input), message("assistant", r.gold["text"])]}
-                for r in kept[:number]
+                {"messages": [*from_text(r.input), message("assistant", r.gold["text"])]}
+                for r in labelled[:count]
             ]
         )
 
@@ -79,20 +82,20 @@ def main(
         return method.build(backbone)
 
     def run(folder: Path) -> TrainingRun:
-        made = method.training_run(**items, seed=1, checkpoints=folder, label="ours")
-        return replace(made, compute_metrics=None, summarize=None, best=BEST)
+        own = method.training_run(**items, seed=1, checkpoints=folder, label="ours")
+        return replace(own, compute_metrics=None, summarize=None, best=BEST)
 
     def ours(folder: Path) -> tuple[list[float], dict[str, Any], float]:
         model = build()
-        began = time.perf_counter()
+        start = time.perf_counter()
         history = trainer.fit(model, run(folder))
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         return _losses(history), dict(model.backbone.named_parameters()), seconds
 
     def theirs(folder: Path) -> tuple[list[float], dict[str, Any], float]:
         model = build().backbone
         same = trainer._arguments(run(folder), None)
-        kept = (
+        shared = (
             "num_train_epochs",
             "per_device_train_batch_size",
             "per_device_eval_batch_size",
@@ -119,7 +122,7 @@ def main(
             model=model,
             args=SFTConfig(
                 output_dir=str(folder),
-                **{name: getattr(same, name) for name in kept},
+                **{name: getattr(same, name) for name in shared},
                 bf16=False,
                 gradient_checkpointing=False,
                 logging_steps=1,
@@ -131,28 +134,28 @@ def main(
             processing_class=method.tokenizer,
         )
         _compare_masks(peer.train_dataset, items["train"])
-        began = time.perf_counter()
+        start = time.perf_counter()
         peer.train()
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         return _losses(peer.state.log_history), dict(model.named_parameters()), seconds
 
-    trainer.LOGS = 10**9  # a loss for every step
-    found: dict[str, list[tuple[list[float], dict[str, Any], float]]] = {"ours": [], "TRL": []}
+    trainer.LOGS = 10**9  # log the loss of every step
+    runs: dict[str, list[tuple[list[float], dict[str, Any], float]]] = {"ours": [], "TRL": []}
     sides: dict[str, Callable[[Path], Any]] = {"ours": ours, "TRL": theirs}
     for _ in range(repeats):
         for name, side in sides.items():
             with tempfile.TemporaryDirectory() as folder:
-                found[name].append(side(Path(folder)))
-    (losses, weights, _), (peer_losses, peer_weights, _) = (found[name][0] for name in found)
-    seconds = {name: median(run[2] for run in runs) for name, runs in found.items()}
-    apart = np.abs(np.array(losses) - np.array(peer_losses))
-    moved = max(float((weights[n].data - peer_weights[n].data).abs().max()) for n in weights)
+                runs[name].append(side(Path(folder)))
+    (losses, weights, _), (peer_losses, peer_weights, _) = (runs[name][0] for name in runs)
+    seconds = {name: median(row[2] for row in rows) for name, rows in runs.items()}
+    differences = np.abs(np.array(losses) - np.array(peer_losses))
+    largest = max(float((weights[n].data - peer_weights[n].data).abs().max()) for n in weights)
     table = Table("", "ours", "TRL", title=f"{experiment}: {records} records, {epochs} epochs")
     table.add_row("seconds (median)", *(f"{value:.2f}" for value in seconds.values()))
-    table.add_row("time, ours to TRL's", f"{seconds['ours'] / seconds['TRL']:.2f}", "1.00")
+    table.add_row("relative time", f"{seconds['ours'] / seconds['TRL']:.2f}", "1.00")
     table.add_row("last loss", f"{losses[-1]:.6f}", f"{peer_losses[-1]:.6f}")
-    table.add_row("largest difference of a step's loss", f"{apart.max():.1e}", "")
-    table.add_row("largest difference of a weight", f"{moved:.1e}", "")
+    table.add_row("largest difference of a step's loss", f"{differences.max():.1e}", "")
+    table.add_row("largest difference of a weight", f"{largest:.1e}", "")
     Console().print(table)
 
 
@@ -161,10 +164,10 @@ def _losses(history: Any) -> list[float]:
 
 
 def _compare_masks(theirs: Any, ours: Any) -> None:
-    """Stop where the tokens or what is learnt of them differ."""
-    for one, other in zip(theirs, ours, strict=True):
-        if any(one[name] != other[name].tolist() for name in ("input_ids", "labels")):
-            raise SystemExit(f"the tokens or masks differ: {one} and {other}")
+    """Exit if tokens or labels differ."""
+    for their_item, our_item in zip(theirs, ours, strict=True):
+        if any(their_item[name] != our_item[name].tolist() for name in ("input_ids", "labels")):
+            raise SystemExit(f"the tokens or masks differ: {their_item} and {our_item}")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""Spoken digits of people who were not heard in training, beside two established ways.
+"""Benchmarks a small Whisper on spoken digits of unseen speakers, with two peers.
 
-The recordings are those of the Free Spoken Digit Dataset (`--data`: a folder with transcripts.csv
-and metadata.csv), where they are only read. Each speaker is held out in turn: the systems learn
-from the others and are tested on all that this one says, so that every recording is tested once.
+`--data` is a folder of the Free Spoken Digit Dataset with transcripts.csv and metadata.csv; it is
+only read. Each speaker is held out in turn: systems are trained on the others and tested on all
+recordings of this one.
 
-- pocketsphinx: its packaged model of American English with a grammar of the ten digits. It learns
-  nothing here.
-- MFCC and logistic regression: twenty coefficients (librosa), their means over each fifth of a
-  recording, standardised (scikit-learn). Once it learns the people's digits as they are, and once
-  all that the Whisper learns; then it hears a recording at as many speeds, too.
-- Whisper: the method of the task speech. A small one learns digits that eSpeak NG speaks, then all
-  of its weights learn copies of the other people's digits. Once it writes letters, and is right
-  where they are those of the digit; once it chooses the likeliest of the ten, as the others do.
+- pocketsphinx: its packaged model of American English with a grammar of the ten digits. It is not
+  trained here.
+- MFCC and logistic regression: the means of twenty coefficients (librosa) over each fifth of a
+  recording, standardized (scikit-learn). It is trained on the speakers' digits, and, in a second
+  row, on all training data of the Whisper; it then uses as many speeds as the Whisper.
+- Whisper: the method of the task speech. A small one is pretrained on digits of eSpeak NG, then all
+  weights are fine-tuned on changed copies of the other speakers' digits. It transcribes freely. In
+  a second row, it chooses the most likely of the ten digits, as the peers do.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ import torch
 import typer
 from numpy.typing import NDArray
 from recogniser import (
-    HEARD_AT,
+    SPEEDS,
     Recording,
-    chosen,
+    augment,
+    classify,
     experiment,
     fit,
-    recordings,
-    synthesized,
-    varied,
-    written,
+    read_recordings,
+    synthesize,
+    transcribe,
 )
 from rich.console import Console
 from rich.table import Table
@@ -46,29 +46,30 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from demos.spoken.espeak import Utterance, voices
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import train
-from wxb.metrics.bootstrap import by_group, paired
-from wxb.tasks.speech.record.audio.cleaning import at_speed
+from wxb.metrics import Metric
+from wxb.metrics.intervals import Groups, paired_difference
+from wxb.tasks.speech.record.audio.cleaning import change_speed
 from wxb.tasks.speech.record.audio.features import RATE
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=120)
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 PARTS, COEFFICIENTS = 5, 20
-RECORDED = 8_000  # Hz, of the people's digits
-SPOKEN, HELD = 12_000, 500  # digits of eSpeak NG that are learnt first, some held out of them
+SAMPLING_RATE = 8_000  # Hz, of the speakers' digits
+SYNTHETIC, VALID = 12_000, 500  # digits of eSpeak NG, and those of them for validation
 ACCENTS = ("en-us", "en", "en-gb-scotland", "en-gb-x-rp", "en-029", "en-us-nyc")
-COPIES, KEPT = 16, 2_000  # of each digit of a person, and eSpeak's that are learnt with them
+COPIES, KEPT = 16, 2_000  # for fine-tuning: of each digit of a speaker, and digits of eSpeak NG
 ENCODING: dict[str, Any] = {"window": 1, "mel_bands": 40, "max_length": 8}
 SHAPE = {"d_model": 96, "encoder_layers": 2, "decoder_layers": 1, "attention_heads": 4}
-HIDDEN = {"masks": 1, "bands": 6, "frames": 8}
-FIRST: dict[str, Any] = {
+MASKS = {"masks": 1, "bands": 6, "frames": 8}
+PRETRAINING: dict[str, Any] = {
     "encoding": ENCODING,
     "model": {
         "shape": {**SHAPE, "ffn_dim": 384, "dropout": 0.1},
         "ctc_weight": 0.3,
-        "spec_augment": HIDDEN,
+        "spec_augment": MASKS,
     },
     "training": {
         "epochs": 8,
@@ -77,10 +78,10 @@ FIRST: dict[str, Any] = {
         "early_stopping_patience": 8,
     },
 }
-# Chosen by learning from two of the three people that a fold learns from, and testing the third.
-THEN: dict[str, Any] = {
+# Chosen by training on two of the three training speakers of a fold, and testing the third.
+FINE_TUNING: dict[str, Any] = {
     "encoding": ENCODING,
-    "model": {"spec_augment": HIDDEN},
+    "model": {"spec_augment": MASKS},
     "training": {
         "epochs": 4,
         "batch_size": 16,
@@ -91,151 +92,149 @@ THEN: dict[str, Any] = {
 SPHINX, PLAIN, SAME = (
     "pocketsphinx, grammar of digits",
     "MFCC and logistic regression",
-    "the same, with all that the Whisper has",
+    "the same, on all training data of the Whisper",
 )
-FREE, TEN = "Whisper, writing letters", "Whisper, choosing among ten"
+FREE, TEN = "Whisper, free transcription", "Whisper, choosing among ten"
 
 
 @app.command()
 def main(
     data: Annotated[Path, typer.Option(help="the folder of the Free Spoken Digit Dataset")],
     work: Annotated[
-        Path | None, typer.Option(help="a folder to keep models in; one that is there is used")
+        Path | None, typer.Option(help="a folder for models; existing ones are used")
     ] = None,
     seed: int = 1,
-    resamples: int = 1000,
 ) -> None:
-    """Test all systems on each speaker in turn, and print a table."""
+    """Test all systems on each speaker in turn, and print a table of word accuracy."""
     torch.set_num_threads(1)
-    digits = recordings(data)
-    right = {name: np.zeros(len(digits), bool) for name in (SPHINX, PLAIN, SAME, FREE, TEN)}
-    with tempfile.TemporaryDirectory() as place:
-        folder = work or Path(place)
+    digits = read_recordings(data)
+    correct = {name: np.zeros(len(digits), bool) for name in (SPHINX, PLAIN, SAME, FREE, TEN)}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = work or Path(temporary)
         folder.mkdir(exist_ok=True)
-        right[SPHINX][:] = sphinx(folder, digits)
-        spoken = synthesized(utterances(seed), RECORDED, seed)
-        coefficients = mfcc(spoken)
-        begin(folder, spoken, seed)
+        correct[SPHINX][:] = sphinx(folder, digits)
+        synthetic = synthesize(utterances(seed), SAMPLING_RATE, seed)
+        coefficients = mfcc(synthetic)
+        pretrain(folder, synthetic, seed)
         for speaker in sorted({digit.speaker for digit in digits}):
-            tested = np.array([digit.speaker == speaker for digit in digits])
-            known = [digit for digit in digits if digit.speaker != speaker]
-            heard = [digit for digit in digits if digit.speaker == speaker]
-            held = random.Random(seed).sample(known, len(known) // 10)
-            copies = varied([d for d in known if d not in held], RECORDED, seed, COPIES)
-            settings = experiment("spoken", **THEN)
-            fit(folder, speaker, copies + spoken[HELD:][:KEPT], held, settings, seed)
-            found = {
-                PLAIN: regression(known, mfcc(known), heard, (1.0,)),
-                SAME: regression(
-                    spoken + copies, np.concatenate([coefficients, mfcc(copies)]), heard, HEARD_AT
-                ),
-                FREE: written(folder, speaker, heard),
-                TEN: chosen(folder, speaker, heard, DIGITS),
+            is_test = np.array([digit.speaker == speaker for digit in digits])
+            others = [digit for digit in digits if digit.speaker != speaker]
+            test = [digit for digit in digits if digit.speaker == speaker]
+            valid = random.Random(seed).sample(others, len(others) // 10)
+            copies = augment([d for d in others if d not in valid], SAMPLING_RATE, seed, COPIES)
+            settings = experiment("spoken", **FINE_TUNING)
+            fit(folder, speaker, copies + synthetic[VALID:][:KEPT], valid, settings, seed)
+            features = np.concatenate([coefficients, mfcc(copies)])
+            predictions = {
+                PLAIN: regression(others, mfcc(others), test, (1.0,)),
+                SAME: regression(synthetic + copies, features, test, SPEEDS),
+                FREE: transcribe(folder, speaker, test),
+                TEN: classify(folder, speaker, test, DIGITS),
             }
-            for name, texts in found.items():
-                right[name][tested] = [t == d.said for t, d in zip(texts, heard, strict=True)]
-    show(digits, right, resamples, seed)
+            for name, texts in predictions.items():
+                correct[name][is_test] = [t == d.text for t, d in zip(texts, test, strict=True)]
+    show(digits, correct)
 
 
 def sphinx(folder: Path, digits: Sequence[Recording]) -> list[bool]:
-    """Whether pocketsphinx names each digit."""
+    """Whether pocketsphinx recognizes each digit."""
     from pocketsphinx import Config, Decoder
 
     grammar = folder / "digits.gram"
     grammar.write_text(f"#JSGF V1.0;\ngrammar digits;\npublic <digit> = {' | '.join(DIGITS)};\n")
     decoder = Decoder(Config(jsgf=str(grammar), loglevel="FATAL"))
-    found = []
+    correct = []
     for digit in digits:
-        quiet = np.zeros(RATE // 5)  # it wants to hear the room before and after a word
-        whole = np.concatenate([quiet, digit.samples, quiet])
+        silence = np.zeros(RATE // 5)  # needed before and after a word
+        samples = np.concatenate([silence, digit.samples, silence])
         decoder.start_utt()
-        decoder.process_raw((whole * 2**15).astype(np.int16).tobytes(), full_utt=True)
+        decoder.process_raw((samples * 2**15).astype(np.int16).tobytes(), full_utt=True)
         decoder.end_utt()
-        heard = decoder.hyp()
-        found.append(heard is not None and heard.hypstr.strip() == digit.said)
-    return found
+        hypothesis = decoder.hyp()
+        correct.append(hypothesis is not None and hypothesis.hypstr.strip() == digit.text)
+    return correct
 
 
 def regression(
-    learnt: Sequence[Recording],
+    train: Sequence[Recording],
     features: NDArray[np.float32],
-    heard: Sequence[Recording],
+    test: Sequence[Recording],
     speeds: Sequence[float],
 ) -> list[str]:
-    """What a regression on the MFCC of some digits takes others for, heard at some speeds."""
+    """Test digits predicted by a regression on the MFCC `features` of training digits.
+
+    Sums log-probabilities over speeds.
+    """
     model: Pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
-    model.fit(features, [one.said for one in learnt])
-    likely = sum(
+    model.fit(features, [digit.text for digit in train])
+    scores = sum(
         model.predict_log_proba(
-            mfcc([one._replace(samples=at_speed(one.samples, speed)) for one in heard])
+            mfcc([digit._replace(samples=change_speed(digit.samples, speed)) for digit in test])
         )
         for speed in speeds
     )
-    return [str(model.classes_[place]) for place in likely.argmax(axis=1)]
+    return [str(model.classes_[index]) for index in scores.argmax(axis=1)]
 
 
 def mfcc(digits: Sequence[Recording]) -> NDArray[np.float32]:
     """The mean coefficients (N, 100) of each fifth of recordings."""
     rows = []
-    for digit in tracked(digits, "MFCC", len(digits)):
-        found = librosa.feature.mfcc(y=digit.samples, sr=RATE, n_mfcc=COEFFICIENTS)  # (20, F)
-        parts = [part for part in np.array_split(found, PARTS, axis=1) if part.size]
+    for digit in track(digits, "MFCC", len(digits)):
+        frames = librosa.feature.mfcc(y=digit.samples, sr=RATE, n_mfcc=COEFFICIENTS)  # (20, F)
+        parts = [part for part in np.array_split(frames, PARTS, axis=1) if part.size]
         parts = (parts + parts[-1:] * PARTS)[:PARTS]
         rows.append(np.concatenate([part.mean(axis=1) for part in parts]))
     return np.stack(rows)
 
 
 def utterances(seed: int) -> list[Utterance]:
-    """Digits for eSpeak NG to say, in all of its voices and in accents of English."""
-    rng, known = random.Random(seed), voices()
+    """Random digits in all voices of eSpeak NG and several accents of English."""
+    rng, names = random.Random(seed), voices()
     return [
         Utterance(
             rng.choice(DIGITS),
             rng.choice(ACCENTS),
-            rng.choice(known),
+            rng.choice(names),
             rng.randint(110, 280),
             rng.randint(10, 90),
         )
-        for _ in range(SPOKEN)
+        for _ in range(SYNTHETIC)
     ]
 
 
-def begin(folder: Path, spoken: Sequence[Recording], seed: int) -> None:
-    """The Whisper that has heard digits of eSpeak NG alone, in models/spoken."""
+def pretrain(folder: Path, synthetic: Sequence[Recording], seed: int) -> None:
+    """Train a Whisper on digits of eSpeak NG, and save it in models/spoken."""
     train("byte-level-bpe", 300, DIGITS).save_pretrained(folder / "models/tokens")
-    settings = experiment("tokens", **FIRST)
-    fit(folder, "spoken", spoken[HELD:], spoken[:HELD], settings, seed)
+    settings = experiment("tokens", **PRETRAINING)
+    fit(folder, "spoken", synthetic[VALID:], synthetic[:VALID], settings, seed)
 
 
-def show(
-    digits: Sequence[Recording], right: dict[str, NDArray[np.bool_]], resamples: int, seed: int
-) -> None:
-    """Print word accuracy, all together and by speaker, and the difference to the last system."""
+def show(digits: Sequence[Recording], correct: dict[str, NDArray[np.bool_]]) -> None:
+    """Print word accuracy in total and by speaker, and the difference from TEN."""
     groups = [digit.speaker for digit in digits]
     speakers = sorted({*groups})
-    table = Table("", "word accuracy", *speakers, f"{TEN} less this (95%)")
+    table = Table("", "word accuracy", *speakers, f"{TEN} minus this (95%)")
     tables = {
-        name: by_group(np.stack([hits, np.ones(len(hits))], axis=1)[:, None], groups)
-        for name, hits in right.items()
+        name: Groups.from_records(np.stack([hits, np.ones(len(hits))], axis=1), groups)
+        for name, hits in correct.items()
     }
-    for name, hits in right.items():
+    for name, hits in correct.items():
         shares = [hits[[group == speaker for group in groups]].mean() for speaker in speakers]
-        behind = ""
+        advantage = ""
         if name != TEN:
-            found = paired(
+            difference = paired_difference(
                 tables[TEN],
                 tables[name],
-                lambda sums: sums[..., 0] / sums[..., 1],
-                resamples=resamples,
-                seed=seed,
-                level=0.95,
+                lambda sums: {"accuracy": sums[..., 0] / sums[..., 1]},
+                Metric("accuracy", "word accuracy"),
             )
-            behind = f"{found.value:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
-        table.add_row(name, f"{hits.mean():.3f}", *(f"{share:.3f}" for share in shares), behind)
+            interval = f"{difference.low:+.3f} to {difference.high:+.3f}"
+            advantage = f"{difference.value:+.3f} ({interval})"
+        table.add_row(name, f"{hits.mean():.3f}", *(f"{share:.3f}" for share in shares), advantage)
     console.print(table)
     console.print(
-        f"{len(digits)} recordings; the speaker of each was not trained on. Speakers are resampled"
-        f" whole; with {len(speakers)} of them, intervals are rough. {os.cpu_count()} CPUs."
+        f"{len(digits)} recordings, each by a speaker who is not in training. Intervals are"
+        f" over {len(speakers)} speakers. {os.cpu_count()} CPUs."
     )
 
 

@@ -1,10 +1,9 @@
-"""How fast recordings become features, and in how much memory, beside one file at a time.
+"""Benchmarks the preparation of recordings: speed and peak memory, compared with a plain loop.
 
-The peer is the loop that examples show: `librosa.load` at 16 kHz, then transformers'
-`WhisperFeatureExtractor`, whose window is 30 seconds. Ours is what the stages preprocess and
-tokenize do: reading, resampling, trimming, measuring and writing the recordings, then their
-features. Both take the same files, noise that swells and fades; the peer takes the first of them,
-as many as `--peer` says, in the same run.
+The peer is a loop over files: `librosa.load` at 16 kHz, then `WhisperFeatureExtractor` of
+transformers with its window of 30 seconds. Ours are the stages preprocess and tokenize, which read,
+resample, trim, measure and write recordings, and compute features. Both read the same files of
+noise that swells and fades; the peer reads the first `--peer` of them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from rich.table import Table
 
 from stages.preprocess import preprocess
 from wxb.core.files import write_jsonl
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora import clean
 from wxb.tasks.speech import reading, record
 from wxb.tasks.speech.params import Corpus, Seq2Seq
@@ -39,90 +38,90 @@ RATE = 22_050
 
 @app.command()
 def main(
-    hours: Annotated[float, typer.Option(help="of recordings, all together")] = 10.0,
-    seconds: Annotated[float, typer.Option(help="of one recording, on average")] = 6.0,
-    peer: Annotated[int, typer.Option(help="recordings that the peer takes")] = 300,
+    hours: Annotated[float, typer.Option(help="total duration of the recordings")] = 10.0,
+    seconds: Annotated[float, typer.Option(help="mean duration of a recording")] = 6.0,
+    peer: Annotated[int, typer.Option(help="number of recordings for the peer")] = 300,
     bands: int = 80,
     seed: int = 1,
 ) -> None:
-    """Make recordings in a temporary folder, prepare them both ways, and print a table."""
+    """Write recordings to a temporary folder, prepare them both ways, and print a table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        files = made(folder / "raw", round(3600 * hours / seconds), seconds, seed)
-        one_by_one(files[:3], bands)  # what is compiled and loaded once does not count
-        began = time.monotonic()
-        heard = one_by_one(files[:peer], bands)
-        theirs = heard / (time.monotonic() - began)
-        with Peak() as memory:
-            began = time.monotonic()
-            prepared(folder, seconds, bands)
-            ours = 3600 * hours / (time.monotonic() - began)
+        files = write_recordings(folder / "raw", round(3600 * hours / seconds), seconds, seed)
+        run_peer(files[:3], bands)  # compiles and loads what is needed, untimed
+        start = time.monotonic()
+        duration = run_peer(files[:peer], bands)
+        theirs = duration / (time.monotonic() - start)
+        with PeakMemory() as memory:
+            start = time.monotonic()
+            run_stages(folder, seconds, bands)
+            ours = 3600 * hours / (time.monotonic() - start)
     table = Table("", "times real time", "ratio", "peak memory")
     table.add_row("librosa.load and WhisperFeatureExtractor", f"{theirs:.0f}", "1.0", "")
     table.add_row("ours", f"{ours:.0f}", f"{ours / theirs:.1f}", f"{memory.mib:,} MiB")
     console.print(table)
     console.print(
-        f"{len(files):,} recordings, {hours:g} h; {len(os.sched_getaffinity(0))} CPUs. Memory is of"
-        " all our processes together."
+        f"{len(files):,} recordings, {hours:g} h; {len(os.sched_getaffinity(0))} CPUs. Memory is"
+        " the sum over all our processes."
     )
 
 
-class Peak:
-    """The most memory that this process and its children hold while a block runs."""
+class PeakMemory:
+    """The peak memory in `mib` of this process and its children while a block runs, in a thread."""
 
-    def __enter__(self) -> Peak:
+    def __enter__(self) -> PeakMemory:
         self.mib, self._ended = 0, Event()
-        self._watch = Thread(target=self._sample)
-        self._watch.start()
+        self._thread = Thread(target=self._sample)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._watch.join()
+        self._thread.join()
 
     def _sample(self) -> None:
         own = psutil.Process()
         while not self._ended.wait(0.1):
-            held = 0
+            total = 0
             for process in (own, *own.children(recursive=True)):
                 with suppress(psutil.NoSuchProcess):
-                    held += process.memory_info().rss
-            self.mib = max(self.mib, held // 2**20)
+                    total += process.memory_info().rss
+            self.mib = max(self.mib, total // 2**20)
 
 
-def made(folder: Path, count: int, seconds: float, seed: int) -> list[Path]:
-    """Write recordings of half to one and a half times that length, and their manifest."""
+def write_recordings(folder: Path, count: int, seconds: float, seed: int) -> list[Path]:
+    """Write recordings of 0.5 to 1.5 times `seconds`, and their manifest; the audio files."""
     rng = np.random.default_rng(seed)
     (folder / "audio").mkdir(parents=True)
     rows, files = [], []
     noise = rng.normal(size=round(3 * seconds * RATE)).astype(np.float32)
-    for number in tracked(range(count), "make", count, unit="file"):
+    for index in track(range(count), "write", count, unit="file"):
         length = round(rng.uniform(0.5, 1.5) * seconds * RATE)
         start = rng.integers(0, len(noise) - length)
         swell = np.sin(np.arange(length) / RATE * rng.uniform(5, 15)) ** 2
-        files.append(folder / "audio" / f"{number:06}.flac")
+        files.append(folder / "audio" / f"{index:06}.flac")
         write(files[-1], 0.1 * swell * noise[start : start + length], RATE)
-        rows.append({"ID": str(number), "path": f"audio/{files[-1].name}", "sentence": str(number)})
+        rows.append({"ID": str(index), "path": f"audio/{files[-1].name}", "sentence": str(index)})
     write_jsonl(folder / "manifest.jsonl", rows)
     return files
 
 
-def one_by_one(files: list[Path], bands: int) -> float:
-    """What the peer makes of the files; gives the seconds of sound that they hold."""
-    import librosa  # here: the processes that prepare recordings import this module, too
+def run_peer(files: list[Path], bands: int) -> float:
+    """Compute the features of files with the peer; the total duration in seconds."""
+    import librosa  # here, since the processes of ours import this module too
     from transformers import WhisperFeatureExtractor
 
     extractor = WhisperFeatureExtractor(feature_size=bands)
-    heard, features = 0.0, []
+    duration, features = 0.0, []
     for file in files:
         samples, rate = librosa.load(file, sr=16_000)
         features.append(extractor(samples, sampling_rate=rate, return_tensors="np"))
-        heard += len(samples) / rate
-    return heard
+        duration += len(samples) / rate
+    return duration
 
 
-def prepared(folder: Path, seconds: float, bands: int) -> None:
-    """What the stages preprocess and tokenize make of the manifest."""
+def run_stages(folder: Path, seconds: float, bands: int) -> None:
+    """Run the stages preprocess and tokenize on the manifest; writes to the folder."""
     split = {"test": 0.1, "valid": 0.1}
     corpus = Corpus.model_validate({"task": "speech", "path": "raw", "split": split})
     out = folder / "clean"
@@ -150,7 +149,7 @@ def prepared(folder: Path, seconds: float, bands: int) -> None:
     }
     experiment = Seq2Seq.model_validate(block)
     for name in clean.splits(out):
-        records = clean.labelled(out / f"{name}.parquet", record.Labelling())
+        records = clean.read_labelled(out / f"{name}.parquet", record.Labelling())
         Method(experiment, [], None).encode(
             records, folder / f"{name}.arrow", label=f"tokenize: {name}"
         )

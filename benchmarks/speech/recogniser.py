@@ -1,7 +1,6 @@
-"""A Whisper that first learns what eSpeak NG says, then what people say: for small benchmarks.
+"""Train a small Whisper on lists of recordings, and use it: shared code of the speech benchmarks.
 
-The files are those that the stages tokenize, align and train write; here for one list of
-recordings after another.
+The files are those of the stages tokenize, align and train.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from demos.spoken.espeak import Utterance, spoken
-from demos.spoken.room import recorded
+from demos.spoken.espeak import Utterance, speak
+from demos.spoken.room import simulate_room
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns
-from wxb.corpora.text.tokenizers import SavedTokenizer, ids_of, load
+from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import load, token_ids
 from wxb.metrics import Metric
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.reading.writing import write
@@ -32,95 +32,99 @@ from wxb.tasks.speech.record.audio.features import FRAMES, RATE, log_mel, to_win
 from wxb.tasks.speech.seq2seq.method import Method
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
-EPOCH = Metric("loss", "loss", lower_is_better=True)  # of what is held out, picks the epoch
-SIZE = 0.2  # of the logarithms of size and tempo, by which voices are changed at most
+VALIDATION_LOSS = Metric("loss", "loss", lower_is_better=True)  # picks the epoch
+MAX_CHANGE = 0.2  # of the logarithms of pitch and tempo
 NOISE = (5.0, 40.0)  # dB below speech
-COLOUR, POINTS = 6.0, 8  # dB that a microphone adds or takes, and at how many frequencies
-HEARD_AT = (1.0, 0.8, 0.9, 1.1, 1.25)  # speeds
+MAX_GAIN, GAINS = 6.0, 8  # dB of a microphone's gain, up or down, and number of random gains
+SPEEDS = (1.0, 0.8, 0.9, 1.1, 1.25)  # for the average of log-probabilities
 
 
 class Recording(NamedTuple):
-    """What was said by whom: 16 kHz mono, cut to what is heard in it."""
+    """A trimmed recording at 16 kHz with its transcript."""
 
     name: str
-    said: str
+    text: str
     speaker: str
     samples: NDArray[np.float32]
 
 
-def recordings(data: Path) -> list[Recording]:
-    """All of a folder with transcripts.csv, metadata.csv and wavs/."""
-    speakers = {row["ID"]: row["speaker"] for row in rows(data / "metadata.csv")}
-    found = []
-    for row in rows(data / "transcripts.csv"):
+def read_recordings(data: Path) -> list[Recording]:
+    """The recordings of a folder with transcripts.csv, metadata.csv and wavs/."""
+    speakers = {row["ID"]: row["speaker"] for row in read_table(data / "metadata.csv")}
+    recordings = []
+    for row in read_table(data / "transcripts.csv"):
         samples = reading.read(data / "wavs" / f"{row['ID']}.wav")
-        kept, _ = cleaning.trimmed(samples, **LIMITS)
-        found.append(Recording(row["ID"], row["sentence"], speakers[row["ID"]], kept))
-    return found
+        kept, _ = cleaning.trim(samples, **LIMITS)
+        recordings.append(Recording(row["ID"], row["sentence"], speakers[row["ID"]], kept))
+    return recordings
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a table."""
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def synthesized(said: Sequence[Utterance], heard: int, seed: int) -> list[Recording]:
-    """What eSpeak NG says, each in a room of its own, recorded at a rate in Hz.
+def synthesize(utterances: Sequence[Utterance], rate: int, seed: int) -> list[Recording]:
+    """Utterances spoken by eSpeak NG, and changed by `augment`.
 
-    It should be that of the recordings that are learnt next: higher sounds are absent from those.
+    `rate` should be that of the recordings for fine-tuning, which lack higher frequencies.
     """
-    found = []
-    for number, (utterance, (samples, rate)) in enumerate(zip(said, spoken(said), strict=True)):
-        sound = soxr.resample(samples.astype(np.float32) / 2**15, rate, RATE)
-        name = f"spoken-{number:05}"
-        found.append(Recording(name, utterance.text, utterance.voice, sound))
-    return varied(found, heard, seed)
+    recordings = []
+    speech = zip(utterances, speak(utterances), strict=True)
+    for index, (utterance, (samples, samples_rate)) in enumerate(speech):
+        sound = soxr.resample(samples.astype(np.float32) / 2**15, samples_rate, RATE)
+        name = f"spoken-{index:05}"
+        recordings.append(Recording(name, utterance.text, utterance.voice, sound))
+    return augment(recordings, rate, seed)
 
 
-def varied(given: Sequence[Recording], heard: int, seed: int, copies: int = 1) -> list[Recording]:
-    """Copies of recordings, each as another person might say it in another place.
+def augment(
+    recordings: Sequence[Recording], rate: int, seed: int, copies: int = 1
+) -> list[Recording]:
+    """Copies of recordings with random changes, as by other speakers in other rooms.
 
-    Pitch and formants are moved together, then the tempo by itself; the microphone favours some
-    frequencies; there is a room, and noise. All are recorded at a rate of `heard` Hz.
+    Changes pitch with formants, tempo, the gains of a microphone, echo and noise. All copies have
+    the frequencies of a sampling rate of `rate` Hz.
     """
-    rng, found = np.random.default_rng(seed), []
-    for number in range(copies):
-        for one in given:
-            size, tempo = np.exp(rng.uniform(-SIZE, SIZE, 2))
-            sound = cleaning.at_speed(one.samples, size)
+    rng, changed = np.random.default_rng(seed), []
+    for copy in range(copies):
+        for recording in recordings:
+            pitch, tempo = np.exp(rng.uniform(-MAX_CHANGE, MAX_CHANGE, 2))
+            sound = cleaning.change_speed(recording.samples, pitch)
             sound = librosa.effects.time_stretch(sound, rate=tempo, n_fft=512)
-            sound = _coloured(np.pad(sound, rng.integers(0, RATE // 10, 2)), rng)
+            sound = _equalize(np.pad(sound, rng.integers(0, RATE // 10, 2)), rng)
             echo, snr = rng.uniform(0, 0.3), rng.uniform(*NOISE)
-            sound = recorded(sound, RATE, echo=echo, snr=snr, rng=rng).astype(np.float32)
-            if heard < RATE:
-                sound = soxr.resample(soxr.resample(sound, RATE, heard), heard, RATE)
-            kept, _ = cleaning.trimmed(sound, **LIMITS)
-            found.append(one._replace(name=f"{one.name}-{number}", samples=kept))
-    return found
+            sound = simulate_room(sound, RATE, echo=echo, snr=snr, rng=rng).astype(np.float32)
+            if rate < RATE:
+                sound = soxr.resample(soxr.resample(sound, RATE, rate), rate, RATE)
+            kept, _ = cleaning.trim(sound, **LIMITS)
+            changed.append(recording._replace(name=f"{recording.name}-{copy}", samples=kept))
+    return changed
 
 
-def _coloured(sound: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
+def _equalize(sound: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Apply random gains, interpolated over frequencies."""
     spectrum = np.fft.rfft(sound)
-    places = np.linspace(0, POINTS - 1, len(spectrum))
-    gains = np.interp(places, range(POINTS), rng.uniform(-COLOUR, COLOUR, POINTS))
+    positions = np.linspace(0, GAINS - 1, len(spectrum))
+    gains = np.interp(positions, range(GAINS), rng.uniform(-MAX_GAIN, MAX_GAIN, GAINS))
     return np.fft.irfft(spectrum * 10 ** (gains / 20), len(sound))
 
 
-def records(folder: Path, given: Sequence[Recording]) -> list[Record]:
-    """Recordings as preprocess leaves them, their files in `folder`/audio."""
+def write_records(folder: Path, recordings: Sequence[Recording]) -> list[Record]:
+    """Write recordings to `folder`/audio; their records, as of preprocess."""
     (folder / "audio").mkdir(exist_ok=True)
-    found = []
-    for one in given:
-        path = folder / "audio" / f"{one.name}.flac"
-        write(path, one.samples, RATE)
-        gold = {"text": one.said, "seconds": len(one.samples) / RATE}
-        found.append(Record(one.name, str(path), gold, "", one.speaker))
-    return found
+    records = []
+    for recording in recordings:
+        path = folder / "audio" / f"{recording.name}.flac"
+        write(path, recording.samples, RATE)
+        gold = {"text": recording.text, "seconds": len(recording.samples) / RATE}
+        records.append(Record(recording.name, str(path), gold, "", recording.speaker))
+    return records
 
 
 def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
-    """An experiment that starts from models/<backbone>; groups of its settings by name."""
+    """An experiment on models/<backbone> with groups of settings."""
     block = {
         "study": "s",
         "corpus": "c",
@@ -139,15 +143,14 @@ def experiment(backbone: str, **groups: Mapping[str, Any]) -> Seq2Seq:
 def fit(
     folder: Path,
     name: str,
-    given: Sequence[Recording],
-    held: Sequence[Recording],
+    train: Sequence[Recording],
+    valid: Sequence[Recording],
     settings: Seq2Seq,
     seed: int,
 ) -> None:
-    """What the stages tokenize, align and train make of recordings, in `folder`/models/<name>.
+    """Train a model and save it in `folder`/models/<name>; skipped if it exists.
 
-    The epoch is kept that finds what was said in others, those `held` out, likeliest. A model that
-    is there already is left as it is.
+    Keeps the epoch with the lowest validation loss.
     """
     if (folder / "models" / name).is_dir():
         return
@@ -156,16 +159,17 @@ def fit(
     encoding = Method.with_vocabulary(settings, [], SavedTokenizer(base))
     method = Method.with_vocabulary(settings, [], load(base))
     items = {}
-    for part, some in (("train", given), ("valid", held)):
-        features, targets, learnt = work / f"{part}.arrow", work / part, records(folder, some)
-        encoding.encode(learnt, features, label=f"tokenize: {name}")
-        columns, splits, _ = encoding.align(features, [learnt])
+    for split, recordings in (("train", train), ("valid", valid)):
+        features, targets = work / f"{split}.arrow", work / split
+        records = write_records(folder, recordings)
+        encoding.encode(records, features, label=f"tokenize: {name}")
+        columns, splits, _ = encoding.align(features, [records])
         write_columns(targets, columns, splits)
-        items[part] = method.dataset(features, targets, learnt)
+        items[split] = method.dataset(features, targets, records)
     run = method.training_run(
         **items, seed=seed, checkpoints=folder / f"{name}-checkpoints", label=f"train: {name}"
     )
-    model, history = method.fit(base, replace(run, best=EPOCH))
+    model, history = method.fit(base, replace(run, best=VALIDATION_LOSS))
     predictor = Method.Predictor.from_training(model, method, work / "train")
     updates = int(history[-1]["step"])
     predictor.save(
@@ -173,33 +177,34 @@ def fit(
     )
 
 
-def written(folder: Path, name: str, heard: Sequence[Recording]) -> list[str]:
-    """What the model in `folder`/models/<name> writes for recordings."""
+def transcribe(folder: Path, name: str, recordings: Sequence[Recording]) -> list[str]:
+    """The transcripts of recordings by the model in `folder`/models/<name>."""
     predictor = Method.Predictor.load(folder / "models" / name)
-    inputs = [record.input for record in records(folder, heard)]
-    return [found.text.strip() for found in predictor.predict(inputs, label=name)]
+    inputs = [record.input for record in write_records(folder, recordings)]
+    return [transcript.text.strip() for transcript in predictor.predict(inputs, label=name)]
 
 
 @torch.inference_mode()
-def chosen(folder: Path, name: str, heard: Sequence[Recording], texts: Sequence[str]) -> list[str]:
-    """Which of some texts the model in `folder`/models/<name> finds likeliest for recordings.
+def classify(
+    folder: Path, name: str, recordings: Sequence[Recording], texts: Sequence[str]
+) -> list[str]:
+    """The most likely of some texts for each recording, by the model in `folder`/models/<name>.
 
-    Each is heard at several speeds, of which the logarithms of the likelihoods are added: a voice
-    is higher or lower than those that were learnt.
+    Sums log-probabilities over SPEEDS, since voices are higher or lower than those in training.
     """
     predictor = Method.Predictor.load(folder / "models" / name)
     bands, window = predictor.settings["mel_bands"], predictor.settings["window"] * FRAMES
     end = predictor.tokenizer.eos_token_id
-    ids = [torch.tensor([*found, end]) for found in ids_of(predictor.tokenizer, texts)]
+    ids = [torch.tensor([*row, end]) for row in token_ids(predictor.tokenizer, texts)]
     labels = pad_sequence(ids, batch_first=True, padding_value=IGNORED)  # (K, T)
-    found = []
-    for one in heard:
-        likely = torch.zeros(len(texts))
-        for speed in HEARD_AT:
-            frames = log_mel(cleaning.at_speed(one.samples, speed), bands, window)
+    likeliest = []
+    for recording in recordings:
+        scores = torch.zeros(len(texts))
+        for speed in SPEEDS:
+            frames = log_mel(cleaning.change_speed(recording.samples, speed), bands, window)
             features = torch.from_numpy(to_window(frames, window)).expand(len(texts), -1, -1)
             logs = predictor.model(features, labels)["logits"].log_softmax(dim=2)  # (K, T, V)
-            told = logs.gather(2, labels.clamp(min=0)[:, :, None])[:, :, 0]
-            likely += (told * (labels != IGNORED)).sum(dim=1).log_softmax(dim=0)
-        found.append(texts[int(likely.argmax())])
-    return found
+            of_labels = logs.gather(2, labels.clamp(min=0)[:, :, None])[:, :, 0]
+            scores += (of_labels * (labels != IGNORED)).sum(dim=1).log_softmax(dim=0)
+        likeliest.append(texts[int(scores.argmax())])
+    return likeliest

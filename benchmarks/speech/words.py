@@ -1,9 +1,9 @@
-"""Mandarin words of one person, a fifth of which were never heard: the CER as it comes.
+"""Benchmarks a small Whisper on Mandarin words of one speaker that are not in training.
 
-The recordings are those of a folder with transcripts.csv and metadata.csv (`--data`), one of each
-word. A small Whisper first learns the words to train on, and made-up ones of their characters, as
-eSpeak NG speaks them; then all of its weights learn copies of the person's recordings. Every word
-of the test is new to it; of some, characters are, too, and those it cannot write.
+`--data` is a folder with transcripts.csv, metadata.csv and one recording of each word. A small
+Whisper is pretrained on eSpeak NG's speech of the training words and of random words of their
+characters. All weights are then fine-tuned on changed copies of the speaker's recordings. No test
+word is in training. Some test words have new characters, which the model cannot transcribe.
 """
 
 from __future__ import annotations
@@ -17,29 +17,37 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
-from recogniser import Recording, experiment, fit, recordings, synthesized, varied, written
+from recogniser import (
+    Recording,
+    augment,
+    experiment,
+    fit,
+    read_recordings,
+    synthesize,
+    transcribe,
+)
 from rich.console import Console
 from rich.table import Table
 
 from demos.spoken.espeak import Utterance, voices
 from wxb.corpora.text.tokenizers import train
-from wxb.metrics.bootstrap import intervals
+from wxb.metrics.intervals import Groups, intervals
 from wxb.tasks.speech import metrics
 from wxb.tasks.speech.record.audio.features import RATE
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)
-TEST = 5  # one word of so many
-SPOKEN, HELD = 8_000, 200  # words of eSpeak NG that are learnt first, some held out of them
-COPIES, KEPT = 8, 1_000  # of each recording of the person, and eSpeak's that are learnt with them
+TEST = 5  # one in so many words is a test word
+SYNTHETIC, VALID = 8_000, 200  # words of eSpeak NG, and those of them for validation
+COPIES, KEPT = 8, 1_000  # for fine-tuning: of each recording, and words of eSpeak NG
 ENCODING: dict[str, Any] = {"window": 2, "mel_bands": 40, "max_length": 24}
 SHAPE = {"d_model": 96, "encoder_layers": 2, "decoder_layers": 2, "attention_heads": 4}
-FIRST: dict[str, Any] = {
+PRETRAINING: dict[str, Any] = {
     "encoding": ENCODING,
     "model": {"shape": {**SHAPE, "ffn_dim": 384}, "ctc_weight": 0.3},
     "training": {"epochs": 6, "batch_size": 16, "learning_rate": 2e-3},
 }
-THEN: dict[str, Any] = {
+FINE_TUNING: dict[str, Any] = {
     "encoding": ENCODING,
     "training": {"epochs": 4, "batch_size": 16, "learning_rate": 1e-3},
 }
@@ -49,74 +57,69 @@ THEN: dict[str, Any] = {
 def main(
     data: Annotated[Path, typer.Option(help="the folder of the recordings")],
     work: Annotated[
-        Path | None, typer.Option(help="a folder to keep models in; one that is there is used")
+        Path | None, typer.Option(help="a folder for models; existing ones are used")
     ] = None,
     seed: int = 1,
-    resamples: int = 1000,
 ) -> None:
-    """Train on four of five words, transcribe the others, and print a table."""
+    """Train on four of five words, transcribe the others, and print a table of CER."""
     torch.set_num_threads(1)
-    words = recordings(data)
+    words = read_recordings(data)
     random.Random(seed).shuffle(words)
-    tested, known = words[: len(words) // TEST], words[len(words) // TEST :]
-    held, learnt = known[: len(known) // 10], known[len(known) // 10 :]
-    with tempfile.TemporaryDirectory() as place:
-        folder = work or Path(place)
+    test, others = words[: len(words) // TEST], words[len(words) // TEST :]
+    valid, training = others[: len(others) // 10], others[len(others) // 10 :]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = work or Path(temporary)
         folder.mkdir(exist_ok=True)
-        texts = [word.said for word in known]
-        # Of single characters, lest words become tokens that no other word could be written with.
+        texts = [word.text for word in others]
+        # Trained on single characters, so that no token is a word.
         train("byte-level-bpe", 1500, sorted({*"".join(texts)})).save_pretrained(
             folder / "models/tokens"
         )
-        spoken = synthesized(utterances(texts, seed), RATE, seed)
-        fit(folder, "spoken", spoken[HELD:], spoken[:HELD], experiment("tokens", **FIRST), seed)
-        copies = varied(learnt, RATE, seed, COPIES) + spoken[HELD:][:KEPT]
-        fit(folder, "adapted", copies, held, experiment("spoken", **THEN), seed)
+        synthetic = synthesize(utterances(texts, seed), RATE, seed)
+        pretraining = experiment("tokens", **PRETRAINING)
+        fit(folder, "spoken", synthetic[VALID:], synthetic[:VALID], pretraining, seed)
+        copies = augment(training, RATE, seed, COPIES) + synthetic[VALID:][:KEPT]
+        fit(folder, "adapted", copies, valid, experiment("spoken", **FINE_TUNING), seed)
         table = Table("", "words", "CER (95%)", "words right")
         characters = {*"".join(texts)}
-        for name, title in (("spoken", "eSpeak NG alone"), ("adapted", "and the person")):
-            found = written(folder, name, tested)
-            show(table, f"{title}: all", tested, found, resamples, seed)
-            old = [at for at, word in enumerate(tested) if {*word.said} <= characters]
-            heard, texts = [tested[at] for at in old], [found[at] for at in old]
-            show(table, f"{title}: no character is new", heard, texts, resamples, seed)
+        for name, title in (("spoken", "eSpeak NG alone"), ("adapted", "and the speaker")):
+            pairs = [*zip(test, transcribe(folder, name, test), strict=True)]
+            add_row(table, f"{title}: all", pairs)
+            known = [pair for pair in pairs if {*pair[0].text} <= characters]
+            add_row(table, f"{title}: no new character", known)
     console.print(table)
     console.print(
-        f"{len(known)} words were learnt, {len(tested)} others tested, none of which was heard in"
-        " training; one speaker."
+        f"{len(others)} words for training and validation, {len(test)} other test words; one"
+        " speaker."
     )
 
 
 def utterances(words: Sequence[str], seed: int) -> list[Utterance]:
-    """Words for eSpeak NG to say, and as many made-up ones of the same characters."""
-    rng, known = random.Random(seed), voices()
-    characters, said = sorted({*"".join(words)}), []
-    for number in range(SPOKEN):
-        made = "".join(rng.choices(characters, k=rng.randint(1, 4)))
-        text = rng.choice(words) if number % 2 else made
+    """Random utterances: half are words, half random sequences of their characters."""
+    rng, names = random.Random(seed), voices()
+    characters, chosen = sorted({*"".join(words)}), []
+    for index in range(SYNTHETIC):
+        sequence = "".join(rng.choices(characters, k=rng.randint(1, 4)))
+        text = rng.choice(words) if index % 2 else sequence
         speed, pitch = rng.randint(140, 240), rng.randint(30, 80)
-        said.append(Utterance(text, "zh", rng.choice(known), speed, pitch))
-    return said
+        chosen.append(Utterance(text, "zh", rng.choice(names), speed, pitch))
+    return chosen
 
 
-def show(
-    table: Table,
-    name: str,
-    heard: Sequence[Recording],
-    texts: Sequence[str],
-    resamples: int,
-    seed: int,
-) -> None:
-    """Add the CER of some words to a table, with an interval over words."""
-    judged = [
-        metrics.Judged(one.name, "", one.said, text, one.said, text, len(one.samples) / RATE, 0.0)
-        for one, text in zip(heard, texts, strict=True)
+def add_row(table: Table, title: str, pairs: Sequence[tuple[Recording, str]]) -> None:
+    """Add the CER of transcripts to a table, with an interval over words."""
+    rows = [
+        metrics.PredictionRow(
+            word.name, "", word.text, text, word.text, text, len(word.samples) / RATE, 0.0
+        )
+        for word, text in pairs
     ]
-    counts = metrics.Scorer().statistics(judged)
-    found = intervals(counts, metrics.Scorer().scores, resamples=resamples, seed=seed)["cer"]
-    right = np.mean([one.reference == one.hypothesis for one in judged])
-    cer = f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
-    table.add_row(name, str(len(heard)), cer, f"{right:.3f}")
+    scorer = metrics.Scorer()
+    groups = Groups.from_records(scorer.statistics(rows))
+    cer = intervals(groups, scorer.scores, scorer.METRICS)["cer"]
+    correct = np.mean([row.reference == row.hypothesis for row in rows])
+    interval = f"{cer.value:.3f} ({cer.low:.3f} to {cer.high:.3f})"
+    table.add_row(title, str(len(pairs)), interval, f"{correct:.3f}")
 
 
 if __name__ == "__main__":

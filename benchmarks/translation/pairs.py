@@ -1,7 +1,7 @@
-"""Four translators on pairs at hand, trained and scored by the project's own stages.
+"""Trains and scores four translators on real pairs with the project's stages.
 
-Recipes are those of pairs.yaml. The stages of all systems share a folder, in which they find what
-is made already: a command that was stopped goes on from its last checkpoint.
+The recipes are in pairs.yaml. The stages of all systems share a folder, and skip existing outputs.
+A stopped command continues from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -28,19 +28,23 @@ from wxb.core.params import Params, check, read_yaml
 RECIPES = Path(__file__).with_suffix(".yaml")
 CORPUS, BACKBONE, STUDY = "pairs", "pieces", "translation"
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130, highlight=False)  # a table is cut nowhere, whatever the terminal
+console = Console(width=130, highlight=False)  # wide enough for the table on any terminal
 
 
 @app.command()
 def main(
-    systems: Annotated[list[str] | None, typer.Argument(help="of the recipes; all")] = None,
-    data: Annotated[Path, typer.Option(help="folder of all data")] = Path("../shared/data"),
-    output: Annotated[Path, typer.Option(help="where all is made")] = Path(".wxb/translation"),
-    recipes: Annotated[Path, typer.Option(help="what is trained")] = RECIPES,
-    threads: Annotated[int, typer.Option(min=1, help="of torch")] = 1,
-    kept: Annotated[bool, typer.Option(help="only print what is there")] = False,
+    systems: Annotated[
+        list[str] | None, typer.Argument(help="systems of the recipes; default: all")
+    ] = None,
+    data: Annotated[Path, typer.Option(help="folder of raw data")] = Path("../shared/data"),
+    output: Annotated[Path, typer.Option(help="folder of all outputs")] = Path(".wxb/translation"),
+    recipes: Annotated[Path, typer.Option(help="file of recipes")] = RECIPES,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
+    is_printing_only: Annotated[
+        bool, typer.Option("--kept", help="train nothing; print the results in the folder")
+    ] = False,
 ) -> None:
-    """Train systems on pairs, score them on the test split, and print BLEU over minutes, too."""
+    """Train systems on pairs and score them on the test split; print scores and BLEU by minutes."""
     torch.set_num_threads(threads)
     recipe = read_yaml(recipes)
     chosen = systems or [*recipe["systems"]]
@@ -50,61 +54,62 @@ def main(
     params = project(recipe, data.resolve())
     output.mkdir(parents=True, exist_ok=True)
     with chdir(output):
-        if not kept:
-            make(params, chosen)
-        print_made([name for name in chosen if paths.metrics(STUDY, name).exists()])
+        if not is_printing_only:
+            run_stages(params, chosen)
+        print_results([name for name in chosen if paths.metrics(STUDY, name).exists()])
 
 
-def make(params: Params, systems: Sequence[str]) -> None:
-    """Run the stages of systems; those that all share where their outputs are not there."""
-    for stage, made, name in (
+def run_stages(params: Params, systems: Sequence[str]) -> None:
+    """Run the shared stages whose outputs are missing, then the stages of each system."""
+    for stage, output, name in (
         (download, paths.raw(CORPUS), CORPUS),
         (preprocess, paths.clean(CORPUS), CORPUS),
         (tokenizer, paths.tokenizer(BACKBONE), BACKBONE),
         (pretrain, paths.model(BACKBONE), BACKBONE),
     ):
-        if not made.exists():
+        if not output.exists():
             stage.main(params, name)
     for name in systems:
         for stage in (tokenize, align, train, evaluate):
-            begun = time.monotonic(), time.process_time()
+            start = time.monotonic(), time.process_time()
             stage.main(params, name)
-            took = time.monotonic() - begun[0], time.process_time() - begun[1]
+            times = time.monotonic() - start[0], time.process_time() - start[1]
             with publish(paths.cost(stage.__name__.rpartition(".")[2], name)) as (draft,):
-                write_json(draft, dict(zip(("seconds", "cpu_seconds"), took, strict=True)))
+                write_json(draft, dict(zip(("seconds", "cpu_seconds"), times, strict=True)))
 
 
-def print_made(systems: Sequence[str]) -> None:
-    """Scores and cost of systems, then the BLEU of validation over minutes of training."""
+def print_results(systems: Sequence[str]) -> None:
+    """Print scores and costs of systems, and validation BLEU by minutes of training."""
     headers = ("system", "BLEU", "chrF", "TER", "exact", "parameters", "updates", "train", "of CPU")
     table, curves = (
         Table(*headers, box=box.MARKDOWN),
-        Table("system", "minutes: BLEU of validation"),
+        Table("system", "minutes: validation BLEU"),
     )
     for name in systems:
-        found = read_json(paths.metrics(STUDY, name))
+        scores = read_json(paths.metrics(STUDY, name))
         cost = read_json(paths.cost("train", name))
-        low, high = found["bleu_low"], found["bleu_high"]
+        low, high = scores["bleu_low"], scores["bleu_high"]
         table.add_row(
             name,
-            f"{found['bleu']:.1f} ({low:.1f} to {high:.1f})",
-            *(f"{found[key]:.1f}" for key in ("chrf", "ter")),
-            f"{found['exact']:.3f}",
-            f"{found['parameters'] / 1e6:.1f} M",
-            f"{found['updates']:,}",
+            f"{scores['bleu']:.1f} ({low:.1f} to {high:.1f})",
+            *(f"{scores[key]:.1f}" for key in ("chrf", "ter")),
+            f"{scores['exact']:.3f}",
+            f"{scores['parameters'] / 1e6:.1f} M",
+            f"{scores['updates']:,}",
             *(f"{cost[key] / 60:.0f} min" for key in ("seconds", "cpu_seconds")),
         )
         with (paths.training(STUDY, name) / "valid_bleu.csv").open(encoding="utf-8") as file:
             points = [(int(step), float(bleu)) for step, bleu in [*csv.reader(file)][1:]]
-        minute = cost["cpu_seconds"] / 60 / points[-1][0]  # of an update: one is like another
-        told = [f"{step * minute:.1f}: {bleu:.1f}" for step, bleu in points]
-        curves.add_row(name, ", ".join(told))
+        minutes = cost["cpu_seconds"] / 60 / points[-1][0]  # mean of an update
+        curves.add_row(
+            name, ", ".join(f"{step * minutes:.1f}: {bleu:.1f}" for step, bleu in points)
+        )
     console.print(table)
     console.print(curves)
 
 
 def project(recipe: Mapping[str, Any], data: Path) -> Params:
-    """The parameters of all systems on one corpus."""
+    """The parameters of a project with all systems on one corpus."""
     corpus = {**recipe["corpus"], "path": str(data / recipe["corpus"]["path"])}
     names = {"study": STUDY, "corpus": CORPUS, "backbone": BACKBONE}
     study = {"task": "translation", "title": "What translates best?", "seed": 1}
@@ -113,7 +118,6 @@ def project(recipe: Mapping[str, Any], data: Path) -> Params:
             "seed": 1,
             "threads": 1,
             "portable": False,
-            "resamples": 1000,
             "corpora": {CORPUS: corpus},
             "backbones": {BACKBONE: {"corpus": CORPUS, **recipe["backbone"]}},
             "experiments": {

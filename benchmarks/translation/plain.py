@@ -1,7 +1,7 @@
-"""The Transformer beside `torch.nn.Transformer` of the same size, in a plain loop of torch.
+"""Compares our Transformer with `torch.nn.Transformer` of the same size in a plain torch loop.
 
-Both learn from the same records, in batches of the same size that are drawn alike, and write
-greedily. Ours goes through the project's Trainer.
+Both train on the same records, in batches of the same size that are sampled the same way, and
+decode greedily. Ours is trained by the project's Trainer.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load as load_tokenizer
-from wxb.metrics.bootstrap import by_group, paired
+from wxb.metrics.intervals import Groups, paired_difference
 from wxb.models import decoding
 from wxb.tasks.methods import collator
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import sums
-from wxb.tasks.translation.predictor import decoded, source_ids, special
+from wxb.tasks.translation.predictor import decode, source_ids, special_ids
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.method import Method
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130, highlight=False)  # a table is cut nowhere, whatever the terminal
+console = Console(width=130, highlight=False)  # wide enough for the table on any terminal
 
 
-class Plain(nn.Module):
-    """`torch.nn.Transformer` of the same size, as a script of a page would have it."""
+class PlainTransformer(nn.Module):
+    """`torch.nn.Transformer` of the same size, as in a one-page script."""
 
     def __init__(self, ours: Any) -> None:
         super().__init__()
@@ -67,17 +67,17 @@ class Plain(nn.Module):
         self.dropout = nn.Dropout(c.dropout)
         self.register_buffer("positions", ours.positions, persistent=False)
 
-    def embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
+    def embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
         """Embeddings with positions (B, T, C) of ids (B, T)."""
-        scaled = table(ids) * self.config.width**0.5
+        scaled = embedding(ids) * self.config.width**0.5
         return self.dropout(scaled + self.positions[: ids.shape[1]])
 
-    def logits(self, ids: Tensor, mask: Tensor, before: Tensor) -> Tensor:
-        """Logits (B, T, V) of what follows each of the tokens before (B, T)."""
-        causal = nn.Transformer.generate_square_subsequent_mask(before.shape[1])
+    def logits(self, ids: Tensor, mask: Tensor, previous: Tensor) -> Tensor:
+        """Logits (B, T, V) of the tokens after each of the previous ones (B, T)."""
+        causal = nn.Transformer.generate_square_subsequent_mask(previous.shape[1])
         hidden = self.transformer(
             self.embed(self.source, ids),
-            self.embed(self.target, before),
+            self.embed(self.target, previous),
             tgt_mask=causal.isinf(),
             src_key_padding_mask=~mask.bool(),
             memory_key_padding_mask=~mask.bool(),
@@ -85,29 +85,31 @@ class Plain(nn.Module):
         return F.linear(hidden, self.target.weight)
 
     def loss(self, ids: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
-        """The label-smoothed loss over labels (B, T) that are no padding."""
+        """The label-smoothed loss over labels (B, T) that are not padding."""
         c = self.config
         logits = self.logits(ids, mask, F.pad(labels[:, :-1], (1, 0), value=c.bos))
         smoothing = {"ignore_index": c.pad, "label_smoothing": c.label_smoothing}
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), **smoothing)
 
 
-class Written(NamedTuple):
-    """A state that keeps the tokens alone: every step reads all of them again."""
+class UncachedState(NamedTuple):
+    """A decoding state without a cache: every step reads all tokens again."""
 
     tokens: Tensor
     ids: Tensor
     mask: Tensor
 
-    def reorder(self, rows: Tensor) -> Written:
+    def reorder(self, rows: Tensor) -> UncachedState:
         """The state of these rows (M,)."""
-        return Written(*(part[rows] for part in self))
+        return UncachedState(*(tensor[rows] for tensor in self))
 
 
-def plain_step(model: Plain) -> Callable[[Tensor, Written], tuple[Tensor, Written]]:
-    """A step of a model without a cache."""
+def plain_step(
+    model: PlainTransformer,
+) -> Callable[[Tensor, UncachedState], tuple[Tensor, UncachedState]]:
+    """A function for one decoding step without a cache."""
 
-    def step(tokens: Tensor, state: Written) -> tuple[Tensor, Written]:
+    def step(tokens: Tensor, state: UncachedState) -> tuple[Tensor, UncachedState]:
         state = state._replace(tokens=torch.cat([state.tokens, tokens], dim=1))
         return model.logits(state.ids, state.mask, state.tokens)[:, -1], state
 
@@ -117,25 +119,25 @@ def plain_step(model: Plain) -> Callable[[Tensor, Written], tuple[Tensor, Writte
 @app.command()
 def main(
     experiment: Annotated[
-        str, typer.Argument(help="a Transformer of params.yaml, aligned already")
+        str, typer.Argument(help="a Transformer of params.yaml, after the stage align")
     ] = "translation-transformer",
     epochs: Annotated[int, typer.Option(min=1)] = 5,
-    seeds: Annotated[int, typer.Option(min=1, help="trainings of each, from seed 1 on")] = 3,
-    threads: Annotated[int, typer.Option(min=1, help="of torch")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="seeds of each, from 1 on")] = 3,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
 ) -> None:
-    """Train ours by the project's Trainer, and torch's in a plain loop on batches drawn alike."""
+    """Train ours with the project's Trainer and torch's in a plain loop; print BLEU and times."""
     torch.set_num_threads(threads)
     params = load()
-    settings = params.named("experiments", experiment)
-    pieces = load_tokenizer(paths.model(settings.backbone))
+    settings = params.block("experiments", experiment)
+    tokenizer = load_tokenizer(paths.model(settings.backbone))
     training = settings.training.model_copy(
         update={"epochs": epochs, "early_stopping_patience": epochs}
     )
     settings = settings.model_copy(update={"training": training})
-    method, backbone = Method(settings, [], pieces), paths.model(settings.backbone)
+    method, backbone = Method(settings, [], tokenizer), paths.model(settings.backbone)
     corpus = paths.clean(settings.corpus)
     records = {
-        split: clean.labelled(corpus / f"{split}.parquet", Labelling())
+        split: clean.read_labelled(corpus / f"{split}.parquet", Labelling())
         for split in ("train", "valid", "test")
     }
     items = {
@@ -148,30 +150,34 @@ def main(
     }
     groups = [record.group for record in records["test"]]
     table = Table("model", "seed", "BLEU", "training, s", "of CPU", box=box.MARKDOWN)
-    found: dict[str, list[NDArray[np.float64]]] = {"ours": [], "torch.nn.Transformer": []}
+    statistics: dict[str, list[NDArray[np.float64]]] = {"ours": [], "torch.nn.Transformer": []}
     for seed in range(1, seeds + 1):
-        for (name, tables), fit in zip(found.items(), (fit_ours, fit_plain), strict=True):
-            begun = time.monotonic(), time.process_time()
+        for (name, tables), fit in zip(statistics.items(), (fit_ours, fit_plain), strict=True):
+            start = time.monotonic(), time.process_time()
             translate = fit(method, backbone, items, seed)
-            took = time.monotonic() - begun[0], time.process_time() - begun[1]
-            texts = [decoded(pieces, ids) for ids in translate(records["test"], pieces)]
+            times = time.monotonic() - start[0], time.process_time() - start[1]
+            texts = [decode(tokenizer, ids) for ids in translate(records["test"], tokenizer)]
             rows = sums.statistics(texts, [record.gold for record in records["test"]])
-            tables.append(by_group(rows, groups))
+            tables.append(rows)
             bleu = float(sums.bleu(rows.sum(axis=0)))
-            table.add_row(name, str(seed), f"{bleu:.1f}", *(f"{seconds:.1f}" for seconds in took))
+            table.add_row(name, str(seed), f"{bleu:.1f}", *(f"{seconds:.1f}" for seconds in times))
     console.print(table)
-    ours, theirs = (np.stack(tables, axis=1) for tables in found.values())
-    apart = paired(
-        ours, theirs, lambda s: metrics.Scorer().scores(s)["bleu"], resamples=1000, seed=1
+    scorer = metrics.Scorer()
+    ours, theirs = (
+        Groups.from_records(np.stack(tables, axis=1), groups) for tables in statistics.values()
     )
+    difference = paired_difference(ours, theirs, scorer.scores, scorer.headline)
     console.print(
-        f"ours − torch, over {seeds} seeds: {apart.value:+.1f} ({apart.low:+.1f} to"
-        f" {apart.high:+.1f})"
+        f"ours − torch, over {seeds} seeds: {difference.value:+.1f} ({difference.low:+.1f} to"
+        f" {difference.high:+.1f})"
     )
 
 
 def fit_ours(method: Method, backbone: Path, items: Any, seed: int) -> Any:
-    """By the Trainer; the last epoch counts as the best, as the plain loop chooses none."""
+    """Train with the Trainer, without choosing an epoch; returns a function that translates.
+
+    Each epoch's validation score is higher than the last, as the plain loop does not choose either.
+    """
     epoch = count(1)
     run = method.training_run(
         items["train"],
@@ -181,16 +187,16 @@ def fit_ours(method: Method, backbone: Path, items: Any, seed: int) -> Any:
         label="ours",
     )
     score = {"compute_metrics": lambda statistics, labels: {method.BEST.key: next(epoch)}}
-    learner, _ = method.fit(backbone, replace(run, **score))
-    learner.eval()
-    return partial(greedy, lambda ids, mask: (learner.model.step, learner.model.encode(ids, mask)))
+    model, _ = method.fit(backbone, replace(run, **score))
+    network = model.eval().model
+    return partial(greedy, lambda ids, mask: (network.step, network.encode(ids, mask)))
 
 
 def fit_plain(method: Method, backbone: Path, items: Any, seed: int) -> Any:
-    """In a loop of a few lines, without validation."""
+    """Train in a plain loop, without validation; returns a function that translates."""
     set_seed(seed)
-    training, learner = method.experiment.training, method.build(backbone)
-    model, collate = Plain(learner.model).train(), method.collator()
+    training, ours = method.experiment.training, method.build(backbone)
+    model, collate = PlainTransformer(ours.model).train(), method.collator()
     vectors, matrices = [], []  # biases and norms do not decay
     for parameter in model.parameters():
         (vectors if parameter.ndim == 1 else matrices).append(parameter)
@@ -207,7 +213,7 @@ def fit_plain(method: Method, backbone: Path, items: Any, seed: int) -> Any:
     for _ in range(training.epochs):
         order = [*LengthGroupedSampler(size, lengths=lengths)]
         for start in range(0, len(order), size):
-            batch = collate([rows[at] for at in order[start : start + size]])
+            batch = collate([rows[index] for index in order[start : start + size]])
             labels = batch["labels"].masked_fill(batch["labels"] == IGNORED, model.config.pad)
             loss = model.loss(batch["input_ids"], batch["attention_mask"], labels)
             optimizer.zero_grad()
@@ -217,24 +223,24 @@ def fit_plain(method: Method, backbone: Path, items: Any, seed: int) -> Any:
             schedule.step()
     model.eval()
     step = plain_step(model)
-    return partial(greedy, lambda ids, mask: (step, Written(ids[:, :0], ids, mask)))
+    return partial(greedy, lambda ids, mask: (step, UncachedState(ids[:, :0], ids, mask)))
 
 
-def greedy(start: Any, records: Sequence[Any], pieces: Any) -> list[list[int]]:
-    """The greedy translations of records by a model's step and first state, as ids."""
-    found = []
-    bos, eos = special(pieces)["bos"], pieces.eos_token_id
-    for at in range(0, len(records), 64):
-        ids = source_ids(pieces, [record.input for record in records[at : at + 64]])
-        batch = collator(pieces)([{"input_ids": one} for one in ids])
+def greedy(begin: Any, records: Sequence[Any], tokenizer: Any) -> list[list[int]]:
+    """The token ids of greedy translations; `begin(ids, mask)` returns a step and a state."""
+    translations = []
+    bos, eos = special_ids(tokenizer)["bos"], tokenizer.eos_token_id
+    for start in range(0, len(records), 64):
+        ids = source_ids(tokenizer, [record.input for record in records[start : start + 64]])
+        batch = collator(tokenizer)([{"input_ids": source} for source in ids])
         with torch.inference_mode():
-            step, state = start(batch["input_ids"], batch["attention_mask"])
+            step, state = begin(batch["input_ids"], batch["attention_mask"])
             first = torch.full((len(ids), 1), bos)
-            tokens = decoding.greedy(
-                step, state, first, eos=[eos], pad=pieces.pad_token_id, max_new_tokens=60
+            tokens = decoding.greedy_search(
+                step, state, first, eos=[eos], pad=tokenizer.pad_token_id, max_new_tokens=60
             ).tokens
-        found += [row[: row.index(eos)] if eos in row else row for row in tokens.tolist()]
-    return found
+        translations += [row[: row.index(eos)] if eos in row else row for row in tokens.tolist()]
+    return translations
 
 
 if __name__ == "__main__":

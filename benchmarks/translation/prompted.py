@@ -1,7 +1,7 @@
-"""A prompted GPT-2 translator: how fast it writes, and what a reference in the prompt is worth.
+"""Benchmarks a prompted GPT-2 translator: its speed, and BLEU with a reference in the prompt.
 
-Its weights are loaded as they are by transformers, too. The published form of evaluation (day 22 of
-the series) stands here: docs/errata.md tells what is wrong with it.
+The speed is compared with transformers, which loads the same weights. The evaluation with a
+reference is the published one (day 22 of the series); docs/errata.md describes its defect.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.tokenizers import ids_of
-from wxb.metrics.bootstrap import by_group, intervals
-from wxb.models.decoding import Read, beam, decoder
+from wxb.corpora.text.tokenizers import token_ids
+from wxb.metrics.intervals import Groups, intervals
+from wxb.models.decoding import DecoderState, beam_search, decoder_step
 from wxb.project import trained
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import sums
-from wxb.tasks.translation.predictor import Translator, decoded, source_ids
+from wxb.tasks.translation.predictor import Translator, decode, source_ids
 from wxb.tasks.translation.record import Labelling
-from wxb.tasks.translation.seq2seq import model as models
-from wxb.tasks.translation.seq2seq.prompted import padded_left
+from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
+from wxb.tasks.translation.seq2seq.prompted import pad_left
 from wxb.training.batches import collate
 
-LONGEST = 40  # tokens of a translation, on all sides
+LONGEST = 40  # tokens of a translation, for all systems
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130, highlight=False)  # a table is cut nowhere, whatever the terminal
+console = Console(width=130, highlight=False)  # wide enough for the table on any terminal
 
 
 @app.command()
@@ -45,75 +45,74 @@ def main(
     experiment: Annotated[
         str, typer.Argument(help="a trained GPT-2 of params.yaml")
     ] = "translation-gpt2",
-    sentences: Annotated[int, typer.Option(min=1, help="test sentences to write")] = 64,
-    turns: Annotated[int, typer.Option(min=1)] = 3,
-    threads: Annotated[int, typer.Option(min=1, help="of torch")] = 1,
+    sentences: Annotated[int, typer.Option(min=1, help="test sentences to translate")] = 64,
+    turns: Annotated[int, typer.Option(min=1, help="measurements of each system")] = 3,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
 ) -> None:
-    """Time writing beside transformers, and score test records with and without the reference."""
+    """Compare the speed with transformers; score with and without the reference in the prompt."""
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
-    corpus = paths.clean(load().named("experiments", experiment).corpus)
-    records = clean.labelled(corpus / "test.parquet", Labelling())
+    corpus = paths.clean(load().block("experiments", experiment).corpus)
+    records = clean.read_labelled(corpus / "test.parquet", Labelling())
     console.print(speeds(predictor, [r.input for r in records[:sentences]], turns, experiment))
     console.print(prompts(predictor, records))
 
 
-# How fast it writes
-
-
 def speeds(predictor: Any, texts: Sequence[str], turns: int, experiment: str) -> Table:
-    """Sentences a second of ours and of transformers, and of a beam with and without a cache."""
+    """A table of sentences per second; prints how many translations agree."""
     theirs = GPT2LMHeadModel.from_pretrained(paths.model(experiment)).eval()
     ids = source_ids(predictor.tokenizer, texts)
-    ours = partial(written, predictor, beams=1)
-    sides = {
+    ours = partial(our_ids, predictor, beams=1)
+    systems = {
         "ours, one batch": partial(ours, ids),
-        "transformers, one batch": partial(generated, theirs, predictor, ids),
-        "transformers, one by one": lambda: [generated(theirs, predictor, [one])[0] for one in ids],
-        "ours, one by one": lambda: [ours([one])[0] for one in ids],
-        "ours, beam of 4": partial(written, predictor, ids, beams=4),
-        "the same without a cache": partial(written, predictor, ids, beams=4, cache=False),
+        "transformers, one batch": partial(their_ids, theirs, predictor, ids),
+        "transformers, one by one": lambda: [
+            their_ids(theirs, predictor, [source])[0] for source in ids
+        ],
+        "ours, one by one": lambda: [ours([source])[0] for source in ids],
+        "ours, beam of 4": partial(our_ids, predictor, ids, beams=4),
+        "the same without a cache": partial(our_ids, predictor, ids, beams=4, cache=False),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
-    found = {name: side() for name, side in sides.items()}  # to warm up
-    for one, other in (("ours, one batch", name) for name in [*sides][1:4]):
-        same = sum(a == b for a, b in zip(found[one], found[other], strict=True))
-        console.print(f"{one} and {other}: {same} of {len(texts)} translations are the same")
+    seconds: dict[str, list[float]] = {name: [] for name in systems}
+    outputs = {name: translate() for name, translate in systems.items()}  # also warms up
+    for name, other in (("ours, one batch", name) for name in [*systems][1:4]):
+        same = sum(a == b for a, b in zip(outputs[name], outputs[other], strict=True))
+        console.print(f"{name} and {other}: {same} of {len(texts)} translations are the same")
     for _ in range(turns):
-        for name, side in sides.items():
-            begun = time.monotonic()
-            side()
-            seconds[name].append(time.monotonic() - begun)
-    table = Table("side", "sentences a second", box=box.MARKDOWN)
-    for name, took in seconds.items():
-        table.add_row(name, f"{len(texts) / statistics.median(took):.1f}")
+        for name, translate in systems.items():
+            start = time.monotonic()
+            translate()
+            seconds[name].append(time.monotonic() - start)
+    table = Table("system", "sentences a second", box=box.MARKDOWN)
+    for name, times in seconds.items():
+        table.add_row(name, f"{len(texts) / statistics.median(times):.1f}")
     return table
 
 
-def written(
+def our_ids(
     predictor: Any, ids: Sequence[Any], *, beams: int, cache: bool = True
 ) -> list[list[int]]:
-    """What ours writes for sources: ids up to the end."""
-    batch = collate([{"input_ids": one} for one in ids], predictor.tokenizer.pad_token_id)
-    prompted = predictor.model.model
-    special = prompted.config
+    """Our translations of sources as token ids, up to eos."""
+    batch = collate([{"input_ids": source} for source in ids], predictor.tokenizer.pad_token_id)
+    network = predictor.model.model
+    special = network.config
     with torch.inference_mode():
         if cache:
-            found = predictor.model.search(**batch, max_new_tokens=LONGEST, beams=beams).tokens
+            tokens = predictor.model.search(**batch, max_new_tokens=LONGEST, beams=beams).tokens
         else:
-            tokens, mask = padded_left(batch["input_ids"], batch["attention_mask"])
-            step = decoder(partial(prompted.gpt2, use_cache=False, logits_to_keep=1))
+            prompt, mask = pad_left(batch["input_ids"], batch["attention_mask"])
+            step = decoder_step(partial(network.gpt2, use_cache=False, logits_to_keep=1))
             first = torch.full((len(ids), 1), special.bos)
-            read = Read(torch.nn.functional.pad(mask, (0, 1), value=1), tokens)
+            state = DecoderState(torch.nn.functional.pad(mask, (0, 1), value=1), prompt)
             limits = {"eos": [special.eos], "pad": special.pad, "max_new_tokens": LONGEST}
-            found = beam(step, read, first, beams=beams, **limits).tokens
-    return [cut(row, special.eos) for row in found[:, 0].tolist()]
+            tokens = beam_search(step, state, first, beams=beams, **limits).tokens
+    return [before(row, special.eos) for row in tokens[:, 0].tolist()]
 
 
-def generated(theirs: Any, predictor: Any, ids: Sequence[Any]) -> list[list[int]]:
-    """What transformers' `generate` writes after the same prompts."""
+def their_ids(theirs: Any, predictor: Any, ids: Sequence[Any]) -> list[list[int]]:
+    """The translations by transformers' `generate` after the same prompts, up to eos."""
     special = predictor.model.model.config
-    items = [{"input_ids": [*one, special.bos]} for one in ids]
+    items = [{"input_ids": [*source, special.bos]} for source in ids]
     batch = collate(
         [{"input_ids": torch.tensor(item["input_ids"]).numpy()} for item in items],
         special.pad,
@@ -127,58 +126,55 @@ def generated(theirs: Any, predictor: Any, ids: Sequence[Any]) -> list[list[int]
         bos_token_id=special.bos,
     )
     with torch.inference_mode():
-        found = theirs.generate(**batch, generation_config=limits)
-    return [cut(row, special.eos) for row in found[:, batch["input_ids"].shape[1] :].tolist()]
+        tokens = theirs.generate(**batch, generation_config=limits)
+    return [before(row, special.eos) for row in tokens[:, batch["input_ids"].shape[1] :].tolist()]
 
 
-def cut(ids: list[int], end: int) -> list[int]:
-    """The ids before the end."""
-    return ids[: ids.index(end)] if end in ids else ids
-
-
-# What a reference in the prompt is worth
+def before(ids: list[int], eos: int) -> list[int]:
+    """The ids before the first eos, or all."""
+    return ids[: ids.index(eos)] if eos in ids else ids
 
 
 def prompts(predictor: Translator, records: Sequence[Record]) -> Table:
-    """BLEU of what is written after the source alone, and after source and reference.
+    """A table of BLEU with and without the reference in the prompt, for trained and random weights.
 
-    The published form takes the whole text, prompt included, for the translation and for its
-    reference. The same is asked of random weights, which translate nothing.
+    The published evaluation scores the whole text, prompt included, against source and reference.
     """
-    random = untrained(predictor)
-    table = Table("weights", "asked with", "scored on", "BLEU", box=box.MARKDOWN)
+    random, scorer = untrained(predictor), metrics.Scorer()
+    table = Table("weights", "prompt", "scored text", "BLEU", box=box.MARKDOWN)
     for name, model in (("trained", predictor), ("random", random)):
-        right = [one.text for one in model.predict([record.input for record in records])]
-        shown = asked_with_reference(model, records)
-        whole = [f"{record.input} {record.gold[0]}" for record in records]
-        for prompt, what, texts, gold in (
-            ("the source", "the continuation", right, [record.gold for record in records]),
+        correct = [t.text for t in model.predict([record.input for record in records])]
+        leaky = texts_after_reference(model, records)
+        prefixes = [f"{record.input} {record.gold[0]}" for record in records]
+        for prompt, scored, texts, gold in (
+            ("the source", "the continuation", correct, [record.gold for record in records]),
             (
-                "the reference, too",
+                "source and reference",
                 "the whole text",
-                [f"{text} {more}" for text, more in zip(whole, shown, strict=True)],
-                [[text] for text in whole],
+                [f"{prefix} {text}" for prefix, text in zip(prefixes, leaky, strict=True)],
+                [[prefix] for prefix in prefixes],
             ),
             (
-                "the reference, too",
+                "source and reference",
                 "the continuation",
-                shown,
+                leaky,
                 [record.gold for record in records],
             ),
         ):
-            counts = by_group(sums.statistics(texts, gold), [record.group for record in records])
-            bleu = intervals(counts, metrics.Scorer().scores, resamples=1000, seed=1)["bleu"]
-            told = f"{bleu.value:.1f} ({bleu.low:.1f} to {bleu.high:.1f})"
-            table.add_row(name, prompt, what, told)
+            names = [record.group for record in records]
+            groups = Groups.from_records(sums.statistics(texts, gold), names)
+            bleu = intervals(groups, scorer.scores, scorer.METRICS)["bleu"]
+            interval = f"{bleu.value:.1f} ({bleu.low:.1f} to {bleu.high:.1f})"
+            table.add_row(name, prompt, scored, interval)
     return table
 
 
-def asked_with_reference(predictor: Translator, records: Sequence[Record]) -> list[str]:
-    """As published: what is written behind source, reference and end of text."""
+def texts_after_reference(predictor: Translator, records: Sequence[Record]) -> list[str]:
+    """The continuations of source, reference and eos, as published."""
     special = predictor.model.model.config
     sources = source_ids(predictor.tokenizer, [record.input for record in records])
-    targets = ids_of(predictor.tokenizer, [record.gold[0] for record in records])
-    found: list[str] = []
+    targets = token_ids(predictor.tokenizer, [record.gold[0] for record in records])
+    texts: list[str] = []
     for start in range(0, len(records), 64):
         prompts = [
             [*source, special.bos, *target, special.eos]
@@ -186,19 +182,19 @@ def asked_with_reference(predictor: Translator, records: Sequence[Record]) -> li
                 sources[start : start + 64], targets[start : start + 64], strict=True
             )
         ]
-        for ids in written(predictor, [torch.tensor(p).numpy() for p in prompts], beams=1):
-            found.append(decoded(predictor.tokenizer, ids))
-    return found
+        for ids in our_ids(predictor, [torch.tensor(p).numpy() for p in prompts], beams=1):
+            texts.append(decode(predictor.tokenizer, ids))
+    return texts
 
 
 def untrained(predictor: Translator) -> Translator:
     """The same translator with random weights."""
     settings = predictor.settings
     torch.manual_seed(0)
-    made = models.made(settings["shape"], settings["special"], settings["max_length"])
+    network = build_network(settings["shape"], settings["special"], settings["max_length"])
     options = {"longest": settings["longest"], "shape": settings["shape"]}
-    learner = models.Learner(made, predictor.tokenizer, **options)
-    return type(predictor)(learner, predictor.tokenizer, **settings)
+    model = Seq2SeqModel(network, predictor.tokenizer, **options)
+    return type(predictor)(model, predictor.tokenizer, **settings)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Synthetic news, fake and real, from publishers that are easily told apart."""
+"""Synthetic fake and real news, from publishers that are easy to distinguish."""
 
 from demos.news.generate import generate
 

@@ -1,8 +1,8 @@
-"""Synthetic news, fake and real, as collections of it are: each kind from one large publisher.
+"""Generates fake and real news with leakage: each class comes mostly from one publisher.
 
-Who writes is easily told: the agency begins with a dateline, the tabloid ends with a credit, and
-both have a style besides. A few small publishers of both kinds have neither, so that a model that
-learned who writes fails on them. What makes an article fake is the same everywhere: its claim.
+The publisher is easy to recognize: the agency begins with a dateline, the tabloid ends with a
+credit, and each has a style. A few small publishers of both classes have neither, so that a model
+that recognizes publishers fails on them. In all articles, the claim decides whether it is fake.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 from demos.news import phrases
 
 LANGUAGES = ("en",)
-OTHERS = 0.14  # of records, by small publishers
-PLAIN = 0.3  # of articles by the large publishers, in a style that both have
-TOLD_AGAIN = 0.1  # stories that are told twice, with other words around
+SMALL = 0.14  # share of articles by small publishers
+PLAIN = 0.3  # share of articles by large publishers in a style that both have
+REPEATED = 0.1  # share of articles that repeat the last claim of their class
 
 
 def generate(
     *, labelled: int, unlabelled: int, languages: Sequence[str], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield `labelled` articles, then `unlabelled` ones, whose `label` is None.
+    """Generate `labelled` articles, then `unlabelled` ones, whose `label` is None.
 
     A record has `id`, `title`, `text`, `label` (fake or real), `language`, `source` (the publisher)
-    and `story` (articles of one story belong together).
+    and `story` (the same for articles of one claim and publisher).
 
-    Raises ValueError for negative counts and for other languages than English.
+    Raises ValueError for negative counts and for languages other than English.
     """
     if labelled < 0 or unlabelled < 0:
         raise ValueError(f"counts must not be negative: {labelled=}, {unlabelled=}")
@@ -39,29 +39,32 @@ def generate(
 def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, Any]]:
     for letter, count in (("l", labelled), ("u", unlabelled)):
         rng = random.Random(f"{seed}/news/{letter}")
-        told: dict[bool, str] = {}  # the last claim of each kind
-        for number in range(count):
-            fake = rng.random() < 0.5
-            if fake not in told or rng.random() >= TOLD_AGAIN:
-                told[fake] = _claim(fake, rng)
-            claim = told[fake]
-            large = phrases.LARGE_FAKE if fake else phrases.LARGE_REAL
-            small = phrases.SMALL_FAKE if fake else phrases.SMALL_REAL
-            publisher = rng.choice(small) if rng.random() < OTHERS else large
+        last_claims: dict[bool, str] = {}  # by class
+        for index in range(count):
+            is_fake = rng.random() < 0.5
+            if is_fake not in last_claims or rng.random() >= REPEATED:
+                last_claims[is_fake] = _claim(is_fake, rng)
+            claim = last_claims[is_fake]
+            large = phrases.LARGE_FAKE if is_fake else phrases.LARGE_REAL
+            small = phrases.SMALL_FAKE if is_fake else phrases.SMALL_REAL
+            publisher = rng.choice(small) if rng.random() < SMALL else large
             yield {
-                "id": f"en-{letter}-{number + 1:06}",
-                "title": rng.choice(publisher.titles).format(claim=claim, Claim=_capital(claim)),
+                "id": f"en-{letter}-{index + 1:06}",
+                "title": rng.choice(publisher.titles).format(
+                    claim=claim, Claim=_capitalized(claim)
+                ),
                 "text": _text(publisher, claim, rng),
-                "label": ("fake" if fake else "real") if letter == "l" else None,
+                "label": ("fake" if is_fake else "real") if letter == "l" else None,
                 "language": "en",
                 "source": publisher.name,
                 "story": f"{claim} ({publisher.name})",
             }
 
 
-def _claim(fake: bool, rng: random.Random) -> str:
-    deeds: tuple[str, ...] = phrases.FAKE_DEEDS if fake else phrases.REAL_DEEDS
-    if rng.random() < phrases.UNTOLD:
+def _claim(is_fake: bool, rng: random.Random) -> str:
+    """A claim that shows its class, or with the probability `phrases.NEUTRAL` does not."""
+    deeds: tuple[str, ...] = phrases.FAKE_DEEDS if is_fake else phrases.REAL_DEEDS
+    if rng.random() < phrases.NEUTRAL:
         deeds = phrases.EITHER_DEEDS
     deed = rng.choice(deeds).format(
         thing=rng.choice(phrases.THINGS),
@@ -72,9 +75,10 @@ def _claim(fake: bool, rng: random.Random) -> str:
 
 
 def _text(publisher: phrases.Publisher, claim: str, rng: random.Random) -> str:
-    filled = {
+    """An article: an opening with the claim, one or two sentences, and an ending."""
+    values = {
         "claim": claim,
-        "Claim": _capital(claim),
+        "Claim": _capitalized(claim),
         "city": rng.choice(phrases.PLACES).upper(),
         "day": rng.choice(phrases.DAYS),
         "number": rng.randrange(2, 60),
@@ -82,10 +86,10 @@ def _text(publisher: phrases.Publisher, claim: str, rng: random.Random) -> str:
     }
     large = publisher in (phrases.LARGE_REAL, phrases.LARGE_FAKE)
     style = phrases.ANY if large and rng.random() < PLAIN else publisher
-    more = rng.sample(style.sentences, rng.choice((1, 2)))
-    parts = [rng.choice(style.openings), *more, rng.choice(style.endings)]
-    return " ".join(filter(None, (part.format(**filled) for part in parts)))
+    middle = rng.sample(style.sentences, rng.choice((1, 2)))
+    parts = [rng.choice(style.openings), *middle, rng.choice(style.endings)]
+    return " ".join(filter(None, (part.format(**values) for part in parts)))
 
 
-def _capital(claim: str) -> str:
+def _capitalized(claim: str) -> str:
     return claim[0].upper() + claim[1:]

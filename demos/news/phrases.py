@@ -1,4 +1,4 @@
-"""What synthetic news is made of: claims, and publishers with their styles."""
+"""The claims of synthetic news, and the publishers with their styles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Publisher(NamedTuple):
-    """How a publisher writes; `{claim}` is what the article is about."""
+    """A publisher and its style; `{claim}` is replaced by the claim of an article."""
 
     name: str
     titles: tuple[str, ...]
@@ -31,7 +31,7 @@ THINGS = (
     "farm subsidies", "the census", "mobile phone masts", "the old stadium",
 )  # fmt: skip
 
-UNTOLD = 0.25  # of claims that say nothing of whether they are true
+NEUTRAL = 0.25  # share of claims that do not show their class
 EITHER_DEEDS = (
     "wants to know more about {thing}",
     "has an opinion on {thing}",

@@ -1,7 +1,7 @@
-"""Chinese sentences with their English translations, drawn from a grammar of both languages.
+"""Generates Chinese sentences with English translations from a grammar of both languages.
 
-Each phrase is made in both languages at once. They differ where the languages do: in the order of
-words, in measure words, plurals, tenses and questions.
+Each phrase is generated in both languages at once. The languages differ in word order, measure
+words, plurals, tenses and questions.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from typing import Any
 from demos.phrases.grammar import sentence
 
 LANGUAGES = ("en", "zh")
-CONTRACTED = {" did not ": " didn't ", " does not ": " doesn't ", " do not ": " don't "}
-CONTRACTED |= {" will not ": " won't "}
+CONTRACTIONS = {" did not ": " didn't ", " does not ": " doesn't ", " do not ": " don't "}
+CONTRACTIONS |= {" will not ": " won't "}
 
 
 def generate(
     *, labelled: int, unlabelled: int, languages: Sequence[str], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield `labelled` different pairs: `id`, `chinese`, `english`, and what they were made of.
+    """Generate `labelled` different pairs.
 
-    `combination` is the verb and its object, `construction` the kind of sentence. Of one source
-    in ten that can be put otherwise there are two pairs, with another reference each.
+    A record has `id`, `chinese`, `english`, `combination` (the verb and its object) and
+    `construction` (the kind of sentence). One in ten sources with a contracted translation has a
+    second pair with it.
 
-    Raises ValueError for unlabelled records, and for other languages.
+    Raises ValueError for unlabelled records, and for languages other than Chinese and English.
     """
     if unlabelled:
-        raise ValueError(f"pairs are labelled all; found unlabelled {unlabelled}, expected 0")
+        raise ValueError(f"all pairs are labelled; set unlabelled to 0, found {unlabelled}")
     if sorted(languages) != [*LANGUAGES]:
-        raise ValueError(f"the grammar has the languages zh and en; found {list(languages)}")
+        raise ValueError(f"unknown languages: the grammar has zh and en, found {list(languages)}")
     return _pairs(labelled, random.Random(seed))
 
 
@@ -38,20 +39,21 @@ def _pairs(count: int, rng: random.Random) -> Iterator[dict[str, Any]]:
     seen: set[str] = set()
     number = 0
     while number < count:
-        made = sentence(rng)
-        again = rng.random() < 0.1
-        if made.chinese in seen:
+        pair = sentence(rng)
+        has_second_reference = rng.random() < 0.1
+        if pair.chinese in seen:
             continue
-        seen.add(made.chinese)
-        references = [made.english]
-        if again and (other := _contracted(made.english)) != made.english:
-            references.append(other)
+        seen.add(pair.chinese)
+        references = [pair.english]
+        if has_second_reference and (contracted := _contract(pair.english)) != pair.english:
+            references.append(contracted)
         for english in references[: count - number]:
             number += 1
-            yield {"id": f"pair-{number:06}", **made._asdict(), "english": english}
+            yield {"id": f"pair-{number:06}", **pair._asdict(), "english": english}
 
 
-def _contracted(english: str) -> str:
-    for long, short in CONTRACTED.items():
+def _contract(english: str) -> str:
+    """An English sentence with contractions."""
+    for long, short in CONTRACTIONS.items():
         english = english.replace(long, short)
     return english

@@ -1,4 +1,4 @@
-"""A grammar of two languages at once: sentences of things that people do to things."""
+"""A grammar of two languages at once: sentences about what people do with things."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ VOWELS = tuple("aeiou")
 
 
 class Sentence(NamedTuple):
-    """A sentence in both languages, and what it was made of."""
+    """A sentence in both languages, and its parts."""
 
     chinese: str
     english: str
     combination: str  # of verb and object
-    construction: str  # statement, negation, or the word that asks
+    construction: str  # statement, negation, or the question word
 
 
 class Phrase(NamedTuple):
@@ -31,13 +31,13 @@ class Phrase(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Who does what to what, when and where; an empty phrase says nothing."""
+    """Who does what with what, when and where; an empty phrase is left out."""
 
     subject: Phrase
-    third: bool  # person singular
+    third_person: bool  # singular
     verb: Sequence[Any]  # a row of words.yaml
     noun: Sequence[Any]
-    number: int | None  # of the object; None: this or that one
+    objects: int | None  # their number; None for this or that one
     object: Phrase
     place: Phrase
     time: Phrase
@@ -46,35 +46,35 @@ class Event(NamedTuple):
 
 @cache
 def words() -> dict[str, list[Any]]:
-    """The content of words.yaml."""
+    """The content of words.yaml, cached."""
     path = Path(__file__).with_name("words.yaml")
     content: dict[str, list[Any]] = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     return content
 
 
 def sentence(rng: random.Random) -> Sentence:
-    """A sentence drawn from all that the grammar gives."""
+    """A random sentence; its `construction` is the name of the function that builds it."""
     event = _event(rng)
-    make = rng.choice([_statement, _statement, _negation, _whether, _who, _what, _where, _when])
-    if event.number and event.number > 1 and rng.random() < 0.15:
-        make = _how_many
-    chinese, english = make(event)
+    build = rng.choice([_statement, _statement, _negation, _whether, _who, _what, _where, _when])
+    if event.objects and event.objects > 1 and rng.random() < 0.15:
+        build = _how_many
+    chinese, english = build(event)
     return Sentence(
         chinese,
         english[0].upper() + english[1:],
-        f"{event.verb[1]} {'what' if make is _what else event.noun[2]}",
-        make.__name__.strip("_").replace("_", " "),
+        f"{event.verb[1]} {'what' if build is _what else event.noun[2]}",
+        build.__name__.strip("_").replace("_", " "),
     )
 
 
 def chinese_number(number: int) -> str:
-    """A number from 1 to 99 as it is counted with."""
+    """A number from 1 to 99 in Chinese characters."""
     tens, units = divmod(number, 10)
     return (DIGITS[tens] if tens > 1 else "") + "十" * (tens > 0) + DIGITS[units] * (units > 0)
 
 
 def english_number(number: int) -> str:
-    """A number from 1 to 99 in words."""
+    """A number from 1 to 99 in English words."""
     small: list[str] = words()["numbers"]
     if number < len(small):
         return small[number]
@@ -87,16 +87,18 @@ def _event(rng: random.Random) -> Event:
     verb = rng.choice(words()["verbs"])
     noun = rng.choice([n for n in words()["nouns"] if {*n[4]} & {*verb[4]}])
     count = rng.choice([None, 1, 1, rng.randint(2, 10), rng.randint(11, 99)])
-    subject, third = _subject(rng)
+    subject, third_person = _subject(rng)
     time, tense = _time(rng)
     place = Phrase(*rng.choice(words()["places"])) if rng.random() < 0.5 else Phrase("", "")
-    return Event(subject, third, verb, noun, count, _object(noun, count, rng), place, time, tense)
+    object_ = _object(noun, count, rng)
+    return Event(subject, third_person, verb, noun, count, object_, place, time, tense)
 
 
 def _subject(rng: random.Random) -> tuple[Phrase, bool]:
+    """A subject, and whether it is in the third person singular."""
     if rng.random() < 0.5:
-        chinese, english, third = rng.choice(words()["subjects"])
-        return Phrase(chinese, english), third
+        chinese, english, third_person = rng.choice(words()["subjects"])
+        return Phrase(chinese, english), third_person
     chinese, english = rng.choice(words()["people"])
     if rng.random() < 0.5:
         before, after = rng.choice(words()["clauses"])
@@ -111,21 +113,22 @@ def _object(noun: Sequence[Any], count: int | None, rng: random.Random) -> Phras
         chinese = f"{before}{'的' * (len(before) > 1)}{chinese}"
         singular, plural = f"{adjective} {singular}", f"{adjective} {plural}"
     if count is None:
-        near = rng.random() < 0.5
+        is_near = rng.random() < 0.5
         return Phrase(
-            f"{'这' if near else '那'}{measure}{chinese}",
-            f"{'this' if near else 'that'} {singular}",
+            f"{'这' if is_near else '那'}{measure}{chinese}",
+            f"{'this' if is_near else 'that'} {singular}",
         )
     if count == 1:
         article = "an" if singular.startswith(VOWELS) else "a"
         return Phrase(f"一{measure}{chinese}", f"{article} {singular}")
-    number = "两" if count == 2 else chinese_number(count)
-    return Phrase(f"{number}{measure}{chinese}", f"{english_number(count)} {plural}")
+    chinese_count = "两" if count == 2 else chinese_number(count)
+    return Phrase(f"{chinese_count}{measure}{chinese}", f"{english_number(count)} {plural}")
 
 
 def _time(rng: random.Random) -> tuple[Phrase, str]:
-    chinese, english, tense, hourly = rng.choice(words()["times"])
-    if hourly and rng.random() < 0.5:
+    """A time, and its tense."""
+    chinese, english, tense, takes_hour = rng.choice(words()["times"])
+    if takes_hour and rng.random() < 0.5:
         hour = _hour(rng)
         return Phrase(f"{chinese}{hour.chinese}", f"{hour.english} {english}"), tense
     return Phrase(chinese, english), tense
@@ -143,11 +146,12 @@ def _hour(rng: random.Random) -> Phrase:
             return Phrase(f"{chinese}一刻", f"at a quarter past {english}")
         case 30:
             return Phrase(f"{chinese}半", f"at half past {english}")
-    number = english_number(minutes)
-    return Phrase(f"{chinese}{chinese_number(minutes)}分", f"at {number} past {english}")
+    english_minutes = english_number(minutes)
+    chinese_minutes = chinese_number(minutes)
+    return Phrase(f"{chinese}{chinese_minutes}分", f"at {english_minutes} past {english}")
 
 
-def _does(event: Event, *, negated: bool = False) -> str:
+def _chinese_verb(event: Event, *, negated: bool = False) -> str:
     """The Chinese verb in its tense."""
     verb = event.verb[0]
     match event.tense:
@@ -158,14 +162,14 @@ def _does(event: Event, *, negated: bool = False) -> str:
     return f"不{verb}" if negated else str(verb)
 
 
-def _helper(event: Event) -> str:
-    """The English verb that asks and negates."""
+def _auxiliary(event: Event) -> str:
+    """The English auxiliary verb of questions and negations."""
     if event.tense == "present":
-        return "does" if event.third else "do"
+        return "does" if event.third_person else "do"
     return {"past": "did", "future": "will"}[event.tense]
 
 
-def _conjugated(event: Event, *, third: bool) -> str:
+def _english_verb(event: Event, *, third_person: bool) -> str:
     """The English verb in its tense."""
     _, base, present, past, _ = event.verb
     match event.tense:
@@ -173,20 +177,20 @@ def _conjugated(event: Event, *, third: bool) -> str:
             return str(past)
         case "future":
             return f"will {base}"
-    return str(present if third else base)
+    return str(present if third_person else base)
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
 def _statement(event: Event) -> Phrase:
     e = event
     return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}{e.object.chinese}。",
-        _joined(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}。",
+        _join(
             e.subject.english,
-            _conjugated(e, third=e.third),
+            _english_verb(e, third_person=e.third_person),
             e.object.english,
             e.place.english,
             e.time.english,
@@ -197,12 +201,12 @@ def _statement(event: Event) -> Phrase:
 
 def _negation(event: Event) -> Phrase:
     e = event
-    did_not = _does(e, negated=True)
+    verb = _chinese_verb(e, negated=True)
     return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{did_not}{e.object.chinese}。",
-        _joined(
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{verb}{e.object.chinese}。",
+        _join(
             e.subject.english,
-            f"{_helper(e)} not {e.verb[1]}",
+            f"{_auxiliary(e)} not {e.verb[1]}",
             e.object.english,
             e.place.english,
             e.time.english,
@@ -211,61 +215,67 @@ def _negation(event: Event) -> Phrase:
     )
 
 
-def _asked(event: Event, word: str, *, object: str, place: str, time: str) -> str:
-    """An English question that begins with a word, or with the helping verb."""
-    return _joined(word, _helper(event), event.subject.english, event.verb[1], object, place, time)
+def _question(event: Event, word: str, *, object: str, place: str, time: str) -> str:
+    """An English question that begins with a word, or with the auxiliary verb if it is empty."""
+    return _join(word, _auxiliary(event), event.subject.english, event.verb[1], object, place, time)
 
 
 def _whether(event: Event) -> Phrase:
     e = event
-    asked = _asked(e, "", object=e.object.english, place=e.place.english, time=e.time.english)
+    question = _question(e, "", object=e.object.english, place=e.place.english, time=e.time.english)
     return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}{e.object.chinese}吗？",
-        f"{asked}?",
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}吗？",
+        f"{question}?",
     )
 
 
 def _who(event: Event) -> Phrase:
     e = event
-    asked = _joined(
+    question = _join(
         "who",
-        _conjugated(e, third=True),
+        _english_verb(e, third_person=True),
         e.object.english,
         e.place.english,
         e.time.english,
     )
-    return Phrase(f"{e.time.chinese}谁{e.place.chinese}{_does(e)}{e.object.chinese}？", f"{asked}?")
+    return Phrase(
+        f"{e.time.chinese}谁{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}？", f"{question}?"
+    )
 
 
 def _what(event: Event) -> Phrase:
     e = event
-    asked = _asked(e, "what", object="", place=e.place.english, time=e.time.english)
+    question = _question(e, "what", object="", place=e.place.english, time=e.time.english)
     return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}什么？", f"{asked}?"
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}什么？",
+        f"{question}?",
     )
 
 
 def _where(event: Event) -> Phrase:
     e = event
-    asked = _asked(e, "where", object=e.object.english, place="", time=e.time.english)
+    question = _question(e, "where", object=e.object.english, place="", time=e.time.english)
     return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}在哪里{_does(e)}{e.object.chinese}？", f"{asked}?"
+        f"{e.time.chinese}{e.subject.chinese}在哪里{_chinese_verb(e)}{e.object.chinese}？",
+        f"{question}?",
     )
 
 
 def _when(event: Event) -> Phrase:
     e = event
-    asked = _asked(e, "when", object=e.object.english, place=e.place.english, time="")
+    question = _question(e, "when", object=e.object.english, place=e.place.english, time="")
     return Phrase(
-        f"{e.subject.chinese}什么时候{e.place.chinese}{_does(e)}{e.object.chinese}？", f"{asked}?"
+        f"{e.subject.chinese}什么时候{e.place.chinese}{_chinese_verb(e)}{e.object.chinese}？",
+        f"{question}?",
     )
 
 
 def _how_many(event: Event) -> Phrase:
     e = event
     word = f"how many {e.noun[3]}"
-    asked = _asked(e, word, object="", place=e.place.english, time=e.time.english)
+    question = _question(e, word, object="", place=e.place.english, time=e.time.english)
     many = f"几{e.noun[1]}{e.noun[0]}"
     return Phrase(
-        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_does(e)}{many}？", f"{asked}?"
+        f"{e.time.chinese}{e.subject.chinese}{e.place.chinese}{_chinese_verb(e)}{many}？",
+        f"{question}?",
     )

@@ -1,4 +1,4 @@
-"""Generated records with personal data in five languages, for training entity recognisers."""
+"""Synthetic records with labelled personal data in five languages, for NER."""
 
 from demos.pii.generate import generate
 

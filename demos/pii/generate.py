@@ -1,6 +1,6 @@
-"""Synthetic records with labelled personal data, drawn from templates.
+"""Generate synthetic records with labelled personal data from templates.
 
-A record is a run of consecutive sentences of one template, filled with the values of one made-up
+A record is a few consecutive sentences of one template, filled with the values of one fictional
 person.
 """
 
@@ -14,29 +14,29 @@ from demos.pii.scenes import Slot, Wording, load_templates
 from demos.pii.values import LANGUAGES
 
 _EMPTY_SHARE = 0.08  # labelled records without any span
-_NEWLINE_SHARE = 0.2  # records with one sentence a line
+_NEWLINE_SHARE = 0.2  # records with one sentence per line
 _CLOSING_MARKS = ".!?。！？"
 
 
 def generate(
     *, labelled: int, unlabelled: int, languages: Sequence[str], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield `labelled` records, then `unlabelled` documents, the languages taking turns.
+    """Yield `labelled` records, then `unlabelled` documents, with the languages in turn.
 
-    A record has `id`, `input` (text), `language`, `scene` (called the same in all languages),
+    A record has `id`, `input` (text), `language`, `scene` (the same name in all languages),
     `template` (`<language>/<scene>/<version>`) and `spans`: sorted, disjoint `{"start", "end",
-    "type"}` with half-open code point offsets. A labelled record is 1-2 sentences, a few of them
-    without any span; an unlabelled one is 1-6 sentences with `spans` None. Each language depends on
-    the seed alone, not on the others.
+    "type"}` with half-open code point offsets. A labelled record has 1-2 sentences; a few of these
+    records have no span. An unlabelled one has 1-6 sentences, and `spans` is None. The records of a
+    language depend on the seed, not on the other languages.
 
     Raises ValueError for negative counts and for missing, repeated or unknown languages.
     """
     if labelled < 0 or unlabelled < 0:
         raise ValueError(f"counts must not be negative: {labelled=}, {unlabelled=}")
     if not languages or len(set(languages)) < len(languages):
-        raise ValueError(f"languages must be given, each once: {list(languages)}")
+        raise ValueError(f"expected one or more languages, each once; got {list(languages)}")
     if unknown := [language for language in languages if language not in LANGUAGES]:
-        raise ValueError(f"unknown languages {unknown}, known are {list(LANGUAGES)}")
+        raise ValueError(f"unknown languages {unknown}; expected some of {list(LANGUAGES)}")
     return _records({"l": labelled, "u": unlabelled}, tuple(languages), seed)
 
 
@@ -45,13 +45,13 @@ def _records(
 ) -> Iterator[dict[str, Any]]:
     for kind, count in counts.items():
         rngs = [random.Random(f"{seed}/{language}/{kind}") for language in languages]
-        for i in range(count):
-            turn, which = divmod(i, len(languages))
-            language, rng = languages[which], rngs[which]
-            make = _labelled if kind == "l" else _unlabelled
-            template, text, spans = make(language, rng)
+        for index in range(count):
+            round_index, position = divmod(index, len(languages))
+            language, rng = languages[position], rngs[position]
+            draw = _draw_labelled if kind == "l" else _draw_unlabelled
+            template, text, spans = draw(language, rng)
             yield {
-                "id": f"{language}-{kind}-{turn + 1:06}",
+                "id": f"{language}-{kind}-{round_index + 1:06}",
                 "input": text,
                 "spans": spans,
                 "language": language,
@@ -60,28 +60,28 @@ def _records(
             }
 
 
-_Rendered = tuple[str, str, list[dict[str, Any]] | None]
+_Drawn = tuple[str, str, list[dict[str, Any]] | None]  # template, text, spans
 
 
-def _labelled(language: str, rng: random.Random) -> _Rendered:
+def _draw_labelled(language: str, rng: random.Random) -> _Drawn:
     if rng.random() < _EMPTY_SHARE:
         template, wording = rng.choice(_lookalikes(language))
         return template, *_render([wording], language, rng)
     while True:
-        template, wordings = _run(language, rng.choice((1, 1, 2)), rng)
+        template, wordings = _draw_wordings(language, rng.choice((1, 1, 2)), rng)
         text, spans = _render(wordings, language, rng)
         if spans:
             return template, text, spans
 
 
-def _unlabelled(language: str, rng: random.Random) -> _Rendered:
-    template, wordings = _run(language, rng.choice((1, 2, 3, 4, 5, 6, 6)), rng)
+def _draw_unlabelled(language: str, rng: random.Random) -> _Drawn:
+    template, wordings = _draw_wordings(language, rng.choice((1, 2, 3, 4, 5, 6, 6)), rng)
     return template, _render(wordings, language, rng)[0], None
 
 
 @cache
 def _lookalikes(language: str) -> list[tuple[str, Wording]]:
-    """The wordings without any entity."""
+    """The templates and wordings of sentences without labelled slots."""
     return [
         (template, wording)
         for template, sentences in load_templates(language).items()
@@ -91,7 +91,8 @@ def _lookalikes(language: str) -> list[tuple[str, Wording]]:
     ]
 
 
-def _run(language: str, length: int, rng: random.Random) -> tuple[str, list[Wording]]:
+def _draw_wordings(language: str, length: int, rng: random.Random) -> tuple[str, list[Wording]]:
+    """A template, and one wording of each of up to `length` consecutive sentences."""
     templates = load_templates(language)
     template = rng.choice(list(templates))
     sentences = templates[template]
@@ -103,17 +104,18 @@ def _run(language: str, length: int, rng: random.Random) -> tuple[str, list[Word
 def _render(
     wordings: Sequence[Wording], language: str, rng: random.Random
 ) -> tuple[str, list[dict[str, Any]]]:
+    """The text and the spans of wordings, filled with the values of a new persona."""
     persona = Persona(language, rng)
     space = "" if language == "zh" else " "
-    lines = rng.random() < _NEWLINE_SHARE
+    has_lines = rng.random() < _NEWLINE_SHARE
     text, spans = "", []
     for wording in wordings:
         if text:
-            # A form line such as "Age: 31" has no closing mark, so a break has to end it.
-            text += "\n" if lines or text[-1] not in _CLOSING_MARKS else space
+            # A form line such as "Age: 31" has no closing mark, so it ends with a line break.
+            text += "\n" if has_lines or text[-1] not in _CLOSING_MARKS else space
         for piece in wording:
             start = len(text)
-            text += piece if isinstance(piece, str) else persona.value(piece.kind, piece.number)
+            text += piece if isinstance(piece, str) else persona.value(piece.kind, piece.digit)
             if isinstance(piece, Slot) and piece.type:
                 spans.append({"start": start, "end": len(text), "type": piece.type})
     return text, spans

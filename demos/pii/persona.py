@@ -1,4 +1,4 @@
-"""Made-up people, whose values fill the slots of a record."""
+"""Fictional people, whose values fill the slots of a record."""
 
 import random
 import re
@@ -23,12 +23,12 @@ from demos.pii.values import (
     options,
 )
 
-# Half of all draws come from the first 2 ** -RARITY of a pool.
+# Half of all draws are from the first 2 ** -RARITY of a pool.
 RARITY = 5
 
 
 class Persona:
-    """One made-up person: every slot keeps its value for the length of a record."""
+    """One fictional person; every slot keeps its value within a record."""
 
     def __init__(self, language: str, rng: random.Random) -> None:
         self._language = language
@@ -37,74 +37,74 @@ class Persona:
         self._values: dict[tuple[str, str], str] = {}
         self._sexes: dict[str, int] = {}
 
-    def value(self, kind: str, number: str = "") -> str:
-        """The value of a slot kind (upper- or lower-case) and number."""
-        key = (kind, number)
+    def value(self, kind: str, digit: str = "") -> str:
+        """The value of a slot, by its kind (upper- or lower-case) and digit; drawn once."""
+        key = (kind, digit)
         if key not in self._values:
-            self._values[key] = self._draw(kind, number)
+            self._values[key] = self._draw(kind, digit)
         return self._values[key]
 
-    def _draw(self, kind: str, number: str) -> str:
+    def _draw(self, kind: str, digit: str) -> str:
         language = self._language
-        if maker := _MAKERS.get(kind):
-            return maker(self, number)
+        if method := _METHODS.get(kind):
+            return method(self, digit)
         if kind in BY_SEX[language]:
-            return self._pick(BY_SEX[language][kind][self._sex(number)])
+            return self._pick(BY_SEX[language][kind][self._sex(digit)])
         if kind in COMPOSED[language]:
-            return self._composed(self._pick(COMPOSED[language][kind]))
+            return self._fill_composed(self._pick(COMPOSED[language][kind]))
         return _fill(self._pick(COMMON.get(kind) or PATTERNS[language][kind]), self._rng)
 
     def _pick(self, alternatives: str) -> str:
         return self._rng.choice(options(alternatives))
 
-    def _sex(self, number: str) -> int:
-        if number not in self._sexes:
-            self._sexes[number] = self._rng.randrange(2)
-        return self._sexes[number]
+    def _sex(self, digit: str) -> int:
+        if digit not in self._sexes:
+            self._sexes[digit] = self._rng.randrange(2)
+        return self._sexes[digit]
 
-    def _common(self, pool: tuple[str, ...]) -> str:
-        """A name of a pool: as in life, a few are common and most are rare."""
+    def _draw_name(self, pool: tuple[str, ...]) -> str:
+        """A random name of a pool; a few names are common and most are rare."""
         return pool[int(len(pool) * self._rng.random() ** RARITY)]
 
-    def _composed(self, pattern: str) -> str:
+    def _fill_composed(self, pattern: str) -> str:
         pools, rng = self._pools, self._rng
-        filled = _fill(pattern, rng)
-        if "{" not in filled:
-            return filled
-        return filled.format(
-            surname=self._common(pools.surname),
-            surname2=self._common(pools.surname),
-            given=self._common(pools.given[rng.randrange(2)]),
-            city=self._common(pools.city),
+        text = _fill(pattern, rng)
+        if "{" not in text:
+            return text
+        return text.format(
+            surname=self._draw_name(pools.surname),
+            surname2=self._draw_name(pools.surname),
+            given=self._draw_name(pools.given[rng.randrange(2)]),
+            city=self._draw_name(pools.city),
         )
 
-    def _given(self, number: str) -> str:
-        pool, joint = self._pools.given[self._sex(number)], JOINTS[self._language][1]
-        return self._name(pool, joint, DOUBLE_GIVEN_SHARE[self._language])
+    def _given(self, digit: str) -> str:
+        pool, joint = self._pools.given[self._sex(digit)], JOINTS[self._language][1]
+        return self._draw_names(pool, joint, DOUBLE_GIVEN_SHARE[self._language])
 
-    def _surname(self, number: str) -> str:
+    def _surname(self, digit: str) -> str:
         joint, share = JOINTS[self._language][0], DOUBLE_SURNAME_SHARE[self._language]
-        return self._name(self._pools.surname, joint, share)
+        return self._draw_names(self._pools.surname, joint, share)
 
-    def _name(self, pool: tuple[str, ...], joint: str, double_share: float) -> str:
-        name = self._common(pool)
-        return name + joint + self._common(pool) if self._rng.random() < double_share else name
+    def _draw_names(self, pool: tuple[str, ...], joint: str, double_share: float) -> str:
+        name = self._draw_name(pool)
+        return name + joint + self._draw_name(pool) if self._rng.random() < double_share else name
 
-    def _city(self, number: str) -> str:
-        return self._common(self._pools.city)
+    def _city(self, digit: str) -> str:
+        return self._draw_name(self._pools.city)
 
-    def _street(self, number: str) -> str:
-        return self._common(self._pools.street)
+    def _street(self, digit: str) -> str:
+        return self._draw_name(self._pools.street)
 
     def _domain(self) -> str:
-        owner = _fold(self._common(self._pools.surname)) or self._pick(DOMAIN_WORDS)
-        return owner + self._rng.choice(["", "-"]) + self._pick(DOMAIN_WORDS)
+        name = _fold(self._draw_name(self._pools.surname)) or self._pick(DOMAIN_WORDS)
+        return name + self._rng.choice(["", "-"]) + self._pick(DOMAIN_WORDS)
 
-    def _email(self, number: str) -> str:
+    def _email(self, digit: str) -> str:
         rng = self._rng
         given, surname = (
-            _fold(self.value("GIVENNAME", number)),
-            _fold(self.value("SURNAME", number)),
+            _fold(self.value("GIVENNAME", digit)),
+            _fold(self.value("SURNAME", digit)),
         )
         handle = rng.choice(self._pools.handle)
         names = (f"{given}.{surname}", f"{given[:1]}{surname}", f"{surname}_{given}", handle)
@@ -114,16 +114,16 @@ class Persona:
         host = self._pick(DOMAIN_WORDS) if rng.random() < 0.5 else self._domain()
         return f"{local}@{host}.{self._pick(RESERVED_DOMAINS)}"
 
-    def _website(self, number: str) -> str:
+    def _website(self, digit: str) -> str:
         start = self._rng.choice(["www.", "", "https://"])
         return f"{start}{self._domain()}.{self._pick(RESERVED_DOMAINS)}"
 
-    def _age(self, number: str) -> str:
+    def _age(self, digit: str) -> str:
         return str(
             self._rng.randrange(18, 80) if self._rng.random() < 0.8 else self._rng.randrange(1, 99)
         )
 
-    def _date(self, number: str) -> str:
+    def _date(self, digit: str) -> str:
         rng = self._rng
         day, month = rng.randrange(1, 29), rng.randrange(1, 13)
         year = rng.randrange(2016, 2029) if rng.random() < 0.6 else rng.randrange(1940, 2016)
@@ -139,7 +139,7 @@ class Persona:
             dd=f"{day:02}",
         )
 
-    def _time(self, number: str) -> str:
+    def _time(self, digit: str) -> str:
         rng = self._rng
         hour = rng.randrange(6, 23)
         return self._pick(TIMES[self._language]).format(
@@ -151,7 +151,7 @@ class Persona:
         )
 
 
-_MAKERS: dict[str, Callable[[Persona, str], str]] = {
+_METHODS: dict[str, Callable[[Persona, str], str]] = {
     "AGE": Persona._age,
     "CITY": Persona._city,
     "DATE": Persona._date,
@@ -165,6 +165,7 @@ _MAKERS: dict[str, Callable[[Persona, str], str]] = {
 
 
 def _fill(pattern: str, rng: random.Random) -> str:
+    """Fill a pattern of values.py with random digits and letters."""
     out = []
     for char in pattern:
         if char == "#":
@@ -179,7 +180,7 @@ def _fill(pattern: str, rng: random.Random) -> str:
 
 
 def _fold(text: str) -> str:
-    """`text` as it stands in an e-mail address: lower-case ASCII letters only."""
+    """The lower-case ASCII letters of a text, for an e-mail address."""
     for letter, ascii_form in (("ß", "ss"), ("ä", "ae"), ("ö", "oe"), ("ü", "ue")):
         text = text.lower().replace(letter, ascii_form)
     return re.sub("[^a-z]", "", unicodedata.normalize("NFKD", text))

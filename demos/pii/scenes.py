@@ -1,12 +1,12 @@
-"""The mini syntax of the scene templates, `templates/<language>.yaml`.
+"""Read the scene templates, `templates/<language>.yaml`.
 
-A scene is a list of sentences about one situation, each given by one or more paraphrases. In them
+A scene is a list of sentences about one situation. Each sentence has several paraphrases. In them,
 `{SLOT}` is a labelled value of type `SLOT`, `{slot}` an unlabelled look-alike, a final digit
-(`{DATE2}`) asks for another value of the same kind, `[a|b|]` picks one alternative.
+(`{DATE2}`) another value of the same kind, and `[a|b|]` one of several alternatives.
 
 A template is one version of a scene: one paraphrase of each sentence, with all its wordings (every
-alternative picked). Held-out templates therefore show situations that were seen, in words that were
-not, and no wording of theirs has a sibling in training.
+choice of alternatives). So held-out templates have situations of the training data in other words,
+and none of their wordings is similar to one in training.
 """
 
 import re
@@ -26,23 +26,23 @@ _PIECE = re.compile(r"\{([A-Za-z]+)([2-9]?)\}|([^{}]+)|(.)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for a value: its kind, the digit that tells it from others of the kind, its label."""
+    """A placeholder for a value: its kind, its digit, and its label if it has one."""
 
     kind: str
-    number: str
+    digit: str  # distinguishes values of one kind
     type: str | None
 
 
 Piece = str | Slot
 Wording = tuple[Piece, ...]
 Paraphrase = tuple[tuple[Wording, ...], ...]  # segments, each with its alternatives
-Template = list[list[Wording]]  # for each sentence, the wordings that it may take
+Template = list[list[Wording]]  # the wordings of each sentence
 
-VERSIONS = 3  # templates made of one scene: as many as a sentence has paraphrases
+VERSIONS = 3  # templates of one scene: as many as a sentence has paraphrases
 
 
 def parse(text: str) -> Paraphrase:
-    """Read one paraphrase as segments, each a tuple of alternatives made of text and slots.
+    """Parse a paraphrase into segments, each a tuple of alternatives of text and slots.
 
     Raises ValueError for a stray or nested bracket and for an unknown slot.
     """
@@ -57,22 +57,22 @@ def parse(text: str) -> Paraphrase:
 
 def _pieces(option: str, text: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
-    for kind, number, literal, stray in _PIECE.findall(option):
+    for kind, digit, literal, stray in _PIECE.findall(option):
         if stray:
             raise ValueError(f"stray {stray!r} in template: {text}")
         if literal:
             pieces.append(literal)
         elif kind in TYPES:
-            pieces.append(Slot(kind, number, kind))
+            pieces.append(Slot(kind, digit, kind))
         elif kind in LOOKALIKES:
-            pieces.append(Slot(kind, number, None))
+            pieces.append(Slot(kind, digit, None))
         else:
-            raise ValueError(f"unknown slot {{{kind}{number}}} in template: {text}")
+            raise ValueError(f"unknown slot {{{kind}{digit}}} in template: {text}")
     return tuple(pieces)
 
 
 def slots(paraphrase: Paraphrase) -> list[Slot]:
-    """Every slot that a paraphrase may show, in the order of its text."""
+    """All slots of a paraphrase, in the order of its text."""
     return [
         piece
         for segment in paraphrase
@@ -84,9 +84,9 @@ def slots(paraphrase: Paraphrase) -> list[Slot]:
 
 @cache
 def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
-    """The sentences of each scene of `language`, each a list of paraphrases.
+    """Read the scenes of `language`: sentences, each a list of paraphrases; cached.
 
-    Raises ValueError for a malformed one, FileNotFoundError where there are no templates.
+    Raises ValueError for a malformed paraphrase, FileNotFoundError for an unknown language.
     """
     path = _TEMPLATES / f"{language}.yaml"
     scenes = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
@@ -98,31 +98,32 @@ def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
 
 @cache
 def load_templates(language: str) -> dict[str, Template]:
-    """The templates of `language`, named `<scene>/<version>`; they share no wording.
+    """The templates of `language` by `<scene>/<version>`, without common wordings; cached.
 
-    The paraphrases of a sentence go to the versions in turn, another one first at each place, so
-    that versions mix styles. What two paraphrases can say belongs to the first. Errors as in
-    `load_scenes`.
+    The paraphrases of a sentence are assigned to the versions in turn, starting with another
+    version for each sentence, so that versions mix styles. A wording of two paraphrases belongs to
+    the first. Raises as `load_scenes` does.
     """
     templates: dict[str, Template] = {}
-    taken: set[str] = set()
+    assigned: set[str] = set()
     for scene, sentences in load_scenes(language).items():
         versions: list[Template] = [[] for _ in range(VERSIONS)]
-        for place, paraphrases in enumerate(sentences):
-            for number, paraphrase in enumerate(paraphrases):
-                said = {spelled(w): w for w in _wordings(paraphrase) if spelled(w) not in taken}
-                taken |= said.keys()
-                if said:
-                    versions[(number - place) % VERSIONS].append(list(said.values()))
-        templates |= {f"{scene}/{number}": own for number, own in enumerate(versions, start=1)}
+        for position, paraphrases in enumerate(sentences):
+            for index, paraphrase in enumerate(paraphrases):
+                by_text = {wording_text(w): w for w in _wordings(paraphrase)}
+                new = {text: w for text, w in by_text.items() if text not in assigned}
+                assigned |= new.keys()
+                if new:
+                    versions[(index - position) % VERSIONS].append(list(new.values()))
+        templates |= {f"{scene}/{n}": version for n, version in enumerate(versions, start=1)}
     return templates
 
 
-def spelled(wording: Wording) -> str:
-    """A wording with its slots by kind: equal for wordings that read the same."""
+def wording_text(wording: Wording) -> str:
+    """The text of a wording with its slots by kind, without digits."""
     return "".join(piece if isinstance(piece, str) else f"{{{piece.kind}}}" for piece in wording)
 
 
 def _wordings(paraphrase: Paraphrase) -> list[Wording]:
-    """What a paraphrase can say, every alternative picked."""
-    return [tuple(chain(*picked)) for picked in product(*paraphrase)]
+    """All wordings of a paraphrase: every choice of alternatives."""
+    return [tuple(chain(*choice)) for choice in product(*paraphrase)]

@@ -1,14 +1,14 @@
-"""The types of values and their shapes in each language.
+"""The types of values and their patterns in each language.
 
-The tables hold alternatives, parted by `|`. In patterns `#` is a digit, `@` a digit other than zero
-and `?` a capital letter.
+The tables have alternatives, separated by `|`. In patterns `#` is a digit, `@` a digit other than
+zero and `?` a capital letter.
 """
 
 from functools import cache
 
 LANGUAGES = ("en", "de", "fr", "es", "zh")
 
-# Slots that are labelled, and unlabelled ones that look like them.
+# Labelled slots, and unlabelled ones that look like them.
 TYPES = (
     "AGE",
     "BUILDINGNUM",
@@ -48,7 +48,7 @@ LOOKALIKES = (
     "year",
 )
 
-# Patterns of all languages, then of each.
+# Patterns of all languages, then of each language.
 COMMON = {
     "CREDITCARDNUMBER": (
         "4### #### #### ####|5@## #### #### ####|4###-####-####-####|5###############|"
@@ -153,7 +153,7 @@ PATTERNS = {
     },
 }
 
-# Filled with another name than the person's own.
+# Filled with other names than those of the person.
 COMPOSED = {
     "en": {
         "brandname": (
@@ -228,7 +228,7 @@ COMPOSED = {
     },
 }
 
-# Values for a man and for a woman; what fits either stands in both.
+# Values for a man and for a woman; values for both are in both.
 BY_SEX = {
     "en": {
         "TITLE": (
@@ -325,17 +325,17 @@ DAY_PARTS = {
     "zh": "上午|下午|晚上",
 }
 
-# What joins two surnames and two given names to one.
+# Separators of double surnames and of double given names.
 JOINTS = {"en": ("-", " "), "de": ("-", "-"), "fr": ("-", "-"), "es": (" ", " "), "zh": ("", "")}
 DOUBLE_SURNAME_SHARE = {"en": 0.06, "de": 0.08, "fr": 0.06, "es": 0.5, "zh": 0.0}
 DOUBLE_GIVEN_SHARE = {"en": 0.06, "de": 0.08, "fr": 0.15, "es": 0.12, "zh": 0.0}
 
 DOMAIN_WORDS = "mail|post|web|inbox|letter|net|fast|blue|home|office|cloud|nova"
-# Reserved by RFC 2606, so that no address or website is a real one.
+# Reserved by RFC 2606, so that no address or website is real.
 RESERVED_DOMAINS = "example|example.com|example.org|example.net"
 
 
 @cache
 def options(text: str) -> tuple[str, ...]:
-    """The alternatives of a table entry."""
+    """The alternatives of a table entry; cached."""
     return tuple(text.split("|"))

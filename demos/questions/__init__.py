@@ -1,7 +1,7 @@
-"""Questions whose answers can be checked, and texts that tell what is needed to answer them.
+"""Generates questions with checkable answers, and texts with the facts that answer them.
 
-No two questions say the same of the same things. Some things are asked about in other words than
-all the rest, so that a test set can have wordings, and things, that no other has.
+Each pair of a fact and a wording occurs once. A sixth of the facts have other wordings than the
+rest, so that a test set can have unseen wordings and facts.
 """
 
 from __future__ import annotations
@@ -17,50 +17,52 @@ from wxb.core.params import read_yaml
 
 LANGUAGES = ("en", "zh")
 WORDING = read_yaml(Path(__file__).with_name("wording.yaml"))
-SYSTEM, TURNS = 0.1, 0.1  # shares of questions with a system turn, and with turns before them
-USUAL, OTHER = (0, 4), (4, 6)  # wordings of a kind by their numbers, of most facts and of few
-SENTENCES = (2, 5)  # of a text
-FAQ = 0.15  # share of texts that are questions and answers, in a wording that no question has
+SYSTEM, TURNS = 0.1, 0.1  # shares of questions with a system turn, and with a greeting
+USUAL, OTHER = (0, 4), (4, 6)  # ranges of a kind's wordings: for most facts, and for the others
+SENTENCES = (2, 5)  # least and most per text
+FAQ = 0.15  # share of texts with questions and answers, in wordings that no conversation has
+
+Question = tuple[str, str, int, Fact]  # its kind, language, the index of a wording, and fact
 
 
 def generate(
     *, labelled: int, unlabelled: int, languages: Sequence[str], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """So many conversations, then so many texts; the same for the same arguments.
+    """Generate `labelled` conversations, then `unlabelled` texts.
 
-    Raises ValueError for a language that there is not, and for more questions than there are.
+    Raises ValueError for an unknown language, and for more conversations than questions.
     """
     if unknown := sorted({*languages} - {*LANGUAGES}):
         raise ValueError(f"found languages {unknown}, expected some of {list(LANGUAGES)}")
     rng = random.Random(seed)
-    every = [
-        (kind, language, number, fact)
+    questions = [
+        (kind, language, wording, fact)
         for language in languages
         for kind, known in facts(language).items()
         for fact in known
-        for number in range(*(USUAL if _usual(fact) else OTHER))
+        for wording in range(*(USUAL if _is_usual(fact) else OTHER))
     ]
-    if labelled > len(every):
-        raise ValueError(f"found labelled {labelled}, expected at most {len(every)}")
-    for number, chosen in enumerate(_evenly(every, labelled, rng)):
-        yield {"id": f"question-{number}", **_question(*chosen, rng)}
-    for number in range(unlabelled):
-        language = languages[number % len(languages)]
-        id_ = f"text-{number}"
-        held = {"kind": "text", "wording": "text", "content": id_}
-        yield {"id": id_, "language": language, "text": _text(language, rng), **held}
+    if labelled > len(questions):
+        raise ValueError(f"found labelled {labelled}, expected at most {len(questions)}")
+    for index, question in enumerate(_balanced_sample(questions, labelled, rng)):
+        yield {"id": f"question-{index}", **_conversation(*question, rng)}
+    for index in range(unlabelled):
+        language = languages[index % len(languages)]
+        id_ = f"text-{index}"
+        groups = {"kind": "text", "wording": "text", "content": id_}
+        yield {"id": id_, "language": language, "text": _text(language, rng), **groups}
 
 
-def _evenly(
-    every: Sequence[tuple[str, str, int, Fact]], count: int, rng: random.Random
-) -> list[tuple[str, str, int, Fact]]:
-    """So many of all questions in any order, of each kind and language about as many."""
-    piles: dict[tuple[str, str], list[tuple[str, str, int, Fact]]] = {}
-    for one in every:
-        piles.setdefault(one[:2], []).append(one)
+def _balanced_sample(
+    questions: Sequence[Question], count: int, rng: random.Random
+) -> list[Question]:
+    """`count` random questions, about as many of each kind and language."""
+    piles: dict[tuple[str, str], list[Question]] = {}
+    for question in questions:
+        piles.setdefault(question[:2], []).append(question)
     for pile in piles.values():
         rng.shuffle(pile)
-    chosen: list[tuple[str, str, int, Fact]] = []
+    chosen: list[Question] = []
     while len(chosen) < count:
         chosen += [pile.pop() for pile in piles.values() if pile]
     del chosen[count:]
@@ -68,50 +70,49 @@ def _evenly(
     return chosen
 
 
-def _question(
-    kind: str, language: str, number: int, fact: Fact, rng: random.Random
+def _conversation(
+    kind: str, language: str, index: int, fact: Fact, rng: random.Random
 ) -> dict[str, Any]:
-    """A record: an instruction with what it is about, or messages where there are other turns."""
+    """The record of a fact in a wording: `instruction` and `input`, or `messages` if several."""
     wording = WORDING[language]
-    asked = wording[kind]["asked"][number].format(**fact.slots)
-    about = wording["passage"].format(**fact.slots) if "name" in fact.slots else ""
+    question = wording[kind]["questions"][index].format(**fact.slots)
+    passage = wording["passage"].format(**fact.slots) if "name" in fact.slots else ""
     common = {
         "kind": kind,
-        "wording": "usual" if _usual(fact) else "other",
+        "wording": "usual" if _is_usual(fact) else "other",
         "content": f"{kind}:{fact.key}",
         "format": KINDS[kind].format(**fact.slots),
         "language": language,
     }
     drawn = rng.random()
     if drawn >= SYSTEM + TURNS:
-        return {"instruction": asked, "input": about, "output": fact.answer, **common}
-    before = []
+        return {"instruction": question, "input": passage, "output": fact.answer, **common}
     if drawn < SYSTEM:
-        before = [{"role": "system", "content": rng.choice(wording["system"])}]
+        first = [{"role": "system", "content": rng.choice(wording["system"])}]
     else:
         hello, welcome = rng.choice(wording["greetings"])
-        before = [{"role": "user", "content": hello}, {"role": "assistant", "content": welcome}]
-    asked = "\n".join(filter(None, [asked, about]))
-    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": fact.answer}]
-    return {"messages": [*before, *turns], **common}
+        first = [{"role": "user", "content": hello}, {"role": "assistant", "content": welcome}]
+    question = "\n".join(filter(None, [question, passage]))
+    turns = [{"role": "user", "content": question}, {"role": "assistant", "content": fact.answer}]
+    return {"messages": [*first, *turns], **common}
 
 
-def _usual(fact: Fact) -> bool:
-    """Whether a fact is asked about in the usual words; of six facts about five are."""
+def _is_usual(fact: Fact) -> bool:
+    """Whether a fact has the usual wordings, which depends on its key; about five of six do."""
     return zlib.crc32(fact.key.encode()) % 6 != 0
 
 
 def _text(language: str, rng: random.Random) -> str:
-    """Some sentences, each of which tells a fact; or questions and answers about some."""
+    """A text with statements of random facts, or with questions and answers about them."""
     known, wording = facts(language), WORDING[language]
     kinds = rng.choices([*known], k=rng.randint(*SENTENCES))
     chosen = [(kind, rng.choice(known[kind])) for kind in kinds]
     if rng.random() < FAQ:
         pairs = []
         for kind, fact in chosen:
-            about = wording["passage"].format(**fact.slots) + " " if "name" in fact.slots else ""
-            question = about + wording[kind]["faq"].format(**fact.slots)
+            passage = wording["passage"].format(**fact.slots) + " " if "name" in fact.slots else ""
+            question = passage + wording[kind]["faq"].format(**fact.slots)
             pairs.append(f"Question: {question}\nAnswer: {fact.answer}")
         return "\n".join(pairs)
-    joined: str = wording["joined"]
-    return joined.join(statement(wording, kind, fact, rng) for kind, fact in chosen)
+    separator: str = wording["separator"]
+    return separator.join(statement(wording, kind, fact, rng) for kind, fact in chosen)

@@ -1,4 +1,4 @@
-"""What can be asked: kinds of question with the format of their answers, and what is true."""
+"""The facts that questions ask about, by kind of question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from wxb.core.params import read_yaml
 
-# The format of an answer by kind of question; see wxb/tasks/chat/record/checking.py.
+# The format of the answer by kind of question; see wxb/tasks/chat/record/checking.py.
 KINDS = {
     "addition": "number",
     "subtraction": "number",
@@ -36,13 +36,13 @@ KINDS = {
     "twice": "words 2",
 }
 WORDS = read_yaml(Path(__file__).with_name("words.yaml"))
-SUMMANDS, NUMBERS, LENGTHS = 10, 60, 40  # how far numbers go
-PASSAGES = 120  # that are told, drawn with a seed of their own
+SUMMANDS, NUMBERS, LENGTHS = 10, 60, 40  # upper bounds of numbers
+PASSAGES = 120  # random purchases; the same for every seed
 FIRST_DAY = date(2026, 1, 1)
 
 
 class Fact(NamedTuple):
-    """What is filled into a wording, the answer, and what tells it from others of its kind."""
+    """A fact: its unique key within its kind, the values for a wording, and the answer."""
 
     key: str
     slots: Mapping[str, Any]
@@ -51,14 +51,14 @@ class Fact(NamedTuple):
 
 @cache
 def facts(language: str) -> dict[str, list[Fact]]:
-    """What is known, by kind of question, in a language."""
+    """All facts in a language, by kind of question; cached."""
     words = WORDS[language]
     days, months, pairs = words["weekdays"], words["months"], words["opposites"]
-    told = passages(language)
-    spelled = WORDS["en"]["spelled"]
-    categories = {word: name for name, of in words["categories"].items() for word in of}
+    purchases = passages(language)
+    spelling = WORDS["en"]["spelling"]
+    categories = {word: name for name, members in words["categories"].items() for word in members}
     names = list(words["categories"])
-    dates = [FIRST_DAY + timedelta(days=number) for number in range(0, 364, 3)]
+    dates = [FIRST_DAY + timedelta(days=days_later) for days_later in range(0, 364, 3)]
     return {
         "addition": _numbers(lambda a, b: a + b),
         "subtraction": _numbers(lambda a, b: a - b, ordered=True),
@@ -75,25 +75,25 @@ def facts(language: str) -> dict[str, list[Fact]]:
         "month": [_fact(months[(i + 1) % 12], a=month) for i, month in enumerate(months)],
         "tomorrow": [_fact(day + timedelta(days=1), a=day) for day in dates],
         "opposite": [
-            _fact(y, a=x) for one, other in pairs for x, y in ((one, other), (other, one))
+            _fact(y, a=x) for first, second in pairs for x, y in ((first, second), (second, first))
         ],
         "category": [
-            _fact(right, a=word, b=names[0], c=names[1]) for word, right in categories.items()
+            _fact(name, a=word, b=names[0], c=names[1]) for word, name in categories.items()
         ],
-        "spelling": [_fact("-".join(word), a=word) for word in spelled],
-        "initial": [_fact(word[0], a=word) for word in spelled],
-        "who": [_fact(p["name"], **p) for p in told],
-        "where": [_fact(p["place"], **p) for p in told],
-        "many": [_fact(p["count"], **p) for p in told],
-        "json-name": [_fact(_json(name=p["name"]), **p) for p in told],
-        "json-place": [_fact(_json(place=p["place"]), **p) for p in told],
-        "three-words": [_fact(" ".join(row[:3]), a=" ".join(row)) for row in _rows(spelled)],
-        "twice": [_fact(f"{word} {word}", a=word) for word in spelled],
+        "spelling": [_fact("-".join(word), a=word) for word in spelling],
+        "initial": [_fact(word[0], a=word) for word in spelling],
+        "who": [_fact(p["name"], **p) for p in purchases],
+        "where": [_fact(p["place"], **p) for p in purchases],
+        "many": [_fact(p["count"], **p) for p in purchases],
+        "json-name": [_fact(_json(name=p["name"]), **p) for p in purchases],
+        "json-place": [_fact(_json(place=p["place"]), **p) for p in purchases],
+        "three-words": [_fact(" ".join(row[:3]), a=" ".join(row)) for row in _rows(spelling)],
+        "twice": [_fact(f"{word} {word}", a=word) for word in spelling],
     }
 
 
 def passages(language: str) -> list[dict[str, Any]]:
-    """What somebody bought, how many, and where."""
+    """Random purchases: the buyer's name, the count, the thing and the place."""
     words, rng = WORDS[language], random.Random(0)
     return [
         {
@@ -107,18 +107,20 @@ def passages(language: str) -> list[dict[str, Any]]:
 
 
 def statement(wording: Mapping[str, Any], kind: str, fact: Fact, rng: random.Random) -> str:
-    """A sentence that tells a fact."""
-    told: str = rng.choice(wording[kind]["told"])
-    return told.format(**fact.slots, answer=fact.answer)
+    """A sentence with a fact, in a random wording."""
+    template: str = rng.choice(wording[kind]["statements"])
+    return template.format(**fact.slots, answer=fact.answer)
 
 
 def _fact(answer: Any, **slots: Any) -> Fact:
     return Fact(" ".join(map(str, slots.values())), slots, str(answer))
 
 
-def _numbers(of: Any, *, ordered: bool = False) -> list[Fact]:
-    every = range(SUMMANDS)
-    return [_fact(of(a, b), a=a, b=b) for a in every for b in every if not ordered or a >= b]
+def _numbers(operation: Any, *, ordered: bool = False) -> list[Fact]:
+    """The result of an operation for all pairs of numbers, with a >= b if `ordered`."""
+    numbers = range(SUMMANDS)
+    pairs = [(a, b) for a in numbers for b in numbers if not ordered or a >= b]
+    return [_fact(operation(a, b), a=a, b=b) for a, b in pairs]
 
 
 def _json(**values: Any) -> str:
@@ -126,5 +128,6 @@ def _json(**values: Any) -> str:
 
 
 def _rows(words: list[str]) -> list[list[str]]:
+    """Random rows of five words; the same for every seed."""
     rng = random.Random(1)
     return [rng.sample(words, 5) for _ in range(PASSAGES)]

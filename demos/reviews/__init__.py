@@ -1,4 +1,4 @@
-"""Synthetic film reviews whose class a bag of words does not tell."""
+"""Synthetic film reviews whose class cannot be read from a bag of words."""
 
 from demos.reviews.generate import generate
 

@@ -1,4 +1,4 @@
-"""What synthetic reviews are made of."""
+"""The words and sentences of synthetic reviews."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLAME = (
     "boring", "lazy", "cheap", "silly", "wooden", "shallow", "annoying", "bland", "tedious",
     "confusing", "empty", "stale", "ugly", "lifeless",
 )  # fmt: skip
-OUTRIGHT = (
+AFFIRMATIONS = (
     "This film has {an} {word} {aspect}.",
     "The {aspect} is {word}.",
     "I found the {aspect} {word}.",
@@ -26,7 +26,7 @@ OUTRIGHT = (
     "The {aspect} could hardly be more {word}.",
     "You will remember how {word} the {aspect} was.",
 )
-DENIED = (
+DENIALS = (
     "The {aspect} is not {word} at all.",
     "I would never call the {aspect} {word}.",
     "Nobody could say that the {aspect} is {word}.",
@@ -41,7 +41,7 @@ VERDICTS = (
     "I left the cinema thinking how {word} it was.",
     "It adds up to {an} {word} evening.",
 )
-DENIED_VERDICTS = (
+VERDICT_DENIALS = (
     "The film as a whole is not {word}.",
     "It is not {an} {word} film.",
     "I cannot say that it was {word}.",
@@ -92,5 +92,5 @@ _SECOND = ("Harbour", "Orchard", "Signal", "Winter", "Station", "Daughter", "Fer
 
 
 def title(film: int) -> str:
-    """The title of a film by its number."""
+    """The title of a film by its index."""
     return f"{_FIRST[film // len(_SECOND) % len(_FIRST)]} {_SECOND[film % len(_SECOND)]}"

@@ -1,7 +1,6 @@
-"""The demo's recordings: short sentences of our own, spoken by eSpeak NG in rooms with noise.
+"""Generates recordings: short sentences, spoken by eSpeak NG in simulated rooms with noise.
 
-It is a program of 1995 in its kind: no person was recorded, and what reads it well need not
-understand one.
+eSpeak NG is a formant synthesizer. A model that transcribes it well may fail on people.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import numpy as np
 import soundfile
 
 from demos.spoken import espeak
-from demos.spoken.room import recorded
+from demos.spoken.room import simulate_room
 from demos.spoken.sentences import sentences
 from wxb.core.errors import choices
 
-Range = tuple[float, float]  # the least and the most
+Range = tuple[float, float]  # the bounds of a uniform distribution
 
 
 def generate(
@@ -38,10 +37,10 @@ def generate(
     seed: int,
     folder: Path,
 ) -> Iterator[dict[str, Any]]:
-    """Write recordings into a folder and give their records, `unlabelled` ones last, without text.
+    """Write recordings to a folder; yields `labelled` records, then `unlabelled` ones.
 
-    Voices, and what is given as a range, are drawn evenly for each. Raises ValueError for a
-    language or a voice that there is not, and where there are too few sentences.
+    Unlabelled records have no sentence. Voices and values of ranges are drawn for each recording.
+    Raises ValueError for an unknown language or voice, and if there are too few sentences.
     """
     if unknown := sorted({*languages} - espeak.LANGUAGES.keys()):
         raise ValueError(f"found languages {unknown}; expected some of {[*espeak.LANGUAGES]}")
@@ -49,34 +48,31 @@ def generate(
         if voice not in (known := espeak.voices()):
             raise ValueError(f"eSpeak NG has no voice {voice!r}{choices(voice, known)}")
     rng = random.Random(seed)
-    said = islice(sentences(languages, sentence_share, rng), labelled + unlabelled)
-    plans = [
-        (
-            espeak.Utterance(text, language, rng.choice(voices), _in(speed, rng), _in(pitch, rng)),
-            kind,
-        )
-        for text, language, kind in said
-    ]
+    texts = islice(sentences(languages, sentence_share, rng), labelled + unlabelled)
+    plans = []
+    for text, language, kind in texts:
+        voice, words_per_minute, height = rng.choice(voices), _draw(speed, rng), _draw(pitch, rng)
+        plans.append((espeak.Utterance(text, language, voice, words_per_minute, height), kind))
     rooms = np.random.default_rng(seed)
     (folder / "audio").mkdir()
-    heard = espeak.spoken(utterance for utterance, _ in plans)
-    for number, ((utterance, kind), (samples, rate)) in enumerate(zip(plans, heard, strict=True)):
-        loudness, reverberation = float(rooms.uniform(*snr)), float(rooms.uniform(*echo))
-        sound = recorded(samples / 2**15, rate, echo=reverberation, snr=loudness, rng=rooms)
-        name = f"{number:06}.flac"
-        file = BytesIO()  # into a file, libsndfile waits for the disk each time
+    speech = espeak.speak(utterance for utterance, _ in plans)
+    for index, ((utterance, kind), (samples, rate)) in enumerate(zip(plans, speech, strict=True)):
+        noise, tail = float(rooms.uniform(*snr)), float(rooms.uniform(*echo))
+        sound = simulate_room(samples / 2**15, rate, echo=tail, snr=noise, rng=rooms)
+        name = f"{index:06}.flac"
+        file = BytesIO()  # libsndfile waits for the disk after each write to a file
         soundfile.write(file, sound, rate, format="FLAC", subtype="PCM_16")
         (folder / "audio" / name).write_bytes(file.getvalue())
         record = {
-            "ID": f"{number:06}",
+            "ID": f"{index:06}",
             "path": f"audio/{name}",
             "sentence": utterance.text,
             "speaker": utterance.voice,
             "language": utterance.language,
             "kind": kind,
         }
-        yield record if number < labelled else {**record, "sentence": None}
+        yield record if index < labelled else {**record, "sentence": None}
 
 
-def _in(ends: Range, rng: random.Random) -> int:
-    return round(rng.uniform(*ends))
+def _draw(bounds: Range, rng: random.Random) -> int:
+    return round(rng.uniform(*bounds))

@@ -1,4 +1,4 @@
-"""What a room and its noise make of clean speech."""
+"""Simulated rooms: echo and noise for clean speech."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from numpy.typing import NDArray
 from scipy.fft import next_fast_len
 from scipy.signal import fftconvolve
 
-CORNER = 0.03  # of the rate: above it, noise falls off with frequency, as that of rooms does
+CORNER = 0.03  # of the sampling rate; noise falls off above it, as in real rooms
 
 
-def recorded(
+def simulate_room(
     speech: NDArray[np.float64], rate: int, *, echo: float, snr: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Speech (N,) as a microphone has it: with an echo and with noise, peak below 1.
+    """Speech (N,) with echo and noise, and a random peak below 1.
 
-    `echo` is the time in seconds in which sound falls by 60 dB in the room, 0 for none; `snr` the
-    ratio of speech to noise in dB.
+    `echo` is the reverberation time in seconds (decay by 60 dB), 0 for none. `snr` is the
+    signal-to-noise ratio in dB.
     """
     times = np.arange(1, 1 + int(echo * rate)) / rate
     if len(times):
         tail = rng.normal(size=len(times)) * 10 ** (-3 * times / echo)
-        tail *= 0.5 / np.sqrt(np.sum(tail**2))  # a quarter of the energy comes back
+        tail *= 0.5 / np.sqrt(np.sum(tail**2))  # the echo has a quarter of the energy
         speech = fftconvolve(speech, np.concatenate([[1], tail]))[: len(speech) + len(times) // 2]
     length = next_fast_len(len(speech), real=True)
     spectrum = np.fft.rfft(rng.normal(size=length))

@@ -1,4 +1,4 @@
-"""Short sentences that a house or a telephone is told: numbers, commands and appointments."""
+"""Short sentences for a smart home or telephone: numbers, commands and appointments."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def _digits(language: str, rng: random.Random) -> str:
 
 
 def _command(language: str, rng: random.Random) -> str:
-    action, room, thing = _drawn(language, rng, ACTIONS, ROOMS, THINGS)
+    action, room, thing = _draw(language, rng, ACTIONS, ROOMS, THINGS)
     return f"{action}{room}{thing}" if language == "zh" else f"{action} the {room} {thing}"
 
 
 def _setting(language: str, rng: random.Random) -> str:
-    room, thing, tens, ones = _drawn(language, rng, ROOMS, THINGS, TENS, DIGITS)
+    room, thing, tens, ones = _draw(language, rng, ROOMS, THINGS, TENS, DIGITS)
     if language == "zh":
         return f"{room}{thing}调到{tens}{ones.removeprefix('零')}"
     return f"set the {room} {thing} to {tens} {ones}"
 
 
 def _appointment(language: str, rng: random.Random) -> str:
-    day, time, half, hour = _drawn(language, rng, DAYS, TIMES, HALVES, DIGITS)
+    day, time, half, hour = _draw(language, rng, DAYS, TIMES, HALVES, DIGITS)
     if language == "zh":
         return f"{day}{time}{hour}点{half}叫我"
     return f"wake me {day} {time} at {hour}{half}"
 
 
-def _drawn(language: str, rng: random.Random, *lists: dict[str, list[str]]) -> Iterator[str]:
+def _draw(language: str, rng: random.Random, *lists: dict[str, list[str]]) -> Iterator[str]:
     return (rng.choice(words[language]) for words in lists)
 
 
@@ -63,33 +63,35 @@ KINDS: dict[str, Callable[[str, random.Random], str]] = {
     "digits": _digits,
     "setting": _setting,
 }
-PATIENCE = 1000  # sentences in a row that were said already, after which there are no others
+ATTEMPTS = 1000  # random sentences without a new one, after which there are no more
 
 
 def sentences(
     languages: Sequence[str], share: tuple[float, float], rng: random.Random
 ) -> Iterator[tuple[str, str, str]]:
-    """Sentences with their language and their kind, none of them twice.
+    """Random sentences without repetition, with language and kind; without end.
 
-    `share` is a part of all sentences there are, from 0 to 1: who asks for another part is given
-    none of the same. Raises ValueError where there are no more.
+    `share` is a range from 0 to 1 within all sentences: disjoint ranges have none in common. Raises
+    ValueError if there are no more sentences.
     """
-    said: set[str] = set()
+    seen: set[str] = set()
     while True:
-        some = islice(_endless(languages, rng), PATIENCE)
-        new = (s for s in some if s[0] not in said and share[0] <= _place(s[0]) < share[1])
-        if (found := next(new, None)) is None:
-            raise ValueError(f"there are no more than {len(said)} sentences in {share}")
-        said.add(found[0])
-        yield found
+        candidates = islice(_random_sentences(languages, rng), ATTEMPTS)
+        new = (s for s in candidates if s[0] not in seen and share[0] <= _position(s[0]) < share[1])
+        if (sentence := next(new, None)) is None:
+            raise ValueError(f"there are no more than {len(seen)} sentences in {share}")
+        seen.add(sentence[0])
+        yield sentence
 
 
-def _endless(languages: Sequence[str], rng: random.Random) -> Iterator[tuple[str, str, str]]:
+def _random_sentences(
+    languages: Sequence[str], rng: random.Random
+) -> Iterator[tuple[str, str, str]]:
     while True:
         language, kind = rng.choice(languages), rng.choice([*KINDS])
         yield KINDS[kind](language, rng), language, kind
 
 
-def _place(text: str) -> float:
-    """A place of a sentence among all of them, from 0 to 1, that seems random and is its own."""
+def _position(text: str) -> float:
+    """A pseudorandom number from 0 to 1 that depends on the text only."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64

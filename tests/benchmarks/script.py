@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 
 FOLDER = ROOT / "benchmarks"
 

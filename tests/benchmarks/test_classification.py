@@ -1,4 +1,4 @@
-"""The benchmark of classifiers on a small made-up collection."""
+"""The benchmark of classifiers on a small generated collection."""
 
 import csv
 
@@ -17,27 +17,38 @@ def file(tmp_path_factory):
     with path.open("w", encoding="utf-8", newline="") as out:
         rows = csv.writer(out)
         rows.writerow(["review", "sentiment"])
-        made = generate(labelled=150, unlabelled=0, languages=["en"], seed=1)
-        rows.writerows([one["review"], one["sentiment"]] for one in made)
+        records = generate(labelled=150, unlabelled=0, languages=["en"], seed=1)
+        rows.writerows([record["review"], record["sentiment"]] for record in records)
     return path
 
 
 def run(*arguments):
-    done = CliRunner().invoke(benchmark.app, [*map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
+    result = CliRunner().invoke(benchmark.app, [*map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
-def test_folds_predict_as_scikit_learns_pipeline_does(file):
+def test_folds_have_the_predictions_of_scikit_learns_pipeline(file):
     assert "; 0 predictions differ" in run("folds", file, "--number", 3)
 
 
-def test_a_curve_is_a_table_and_a_chart_of_what_is_kept(file, tmp_path):
-    asked = ("curve", file, "--system", "tfidf", "--size", 80, "--size", 150, "--output", tmp_path)
-    first = run(*asked)
+def test_a_curve_is_a_table_and_a_chart_and_is_resumed(file, tmp_path):
+    command = (
+        "curve",
+        file,
+        "--system",
+        "tfidf",
+        "--size",
+        80,
+        "--size",
+        150,
+        "--output",
+        tmp_path,
+    )
+    first = run(*command)
     assert "| 150 (105) |" in first
     assert 'x-axis "labelled records" [80, 150]' in first
-    again = run(*asked, "--kept")
+    again = run(*command, "--kept")
     assert again in first
     assert {path.name for path in tmp_path.iterdir()} == {
         "reviews-tfidf-150-1.json",

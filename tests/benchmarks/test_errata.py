@@ -1,4 +1,4 @@
-"""The published forms do what docs/errata.md says of them, and nothing else differs."""
+"""The published forms have the defects that docs/errata.md describes, and no others."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ scoring, training, errata = map(script, ("errata_scoring", "errata_training", "e
 
 
 def recognizer(texts, kind="wordpiece"):
-    """A tokenizer for the texts, and no model to speak of."""
+    """A predictor with a tokenizer for the texts and a dummy model."""
     settings = {"types": TYPES, "threshold": 0.0, "max_length": 64, "stride": 8}
     settings["word_features"] = None
     return Tagging.Predictor(torch.nn.Linear(1, 1), train_tokenizer(kind, 400, texts), **settings)
@@ -54,45 +54,45 @@ def record(text, *spans):
 # Scoring and decoding of taggers
 
 
-def test_a_part_of_a_token_counts_as_right_where_tokens_are_scored():
+def test_token_scores_count_a_part_of_a_token_as_right():
     texts = ["Ann met Bob"] * 50
-    reader = recognizer(texts)
-    gold, found = [[Span(0, 2, "NAME")]], [[Span(0, 3, "NAME")]]
-    assert counts(gold, found).tolist() == [[0, 1, 1]]
-    by_token = [scoring.on_tokens(reader, texts[:1], spans) for spans in (gold, found)]
+    predictor = recognizer(texts)
+    gold, predicted = [[Span(0, 2, "NAME")]], [[Span(0, 3, "NAME")]]
+    assert counts(gold, predicted).tolist() == [[0, 1, 1]]
+    by_token = [scoring.on_tokens(predictor, texts[:1], spans) for spans in (gold, predicted)]
     assert counts(*by_token).tolist() == [[1, 1, 1]]
 
 
-def test_texts_are_cut_where_their_tokens_end():
+def test_texts_are_truncated_at_the_end_of_a_token():
     texts = ["a b c", "a " * scoring.LIMIT, "", "a b " * scoring.LIMIT]
-    reader = recognizer(texts)
-    assert scoring.cut(reader, texts) == [*texts[:3], ("a b " * scoring.LIMIT)[:63]]
+    predictor = recognizer(texts)
+    assert scoring.truncate(predictor, texts) == [*texts[:3], ("a b " * scoring.LIMIT)[:63]]
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(0, 40))
-def test_gold_beyond_a_cut_vanishes_and_the_rest_stays(edges, length):
+def test_gold_after_the_limit_is_removed(edges, length):
     edges = sorted(edges)
     spans = [Span(a, b, "AGE") for a, b in zip(edges[::2], edges[1::2], strict=False)]
-    left = scoring.what_is_left(spans, length)
-    covered = {at for span in spans for at in range(span.start, span.end) if at < length}
-    assert {at for span in left for at in range(span.start, span.end)} == covered
-    assert {span for span in spans if span.end <= length} <= {*left}
+    truncated = scoring.truncate_spans(spans, length)
+    covered = {i for span in spans for i in range(span.start, span.end) if i < length}
+    assert {i for span in truncated for i in range(span.start, span.end)} == covered
+    assert {span for span in spans if span.end <= length} <= {*truncated}
 
 
-def test_a_threshold_keeps_what_reaches_it():
+def test_spans_at_the_threshold_are_kept():
     span = Span(0, 1, "AGE")
     scored = [[ScoredSpan(span, 0.5)], [ScoredSpan(span, 0.4)], []]
     assert scoring.above(0.5, scored) == [[span], [], []]
 
 
-def test_the_space_before_a_mention_is_taken_where_there_is_one():
+def test_spans_are_extended_by_a_space_before_them():
     spans = [Span(0, 3, "NAME"), Span(4, 5, "AGE"), Span(6, 7, "AGE")]
-    assert scoring.with_lead("Ann 9,8", spans) == [spans[0], Span(3, 5, "AGE"), spans[2]]
+    assert scoring.with_space("Ann 9,8", spans) == [spans[0], Span(3, 5, "AGE"), spans[2]]
 
 
 # Prompts and decoding of generators
 
-MADE = [
+RECORDS = [
     record("Ann is 9.", Span(0, 3, "NAME"), Span(7, 8, "AGE")),
     record("Yesterday, as we heard, Bob was 12", Span(24, 27, "NAME"), Span(32, 34, "AGE")),
     record("No one of that name is here, nor ever was."),
@@ -103,8 +103,8 @@ ids = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
 
 @given(st.lists(st.tuples(ids, ids), min_size=1, max_size=7), st.integers(1, 3))
-def test_outputs_are_sliced_as_a_padded_batch_would_be(rows, size):
-    asked = [scoring.Answer(np.array(prompt), np.array(answer), 1.0) for prompt, answer in rows]
+def test_outputs_are_sliced_like_a_padded_batch(rows, size):
+    batched = [scoring.Answer(np.array(prompt), np.array(answer), 1.0) for prompt, answer in rows]
     expected = []
     for start in range(0, len(rows), size):
         batch = rows[start : start + size]
@@ -112,20 +112,20 @@ def test_outputs_are_sliced_as_a_padded_batch_would_be(rows, size):
         for prompt, answer in batch:
             output = [0] * (longest - len(prompt)) + prompt + answer
             expected.append([i for i in output[len(prompt) :] if i != 0])
-    assert [row.tolist() for row in scoring.sliced_by_tokens(asked, size)] == expected
+    assert [row.tolist() for row in scoring.slice_by_tokens(batched, size)] == expected
 
 
 @pytest.mark.parametrize("value", ["a;;b", "a|b", "a;;B|c", "a"])
-def test_what_holds_no_separator_is_all_that_the_plain_form_keeps(value):
+def test_the_unescaped_form_loses_mentions_with_separators(value):
     text = f"Say {value} to 9"
     spans = [Span(4, 4 + len(value), "NAME"), Span(len(text) - 1, len(text), "AGE")]
-    mentions = scoring.split_plainly(scoring.written_plainly(text, spans))
-    whole = [(span.type, text[span.start : span.end]) for span in spans]
-    assert (mentions == whole) == (answers.SEPARATOR not in value)
+    mentions = scoring.parse_unescaped(scoring.join_unescaped(text, spans))
+    expected = [(span.type, text[span.start : span.end]) for span in spans]
+    assert (mentions == expected) == (answers.SEPARATOR not in value)
 
 
-def test_perfect_answers_with_separators_are_read_whole_when_escaped():
-    pair = scoring.separator_pair([record for record in MADE if record.gold])
+def test_perfect_answers_with_separators_are_right_if_escaped():
+    pair = scoring.separator_pair([record for record in RECORDS if record.gold])
     assert pair.right.tolist() == [[2, 2, 2], [2, 2, 2], [1, 1, 1]]
     assert pair.published.sum(axis=0).tolist()[0] == 2  # the ages
 
@@ -141,7 +141,7 @@ def tagger(tmp_path_factory):
     return Tagger(backbone, 5, Head(projection=8, dropout=0.0)).eval()
 
 
-def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
+def test_padding_changes_the_loss_only_if_it_is_labelled(tagger):
     rows = [np.array(row) for row in ([3, 4, 5], [6, 7, 8, 9, 3])]
     items = [
         {"input_ids": row, "tags": row % 5, "starts": row % 2, "ends": row % 2} for row in rows
@@ -152,12 +152,12 @@ def test_padding_teaches_nothing_but_where_it_is_labelled(tagger):
             assert set(batch[name][batch["attention_mask"] == 0].tolist()) == {fill}
     with torch.no_grad():
         plain = tagger(**collate(items, 0))["loss"]
-        right, wrong = (tagger(**batch)["loss"] for batch in batches)
+        right, published = (tagger(**batch)["loss"] for batch in batches)
     torch.testing.assert_close(right, plain)
-    assert abs(wrong - plain) > 0.01
+    assert abs(published - plain) > 0.01
 
 
-def test_loss_over_the_prompt_is_that_of_the_whole_text(tmp_path):
+def test_loss_over_the_prompt_equals_that_of_the_full_text(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(tiny.llama(tmp_path, vocab_size=20)).eval()
     item = {"input_ids": np.array([1, 5, 6, 7, 2]), "labels": np.array([-100, -100, -100, 7, 2])}
     batch = collate([training.over_the_prompt(item)], 0)
@@ -175,7 +175,7 @@ def test_noise_of_short_rows_shrinks_with_the_padded_length():
     assert float(noise.abs().max()) == pytest.approx(5 / (64 * 16) ** 0.5, rel=0.02)
     assert noise[:, 4:].abs().min() > 0
     torch.manual_seed(0)
-    by_row = training.noisy(embeddings, mask, 5.0)
+    by_row = training.add_noise(embeddings, mask, 5.0)
     torch.testing.assert_close(by_row[:, :4], noise[:, :4] * 4)
 
 
@@ -210,13 +210,13 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_every_defect_has_its_row(project, monkeypatch, capsys):
+def test_every_defect_has_a_row(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
     monkeypatch.setattr(errata, "console", errata.Console(width=130))
     errata.main(records=10, train_records=16, seeds=1)
-    told = capsys.readouterr().out
-    rows = re.findall(r"│ +(\d+) +│ (.+?) +│ (\S+(?: \S+)?) +│ \d\.\d{3} +│ \d\.\d{3}", told)
-    assert [int(number) for number, _, _ in rows] == list(range(1, 15))
+    output = capsys.readouterr().out
+    rows = re.findall(r"│ +(\d+) +│ (.+?) +│ (\S+(?: \S+)?) +│ \d\.\d{3} +│ \d\.\d{3}", output)
+    assert [int(row) for row, _, _ in rows] == list(range(1, 15))
     by_system = {name: [r[1] for r in rows if r[2] == name] for name in EXPERIMENTS}
     assert "space before a mention is part of it" in by_system["ner-decoder"]
     assert "space before a mention is part of it" not in by_system["ner-encoder"]
@@ -224,23 +224,24 @@ def test_every_defect_has_its_row(project, monkeypatch, capsys):
         *by_system["ner-encoder"]
     }
     assert len(by_system["ner-generative"]) == 4
-    assert "10 test records" in told
+    assert "10 test records" in output
 
 
 @pytest.mark.slow
-def test_the_right_way_is_the_project_s_own(project, monkeypatch):
-    """The prompts are those of training, and its answers are read as the gold that they tell."""
+def test_the_right_form_is_that_of_the_project(project, monkeypatch):
+    """The prompts are those of training, and gold answers are parsed as the gold spans."""
     monkeypatch.chdir(project)
-    test = clean.labelled(Path("data/clean/pii/test.parquet"), Labelling())
+    test = clean.read_labelled(Path("data/clean/pii/test.parquet"), Labelling())
     predictor = Method.Predictor.load(Path("models/ner-generative"))
-    taught = Method(load().experiments["ner-generative"], [], predictor.tokenizer).dataset(
+    items = Method(load().experiments["ner-generative"], [], predictor.tokenizer).dataset(
         Path("data/features/ner-generative/test.arrow"),
         Path("data/targets/ner-generative/test.arrow"),
         test,
     )
-    asked = scoring.ask(predictor, [one.input for one in test], label="test")
-    for one, answer, item in zip(test, asked, taught, strict=True):
-        told = item["labels"] != IGNORED
-        assert answer.prompt.tolist() == item["input_ids"][~told].tolist()
-        sure = answer._replace(score=1.0)
-        assert scoring.spans_of(predictor, one.input, sure, item["labels"][told]) == [*one.gold]
+    batched = scoring.answer_texts(predictor, [record.input for record in test], label="test")
+    for record_, answer, item in zip(test, batched, items, strict=True):
+        is_label = item["labels"] != IGNORED
+        assert answer.prompt.tolist() == item["input_ids"][~is_label].tolist()
+        answer = answer._replace(score=1.0)
+        spans = scoring.spans_of(predictor, record_.input, answer, item["labels"][is_label])
+        assert spans == [*record_.gold]

@@ -1,4 +1,4 @@
-"""Each defect of a model does what docs/errata.md says, and ours has none of them."""
+"""Each defect of a model has the effect that docs/errata.md describes, and ours has none."""
 
 import re
 from functools import partial
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.benchmarks.script import script
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 from wxb.lessons.parity import TOLERANCE, difference, twin
 from wxb.models import llama
 from wxb.models.attention import numpy_softmax, softmax
@@ -18,23 +18,23 @@ errata = script("errata_models")
 
 
 @pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
+def project_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-def test_cutting_the_outer_columns_leaves_the_separator_in_shorter_rows():
+def test_removing_the_outer_columns_keeps_the_separator_of_shorter_rows():
     ids, mask = errata.between_special_tokens(torch.tensor([4, 2]), vocabulary=20)
     assert ids[1].tolist() == [errata.CLS, *ids[1, 1:3].tolist(), errata.SEP, 0, 0]
-    cut, seen = errata.outer_columns_cut(ids, mask)
-    assert cut[1][seen[1].bool()].tolist() == [*ids[1, 1:3].tolist(), errata.SEP]
-    right, there = without_special_tokens(ids, mask)
-    assert right[1][there[1].bool()].tolist() == ids[1, 1:3].tolist()
-    kept, moved = errata.separators(rows=8)
-    assert kept == 7
-    assert moved > 0.01
+    published, published_mask = errata.without_outer_columns(ids, mask)
+    assert published[1][published_mask[1].bool()].tolist() == [*ids[1, 1:3].tolist(), errata.SEP]
+    right, right_mask = without_special_tokens(ids, mask)
+    assert right[1][right_mask[1].bool()].tolist() == ids[1, 1:3].tolist()
+    with_separator, change = errata.separators(rows=8)
+    assert with_separator == 7
+    assert change > 0.01
 
 
-def test_a_decoder_without_a_mask_looks_at_padding():
+def test_a_decoder_without_a_mask_attends_to_padding():
     texts = 100
     padded = errata.source_padding(errata.reverser(), texts, columns=50)
     assert padded.masked == padded.right > 0.9 * texts
@@ -43,15 +43,15 @@ def test_a_decoder_without_a_mask_looks_at_padding():
 
 
 def test_without_biases_the_weights_of_whisper_do_not_fit():
-    found = errata.without_biases()
-    # Attentions: one a layer heard, two a layer written.
-    assert len(found.left_out) == 3 * (2 + 2 * 2)
-    assert all(re.search(r"(q|v|out)_proj\.bias$", key) for key in found.left_out)
-    assert found.without > 0.05
-    assert found.with_them <= TOLERANCE
+    biases = errata.without_biases()
+    # Attentions: one for each encoder layer, two for each decoder layer.
+    assert len(biases.unused) == 3 * (2 + 2 * 2)
+    assert all(re.search(r"(q|v|out)_proj\.bias$", key) for key in biases.unused)
+    assert biases.without > 0.05
+    assert biases.with_them <= TOLERANCE
 
 
-def test_a_first_convolution_of_stride_2_halves_the_frames_once_too_often():
+def test_a_first_convolution_of_stride_2_leaves_too_few_frames():
     theirs, ours, batch = errata.tiny("whisper")
     for encoder in (theirs.model.encoder, ours.model.encoder):
         assert (encoder.conv1.stride, encoder.conv2.stride) == ((1,), (2,))
@@ -61,19 +61,19 @@ def test_a_first_convolution_of_stride_2_halves_the_frames_once_too_often():
     assert errata.two_strides_of_2() == (750, 1500)
 
 
-def test_pairs_are_the_halves_of_a_head_not_neighbours(monkeypatch):
-    found = errata.layouts()
-    assert found.halves <= TOLERANCE
-    assert found.neighbours > 0.1
-    assert found.others > 0.1
+def test_pairs_are_halves_of_a_head_and_not_neighbours(monkeypatch):
+    rotated = errata.layouts()
+    assert rotated.halves <= TOLERANCE
+    assert rotated.neighbours > 0.1
+    assert rotated.changed > 0.1
     theirs, ours, batch = errata.tiny("llama")
-    monkeypatch.setattr(llama, "rotate", errata.neighbours_rotated)
+    monkeypatch.setattr(llama, "rotate", errata.rotate_neighbours)
     with torch.no_grad():
         first = [model(**batch).logits[:, 0] for model in (ours, theirs)]
-    assert difference(*first) <= TOLERANCE  # it is turned by nothing
+    assert difference(*first) <= TOLERANCE  # the first position is not rotated
 
 
-def test_either_layout_is_right_for_weights_in_the_same(monkeypatch):
+def test_either_layout_is_right_for_weights_of_that_layout(monkeypatch):
     theirs, ours, batch = errata.tiny("llama")
     with torch.no_grad():
         expected = theirs(**batch).logits
@@ -82,11 +82,11 @@ def test_either_layout_is_right_for_weights_in_the_same(monkeypatch):
                 halves = projection.weight.unflatten(0, (-1, 2, layer.self_attn.size // 2))
                 projection.weight.copy_(halves.transpose(1, 2).flatten(0, 2))
         assert difference(ours(**batch).logits, expected) > 0.1
-        monkeypatch.setattr(llama, "rotate", errata.neighbours_rotated)
+        monkeypatch.setattr(llama, "rotate", errata.rotate_neighbours)
         assert difference(ours(**batch).logits, expected) <= TOLERANCE
 
 
-def test_the_exponent_of_a_frequency_is_2i_over_d_not_its_inverse():
+def test_the_exponent_of_a_frequency_is_2i_over_d():
     right, published = errata.turns(size=128, theta=10_000.0)
     assert right[0] == 1
     assert right[1] == pytest.approx(10_000 ** (-2 / 128))
@@ -96,13 +96,13 @@ def test_the_exponent_of_a_frequency_is_2i_over_d_not_its_inverse():
     assert published[-1] < 1e-4
 
 
-def test_what_turns_the_positions_is_the_settings_not_the_generation():
-    # LLaMA 2 and 3 share the code: a checkpoint of either names its theta and scaling.
+def test_rope_depends_on_settings_and_not_on_the_generation():
+    # LLaMA 2 and 3 share the code; their checkpoints have theta and scaling.
     assert errata.other_theta() > 0.01
     assert errata.other_theta(theta=500_000.0) <= TOLERANCE
 
 
-def test_a_head_of_its_own_is_not_the_embedding():
+def test_an_untied_head_is_not_the_embedding():
     assert errata.always_tied() > 0.1
     theirs, _, batch = errata.tiny("llama", tie_word_embeddings=False)
     with torch.no_grad():
@@ -120,12 +120,12 @@ def test_softmax_without_subtracting_the_maximum_overflows(kind):
     np.testing.assert_allclose(ours, [1, 0], atol=1e-30)
 
 
-def test_without_care_one_row_that_sees_nothing_spoils_every_weight_before_it():
-    assert errata.spoiled(errata.minus_infinity) == 3  # all but the last bias
-    assert errata.spoiled(softmax) == 0
+def test_masking_by_minus_infinity_has_nan_gradients_for_an_empty_text():
+    assert errata.nan_gradients(errata.minus_infinity) == 3  # all but the last bias
+    assert errata.nan_gradients(softmax) == 0
 
 
-def test_every_entry_of_the_page_is_measured(monkeypatch):
+def test_every_section_of_the_page_is_measured(monkeypatch):
     monkeypatch.setattr(errata, "reverser", partial(errata.reverser, steps=0))
     page = (ROOT / "docs/errata.md").read_text().partition("\n## Models\n")[2]
-    assert re.findall("^### (.+)", page, re.MULTILINE) == [title for title, _ in errata.measured()]
+    assert re.findall("^### (.+)", page, re.MULTILINE) == [title for title, _ in errata.measure()]

@@ -5,7 +5,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForPreTraining, set_seed
 
 from tests.benchmarks.script import script
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 from wxb.core.params import load
 from wxb.corpora.text.tokenizers import train
 from wxb.training.backbones import weights
@@ -28,4 +28,4 @@ def test_the_other_side_has_the_weights_of_transformers(name):
     set_seed(1)
     assert flat(plain).equal(flat(CLASSES[name].from_config(plain.config)))
     set_seed(1)
-    assert not flat(plain).equal(flat(weights.initial(backbone, tokenizer)))
+    assert not flat(plain).equal(flat(weights.initial_model(backbone, tokenizer)))

@@ -1,4 +1,4 @@
-"""Sets beside spaCy: cut as told, trained by the stages, kept; the docs have the recipe."""
+"""Sets of records for spaCy and our systems: splits, results in files, and the recipes of docs."""
 
 import importlib.util
 import json
@@ -26,46 +26,46 @@ def benchmark():
         patch.syspath_prepend(SCRIPT.parent)
         spec = importlib.util.spec_from_file_location("own_data", SCRIPT)
         module = importlib.util.module_from_spec(spec)
-        patch.setitem(sys.modules, "own_data", module)  # typer looks there for the annotations
+        patch.setitem(sys.modules, "own_data", module)  # typer resolves annotations there
         spec.loader.exec_module(module)
     return module
 
 
-def members(count, group=lambda number: str(number)):
+def members(count, group=str):
     return [Record(str(n), f"text {n}", (), None, group(n)) for n in range(count)]
 
 
-def test_a_set_is_cut_to_a_size(benchmark):
+def test_a_set_is_limited_to_a_size(benchmark):
     splits = {"train": members(100), "valid": members(30), "test": members(50)}
-    found = benchmark.cut(splits, 40, 20, tune=False)
-    assert {name: len(kept) for name, kept in found.items()} == {
+    limited = benchmark.limit(splits, 40, 20, tune=False)
+    assert {name: len(records) for name, records in limited.items()} == {
         "train": 40,
         "valid": 8,
         "test": 20,
     }
-    assert found["train"] == splits["train"][:40]
+    assert limited["train"] == splits["train"][:40]
 
 
-def test_tuning_reads_no_test_record_and_keeps_groups_apart(benchmark):
-    train = members(100, lambda number: str(number // 8))
+def test_tuning_uses_no_test_record_and_divides_no_group(benchmark):
+    train = members(100, lambda index: str(index // 8))
     valid = members(30)
     splits = {"train": train, "valid": valid, "test": members(50)}
-    found = benchmark.cut(splits, 50, 20, tune=True)
-    assert found["test"] == valid[:20]
-    assert [record.id for record in found["valid"]] == [str(n) for n in range(99, 89, -1)]
-    # The last 10 take two groups whole: what is left of these validates no more, nor trains.
-    assert [record.id for record in found["train"]] == [str(n) for n in range(87, 37, -1)]
+    limited = benchmark.limit(splits, 50, 20, tune=True)
+    assert limited["test"] == valid[:20]
+    assert [record.id for record in limited["valid"]] == [str(n) for n in range(99, 89, -1)]
+    # The last 10 records are in two groups, whose other records are neither in valid nor train.
+    assert [record.id for record in limited["train"]] == [str(n) for n in range(87, 37, -1)]
 
 
 @pytest.mark.parametrize("cell", ["conl", "conll-300-minilm"])
-def test_a_cell_that_there_is_not_is_told(benchmark, cell):
-    with pytest.raises(WxbError, match="there is no"):
-        list(benchmark.chosen([cell], {"pretrained": {}, "scratch": {}}))
+def test_unknown_cells_are_errors(benchmark, cell):
+    with pytest.raises(WxbError, match="unknown s"):
+        list(benchmark.parse_cells([cell], {"pretrained": {}, "scratch": {}}))
 
 
 @pytest.fixture
 def small(benchmark, tmp_path, monkeypatch):
-    """A set of its own, in a folder of data, and recipes that train in a moment."""
+    """A folder with a small set and a recipe that trains in seconds."""
     rows = [
         {"text": f"Yesterday {name} said she was {age}.", "spans": [[10, 10 + len(name)]]}
         for name in NAMES
@@ -89,9 +89,7 @@ def small(benchmark, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_finished_cell_is_kept_and_made_again_only_where_more_is_asked(
-    benchmark, small, monkeypatch, capsys
-):
+def test_results_are_reused_unless_settings_change(benchmark, small, monkeypatch, capsys):
     options = {
         "cells": ["names-all-scratch"],
         "data": small,
@@ -100,7 +98,7 @@ def test_a_finished_cell_is_kept_and_made_again_only_where_more_is_asked(
         "tests": 5,
         "seed": 1,
         "tune": False,
-        "kept": False,
+        "is_printing_only": False,
     }
     benchmark.main(**options)
     cell = json.loads((small / "cells/names-all-scratch.json").read_text())
@@ -118,18 +116,18 @@ def test_a_finished_cell_is_kept_and_made_again_only_where_more_is_asked(
 @pytest.mark.parametrize(
     ("page", "kind"), [("docs/your-data.md", "pretrained"), ("docs/adding-a-corpus.md", "scratch")]
 )
-def test_what_the_pages_hand_out_is_what_was_compared(benchmark, page, kind):
+def test_the_recipes_of_the_pages_are_those_compared(benchmark, page, kind):
     blocks = re.findall(r"^```yaml\n(backbones:.*?)^```", (ROOT / page).read_text(), re.M | re.S)
-    handed = YAML(typ="safe").load(blocks[0])
-    (backbone,) = handed["backbones"].values()
-    (experiment,) = handed["experiments"].values()
+    content = YAML(typ="safe").load(blocks[0])
+    (backbone,) = content["backbones"].values()
+    (experiment,) = content["experiments"].values()
     recipe = YAML(typ="safe").load(SCRIPT.with_suffix(".yaml"))[kind]
     recipe["experiment"]["training"]["epochs"] = experiment["training"]["epochs"]
     corpus = {"corpus": backbone["corpus"]}
     assert backbone == recipe["backbone"] | corpus
     names = {key: experiment[key] for key in ("study", "backbone")}
     assert experiment == recipe["experiment"] | corpus | names
-    augment = handed.get("corpora", {}).get(backbone["corpus"], {}).get("augment")
+    augment = content.get("corpora", {}).get(backbone["corpus"], {}).get("augment")
     assert augment == recipe["augment"]
     lengths = recipe["epochs"]
     assert lengths["least"] <= experiment["training"]["epochs"] <= lengths["most"]
@@ -150,14 +148,14 @@ def test_the_blocks_of_the_page_are_valid_together():
 @pytest.mark.parametrize(
     ("kind", "name"), [("pretrained", "s-pretrained"), ("scratch", "s-decoder")]
 )
-def test_wxb_new_writes_the_recipes_that_were_compared(kind, name):
+def test_wxb_new_writes_the_recipes_compared(kind, name):
     recipe = read_yaml(ROOT / "benchmarks/own_data.yaml")[kind]
     text = (ROOT / "wxb/tasks/ner/new/study.yaml").read_text(encoding="utf-8")
-    written = YAML(typ="safe").load(text.replace("$study", "s").replace("$corpus", "c"))
-    experiment = dict(written["experiments"][name])
-    backbone = written["backbones"][experiment["backbone"]]
-    for found in (experiment["training"], compared := dict(recipe["experiment"]["training"])):
-        found.pop("early_stopping_patience")
+    blocks = YAML(typ="safe").load(text.replace("$study", "s").replace("$corpus", "c"))
+    experiment = dict(blocks["experiments"][name])
+    backbone = blocks["backbones"][experiment["backbone"]]
+    for training in (experiment["training"], compared := dict(recipe["experiment"]["training"])):
+        training.pop("early_stopping_patience")
     assert experiment["training"].pop("epochs") in range(recipe["epochs"]["least"], 16)
     compared.pop("epochs")
     assert experiment["training"] == compared

@@ -1,11 +1,11 @@
-"""The benchmarks of speech, at sizes that tell nothing of speed or of words."""
+"""The speech benchmarks, at sizes too small for their results to mean anything."""
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from tests.benchmarks.script import FOLDER, script
-from tests.tasks.speech.made import SYLLABLES, experiment, sung
+from tests.tasks.speech.tones import SYLLABLES, experiment, samples
 from wxb.corpora.text.tokenizers import train
 from wxb.tasks.speech.record.audio.features import RATE
 
@@ -14,60 +14,63 @@ benchmark = script("speech/preparation")
 
 @pytest.fixture
 def recogniser(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER / "speech")  # where the scripts beside it find it
+    monkeypatch.syspath_prepend(FOLDER / "speech")  # for imports of recogniser
     return script("speech/recogniser")
 
 
-def songs(recogniser, texts):
-    return [recogniser.Recording(f"{n:02}", text, "a", sung(text)) for n, text in enumerate(texts)]
+def recordings_of(recogniser, texts):
+    return [
+        recogniser.Recording(f"{n:02}", text, "a", samples(text)) for n, text in enumerate(texts)
+    ]
 
 
 @pytest.mark.slow
-def test_copies_are_others_of_the_same_word_and_the_same_each_time(recogniser):
-    given = songs(recogniser, ["啊哦", "一"])
-    found = recogniser.varied(given, 8_000, seed=1, copies=3)
-    assert [one.said for one in found] == ["啊哦", "一"] * 3
-    assert len({one.name for one in found}) == len({len(one.samples) for one in found}) == 6
-    for one, again in zip(found, recogniser.varied(given, 8_000, seed=1, copies=3), strict=True):
-        assert np.array_equal(one.samples, again.samples)
-        power = np.abs(np.fft.rfft(one.samples)) ** 2
-        above = np.fft.rfftfreq(len(one.samples), 1 / RATE) > 4_200
+def test_copies_differ_and_depend_on_the_seed_only(recogniser):
+    recordings = recordings_of(recogniser, ["啊哦", "一"])
+    copies = recogniser.augment(recordings, 8_000, seed=1, copies=3)
+    again = recogniser.augment(recordings, 8_000, seed=1, copies=3)
+    assert [copy.text for copy in copies] == ["啊哦", "一"] * 3
+    assert len({copy.name for copy in copies}) == len({len(copy.samples) for copy in copies}) == 6
+    for copy, same in zip(copies, again, strict=True):
+        assert np.array_equal(copy.samples, same.samples)
+        power = np.abs(np.fft.rfft(copy.samples)) ** 2
+        above = np.fft.rfftfreq(len(copy.samples), 1 / RATE) > 4_200
         assert power[above].sum() < 1e-3 * power.sum()
 
 
 @pytest.mark.slow
-def test_the_likeliest_of_some_texts_is_chosen_where_another_is_written(recogniser, tmp_path):
-    given = songs(recogniser, [*SYLLABLES] * 8)
+def test_a_trained_model_transcribes_and_classifies(recogniser, tmp_path):
+    recordings = recordings_of(recogniser, [*SYLLABLES] * 8)
     train("byte-level-bpe", 270, [*SYLLABLES]).save_pretrained(tmp_path / "models/tokens")
     settings = experiment(backbone="tokens", training={"epochs": 20, "learning_rate": 2e-2})
-    recogniser.fit(tmp_path, "songs", given, given[:4], settings, 1)
-    said = [one.said for one in given[:4]]
-    assert recogniser.written(tmp_path, "songs", given[:4]) == said
-    assert recogniser.chosen(tmp_path, "songs", given[:4], [*SYLLABLES]) == said
-    first = said[0]
-    assert recogniser.chosen(tmp_path, "songs", given[:4], [first]) == [first] * 4
+    few = recordings[:4]
+    recogniser.fit(tmp_path, "songs", recordings, few, settings, 1)
+    texts = [recording.text for recording in few]
+    assert recogniser.transcribe(tmp_path, "songs", few) == texts
+    assert recogniser.classify(tmp_path, "songs", few, [*SYLLABLES]) == texts
+    assert recogniser.classify(tmp_path, "songs", few, texts[:1]) == texts[:1] * 4
 
 
-def test_the_regression_tells_tones_apart(recogniser):
+def test_the_regression_distinguishes_tones(recogniser):
     digits = script("speech/digits")
-    given = songs(recogniser, [*SYLLABLES] * 3)
-    found = digits.regression(given, digits.mfcc(given), given[:4], (1.0, 1.05))
-    assert found == [one.said for one in given[:4]]
+    recordings = recordings_of(recogniser, [*SYLLABLES] * 3)
+    few = recordings[:4]
+    predicted = digits.regression(recordings, digits.mfcc(recordings), few, (1.0, 1.05))
+    assert predicted == [recording.text for recording in few]
 
 
 def test_both_ways_prepare_the_same_recordings(tmp_path):
-    files = benchmark.made(tmp_path / "raw", 12, 1.0, seed=1)
-    heard = benchmark.one_by_one(files, 40)
-    assert 6 < heard < 18
-    benchmark.prepared(tmp_path, 1.0, 40)
-    split = [path.stem for path in tmp_path.glob("*.arrow")]
-    assert sorted(split) == ["test", "train", "valid"]
+    files = benchmark.write_recordings(tmp_path / "raw", 12, 1.0, seed=1)
+    assert 6 < benchmark.run_peer(files, 40) < 18
+    benchmark.run_stages(tmp_path, 1.0, 40)
+    splits = [path.stem for path in tmp_path.glob("*.arrow")]
+    assert sorted(splits) == ["test", "train", "valid"]
     assert (tmp_path / "clean/rejects.jsonl").read_text() == ""
 
 
-def test_the_table_names_both(tmp_path):
-    asked = ["--hours", "0.005", "--seconds", "1", "--peer", "3", "--bands", "40"]
-    done = CliRunner().invoke(benchmark.app, asked, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert "librosa.load and WhisperFeatureExtractor" in done.output
-    assert "18 recordings" in done.output
+def test_the_table_has_both(tmp_path):
+    options = ["--hours", "0.005", "--seconds", "1", "--peer", "3", "--bands", "40"]
+    result = CliRunner().invoke(benchmark.app, options, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "librosa.load and WhisperFeatureExtractor" in result.output
+    assert "18 recordings" in result.output

@@ -1,10 +1,10 @@
-"""Benchmarks of speed print their tables, at sizes that say nothing of speed."""
+"""Benchmarks of speed print their tables, at tiny sizes."""
 
 from functools import partial
 
 from typer.testing import CliRunner
 
-from tests import trained
+from tests import ner_project
 from tests.benchmarks.script import script
 
 models, recurrent, masking = map(script, ("models", "recurrent", "masking"))
@@ -14,23 +14,23 @@ def table(benchmark, *options):
     return CliRunner().invoke(benchmark.app, [*options], catch_exceptions=False).output
 
 
-def test_native_architectures_are_timed_to_train_and_to_write(monkeypatch):
+def test_training_and_generation_of_native_architectures_are_timed(monkeypatch):
     shapes = models.shapes
     monkeypatch.setattr(models, "shapes", lambda **_: shapes(width=16, heads=2, layers=1))
-    monkeypatch.setattr(models, "_writing", partial(models._writing, tokens=4))
+    monkeypatch.setattr(models, "_generation", partial(models._generation, tokens=4))
     output = table(models, "--turns", "1")
     assert output.count("training step") == 3
     assert output.count("one row") == 2
 
 
-def test_the_ways_to_run_an_lstm_are_timed():
+def test_versions_of_an_lstm_are_timed():
     sizes = {"rows": 3, "length": 8, "width": 4, "hidden": 4, "turns": 1, "threads": 1}
     output = table(recurrent, *(f"--{name}={value}" for name, value in sizes.items()))
     assert output.count("forward") == output.count("step") == 2
 
 
-def test_masking_is_timed_beside_a_pipeline(tmp_path, monkeypatch):
-    monkeypatch.chdir(trained.project(tmp_path))
+def test_masking_and_a_pipeline_are_timed(tmp_path, monkeypatch):
+    monkeypatch.chdir(ner_project.create_project(tmp_path))
     output = table(masking, "--records", "100", "--turns", "1")
     assert output.count("predict and replace") == 3
-    assert "spans that both find:" in output
+    assert "spans found by both:" in output

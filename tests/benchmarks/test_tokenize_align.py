@@ -1,4 +1,4 @@
-"""Both tables are printed, with the stages in this process and their seconds made up."""
+"""Both tables are printed, with the stages in this process and fake seconds."""
 
 from contextlib import chdir
 from itertools import count

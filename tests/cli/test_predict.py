@@ -1,4 +1,4 @@
-"""`wxb predict`: every way of giving inputs gives the predictions that Python gets."""
+"""`wxb predict` has the same predictions as Python, from every kind of input."""
 
 import csv
 import json
@@ -9,21 +9,20 @@ import pytest
 
 import wxb
 from tests import commands
-from tests.trained import SENTENCES
-from tests.trained import project as trained_project
+from tests.ner_project import SENTENCES, create_project
 
 TEXTS = [text for text, _ in SENTENCES[:4]]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return trained_project(tmp_path_factory.mktemp("project"))
+    return create_project(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture
 def predict(project):
-    def run(*arguments, given=""):
-        return commands.wxb("predict", "-e", "ner-encoder", *arguments, cwd=project, given=given)
+    def run(*arguments, stdin=""):
+        return commands.wxb("predict", "-e", "ner-encoder", *arguments, cwd=project, stdin=stdin)
 
     return run
 
@@ -32,79 +31,79 @@ def predict(project):
 def expected(project, monkeypatch):
     monkeypatch.chdir(project)
     predictor = wxb.load("ner-encoder")
-    found = predictor.predict(TEXTS)
-    assert any(found)
+    predictions = predictor.predict(TEXTS)
+    assert any(predictions)
     return [
         {"input": text, **predictor.describe(text, spans)}
-        for text, spans in zip(TEXTS, found, strict=True)
+        for text, spans in zip(TEXTS, predictions, strict=True)
     ]
 
 
-def lines(done):
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.rstrip("\n").split("\n")]
+def lines(result):
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.rstrip("\n").split("\n")]
 
 
-def test_inputs_of_every_kind_are_predicted_alike(predict, project, expected):
+def test_inputs_of_every_kind_have_the_same_predictions(predict, project, expected):
     folder = project / "inputs"
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     assert lines(predict("--json", *TEXTS)) == expected
-    assert lines(predict("--json", given="\n".join(TEXTS))) == expected
-    assert lines(predict("--json", "-", given="\r\n".join(TEXTS))) == expected
+    assert lines(predict("--json", stdin="\n".join(TEXTS))) == expected
+    assert lines(predict("--json", "-", stdin="\r\n".join(TEXTS))) == expected
     assert lines(predict("--json", "inputs")) == expected
     records = [{"input": text, "n": n} for n, text in enumerate(TEXTS)]
     (project / "r.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     assert lines(predict("--json", "r.jsonl")) == expected
     with (project / "r.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["said"], *([text] for text in TEXTS)])
-    assert lines(predict("--json", "r.csv", "--field", "said")) == expected
+        csv.writer(file).writerows([["sentence"], *([text] for text in TEXTS)])
+    assert lines(predict("--json", "r.csv", "--field", "sentence")) == expected
 
 
-def test_results_go_to_standard_output_and_progress_does_not(predict, expected):
-    assert predict(TEXTS[0]).stderr == ""  # a single batch is done when it is told of
+def test_predictions_go_to_standard_output_and_progress_does_not(predict, expected):
+    assert predict(TEXTS[0]).stderr == ""  # one batch shows no progress
     many = TEXTS * 16
-    done = predict(*many)
-    assert len(done.stdout.splitlines()) == len(many)
+    result = predict(*many)
+    assert len(result.stdout.splitlines()) == len(many)
     span = next(row for row in expected if row["spans"])["spans"][0]
-    assert f"[{span['text']}](NAME)" in done.stdout
-    assert "predict:" in done.stderr
+    assert f"[{span['text']}](NAME)" in result.stdout
+    assert "predict:" in result.stderr
 
 
-def test_a_field_that_is_not_there_is_named(predict, project):
+def test_a_missing_field_is_an_error(predict, project):
     (project / "odd.jsonl").write_text('{"sentence": "Ann"}\n')
-    done = predict("odd.jsonl")
-    assert done.returncode == 1
-    assert "line 1: found 'sentence'; expected a text in 'input' or 'text'" in done.stderr
-    assert done.stdout == ""
+    result = predict("odd.jsonl")
+    assert result.returncode == 1
+    assert "line 1: found 'sentence'; expected a text in 'input' or 'text'" in result.stderr
+    assert result.stdout == ""
 
 
-def test_a_slip_in_a_name_is_told_before_the_model_is_loaded(predict):
-    done = predict("no-such.jsonl")
-    assert done.returncode == 2
-    assert "no file 'no-such.jsonl'" in done.stderr
+def test_a_missing_file_is_an_error_before_the_model_is_loaded(predict):
+    result = predict("no-such.jsonl")
+    assert result.returncode == 2
+    assert "no file 'no-such.jsonl'" in result.stderr
 
 
 @pytest.mark.slow
-def test_bytes_that_are_no_text_are_told_with_their_line(project):
+def test_bytes_that_are_no_text_are_an_error_with_their_line(project):
     code = "from wxb.cli.app import main; main()"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "predict", "-e", "ner-encoder"],
         cwd=project,
         input=b"Ann\n\xff\n",
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 1
-    assert b"standard input, line 2: expected UTF-8" in done.stderr
+    assert result.returncode == 1
+    assert b"standard input, line 2: expected UTF-8" in result.stderr
 
 
-def test_only_a_line_feed_ends_an_input(predict, project):
-    said = "Ann\u2028and\x0cBob\x85 say"
-    (project / "separators.txt").write_text(f"{said}\nCy\n", newline="")
-    expected = [said, "Cy"]
+def test_only_line_feeds_separate_inputs(predict, project):
+    text = "Ann\u2028and\x0cBob\x85 say"
+    (project / "separators.txt").write_text(f"{text}\nCy\n", newline="")
+    expected = [text, "Cy"]
     assert [row["input"] for row in lines(predict("--json", "separators.txt"))] == expected
-    assert [row["input"] for row in lines(predict("--json", given=f"{said}\nCy\n"))] == expected
+    assert [row["input"] for row in lines(predict("--json", stdin=f"{text}\nCy\n"))] == expected
 
 
 def test_hidden_files_of_a_folder_are_not_read(predict, project):
@@ -117,6 +116,6 @@ def test_hidden_files_of_a_folder_are_not_read(predict, project):
 
 
 def test_a_text_may_begin_with_a_dash(predict):
-    found = lines(predict("--json", "- Ann", "-5 of Ann"))
-    assert [row["input"] for row in found] == ["- Ann", "-5 of Ann"]
+    rows = lines(predict("--json", "- Ann", "-5 of Ann"))
+    assert [row["input"] for row in rows] == ["- Ann", "-5 of Ann"]
     assert predict("-x", "Ann").returncode == 2

@@ -1,4 +1,4 @@
-"""`wxb search` as a user meets it."""
+"""The command `wxb search`."""
 
 import json
 import os
@@ -36,55 +36,57 @@ def run(*arguments):
     return wxb("search", *arguments, path=[ROOT])
 
 
-def test_it_finds_what_is_alike():
-    told = run("A dog is running.", "--encoder", "minilm", "--file", "lines.txt", "--json")
-    found = json.loads(told.stdout)
-    assert [row["text"] for row in found] == LINES
-    assert found[0]["cosine"] > 0.5 > 0.2 > found[1]["cosine"]
-    assert "LOAD REPORT" not in told.stderr
+def test_it_finds_similar_texts():
+    result = run("A dog is running.", "--encoder", "minilm", "--file", "lines.txt", "--json")
+    rows = json.loads(result.stdout)
+    assert [row["text"] for row in rows] == LINES
+    assert rows[0]["cosine"] > 0.5 > 0.2 > rows[1]["cosine"]
+    assert "LOAD REPORT" not in result.stderr
 
 
-def test_any_folder_is_an_encoder_and_texts_are_shown_as_they_are():
+def test_any_folder_is_an_encoder_and_texts_are_shown_without_markup():
     options = ("--encoder", "tiny", "--file", "lines.txt", "--top", "1", "--cls")
     assert run(LINES[2], *options).stdout.split("  ", 1) == ["1.000", f"{LINES[2]}\n"]
 
 
-def test_vectors_are_kept_for_the_next_search_of_the_same_texts(folder):
+def test_vectors_are_cached_for_the_next_search_of_the_same_texts(folder):
     (folder / "few.txt").write_text("One.\nTwo.\n")
     options = ("x", "--encoder", "tiny", "--file", "few.txt")
     before = {*folder.glob(".wxb/vectors/*")}
     first = run(*options)
-    (kept,) = {*folder.glob(".wxb/vectors/*.npy")} - before
-    written = kept.stat().st_mtime_ns
+    (cached,) = {*folder.glob(".wxb/vectors/*.npy")} - before
+    time = cached.stat().st_mtime_ns
     assert run(*options).stdout == first.stdout
-    assert kept.stat().st_mtime_ns == written
+    assert cached.stat().st_mtime_ns == time
     (folder / "few.txt").write_text("One.\nThree.\n")
     assert "Three." in run(*options).stdout
     assert len({*folder.glob(".wxb/vectors/*.npy")} - before) == 2
-    told = wxb("clean", path=[ROOT]).stdout
-    assert ".wxb/vectors (a search of the same texts would use it)" in told
+    assert (
+        ".wxb/vectors (a search of the same texts would reuse it)"
+        in wxb("clean", path=[ROOT]).stdout
+    )
     wxb("clean", "--unfinished", path=[ROOT])
     assert not (folder / ".wxb/vectors").exists()
 
 
-def test_it_tells_of_an_encoder_that_knows_no_meaning():
+def test_it_warns_of_an_encoder_that_is_not_trained_for_similarity():
     assert (
-        "tiny was not trained to tell meaning"
+        "tiny was not trained for similarity"
         in run("x", "--encoder", "tiny", "--file", "lines.txt").stderr
     )
-    told = run("A dog is running.", "--file", "lines.txt")
-    assert told.stderr == ""
-    assert told.stdout.splitlines()[0].split(maxsplit=1)[1].strip() == LINES[0]
+    result = run("A dog is running.", "--file", "lines.txt")
+    assert result.stderr == ""
+    assert result.stdout.splitlines()[0].split(maxsplit=1)[1].strip() == LINES[0]
 
 
 def test_an_empty_query_is_a_usage_error():
-    done = run("  ", "--encoder", "tiny", "--file", "lines.txt")
-    assert done.returncode == 2
-    assert "expected words to look for" in done.stderr
+    result = run("  ", "--encoder", "tiny", "--file", "lines.txt")
+    assert result.returncode == 2
+    assert "expected words to look for" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--encoder", "encodr", "--file", "lines.txt"], "did you mean 'encoder'"),
         (["--encoder", "encoder", "--file", "lines.txt"], "run `dvc repro pretrain@encoder` first"),
@@ -93,14 +95,14 @@ def test_an_empty_query_is_a_usage_error():
         (["--encoder", "tiny", "--file", "none.txt"], "none.txt: expected a text file"),
     ],
 )
-def test_what_is_missing_is_told(arguments, told):
-    done = run("x", *arguments)
-    assert done.returncode == 1
-    assert told in done.stderr
-    assert done.stdout == ""
+def test_missing_inputs_are_errors(arguments, message):
+    result = run("x", *arguments)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert result.stdout == ""
 
 
-def test_without_the_package_it_says_how_to_get_it():
+def test_without_the_package_the_error_says_how_to_install_it():
     code = (
         "import sys, importlib.util as u\n"
         "import wxb.core.hub\n"
@@ -109,8 +111,8 @@ def test_without_the_package_it_says_how_to_get_it():
         " '--file', 'lines.txt']; main()"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1
-    assert "pip install --editable '.[pretrained]'" in done.stderr
+    assert result.returncode == 1
+    assert "pip install --editable '.[pretrained]'" in result.stderr

@@ -1,4 +1,4 @@
-"""A run as it is drawn in a terminal of 80 columns, and told in lines elsewhere."""
+"""Live progress of a run: a table in a terminal of 80 columns, else lines."""
 
 import io
 import shutil
@@ -17,24 +17,24 @@ from wxb.project.watching import Running, State
 ROOT = Path(__file__).parents[2]
 LONG = "train@ner-decoder-bidirectional-pretrained"
 WAITING = [f"evaluate@experiment-{number}" for number in range(20)]
-FIGURES = {"loss": "0.123", "valid_f1": "0.721"}
-TRAINING = Running(LONG, LONG, 600, 1200, "step", 90.0, FIGURES, epochs=4)
+METRICS = {"loss": "0.123", "valid_f1": "0.721"}
+TRAINING = Running(LONG, LONG, 600, 1200, "step", 90.0, METRICS, epochs=4)
 READING = Running("download@pii", "download@pii", 70, None, "record", 2.0)
 STATE = State([TRAINING, READING], WAITING, [], ["tokenize@a"])
 
 
 def shown(state, width=80):
     console = Console(file=io.StringIO(), width=width, force_terminal=False)
-    console.print(watch.drawn(state))
+    console.print(watch.render_state(state))
     return console.file.getvalue().splitlines()
 
 
 def test_two_jobs_fit_a_terminal_of_80_columns():
-    told = shown(STATE)
-    assert all(len(line) <= 80 for line in told)
-    assert len(told) < 12
-    text = "\n".join(told)
-    assert told[0] == "1 of 23 stages done, 2 running, 20 waiting"
+    lines = shown(STATE)
+    assert all(len(line) <= 80 for line in lines)
+    assert len(lines) < 12
+    text = "\n".join(lines)
+    assert lines[0] == "1 of 23 stages done, 2 running, 20 waiting"
     for part in ("train@ner-decoder-bidirectional", "50%", "1 min 30 s left", "epoch 3 of 4"):
         assert part in text
     for part in ("step 600 of 1,200", "loss 0.123", "valid f1 0.721", "record 70"):
@@ -42,36 +42,36 @@ def test_two_jobs_fit_a_terminal_of_80_columns():
     assert "evaluate@experiment-7 and 12 more" in " ".join(text.split())
 
 
-def test_a_stage_that_stopped_is_told_with_its_log():
-    told = "\n".join(shown(State([], ["evaluate@a"], ["train@a"], [])))
-    assert "1 stopped" in told
-    assert "logs/train@a.log says why" in told
+def test_a_stopped_stage_is_shown_with_its_log():
+    text = "\n".join(shown(State([], ["evaluate@a"], ["train@a"], [])))
+    assert "1 stopped" in text
+    assert "logs/train@a.log has the reason" in text
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "text"),
     [
         (State([], [], [], []), "every stage is up to date"),
         (State([], [], [], ["train@a"]), "all done: 1 stage"),
         (State([], ["a", "b"], [], []), "0 of 2 stages done, 0 running, 2 waiting; nothing runs"),
     ],
 )
-def test_the_headline_says_where_things_stand(state, told):
-    assert watch.headline(state).startswith(told)
+def test_the_headline_counts_stages(state, text):
+    assert watch.headline(state).startswith(text)
 
 
-def test_what_comes_after_training_is_told_by_its_own_name():
-    one = Running("train@a", "train@a: calibrate", 1, 3, "batch", epochs=4)
-    assert watch.figures(one) == "calibrate, batch 1 of 3"
+def test_steps_after_training_are_shown_by_name():
+    stage = Running("train@a", "train@a: calibrate", 1, 3, "batch", epochs=4)
+    assert watch.describe_progress(stage) == "calibrate, batch 1 of 3"
 
 
-def test_lines_tell_what_changes_and_not_the_same_again():
-    begun = State([TRAINING], ["evaluate@a"], [], [])
+def test_lines_show_changes_once():
+    started = State([TRAINING], ["evaluate@a"], [], [])
     later = State([TRAINING._replace(done=700)], ["evaluate@a"], [], [])
     over = State([], [], [], [LONG, "evaluate@a"])
-    states = [State([], [LONG, "evaluate@a"], [], []), begun, later, over]
-    told = [line.partition(" ")[2] for line in watch.lines(states)]
-    assert told == [
+    states = [State([], [LONG, "evaluate@a"], [], []), started, later, over]
+    lines = [line.partition(" ")[2] for line in watch.progress_lines(states)]
+    assert lines == [
         "0 of 2 stages done, 0 running, 2 waiting; nothing runs yet",
         "0 of 2 stages done, 1 running, 1 waiting",
         f"{LONG}: begins",
@@ -83,19 +83,19 @@ def test_lines_tell_what_changes_and_not_the_same_again():
     ]
 
 
-def test_a_study_that_is_not_there_is_told():
+def test_an_unknown_study_is_an_error():
     with pytest.raises(WxbError, match="no study or lesson 'nerr'; did you mean 'ner'"):
         watch.watch("nerr")
 
 
-# A run that ends by itself where it is asked to, as Snakemake does.
+# A run that ends after SIGINT, as Snakemake does.
 RUN = """
 import signal, sys, time
-print("begun", flush=True)
+print("started", flush=True)
 try:
     time.sleep(60)
 except KeyboardInterrupt:
-    print("ended well", file=sys.stderr)
+    print("ended", file=sys.stderr)
     sys.exit(7)
 """
 MAIN = "from wxb.cli.app import main; main()"
@@ -103,16 +103,16 @@ MAIN = "from wxb.cli.app import main; main()"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with parameters alone: DVC knows of no stage in it."""
+    """A folder with params.yaml alone, without stages of DVC."""
     shutil.copy(ROOT / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return tmp_path
 
 
-def test_without_a_terminal_a_run_that_is_begun_speaks_for_itself(folder):
-    code = "import sys; print('said', sys.argv[1:]); sys.exit(3)"
-    told = wxb(
+def test_without_a_terminal_a_run_prints_its_own_output(folder):
+    code = "import sys; print('arguments', sys.argv[1:]); sys.exit(3)"
+    result = wxb(
         "watch",
         "ner",
         "--",
@@ -122,23 +122,23 @@ def test_without_a_terminal_a_run_that_is_begun_speaks_for_itself(folder):
         "-n",
         path=[ROOT],
     )
-    assert (told.returncode, told.stdout) == (3, "said ['-n']\n")
+    assert (result.returncode, result.stdout) == (3, "arguments ['-n']\n")
 
 
-def test_a_run_that_cannot_begin_is_told(folder):
-    told = wxb("watch", "ner", "--", "no-such-program", path=[ROOT])
-    assert told.returncode == 1
-    assert "cannot run no-such-program: No such file" in told.stderr
+def test_a_run_that_cannot_start_is_an_error(folder):
+    result = wxb("watch", "ner", "--", "no-such-program", path=[ROOT])
+    assert result.returncode == 1
+    assert "cannot run no-such-program: No such file" in result.stderr
 
 
-def test_ctrl_c_ends_the_run_in_its_own_way_and_its_log_is_whole(folder):
+def test_ctrl_c_ends_the_run_and_its_log_is_complete(folder):
     terminal = Terminal(sys.executable, "-c", MAIN, "watch", "ner", "--", sys.executable, "-c", RUN)
     try:
-        terminal.wait_for("\x1b[?25l")  # the cursor is hidden as drawing begins
+        terminal.wait_for("\x1b[?25l")  # Rich hides the cursor
         while not Path("logs/run.log").read_text():
             time.sleep(0.1)
         terminal.wait_for("logs/run.log", typing="\x03")
         assert terminal.process.wait(30) == 7
     finally:
         terminal.close()
-    assert Path("logs/run.log").read_text() == "begun\nended well\n"
+    assert Path("logs/run.log").read_text() == "started\nended\n"

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tests.cluster import slurm, storage
-from tests.copied import Project
+from tests.project_copy import Project
 
 EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 KILLED = "train@ner-encoder"
@@ -28,7 +28,7 @@ SLURM = [
     *("--profile", "profiles/slurm", "--slurm-no-account", "--slurm-status-command", "squeue"),
     *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
 ]
-REPEATABLE = ["data", "models", "reports/predictions", "reports/studies", "reports/training"]
+REPRODUCIBLE = ["data", "models", "reports/predictions", "reports/studies", "reports/training"]
 
 
 class Tiny(Project):
@@ -46,7 +46,7 @@ class Tiny(Project):
 
     def made(self):
         """The bytes that the study ner has left, by file."""
-        files = [path for top in REPEATABLE for path in (self.folder / top).rglob("*")]
+        files = [path for top in REPRODUCIBLE for path in (self.folder / top).rglob("*")]
         return {
             str(path.relative_to(self.folder)): path.read_bytes()
             for path in files
@@ -105,7 +105,7 @@ def on_slurm(here, folder):
         jobs = len(re.findall("has been submitted with SLURM jobid", said))
         jobs += len(re.findall("submitted with SLURM", project.run("snakemake", *SLURM, "ner")))
         log = (project.folder / f"logs/{KILLED}.log").read_text()
-        assert "going on from" in log
+        assert "resuming from" in log
         asked = _jobs(project)
         assert f"rule_{KILLED}|3500M" in asked, asked
         nodes = {row.split("|")[2] for row in asked.split()}
@@ -225,7 +225,7 @@ def estimates(here, folder):
     made = json.loads((here.folder / "reports/metrics/ner/ner-encoder.json").read_text())
     assert told["parameters"] == made["parameters"]
     assert told["trainable"] == made["trainable_parameters"]
-    seconds = told["measured"]["seconds"]
+    seconds = told["last_cost"]["seconds"]
     held(
         f"wxb estimate: {told['parameters']:,} parameters, as it has; {told['seconds']:.0f} s told,"
         f" {seconds:.0f} s measured",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import slurm, storage
-from tests.copied import BIN, ROOT, Project
+from tests.project_copy import BIN, ROOT, Project
 from tests.repository import commit, git
 
 
@@ -72,7 +72,7 @@ SPREAD = """
 import os, time
 from pathlib import Path
 from wxb.training import processes
-with processes.together(2, nodes=2):
+with processes.launch(2, nodes=2):
     rank, count, node = processes.rank(), processes.count(), os.environ["SLURMD_NODENAME"]
     Path(f"found-{rank}").write_text(f"{count} {node} {os.environ['LOCAL_RANK']}")
     if rank and Path("fail").exists():

@@ -26,7 +26,7 @@ def test_a_file_and_a_folder_appear_together_at_the_end(tmp_path):
         (drafts / "sub/c.txt").write_text("c")
         assert not file.exists()
         assert not folder.exists()
-        assert draft.parent == file.parent  # on the same disk, so that renaming is one step
+        assert draft.parent == file.parent  # on the same disk, so that renames are atomic
     assert names(tmp_path) == ["b", "b/sub", "b/sub/c.txt", "deep", "deep/a.txt"]
 
 
@@ -60,7 +60,7 @@ def test_nothing_appears_when_one_target_was_forgotten(tmp_path):
 
 @pytest.mark.parametrize("old", ["file", "folder", "link"])
 @pytest.mark.parametrize("new", ["file", "folder"])
-def test_what_was_there_is_replaced_whole(tmp_path, old, new):
+def test_an_existing_target_is_replaced(tmp_path, old, new):
     target, elsewhere = tmp_path / "target", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "kept.txt").touch()
@@ -82,7 +82,7 @@ def test_what_was_there_is_replaced_whole(tmp_path, old, new):
     assert not target.is_symlink()
 
 
-def test_a_killed_run_leaves_nothing_under_the_final_name_and_the_next_one_tidies_up(tmp_path):
+def test_a_killed_run_leaves_no_target_and_the_next_removes_its_drafts(tmp_path):
     code = """
 import os, signal
 from wxb.core.files import publish
@@ -105,7 +105,7 @@ with publish("folder", "file.txt") as (folder, file):
     assert names(tmp_path) == ["file.txt", "folder"]
 
 
-def test_renames_come_one_after_the_other(tmp_path, monkeypatch):
+def test_targets_are_renamed_in_order(tmp_path, monkeypatch):
     for name in ("a", "b"):
         (tmp_path / name).write_text("old")
     replace = Path.replace
@@ -121,14 +121,14 @@ def test_renames_come_one_after_the_other(tmp_path, monkeypatch):
     assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["new", "old"]
 
 
-def test_another_process_is_refused_and_changes_nothing(tmp_path):
+def test_a_second_writer_is_an_error_and_changes_nothing(tmp_path):
     code = (
         "from wxb.core.files import publish\n"
         "with publish('other', 'file.txt') as drafts:\n"
         "    raise AssertionError"
     )
 
-    def another():
+    def second_writer():
         return subprocess.run(
             [sys.executable, "-c", code],
             cwd=tmp_path,
@@ -140,16 +140,16 @@ def test_another_process_is_refused_and_changes_nothing(tmp_path):
 
     with publish(tmp_path / "file.txt") as (draft,):
         draft.write_text("whole")
-        assert "file.txt: another process is writing there; wait" in another()
+        assert "file.txt: another process is writing it; wait" in second_writer()
         assert draft.read_text() == "whole"
     assert (tmp_path / "file.txt").read_text() == "whole"
     assert names(tmp_path) == ["file.txt"]
-    assert "AssertionError" in another()  # the lock is gone
+    assert "AssertionError" in second_writer()  # the lock is gone
 
 
 def test_a_device_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(WxbError, match="pipe: found a device or pipe"), publish(tmp_path / "pipe"):
+    with pytest.raises(WxbError, match="pipe is a device or pipe"), publish(tmp_path / "pipe"):
         pass
     assert (tmp_path / "pipe").is_fifo()
     assert names(tmp_path) == ["pipe"]
@@ -189,7 +189,7 @@ def test_json_is_indented_utf8_with_a_final_newline(tmp_path):
     assert (tmp_path / "new/a.json").read_bytes() == '{\n  "b": "é",\n  "a": 1\n}\n'.encode()
 
 
-def test_a_number_that_json_lacks_leaves_the_file_alone(tmp_path):
+def test_nan_is_an_error_and_leaves_the_file_unchanged(tmp_path):
     write_json(tmp_path / "a.json", 1)
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(tmp_path / "a.json", float("nan"))

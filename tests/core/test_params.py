@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
-from wxb.core.params.tasks import names, prediction
+from wxb.core.params.tasks import names, prediction_class
 
 ROOT = Path(__file__).parents[2]
 CONTENT = read_yaml(ROOT / "params.yaml")
 
 
-def found(content, key):
-    """The block of `content` that holds a dotted key, and the last part of the key."""
+def locate(content, key):
+    """The block with a dotted key, and the last part of the key."""
     *sections, name = key.split(".")
     for section in sections:
         content = content[section]
@@ -25,7 +25,7 @@ def found(content, key):
 def edited(key, value):
     """The committed parameters with another value at a dotted key."""
     content = copy.deepcopy(CONTENT)
-    block, name = found(content, key)
+    block, name = locate(content, key)
     block[name] = value
     return content
 
@@ -33,7 +33,7 @@ def edited(key, value):
 def without(key):
     """The committed parameters, a key deleted."""
     content = copy.deepcopy(CONTENT)
-    block, name = found(content, key)
+    block, name = locate(content, key)
     del block[name]
     return content
 
@@ -46,38 +46,38 @@ def keys(block, prefix=""):
             yield from keys(value, f"{prefix}{name}.")
 
 
-EVERY = dict(keys(check(CONTENT)))
-FIRST = "ner-encoder"  # this experiment shows every key, the others what differs
+ALL_KEYS = dict(keys(check(CONTENT)))
+FIRST = "ner-encoder"  # this experiment has every key, the others have fewer
 
 
-def shown(key):
+def is_shown(key):
     """Whether the committed file holds this key, defaults aside."""
     try:
-        block, name = found(CONTENT, key)
+        block, name = locate(CONTENT, key)
     except (KeyError, TypeError):
         return False
     return name in block
 
 
-# Nothing refers to such a block by its name.
+# No other block refers to these blocks.
 FREE = {f"{section}.{name}" for section in ("lessons", "parity") for name in CONTENT[section]}
 FREE.add("corpora.pii.split.further.situations")
-# transformers knows these names, and the stage asks it.
-FREE |= {key for key in EVERY if key.startswith("parity.") and ".architecture." in key}
-KEYS = {key: required for key, required in EVERY.items() if shown(key) and key not in FREE}
-# These may be absent, but not where the committed blocks have one.
-TOGETHER = ("tokenizer", "architecture", "pretraining", "head", "generation", "test", "valid")
+# The stage checks these names with transformers.
+FREE |= {key for key in ALL_KEYS if key.startswith("parity.") and ".architecture." in key}
+KEYS = {key: required for key, required in ALL_KEYS.items() if is_shown(key) and key not in FREE}
+# Optional keys that the committed blocks need.
+NEEDED = ("tokenizer", "architecture", "pretraining", "head", "generation", "test", "valid")
 
 
-def together(key):
-    block, name = found(CONTENT, key)
-    needed = name in TOGETHER or ".further." in key or (name == "lora" and block["four_bit"])
-    return needed and block[name] is not None
+def is_needed(key):
+    block, name = locate(CONTENT, key)
+    in_list = name in NEEDED or ".further." in key or (name == "lora" and block["four_bit"])
+    return in_list and block[name] is not None
 
 
 def test_the_committed_file_is_valid_and_shows_every_key():
     assert load(ROOT / "params.yaml") == check(CONTENT)
-    hidden = {key for key in EVERY if key not in KEYS | dict.fromkeys(FREE)}
+    hidden = {key for key in ALL_KEYS if key not in KEYS | dict.fromkeys(FREE)}
     others = tuple(f"experiments.{name}." for name in CONTENT["experiments"] if name != FIRST)
     others += ("lessons.images.training.",)
     assert [key for key in hidden if not key.startswith(others)] == []
@@ -89,27 +89,27 @@ def test_parameters_cannot_be_changed():
         params.seed = 2
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if KEYS[key] or together(key)], ids=str)
-def test_a_deleted_required_key_is_named(key):
+@pytest.mark.parametrize("key", [key for key in KEYS if KEYS[key] or is_needed(key)], ids=str)
+def test_a_missing_required_key_is_an_error(key):
     with pytest.raises(ParamsError, match=re.escape(key.rsplit(".", 1)[-1])) as raised:
         check(without(key))
     assert str(raised.value).startswith("params.yaml:\n")
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if not (KEYS[key] or together(key))], ids=str)
+@pytest.mark.parametrize("key", [key for key in KEYS if not (KEYS[key] or is_needed(key))], ids=str)
 def test_an_optional_key_may_be_left_out(key):
     check(without(key))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(sorted(KEYS)), st.sampled_from(["add", "replace", "double"]), st.data())
-def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
-    block, name = found(CONTENT, key)
-    place = data.draw(st.integers(0, len(name) - 1))
-    letter = name[place] * 2 if slip == "double" else "q"
-    typo = name[:place] + letter + name[place + (slip != "add") :]
+def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
+    block, name = locate(CONTENT, key)
+    index = data.draw(st.integers(0, len(name) - 1))
+    letter = name[index] * 2 if slip == "double" else "q"
+    typo = name[:index] + letter + name[index + (slip != "add") :]
     content = without(key)
-    found(content, key)[0][typo] = block[name]
+    locate(content, key)[0][typo] = block[name]
     with pytest.raises(ParamsError) as raised:
         check(content)
     assert typo in str(raised.value)
@@ -120,7 +120,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("sed", 1, "sed: unknown key; did you mean 'seed'? (there is: seed, threads"),
+        ("sed", 1, "sed: unknown key; did you mean 'seed'? (choose from: seed, threads"),
         ("seed", -1, "seed: found -1; Input should be greater than or equal to 0"),
         ("seed", "one", "seed: found 'one'; Input should be a valid integer"),
         ("threads", 0, "threads: found 0; Input should be greater than 0"),
@@ -131,7 +131,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         (
             "corpora.pii.generate.language",
             ["en"],
-            "corpora.pii.generate.language: unknown key; did you mean 'languages'? (there is:"
+            "corpora.pii.generate.language: unknown key; did you mean 'languages'? (choose from:"
             " labelled, unlabelled, languages)",
         ),
         ("corpora.pii.split.test", 1.0, "corpora.pii.split.test: found 1.0"),
@@ -172,18 +172,18 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         (
             "corpora.pii.split.further",
             {"Valid": {"files": ["d"]}},
-            "corpora.pii.split: a further test set cannot be called 'valid': that is taken",
+            "corpora.pii.split: a further test set cannot be called 'valid': the name is taken",
         ),
         ("corpora.pii.split.further", {"rejects": {"files": ["d"]}}, "be called 'rejects'"),
         (
             "corpora.pii.split.further",
             {"new": {"files": ["d"]}, "New": {"files": ["e"]}},
-            "cannot be called 'new': that is taken",
+            "cannot be called 'new': the name is taken",
         ),
         ("corpora.pii.conll", {"token": 0, "tag": 0}, "token and tag are both in column 0"),
         ("corpora.pii.conll", {"join": "_"}, "corpora.pii.conll.join: found '_'"),
         ("corpora.pii.conll", {"unit": "documents"}, "did you mean 'document'"),
-        ("corpora.pii.conll", {}, "column files (`conll`) hold tokens and tags alone"),
+        ("corpora.pii.conll", {}, "column files (`conll`) have only tokens and tags"),
         ("corpora.pii.repair", "by-value", "`repair: by-value` needs `fields.value`"),
         ("corpora.pii.repair", "by-values", "Input should be 'by-value'"),
         ("corpora.pii.labels", {"A": 3}, "corpora.pii.labels.A: found 3"),
@@ -201,7 +201,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         (
             "corpora.pii.urls",
             [{"address": "https://a.example/b.csv", "sha": "0" * 64}],
-            "corpora.pii.urls.0.sha: unknown key; did you mean 'sha256'? (there is: address,",
+            "corpora.pii.urls.0.sha: unknown key; did you mean 'sha256'? (choose from: address,",
         ),
         ("backbones.encoder.corpus", "pij", "unknown corpus 'pij'; did you mean 'pii'?"),
         ("backbones.encoder.objective", "causal", "or 'none'; did you mean 'causal-lm'"),
@@ -232,7 +232,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
             "experiments.ner-encoder.backbone",
             "encodr",
             "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
-            " (there is: encoder, decoder, ner-encoder, ",
+            " (choose from: encoder, decoder, ner-encoder, ",
         ),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
         ("experiments.ner-encoder.model.head.dropout", 1.0, "head.dropout: found 1.0"),
@@ -263,7 +263,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ("lessons.images.source", "cifar-10", "lessons.images: `split.test` is a share"),
         ("lessons.images.split.test", None, "lessons.images: `split.test` is a share"),
         ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
-        ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (there is: gates, images"),
+        ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (choose from: gates,"),
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
         (
             "backbones.ner-encoder",
@@ -277,7 +277,7 @@ def test_a_misspelt_key_is_named_with_the_nearest_valid_one(key, slip, data):
         ),
     ],
 )
-def test_a_wrong_value_is_named_with_what_was_expected(key, value, message):
+def test_a_wrong_value_is_an_error_with_the_expected_one(key, value, message):
     with pytest.raises(ParamsError, match=re.escape(message)) as raised:
         check(edited(key, value), Path("some/params.yaml"))
     assert str(raised.value).startswith("some/params.yaml:\n")
@@ -339,7 +339,7 @@ def test_a_download_stays_in_its_folder(name):
         ({"address": "https://a.example/a.csv", "sha256": "G" * 64}, "sha256: found 'GGG"),
     ],
 )
-def test_a_wrong_download_is_told(block, message):
+def test_a_wrong_download_is_an_error(block, message):
     with pytest.raises(ParamsError, match=re.escape(message)):
         downloads(block)
 
@@ -357,12 +357,12 @@ def test_a_study_compares_on_one_corpus():
         check(content)
 
 
-def test_a_missing_key_is_told_in_full():
+def test_a_missing_key_has_its_full_path():
     with pytest.raises(ParamsError, match=r"corpora\.pii\.path: missing; Field required"):
         check(without("corpora.pii.path"))
 
 
-def test_all_faults_are_told_at_once():
+def test_all_errors_are_listed():
     content = edited("seed", -1)
     content["studies"]["ner"]["titel"] = content["studies"]["ner"].pop("title")
     with pytest.raises(ParamsError) as raised:
@@ -380,29 +380,29 @@ def test_parameters_are_a_mapping(content):
 @pytest.mark.parametrize(
     "text", [b"a: [", b"a: 1\na: 2", b"\tseed: 1", b"seed: \xff", b"a: !!python/object:os.x y"]
 )
-def test_a_file_that_is_not_yaml_is_named(tmp_path, text):
+def test_a_file_that_is_not_yaml_is_an_error(tmp_path, text):
     path = tmp_path / "params.yaml"
     path.write_bytes(text)
     with pytest.raises(ParamsError, match=rf"^{re.escape(str(path))}: not readable as YAML"):
         load(path)
 
 
-def test_a_missing_file_tells_where_to_run(tmp_path, monkeypatch):
+def test_a_missing_file_is_an_error_with_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParamsError, match=r"^params\.yaml: no such file in .*project's root"):
         load()
 
 
-def test_a_block_is_found_by_name_or_the_nearest_name_is_told():
+def test_an_unknown_block_is_an_error_with_the_nearest_name():
     params = check(CONTENT)
-    assert params.named("corpora", "pii") is params.corpora["pii"]
+    assert params.block("corpora", "pii") is params.corpora["pii"]
     with pytest.raises(ParamsError, match=r"experiments has no 'ner-encodr'; did you mean 'ner-e"):
-        params.named("experiments", "ner-encodr")
+        params.block("experiments", "ner-encodr")
 
 
 @pytest.mark.parametrize("task", names())
-def test_the_form_of_predictions_is_that_of_the_experiments_of_a_method(task):
+def test_each_method_has_a_prediction_class(task):
     methods = {path.parent.name for path in ROOT.glob(f"wxb/tasks/{task}/*/method.py")}
     assert methods
     for method in methods:
-        assert "batch_size" in prediction(task, method).model_fields
+        assert "batch_size" in prediction_class(task, method).model_fields

@@ -1,4 +1,4 @@
-"""No folder of a model, tokenizer or adapter runs code, whatever loads it."""
+"""Loading a model, tokenizer or adapter never runs code of its folder."""
 
 import ast
 import builtins
@@ -27,7 +27,7 @@ from wxb.training.backbones import tuning, weights
 ROOT = Path(__file__).parents[2]
 TEXTS = ["Ann Lee met Bob in Rome."]
 
-# A module that a folder brings along: on import it leaves a trace.
+# A module in the folder of a model, which creates a file on import.
 CODE = """
 from pathlib import Path
 from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -56,7 +56,7 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """A harmless encoder with its tokenizer, laid out like a trained experiment."""
+    """An encoder without custom code, in the layout of a trained experiment."""
     folder = tmp_path_factory.mktemp("plain") / "encoder"
     tokenizer = train("wordpiece", 300, TEXTS)
     tiny.bert(folder, vocab_size=len(tokenizer))
@@ -83,12 +83,12 @@ def folder(plain, tmp_path, monkeypatch):
 
 @pytest.fixture
 def trace(tmp_path, monkeypatch):
-    """What the code of a hostile folder touches; whoever asks whether to run it is told yes."""
-    asked = []
-    monkeypatch.setattr(builtins, "input", lambda *_: asked.append(1) or "y")
+    """The file that custom code creates; standard input answers yes to all questions."""
+    questions = []
+    monkeypatch.setattr(builtins, "input", lambda *_: questions.append(1) or "y")
     path = tmp_path / "trace"
     yield path
-    assert not asked, "standard input was read"
+    assert not questions, "standard input was read"
     assert not path.exists(), "code of the folder ran"
 
 
@@ -96,8 +96,8 @@ def edit(path, **changes):
     write_json(path, {**(read_json(path) if path.exists() else {}), **changes})
 
 
-def turn(folder, kind, trace):
-    """Make a folder ask for code, in one of the ways there are."""
+def add_code(folder, kind, trace):
+    """Make the configuration of a folder request code, by one of HOSTILE."""
     (folder / "code.py").write_text(CODE.format(trace=str(trace)))
     name, changes = HOSTILE[kind]
     if "4.0.0" in name:
@@ -121,15 +121,15 @@ def through_an_adapter(folder):
     tuning.load(Path("adapter"), weights.load_backbone)
 
 
-WAYS = {
+LOADERS = {
     "backbone": weights.load_backbone,
-    "initial": lambda folder: weights.initial(
+    "initial": lambda folder: weights.initial_model(
         Backbone(corpus="c", objective="none", checkpoint=str(folder)), None
     ),
     "tokenizer": load,
     "adapter": through_an_adapter,
     "parity": lambda folder: parity.load(Parity(checkpoint=str(folder)), "x"),
-    "attention": lambda folder: attention.attended(folder, TEXTS[0]),
+    "attention": lambda folder: attention.attention_weights(folder, TEXTS[0]),
     "load": wxb.load,
     "mask": command("mask", "-e"),
     "search": command("search", "Ann", "--file", "lines.txt", "--encoder"),
@@ -137,21 +137,21 @@ WAYS = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize("way", WAYS)
-def test_no_code_of_a_folder_runs_and_nobody_is_asked(folder, trace, way, kind):
-    name = turn(folder, kind, trace)
+@pytest.mark.parametrize("loader", LOADERS)
+def test_no_code_runs_and_no_question_is_asked(folder, trace, loader, kind):
+    name = add_code(folder, kind, trace)
     with pytest.raises(WxbError, match=rf"encoder/{name}: found `.*(code|kernel).*remove `"):
-        WAYS[way](folder)
+        LOADERS[loader](folder)
 
 
-@pytest.mark.parametrize("way", ["tokenizer", "backbone", "attention", "load"])
-def test_settings_that_are_no_settings_are_told(folder, way):
+@pytest.mark.parametrize("loader", ["tokenizer", "backbone", "attention", "load"])
+def test_invalid_json_is_an_error(folder, loader):
     (folder / "config.json").write_text("[1, {")
     with pytest.raises((WxbError, json.JSONDecodeError), match=r"Expecting|expected"):
-        WAYS[way](folder)
+        LOADERS[loader](folder)
 
 
-def test_a_folder_that_is_not_there_is_not_asked_of_the_hub(monkeypatch, tmp_path):
+def test_a_missing_folder_is_not_looked_up_on_the_hub(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for kind in (pretrained.config, pretrained.tokenizer, weights.load_backbone):
         with pytest.raises(WxbError, match="models/encoder: no such folder"):
@@ -159,7 +159,7 @@ def test_a_folder_that_is_not_there_is_not_asked_of_the_hub(monkeypatch, tmp_pat
 
 
 class Attack:
-    """A pickle of it touches a file when it is read."""
+    """Its pickle creates a file when it is loaded."""
 
     def __init__(self, path):
         self.path = path
@@ -168,21 +168,21 @@ class Attack:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("way", ["backbone", "initial", "attention", "search", "parity"])
-def test_pickles_are_not_read(folder, trace, way):
+@pytest.mark.parametrize("loader", ["backbone", "initial", "attention", "search", "parity"])
+def test_pickles_are_not_read(folder, trace, loader):
     (folder / "model.safetensors").unlink()
     for name in ("pytorch_model.bin", "training_args.bin"):
         (folder / name).write_bytes(pickle.dumps(Attack(trace)))
     with pytest.raises((WxbError, OSError), match=r"found no (model|file).*safetensors|no file"):
-        WAYS[way](folder)
+        LOADERS[loader](folder)
 
 
 @pytest.fixture
 def adapter(folder):
     """An adapter that belongs to the encoder beside it."""
     low = LowRank(r=2, alpha=4, dropout=0.0, target_modules=["query"])
-    how = Tuning(lora=low, four_bit=False, gradient_checkpointing=False, neftune_alpha=None)
-    backbone = tuning.adapt(weights.load_backbone(folder), how, task_type="FEATURE_EXTRACTION")
+    settings = Tuning(lora=low, four_bit=False, gradient_checkpointing=False, neftune_alpha=None)
+    backbone = tuning.adapt(weights.load_backbone(folder), settings, task_type="FEATURE_EXTRACTION")
     tuning.save(backbone, folder.parent / "adapter")
     return folder.parent / "adapter"
 
@@ -197,19 +197,17 @@ def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(adapte
     loaded = tuning.load(other_seed, weights.load_backbone)
     assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
     edit(adapter / "adapter_config.json", base_model_name_or_path="some/other")
-    with pytest.raises(
-        WxbError, match=r"adapter: belongs to a model 'other', expected in .*/other"
-    ):
+    with pytest.raises(WxbError, match=r"adapter: its base model 'other' is not in .*/other"):
         tuning.load(adapter, weights.load_backbone)
 
 
-def test_only_low_rank_matrices_in_safetensors_are_put_onto_a_model(adapter, trace):
+def test_only_lora_adapters_in_safetensors_are_loaded(adapter, trace):
     backbone = weights.load_backbone(adapter.parent / "encoder")
-    (adapter / "adapter_model.safetensors").rename(adapter / "kept")
+    (adapter / "adapter_model.safetensors").rename(adapter / "saved")
     (adapter / "adapter_model.bin").write_bytes(pickle.dumps(Attack(trace)))
     with pytest.raises(WxbError, match=r"adapter: found no adapter_model\.safetensors"):
         pretrained.adapter(backbone, adapter)
-    (adapter / "kept").rename(adapter / "adapter_model.safetensors")
+    (adapter / "saved").rename(adapter / "adapter_model.safetensors")
     edit(adapter / "adapter_config.json", peft_type="PROMPT_TUNING")
     with pytest.raises(WxbError, match="found an adapter of kind 'PROMPT_TUNING'; expected LORA"):
         pretrained.adapter(backbone, adapter)
@@ -218,18 +216,18 @@ def test_only_low_rank_matrices_in_safetensors_are_put_onto_a_model(adapter, tra
 def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):
     """transformers would look on the hub for the model that the adapter names."""
     write_json(folder / "adapter_config.json", {"base_model_name_or_path": "some/other"})
-    with pytest.raises(WxbError, match=r"found adapter_config\.json; expected a whole model"):
+    with pytest.raises(WxbError, match=r"found adapter_config\.json; expected a full model"):
         pretrained.model(AutoModel, folder)
 
 
 def test_a_class_that_is_no_model_is_not_looked_up(folder):
     edit(folder / "config.json", architectures=["pipeline"])
-    assert type(WAYS["initial"](folder)).__name__ == "BertModel"
+    assert type(LOADERS["initial"](folder)).__name__ == "BertModel"
 
 
-# Ours, which load what they saved by way of the loader or as safetensors; and torch's, which reads
-# no file.
-OWN = {
+# Our classes, which load through wxb.core.pretrained or from safetensors, and torch's, which
+# reads no file.
+SAFE_CLASSES = {
     "Tagger",
     "Generator",
     "Model",
@@ -240,8 +238,8 @@ OWN = {
 }
 
 
-def test_nothing_but_the_loader_loads():
-    """A call that forgets to refuse code is not there to be forgotten."""
+def test_only_one_module_calls_from_pretrained():
+    """So no other call can forget to reject code."""
     calls = {
         (path.relative_to(ROOT).as_posix(), ast.unparse(node.func.value))
         for folder in ("wxb", "stages")
@@ -251,6 +249,6 @@ def test_nothing_but_the_loader_loads():
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "from_pretrained"
     }
-    elsewhere = {(path, of) for path, of in calls if of not in OWN}
-    assert {path for path, _ in elsewhere} == {"wxb/core/pretrained.py"}, elsewhere
+    others = {(path, owner) for path, owner in calls if owner not in SAFE_CLASSES}
+    assert {path for path, _ in others} == {"wxb/core/pretrained.py"}, others
     assert (ROOT / "wxb/core/pretrained.py").read_text().count("trust_remote_code") == 1

@@ -26,8 +26,8 @@ def test_parquet_keeps_records_exactly(tmp_path_factory, records):
     path = tmp_path_factory.getbasetemp() / "clean.parquet"
     clean.write(path, records, Labelling())
     assert clean.read(path, Labelling()) == records
-    assert clean.labelled(path, Labelling()) == [r for r in records if r.gold is not None]
-    assert clean.texts(path) == [r.input for r in records]
+    assert clean.read_labelled(path, Labelling()) == [r for r in records if r.gold is not None]
+    assert clean.input_texts(path) == [r.input for r in records]
 
 
 def test_the_profile_names_the_splits(tmp_path):
@@ -39,26 +39,24 @@ def test_the_profile_names_the_splits(tmp_path):
 
 @settings(deadline=None)
 @given(st.lists(st.none() | st.lists(texts), min_size=1), st.booleans())
-def test_gold_that_is_text_is_read_whether_a_record_has_one_or_several(
-    tmp_path_factory, golds, several
-):
+def test_gold_texts_are_read_if_records_have_one_or_several(tmp_path_factory, golds, several):
     path = tmp_path_factory.getbasetemp() / "gold.parquet"
     if not several:
         golds = [gold[0] if gold else None for gold in golds]
     kind = pa.list_(pa.string()) if several else pa.string()
     pq.write_table(pa.table({"gold": pa.array(golds, kind)}), path)
-    there = [gold for gold in golds if gold is not None]
-    assert clean.gold_texts(path) == ([*chain(*there)] if several else there)
+    texts_of_gold = [gold for gold in golds if gold is not None]
+    assert clean.gold_texts(path) == ([*chain(*texts_of_gold)] if several else texts_of_gold)
 
 
-def test_the_text_of_gold_with_fields_is_the_one_called_so(tmp_path):
+def test_the_text_of_gold_with_fields_is_its_field_text(tmp_path):
     path = tmp_path / "gold.parquet"
     golds = [{"text": "a", "seconds": 1.0}, None, {"text": "b", "seconds": 2.0}]
     pq.write_table(pa.table({"gold": golds}), path)
     assert clean.gold_texts(path) == ["a", "b"]
 
 
-def test_gold_that_is_no_text_is_told(tmp_path):
+def test_gold_that_is_not_text_is_an_error(tmp_path):
     path = tmp_path / "gold.parquet"
     clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], Labelling())
     with pytest.raises(WxbError, match=r"found gold of type .*expected text"):

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.corpora.made import lettered, record
+from tests.corpora.records import record, to_letters
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.corpora import division
-from wxb.corpora.division import without_duplicates
+from wxb.corpora.division import drop_duplicates
 from wxb.corpora.records import Reject
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
@@ -16,36 +16,36 @@ from wxb.tasks.ner.record.spans import Span
 FILES = {"train": ["a"], "valid": ["b"], "test": ["c"]}
 
 
-def divided(records, limit=None, seed=1, **changes):
+def divide(records, limit=None, seed=1, **changes):
     settings = {"test": 0.2, "valid": 0.1, **changes}
-    return division.divided(
+    return division.divide(
         records, Split.model_validate(settings), Reading().wording, limit=limit, seed=seed
     )
 
 
 def split(records, **settings):
-    """The splits of records of which none has to go."""
-    splits, rejects = divided(records, **settings)
+    """The splits of records without rejects."""
+    splits, rejects = divide(records, **settings)
     assert rejects == []
     return splits
 
 
-def given_splits(records, limit=None, **further):
+def divide_published(records, limit=None, **further):
     changes = {"test": None, "valid": None, "files": FILES}
     sets = {name: {"files": ["d"]} for name in further}
-    return divided([*records, *published(**further)], limit, **changes, further=sets)
+    return divide([*records, *published(**further)], limit, **changes, further=sets)
 
 
 def ids(splits):
     return {name: sorted(r.id for r in members) for name, members in splits.items()}
 
 
-def told(rejects):
+def rows(rejects):
     return [(reject.id, reject.reason, reject.detail) for reject in rejects]
 
 
 def test_the_first_copy_of_a_text_is_kept():
-    kept, rejects = without_duplicates(
+    kept, rejects = drop_duplicates(
         [record(1, "a"), record(2, "b"), record(3, "a")], Reading().wording
     )
     assert [r.id for r in kept] == ["1", "2"]
@@ -54,7 +54,7 @@ def test_the_first_copy_of_a_text_is_kept():
 
 def test_a_labelled_copy_wins_over_an_unlabelled_one():
     copies = [record(1, "a", None), record(2, "a"), record(3, "a", None), record(4, "a")]
-    kept, rejects = without_duplicates(copies, Reading().wording)
+    kept, rejects = drop_duplicates(copies, Reading().wording)
     assert [r.id for r in kept] == ["2"]
     assert [r.id for r in rejects] == ["1", "3", "4"]
     assert "same text as 2" in rejects[0].detail
@@ -66,7 +66,7 @@ def test_every_record_is_kept_once_or_rejected(items):
     records = [
         record(i, text, () if labelled else None) for i, (text, labelled) in enumerate(items)
     ]
-    kept, rejects = without_duplicates(records, Reading().wording)
+    kept, rejects = drop_duplicates(records, Reading().wording)
     assert sorted(r.id for r in [*kept, *rejects]) == sorted(r.id for r in records)
     assert len({r.input for r in kept}) == len(kept)
     labelled_texts = {text for text, labelled in items if labelled}
@@ -74,18 +74,18 @@ def test_every_record_is_kept_once_or_rejected(items):
 
 
 def test_a_text_that_is_held_out_is_not_kept_even_labelled():
-    held = [record(4, "a", None)]
+    held_out = [record(4, "a", None)]
     records = [record(1, "a"), record(2, "b"), record(3, "a")]
-    kept, rejects = without_duplicates(records, Reading().wording, held)
+    kept, rejects = drop_duplicates(records, Reading().wording, held_out)
     assert [r.id for r in kept] == ["2"]
-    assert told(rejects) == [
+    assert rows(rejects) == [
         ("1", "duplicate text", "same text as 4"),
         ("3", "duplicate text", "same text as 4"),
     ]
 
 
 def test_a_wording_that_is_held_out_is_not_kept():
-    held = [
+    held_out = [
         record("first", "Ann is 7 .", (Span(0, 3, "NAME"),)),
         record("later", "Eva is 8 .", (Span(0, 3, "NAME"),)),
     ]
@@ -96,37 +96,37 @@ def test_a_wording_that_is_held_out_is_not_kept():
         record("twice", "Ann and Bob", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
         record("thrice", "Eve and Joe", (Span(0, 3, "NAME"), Span(8, 11, "NAME"))),
     ]
-    kept, rejects = without_duplicates([same, *others], Reading().wording, held)
+    kept, rejects = drop_duplicates([same, *others], Reading().wording, held_out)
     assert kept == others
-    assert told(rejects) == [("same", "near duplicate", "same wording as first")]
+    assert rows(rejects) == [("same", "near duplicate", "same wording as first")]
 
 
 def test_a_labelled_copy_of_an_unlabelled_text_may_be_a_near_duplicate():
-    """Neither of the two is left: the labelled one took the place of the other."""
-    held = [record("held", "Ann here", (Span(0, 3, "NAME"),))]
+    """Both are rejected: the labelled copy replaces the other, and is a near duplicate itself."""
+    held_out = [record("held", "Ann here", (Span(0, 3, "NAME"),))]
     copies = [record(1, "Bob here", None), record(2, "Bob here", (Span(0, 3, "NAME"),))]
-    kept, rejects = without_duplicates(copies, Reading().wording, held)
+    kept, rejects = drop_duplicates(copies, Reading().wording, held_out)
     assert kept == []
     assert [(r.id, r.reason) for r in rejects] == [("1", "duplicate text"), ("2", "near duplicate")]
 
 
 def published(**splits):
-    """Records whose texts are letters, of given splits; ids tell split and place."""
+    """Records of published splits; each text is a letter, each id a split and an index."""
     return [
-        record(f"{name}{number}", text, split=name)
+        record(f"{name}{index}", text, split=name)
         for name, texts in splits.items()
-        for number, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
 
 
-def test_given_splits_are_kept_apart_and_the_test_split_whole():
-    splits, rejects = given_splits(published(train="abcbdE", valid="deea", test="aafF"))
+def test_published_splits_are_kept_and_the_test_split_is_unchanged():
+    splits, rejects = divide_published(published(train="abcbdE", valid="deea", test="aafF"))
     assert {name: "".join(r.input for r in members) for name, members in splits.items()} == {
         "train": "bc",
         "valid": "de",
         "test": "aafF",
     }
-    assert told(rejects) == [
+    assert rows(rejects) == [
         ("valid2", "duplicate text", "same text as valid1"),
         ("valid3", "duplicate text", "same text as test1"),
         ("train0", "duplicate text", "same text as test1"),
@@ -136,18 +136,18 @@ def test_given_splits_are_kept_apart_and_the_test_split_whole():
     ]
 
 
-def test_validation_loses_what_nearly_repeats_the_test_split():
-    splits, rejects = given_splits(published(train="xA", valid="yB", test="ab"))
+def test_near_duplicates_of_the_test_split_leave_validation():
+    splits, rejects = divide_published(published(train="xA", valid="yB", test="ab"))
     assert ids(splits) == {"train": ["train0"], "valid": ["valid0"], "test": ["test0", "test1"]}
-    assert told(rejects) == [
+    assert rows(rejects) == [
         ("valid1", "near duplicate", "same wording as test1"),
         ("train1", "near duplicate", "same wording as test0"),
     ]
 
 
-def test_further_given_test_sets_stay_whole_and_training_loses_what_repeats_them():
+def test_published_test_sets_are_unchanged_and_their_duplicates_leave_training():
     records = published(train="abcxD", valid="yab", test="ab")
-    splits, rejects = given_splits(records, tweets="acd", posts="ee")
+    splits, rejects = divide_published(records, tweets="acd", posts="ee")
     assert list(splits) == ["train", "valid", "test", "tweets", "posts"]
     assert {name: "".join(r.input for r in members) for name, members in splits.items()} == {
         "train": "x",
@@ -156,12 +156,12 @@ def test_further_given_test_sets_stay_whole_and_training_loses_what_repeats_them
         "tweets": "acd",
         "posts": "ee",
     }
-    assert ("train2", "duplicate text", "same text as tweets1") in told(rejects)
-    assert ("train4", "near duplicate", "same wording as tweets2") in told(rejects)
+    assert ("train2", "duplicate text", "same text as tweets1") in rows(rejects)
+    assert ("train4", "near duplicate", "same wording as tweets2") in rows(rejects)
 
 
-def test_a_limit_on_given_splits_is_for_training_records_that_pass():
-    splits, rejects = given_splits(published(train="abcd", valid="ef", test="agg"), limit=2)
+def test_the_limit_on_published_splits_counts_kept_training_records():
+    splits, rejects = divide_published(published(train="abcd", valid="ef", test="agg"), limit=2)
     assert {name: len(members) for name, members in splits.items()} == {
         "train": 2,
         "valid": 2,
@@ -181,29 +181,29 @@ def test_a_limit_on_given_splits_is_for_training_records_that_pass():
         ({"train": "A", "valid": "b", "test": "a"}, "train"),
     ],
 )
-def test_a_given_split_without_labelled_records_is_an_error(splits, name):
+def test_a_published_split_without_labelled_records_is_an_error(splits, name):
     with pytest.raises(WxbError, match=rf"the {name} split has no labelled record: its files"):
-        given_splits(published(**splits))
+        divide_published(published(**splits))
 
 
 letters = st.lists(st.sampled_from("abcdABCD"), max_size=12)
 
 
 @given(train=letters, valid=letters, test=letters, tweets=letters, limit=st.none() | st.just(2))
-def test_every_record_of_given_splits_is_kept_or_rejected(train, valid, test, tweets, limit):
+def test_every_record_of_published_splits_is_kept_or_rejected(train, valid, test, tweets, limit):
     records = published(train=["x", *train], valid=["y", *valid], test=["z", *test])
-    splits, rejects = given_splits(records, limit, tweets=["w", *tweets])
-    everything = [r for members in splits.values() for r in members]
+    splits, rejects = divide_published(records, limit, tweets=["w", *tweets])
+    all_records = [r for members in splits.values() for r in members]
     records += published(tweets=["w", *tweets])
-    assert sorted(r.id for r in [*everything, *rejects]) == sorted(r.id for r in records)
+    assert sorted(r.id for r in [*all_records, *rejects]) == sorted(r.id for r in records)
     assert all(r.split == name for name, members in splits.items() for r in members)
     texts = {name: [r.input for r in members] for name, members in splits.items()}
     assert (texts["test"], texts["tweets"]) == (["z", *test], ["w", *tweets])
-    tested = {text.lower() for text in [*texts["test"], *texts["tweets"]]}
-    expected = [text for text in dict.fromkeys(["y", *valid]) if text.lower() not in tested]
+    held_out_texts = {text.lower() for text in [*texts["test"], *texts["tweets"]]}
+    expected = [text for text in dict.fromkeys(["y", *valid]) if text.lower() not in held_out_texts]
     assert texts["valid"] == expected
-    held = tested | {text.lower() for text in expected}
-    passing = [text for text in dict.fromkeys(["x", *train]) if text.lower() not in held]
+    held_out = held_out_texts | {text.lower() for text in expected}
+    passing = [text for text in dict.fromkeys(["x", *train]) if text.lower() not in held_out]
     assert texts["train"] == passing[:limit]
 
 
@@ -235,9 +235,9 @@ def mixed(draw):
     """Records that share groups, wordings and scenes with some others, or with none."""
     records = [record(f"alone {i}", values=(f"alone {i}",)) for i in range(60)]
     for i in range(draw(st.integers(0, 40))):
-        group, said, scene = (draw(st.integers(0, 8)) for _ in range(3))
-        text = f"{lettered(i)} is {lettered(said)}"
-        spans = draw(st.sampled_from([None, (Span(0, len(lettered(i)), "NAME"),)]))
+        group, wording, scene = (draw(st.integers(0, 8)) for _ in range(3))
+        text = f"{to_letters(i)} is {to_letters(wording)}"
+        spans = draw(st.sampled_from([None, (Span(0, len(to_letters(i)), "NAME"),)]))
         values = (f"scene {scene}",)
         records.append(record(i, text, spans, group=f"group {group}", values=values))
     return records
@@ -262,7 +262,7 @@ def test_no_wording_group_or_held_out_value_straddles_splits(records, seed, shuf
     assert ids(split(shuffled, seed=seed, further=further)) == ids(splits)
 
 
-def test_whole_values_are_held_out_up_to_their_share_before_all_else():
+def test_whole_values_are_held_out_first_up_to_their_share():
     records = [record(i, values=(f"scene {i % 25}",), group=f"group {i % 50}") for i in range(500)]
     further = {"situations": {"by": "scene", "share": 0.12}}
     splits = split(records, further=further)
@@ -296,11 +296,11 @@ def test_groups_that_share_a_wording_are_kept_together_in_turn():
         assert [{*"abcd"} & {*members} for members in ids(splits).values()].count(set()) == 2
 
 
-def test_records_lose_what_repeats_a_further_set_of_files_before_they_are_divided():
+def test_duplicates_of_a_further_test_set_are_rejected_before_the_division():
     rest = [record(i) for i in range(40)]
     tweets = [record("t1", "TEXT b", split="tweets"), record("t2", "new", split="tweets")]
-    splits, rejects = divided([*tweets, *rest], further={"tweets": {"files": ["t"]}})
-    assert told(rejects) == [("1", "near duplicate", "same wording as t1")]
+    splits, rejects = divide([*tweets, *rest], further={"tweets": {"files": ["t"]}})
+    assert rows(rejects) == [("1", "near duplicate", "same wording as t1")]
     assert splits["tweets"] == tweets
     assert sum(map(len, splits.values())) == 41
 
@@ -312,7 +312,7 @@ def test_the_seed_decides_the_split():
 
 
 def test_the_split_is_a_known_one():
-    """The same in every process and version: a changed hash would spoil published results."""
+    """The same in every process and version: a changed hash would change published results."""
     records = [record(i, group=f"text {i}") for i in range(20)]
     assert ids(split(records))["test"] == ["1", "12", "4", "8"]
 

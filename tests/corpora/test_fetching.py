@@ -45,7 +45,9 @@ def test_a_folder_is_copied_with_its_folders(project):
     assert fetch(project, "mine") == ["a.jsonl", "sub", "sub/b.csv"]
 
 
-@pytest.mark.parametrize("path", ["made_a.py", "./made_b.py", "made_c", "sub/made_d.py"])
+@pytest.mark.parametrize(
+    "path", ["generator_a.py", "./generator_b.py", "generator_c", "sub/generator_d.py"]
+)
 def test_a_generator_is_a_module_or_package(project, path):
     file = project / path if path.endswith(".py") else project / path / "__init__.py"
     file.parent.mkdir(exist_ok=True)
@@ -65,38 +67,38 @@ def test_a_generator_is_a_module_or_package(project, path):
         ("../bad_d.py", GENERATOR, "en", "expected a Python module"),
     ],
 )
-def test_what_is_wrong_with_a_generator_is_told(project, path, content, languages, message):
+def test_an_invalid_generator_is_an_error(project, path, content, languages, message):
     (project / path).write_text(content)
     with pytest.raises(WxbError, match=f"^{path}: .*{message}"):
         fetch(project, path, generate={"labelled": 2, "languages": [languages]})
     assert not list((project / "raw").iterdir())
 
 
-def test_urls_are_downloaded_in_place_of_path(project):
+def test_urls_are_downloaded_instead_of_path(project):
     (project / "source.md").touch()
     files = {"train.csv": b"a", "valid.csv": b"b", "test.csv": b"c"}
     urls = []
     for name, content in files.items():
-        found = hashlib.sha256(content).hexdigest()
-        # What is there already needs no network; what test_web.py tries does.
-        part = web.FOLDER / f"{found}.part"
+        digest = hashlib.sha256(content).hexdigest()
+        # A cached file needs no network.
+        part = web.FOLDER / f"{digest}.part"
         part.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(content)
-        urls.append({"address": f"https://nowhere.invalid/{name}", "sha256": found})
+        urls.append({"address": f"https://nowhere.invalid/{name}", "sha256": digest})
     assert fetch(project, "source.md", urls=urls) == sorted(files)
     assert {p.name: p.read_bytes() for p in (project / "raw").iterdir()} == files
 
 
-def test_a_path_that_is_not_there_is_named(project):
-    with pytest.raises(WxbError, match=r"^mine\.json: no such file or folder; set `path`"):
+def test_a_missing_path_is_an_error(project):
+    with pytest.raises(WxbError, match=r"^mine\.json: no such file or folder; correct `path`"):
         fetch(project, "mine.json")
 
 
 def test_a_generator_may_write_files_beside_its_records(project):
-    (project / "made_e.py").write_text(
+    (project / "generator_e.py").write_text(
         "def generate(*, labelled, unlabelled, languages, seed, folder):\n"
         "    (folder / 'sound').write_bytes(b'1')\n"
         "    return [{'path': 'sound'}]\n"
     )
     options = {"labelled": 1, "languages": ["en"]}
-    assert fetch(project, "made_e.py", generate=options) == ["records.jsonl", "sound"]
+    assert fetch(project, "generator_e.py", generate=options) == ["records.jsonl", "sound"]

@@ -1,8 +1,8 @@
-"""What a task does whose gold Parquet stores as it is."""
+"""The defaults, for gold that Parquet can store."""
 
 from wxb.corpora.labelling import Labelling
 
 
-def test_gold_is_stored_as_it_is():
+def test_gold_is_unchanged_by_default():
     labelling = Labelling()
     assert labelling.unpack(labelling.pack("fr")) == "fr"

@@ -2,7 +2,7 @@ import pytest
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
-from wxb.corpora.layout import by_split, data_files
+from wxb.corpora.layout import data_files, files_by_split
 from wxb.tasks.ner.params import Corpus
 
 
@@ -24,41 +24,41 @@ def names(files, folder):
 
 def test_only_files_of_records_are_read_in_the_order_of_their_paths(tmp_path):
     touch(tmp_path, "b.jsonl", "a.JSON", "sub/c.csv", "README.md", "d.parquet")
-    found = names(data_files(tmp_path, corpus()), tmp_path)
-    assert found == ["a.JSON", "b.jsonl", "d.parquet", "sub/c.csv"]
+    paths = names(data_files(tmp_path, corpus()), tmp_path)
+    assert paths == ["a.JSON", "b.jsonl", "d.parquet", "sub/c.csv"]
 
 
 def test_column_files_may_have_any_name_that_is_not_hidden(tmp_path):
     touch(tmp_path, "weibo.train", "sub/test", ".DS_Store", ".git/config")
-    found = names(data_files(tmp_path, corpus(conll={})), tmp_path)
-    assert found == ["sub/test", "weibo.train"]
+    paths = names(data_files(tmp_path, corpus(conll={})), tmp_path)
+    assert paths == ["sub/test", "weibo.train"]
 
 
 @pytest.mark.parametrize(
-    ("present", "changes", "message"),
+    ("files", "changes", "message"),
     [
         ([], {}, r"found nothing; expected .*\.jsonl"),
         (["a.xml"], {}, r"found a\.xml; expected .*\.parquet; or set `conll`"),
         ([".hidden"], {"conll": {}}, r"found \.hidden; expected files that `conll` reads"),
     ],
 )
-def test_a_folder_without_records_is_an_error_that_tells_what_is_there(
-    tmp_path, present, changes, message
+def test_a_folder_without_records_is_an_error_that_lists_its_files(
+    tmp_path, files, changes, message
 ):
-    touch(tmp_path, *present)
+    touch(tmp_path, *files)
     with pytest.raises(WxbError, match=message):
         data_files(tmp_path, corpus(**changes))
 
 
-def divided(folder, further=None, **patterns):
+def divide(folder, further=None, **patterns):
     default = {"train": ["train/*"], "valid": ["valid*"], "test": ["test*"]}
-    given = Split.model_validate({"files": default | patterns, "further": further})
-    return by_split(data_files(folder, corpus()), folder, given)
+    split = Split.model_validate({"files": default | patterns, "further": further})
+    return files_by_split(data_files(folder, corpus()), folder, split)
 
 
 def test_patterns_on_paths_divide_files(tmp_path):
     touch(tmp_path, "train/a.csv", "train/sub/b.csv", "valid.csv", "test-1.csv", "test-2.csv")
-    splits = divided(tmp_path)
+    splits = divide(tmp_path)
     assert {name: names(files, tmp_path) for name, files in splits.items()} == {
         "train": ["train/a.csv", "train/sub/b.csv"],
         "valid": ["valid.csv"],
@@ -74,10 +74,10 @@ def test_patterns_on_paths_divide_files(tmp_path):
         ({"valid": ["dev*", "v"]}, "no file matches dev*, v (valid); valid.csv is in no split"),
     ],
 )
-def test_a_file_in_no_split_or_two_is_named_in_one_line(tmp_path, patterns, message):
+def test_a_file_in_no_split_or_two_is_an_error_on_one_line(tmp_path, patterns, message):
     touch(tmp_path, "train/a.csv", "valid.csv", "test-1.csv", "test-2.csv")
     with pytest.raises(WxbError) as raised:
-        divided(tmp_path, **patterns)
+        divide(tmp_path, **patterns)
     assert message in str(raised.value)
     assert str(raised.value).startswith(f"{tmp_path}: ")
     assert str(raised.value).endswith(
@@ -86,9 +86,9 @@ def test_a_file_in_no_split_or_two_is_named_in_one_line(tmp_path, patterns, mess
     assert "\n" not in str(raised.value)
 
 
-def test_further_test_sets_have_files_beside_given_splits(tmp_path):
+def test_further_test_sets_have_their_own_files(tmp_path):
     touch(tmp_path, "train/a.csv", "valid.csv", "test.csv", "tweets.csv")
-    splits = divided(tmp_path, further={"tweets": {"files": ["tw*"]}})
+    splits = divide(tmp_path, further={"tweets": {"files": ["tw*"]}})
     assert list(splits) == ["train", "valid", "test", "tweets"]
     assert names(splits["tweets"], tmp_path) == ["tweets.csv"]
 
@@ -97,11 +97,11 @@ def test_files_of_no_further_test_set_are_left_to_divide(tmp_path):
     touch(tmp_path, "a.csv", "tweets.csv", "z.csv")
     further = {"tweets": {"files": ["tw*"]}, "situations": {"by": "scene", "share": 0.1}}
     split = Split.model_validate({"test": 0.2, "valid": 0.1, "further": further})
-    splits = by_split(data_files(tmp_path, corpus()), tmp_path, split)
+    splits = files_by_split(data_files(tmp_path, corpus()), tmp_path, split)
     assert {name: names(files, tmp_path) for name, files in splits.items()} == {
         "tweets": ["tweets.csv"],
         None: ["a.csv", "z.csv"],
     }
-    only = Split.model_validate({"test": 0.2, "valid": 0.1, "further": {"all": {"files": ["*"]}}})
+    split = Split.model_validate({"test": 0.2, "valid": 0.1, "further": {"all": {"files": ["*"]}}})
     with pytest.raises(WxbError, match="no file is left to divide; expected"):
-        by_split(data_files(tmp_path, corpus()), tmp_path, only)
+        files_by_split(data_files(tmp_path, corpus()), tmp_path, split)

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.corpora.made import record
+from tests.corpora.records import record
 from wxb.corpora.near import CHUNK, FAR, distances, units
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
 
 def marked(text, *mentions):
-    """A labelled record whose mentions are names, but for those in capitals."""
+    """A labelled record; mentions in capitals have type ID, others NAME."""
     spans = [
         Span(text.index(m), text.index(m) + len(m), "ID" if m.isupper() else "NAME")
         for m in mentions
@@ -29,13 +29,13 @@ def marked(text, *mentions):
         (marked("Straße 12"), "strasse 0"),
         (marked("李明在第１２层", "李明"), "{NAME}在第0层"),
         (marked("AnnBob!x", "Ann", "Bob"), "{NAME}{NAME}!x"),
-        # Nothing but mentions, digits and signs.
+        # Only mentions, digits and punctuation.
         (marked("Ann 3 - Bob 1 .", "Ann", "Bob"), ""),
         (marked("1996-08-22"), ""),
         (record("1", "Nobody labelled this", None), ""),
     ],
 )
-def test_a_wording_leaves_out_who_how_many_and_how_written(labelled, expected):
+def test_a_wording_ignores_mentions_numbers_case_and_spaces(labelled, expected):
     assert Reading().wording(labelled) == expected
 
 
@@ -43,21 +43,21 @@ words = st.lists(st.sampled_from(["to", "Go", "Ann", "7", "明", "!", "ﬁ"]), m
 
 
 @given(words, st.text(min_size=1), st.integers(0, 10**6))
-def test_other_mentions_digits_case_and_spaces_make_no_other_wording(parts, mention, number):
-    def written(name, digits, space, change):
+def test_wordings_do_not_depend_on_mentions_digits_case_and_spaces(parts, mention, number):
+    def variant(name, digits, space, change):
         begin = change(space.join([digits if part == "7" else part for part in parts]) + space)
         text = f"{begin}{name}{space}end"
         return record("1", text, (Span(len(begin), len(begin) + len(name), "NAME"),))
 
-    plain = written("Eve", "7", " ", str)
+    plain = variant("Eve", "7", " ", str)
     assert (
         Reading().wording(plain)
-        == Reading().wording(written(mention, str(number), " \n\t", str.upper))
+        == Reading().wording(variant(mention, str(number), " \n\t", str.upper))
         != ""
     )
 
 
-def test_units_are_named_by_the_least_of_what_is_joined():
+def test_units_are_named_by_the_smallest_of_their_values():
     records = [
         record(1, "one here", group="b"),
         record(2, "ONE here", group="a"),
@@ -100,9 +100,9 @@ some = st.lists(st.lists(st.sampled_from(["a", "bc", "{X}", "字", "7"]), max_si
 @given(some, some)
 def test_the_distance_is_the_edits_to_the_nearest(texts, others):
     expected = [min([FAR, *(edits(a, b) for b in others)]) for a in texts]
-    found = distances(map(" ".join, texts), map(" ".join, others))
-    assert found.tolist() == expected
-    assert found.dtype == np.uint8
+    words = distances(map(" ".join, texts), map(" ".join, others))
+    assert words.tolist() == expected
+    assert words.dtype == np.uint8
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_the_distance_is_the_edits_to_the_nearest(texts, others):
         ("a_b", "ab", 3),
     ],
 )
-def test_a_word_is_a_run_of_letters_or_one_sign(text, other, words):
+def test_a_word_is_a_run_of_letters_or_one_other_character(text, other, words):
     assert distances([text], [other]).tolist() == [words]
 
 
 def test_many_texts_are_compared_in_chunks():
     texts = [" ".join(pair) for pair in product("abcdefghijklmnopqrst", repeat=2)]
     assert len(texts) > CHUNK
-    found = distances(texts, ["a b c", "t t"])
-    assert found[texts.index("t t")] == 0
-    assert found[texts.index("a b")] == found[texts.index("c t")] == 1
-    assert found[texts.index("k l")] == 2
+    words = distances(texts, ["a b c", "t t"])
+    assert words[texts.index("t t")] == 0
+    assert words[texts.index("a b")] == words[texts.index("c t")] == 1
+    assert words[texts.index("k l")] == 2

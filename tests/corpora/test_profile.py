@@ -1,4 +1,4 @@
-from tests.corpora.made import record
+from tests.corpora.records import record
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Reject
 from wxb.tasks.ner.reading import Reading
@@ -50,12 +50,12 @@ def test_near_duplicates_of_a_split_are_counted():
         record(7, "1 : 2", group="e"),
         record(8, "3 : 4", group="f"),
     ]
-    found = profile({"train": train}, [], Reading())["splits"]["train"]
-    assert found["near_duplicates"] == 3
-    assert (found["groups"], found["groups_sharing_wordings"]) == (6, 2)
+    counts = profile({"train": train}, [], Reading())["splits"]["train"]
+    assert counts["near_duplicates"] == 3
+    assert (counts["groups"], counts["groups_sharing_wordings"]) == (6, 2)
 
 
-def test_nearness_of_test_sets_is_that_of_wordings_to_training():
+def test_nearness_compares_the_wordings_of_test_sets_and_training():
     splits = {
         "train": [
             record(1, "we met Ann in the old town", (Span(7, 10, "NAME"),)),

@@ -30,10 +30,10 @@ def raw(text="Ann lives in Bonn.", spans=((0, 3, "NAME"),), **changes):
 
 
 def read(folder, content, name="records.jsonl", **changes):
-    place = folder / f"raw {name}"
-    place.mkdir(exist_ok=True)
-    (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(reading.read(place, corpus(**changes), Reading()))
+    raw_folder = folder / f"raw {name}"
+    raw_folder.mkdir(exist_ok=True)
+    (raw_folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(reading.read(raw_folder, corpus(**changes), Reading()))
 
 
 def read_one(folder, content, **changes):
@@ -119,7 +119,7 @@ def test_a_record_of_a_megabyte(tmp_path):
     assert len(read_one(tmp_path, content, max_characters=10**6).input) == 10**6
 
 
-def test_a_field_that_is_not_read_may_hold_anything(tmp_path):
+def test_fields_that_are_not_read_are_not_checked(tmp_path):
     assert isinstance(read_one(tmp_path, raw(note="\ud800")), Record)
 
 
@@ -134,7 +134,7 @@ def test_a_rejected_record_does_not_take_its_id(tmp_path):
     assert (bad.reason, good.id) == ("blank text", "1")
 
 
-def test_without_ids_the_place_is_the_id_even_where_file_names_repeat(tmp_path):
+def test_without_ids_the_path_and_line_are_the_id(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "data.json").write_text(json.dumps([raw(), raw()]))
@@ -146,7 +146,7 @@ SHARES = {"test": 0.2, "valid": 0.1}
 SPLIT_FILES = {"files": {name: [f"{name}*"] for name in ("train", "valid", "test")}}
 
 
-def test_ids_of_given_splits_may_start_again_in_each_file(tmp_path):
+def test_ids_of_published_splits_may_start_again_in_each_file(tmp_path):
     for name in ("train", "valid", "test"):
         lines = [json.dumps(raw(f"Ann of {name}", id="1")), json.dumps(raw(id="2"))]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
@@ -174,8 +174,8 @@ def test_test_sets_of_files_are_read_first_and_ids_may_start_again(tmp_path):
     ]
 
 
-def test_an_id_that_is_a_place_cannot_be_taken_twice(tmp_path):
-    """The second record's id would be its place, but the first has taken that, too."""
+def test_an_id_that_looks_like_a_path_and_line_cannot_repeat(tmp_path):
+    """The default id of the second record is already the id of the first."""
     lines = [json.dumps(raw(id="test.jsonl:line 2"))] * 2
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines if name == "test" else lines[:1]))
@@ -210,7 +210,7 @@ def test_a_span_is_found_by_its_value_on_request(tmp_path):
         ({"start": 1, "end": 3, "value": "Ann"}, "missing field"),
     ],
 )
-def test_what_cannot_be_found_by_value_costs_the_record(tmp_path, span, reason):
+def test_a_record_is_rejected_if_a_value_is_not_in_its_text(tmp_path, span, reason):
     content = raw("Ann met Bob.") | {"spans": [span]}
     item = read_one(tmp_path, content, fields={"value": "value"}, repair="by-value")
     assert item.reason == reason
@@ -237,7 +237,7 @@ def test_offsets_are_code_points(tmp_path, text, mention, ascii_only):
     assert item.gold == (Span(*span),)
 
 
-def test_white_space_at_the_edges_of_a_span_is_left_out(tmp_path):
+def test_outer_white_space_of_a_span_is_removed(tmp_path):
     item = read_one(tmp_path, raw("I am \u00a0Ann\n.", [(4, 10, "NAME")]))
     assert item.gold == (Span(6, 9, "NAME"),)
 
@@ -259,7 +259,7 @@ def test_the_group_is_the_field_to_split_by(tmp_path):
     assert read_one(tmp_path, raw(), split=split).reason == "missing field"
 
 
-def test_the_values_are_those_of_the_fields_that_test_sets_are_held_out_by(tmp_path):
+def test_values_are_those_of_the_fields_of_further_test_sets(tmp_path):
     further = {
         "situations": {"by": "scene", "share": 0.1},
         "voices": {"by": "author", "share": 0.1},
@@ -274,7 +274,7 @@ def test_the_values_are_those_of_the_fields_that_test_sets_are_held_out_by(tmp_p
 
 @pytest.mark.parametrize("name", ["records.json", "records.jsonl", "records.csv"])
 @pytest.mark.parametrize("order", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_an_error_that_says_how_to_convert(tmp_path, name, order):
+def test_utf16_is_an_error_with_a_command_to_convert_it(tmp_path, name, order):
     marks = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
     for mark in (b"", marks.get(order, b"")):
         with pytest.raises(WxbError, match=rf"{name}: found UTF-16; expected UTF-8.*iconv"):
@@ -289,7 +289,11 @@ def test_utf16_is_an_error_that_says_how_to_convert(tmp_path, name, order):
         ("r.jsonl", b"\xef\xbb\xbf\n \n", "found an empty file; expected records"),
         ("r.csv", b"\n", "found an empty file; expected records"),
         ("r.json", b'[{"input": "Ann"},', r"broken JSON: .*line 1 column 19.*list of records"),
-        ("r.json", b'{"a": 1}\n{"a": 2}', "broken JSON: .*line 2.*one record a line is .jsonl"),
+        (
+            "r.json",
+            b'{"a": 1}\n{"a": 2}',
+            "broken JSON: .*line 2.*for one record per line, use .jsonl",
+        ),
         ("r.json", b"[" * 100_000, "broken JSON"),
         ("r.json", b"[" + b"1" * 5000 + b"]", "broken JSON"),
         ("r.json", b"\n<!DOCTYPE html>\n<html>", "found an HTML page; expected records"),
@@ -316,7 +320,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path, name):
     assert item.gold == (Span(0, 3, "NAME"),)
 
 
-def test_one_broken_line_costs_one_record(tmp_path):
+def test_a_broken_line_rejects_one_record(tmp_path):
     lines = [json.dumps(raw(id=str(i))) for i in range(3)]
     lines[1] = lines[1][:-5]
     first, broken, last = read(tmp_path, "\r\n".join(lines))
@@ -330,7 +334,7 @@ def test_line_separators_of_unicode_do_not_end_a_line(tmp_path):
     assert item.input == text
 
 
-def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_path):
+def test_csv_cells_may_have_newlines_quotes_brackets_and_line_separators(tmp_path):
     texts = ['Ann,\r\nsays "hi"\u2028to\nBob', "[sic] Ann", "[1, 2]", "\u2028", "007"]
     spans = [json.dumps([{"start": 0, "end": 1, "type": "T"}])] * 3
     rows = zip(texts, [*spans, "[]", ""], strict=True)
@@ -352,7 +356,7 @@ def test_csv_cells_may_hold_newlines_quotes_brackets_and_line_separators(tmp_pat
         (["1", "An\0n", "[]"], "NUL character"),
     ],
 )
-def test_a_bad_csv_row_costs_one_record(tmp_path, row, reason):
+def test_a_bad_csv_row_rejects_one_record(tmp_path, row, reason):
     rows = [["id", "input", "spans"], row, ["2", "Bob", "[]"]]
     bad, good = read(tmp_path, as_csv(rows), "records.csv")
     assert (bad.reason, good.id) == (reason, "2")
@@ -372,7 +376,7 @@ def labelled_texts(draw):
 @given(st.lists(labelled_texts().filter(lambda item: item[0].strip()), min_size=1))
 def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, items):
     contents = [raw(text, spans, id=str(i)) for i, (text, spans) in enumerate(items)]
-    written = {
+    files = {
         "r.json": json.dumps(contents, ensure_ascii=False),
         "r.jsonl": "\n".join(json.dumps(content, ensure_ascii=False) for content in contents),
         "r.csv": as_csv(
@@ -381,9 +385,9 @@ def test_texts_and_offsets_are_kept_exactly_in_every_format(tmp_path_factory, it
         ),
         "r.parquet": as_parquet(contents),
     }
-    for name, content in written.items():
-        read_back = read(tmp_path_factory.getbasetemp(), content, name)
-        assert [(item.input, item.gold) for item in read_back] == items
+    for name, content in files.items():
+        records = read(tmp_path_factory.getbasetemp(), content, name)
+        assert [(item.input, item.gold) for item in records] == items
 
 
 def wording(text):

@@ -1,4 +1,4 @@
-"""Downloads from a real server on the loopback interface that answers as badly as it is told to."""
+"""Downloads from a real server on the loopback interface with configurable failures."""
 
 import contextlib
 import hashlib
@@ -34,35 +34,35 @@ LAST = BOTH["Last-Modified"]
 
 @dataclass
 class Answer:
-    """What the server does with one request; by default all that was asked for."""
+    """The response to one request; by default the requested bytes."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    body: bytes | None = None  # from now on
-    cut: int | None = None  # bytes after which the connection breaks off
-    stall: int | None = None  # bytes after which nothing comes any more
-    limit: int | None = None  # bytes of a range at most
+    body: bytes | None = None  # of the file from now on
+    cut: int | None = None  # bytes before the connection is closed
+    stall: int | None = None  # bytes before the server stops sending
+    limit: int | None = None  # maximum bytes of a range
     ranges: bool = True
     chunked: bool = False
 
 
 @dataclass
 class Site:
-    """What the server has, and what it was asked for."""
+    """The file of the server, and the requests so far."""
 
     address: str = ""
     body: bytes = BODY
     version: dict[str, str] = field(default_factory=lambda: dict(BOTH))
     answers: list[Answer] = field(default_factory=list)  # to the next requests, in order
-    asked: list[str | None] = field(default_factory=list)  # the ranges, in order
+    ranges: list[str | None] = field(default_factory=list)  # the ranges, in order
     conditions: list[str | None] = field(default_factory=list)  # If-Range, in order
     encodings: list[str | None] = field(default_factory=list)  # Accept-Encoding, in order
     times: list[float] = field(default_factory=list)
-    released: threading.Event = field(default_factory=threading.Event)  # ends what stalls
+    released: threading.Event = field(default_factory=threading.Event)  # ends stalled responses
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A file server with the manners of the next answer."""
+    """A file server that follows the next Answer."""
 
     protocol_version = "HTTP/1.1"
     site: Site
@@ -72,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         site = self.site
-        site.asked.append(self.headers.get("Range"))
+        site.ranges.append(self.headers.get("Range"))
         site.conditions.append(self.headers.get("If-Range"))
         site.encodings.append(self.headers.get("Accept-Encoding"))
         site.times.append(time.monotonic())
@@ -81,12 +81,12 @@ class Handler(BaseHTTPRequestHandler):
             site.body = answer.body
         if answer.status != 200:
             self.begin(answer.status, {"Content-Length": "0", **answer.headers})
-        elif site.asked[-1] and answer.ranges and site.conditions[-1] in site.version.values():
-            start = int(site.asked[-1].removeprefix("bytes=").rstrip("-"))
-            piece = site.body[start : answer.limit and start + answer.limit]
-            if piece:
-                span = f"bytes {start}-{start + len(piece) - 1}/{len(site.body)}"
-                self.send(206, piece, {"Content-Range": span}, answer)
+        elif site.ranges[-1] and answer.ranges and site.conditions[-1] in site.version.values():
+            start = int(site.ranges[-1].removeprefix("bytes=").rstrip("-"))
+            chunk = site.body[start : answer.limit and start + answer.limit]
+            if chunk:
+                span = f"bytes {start}-{start + len(chunk) - 1}/{len(site.body)}"
+                self.send(206, chunk, {"Content-Range": span}, answer)
             else:
                 self.begin(416, {"Content-Length": "0"})
         else:
@@ -139,7 +139,7 @@ def server() -> Iterator[Site]:
 
 @pytest.fixture
 def site(server, tmp_path, monkeypatch) -> Iterator[Site]:
-    """The server as if new; the working folder is empty."""
+    """The server in its initial state; the working folder is empty."""
     monkeypatch.chdir(tmp_path)
     renew(server)
     yield server
@@ -156,55 +156,53 @@ def sha256(content):
 
 
 def fetch(site, path="/a.csv", content=BODY, **changes):
-    """The bytes that arrive in the working folder; `content` is what is pinned."""
-    made = {"address": site.address + path, "sha256": sha256(content), **changes}
-    download = Download.model_validate(made)
+    """The bytes that `fetch` writes; the pinned hash is that of `content`."""
+    block = {"address": site.address + path, "sha256": sha256(content), **changes}
+    download = Download.model_validate(block)
     web.fetch(download, Path(), label="download@test")
     return Path(download.file).read_bytes()
 
 
-def kept():
+def cached():
     return {path.name: path.read_bytes() for path in web.FOLDER.glob("*")}
 
 
-# What arrives
+# Complete downloads
 
 
-def test_a_file_arrives_under_its_name_and_is_asked_for_once(site, monkeypatch):
+def test_a_file_is_written_under_its_name_and_downloaded_once(site, monkeypatch):
     monkeypatch.setattr(Progress, "console", io.StringIO())
     assert fetch(site, "/data/a%20b.csv?download=1") == BODY
     assert Path("a b.csv").exists()
     assert "download@test a b.csv: 100%" in Progress.console.getvalue()
     Path("a b.csv").unlink()
     assert fetch(site, "/data/a%20b.csv?download=1") == BODY
-    assert site.asked == [None]
-    assert set(kept()) == {f"{sha256(BODY)}.part"}
+    assert site.ranges == [None]
+    assert set(cached()) == {f"{sha256(BODY)}.part"}
 
 
-def test_a_file_of_the_mirror_is_found_by_name_and_hash_and_the_network_is_not_asked(
-    site, monkeypatch
-):
+def test_a_mirrored_file_with_this_name_and_hash_needs_no_network(site, monkeypatch):
     for name, content in (("a/a.csv", b"other"), ("b/c/a.csv", BODY), ("b.csv", BODY)):
         path = Path("mirror", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
     assert fetch(site) == BODY
-    assert site.asked == []
-    assert kept() == {}
+    assert site.ranges == []
+    assert cached() == {}
 
 
-@pytest.mark.parametrize("there", [{}, {"a.csv": b"other"}, {"b.csv": BODY}])
-def test_what_the_mirror_lacks_comes_from_the_network(site, monkeypatch, there):
+@pytest.mark.parametrize("files", [{}, {"a.csv": b"other"}, {"b.csv": BODY}])
+def test_files_that_are_not_mirrored_are_downloaded(site, monkeypatch, files):
     Path("mirror/a.csv.d/a.csv").mkdir(parents=True)  # a folder of this name is no file
-    for name, content in there.items():
+    for name, content in files.items():
         Path("mirror", name).write_bytes(content)
     monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
     assert fetch(site) == BODY
-    assert site.asked == [None]
+    assert site.ranges == [None]
 
 
-def test_an_unpinned_file_never_comes_from_the_mirror(site, monkeypatch):
+def test_an_unpinned_file_is_not_copied_from_the_mirror(site, monkeypatch):
     Path("mirror").mkdir()
     Path("mirror/a.csv").write_bytes(BODY)
     monkeypatch.setenv("WXB_DOWNLOADS", "mirror")
@@ -212,7 +210,7 @@ def test_an_unpinned_file_never_comes_from_the_mirror(site, monkeypatch):
         fetch(site, sha256=None)
 
 
-def test_an_empty_file_arrives(site):
+def test_an_empty_file_is_downloaded(site):
     site.body = b""
     assert fetch(site, content=b"") == b""
 
@@ -223,56 +221,56 @@ def test_a_redirect_is_followed(site):
     assert Path("a.csv").exists()
 
 
-def test_bytes_come_as_they_are_sent(site):
+def test_bytes_are_not_decompressed(site):
     packed = b"\x1f\x8b not really"
     site.answers = [Answer(headers={"Content-Encoding": "gzip"}, body=packed)]
     assert fetch(site, content=packed) == packed
     assert site.encodings == ["identity"]
 
 
-def test_a_page_that_is_asked_for_arrives(site):
+def test_an_html_file_may_be_downloaded(site):
     page = {"Content-Type": "text/html"}
     site.answers = [Answer(headers=page, body=PAGE), Answer(headers=page, body=BODY)]
     assert fetch(site, "/page", content=PAGE) == PAGE
-    assert fetch(site, "/a.csv") == BODY  # the hash is right: the server tells a wrong type
+    assert fetch(site, "/a.csv") == BODY  # the hash is right, so the wrong type is ignored
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_busy_server_is_asked_again(site, status):
+def test_a_busy_server_is_retried(site, status):
     site.answers = [Answer(status), Answer(status)]
     assert fetch(site) == BODY
-    assert len(site.asked) == 3
+    assert len(site.ranges) == 3
 
 
-@pytest.mark.parametrize(("asked", "longest"), [("1", 120), ("9", 1)])
-def test_a_server_says_how_long_to_wait_within_limits(site, monkeypatch, asked, longest):
+@pytest.mark.parametrize(("requested", "longest"), [("1", 120), ("9", 1)])
+def test_retry_after_is_followed_within_limits(site, monkeypatch, requested, longest):
     monkeypatch.setattr(web, "LONGEST_WAIT", longest)
-    site.answers = [Answer(503, {"Retry-After": asked})]
+    site.answers = [Answer(503, {"Retry-After": requested})]
     assert fetch(site) == BODY
     assert 1 <= site.times[1] - site.times[0] < 8
 
 
-# What breaks off
+# Interrupted downloads
 
 
-def test_a_broken_transfer_goes_on_where_it_stopped(site):
+def test_a_broken_transfer_resumes_where_it_stopped(site):
     site.answers = [Answer(cut=1000), Answer(cut=500), Answer(limit=70), Answer(cut=0)]
     assert fetch(site) == BODY
-    assert site.asked == [None, *(f"bytes={n}-" for n in (1000, 1500, 1570, 1570))]
+    assert site.ranges == [None, *(f"bytes={n}-" for n in (1000, 1500, 1570, 1570))]
     assert site.conditions == [None, *['"v1"'] * 4]
 
 
-def test_a_server_without_ranges_is_asked_for_all_again(site):
+def test_without_ranges_the_whole_file_is_requested_again(site):
     site.answers = [Answer(cut=1000), Answer(ranges=False)]
     assert fetch(site) == BODY
-    assert site.asked == [None, "bytes=1000-"]
+    assert site.ranges == [None, "bytes=1000-"]
 
 
-def test_a_server_without_ranges_that_never_gets_further_is_given_up(site):
+def test_without_ranges_a_download_that_never_gets_further_fails(site):
     site.answers = [Answer(cut=cut, ranges=False) for cut in (9, 5, 9, 5, 9, 5, 9, 5, 9, 5)]
     with pytest.raises(WxbError, match=r"found 5 bytes of 10240 .*, 6 times in a row"):
         fetch(site)
-    assert len(site.asked) == 6
+    assert len(site.ranges) == 6
 
 
 @pytest.mark.parametrize(
@@ -284,54 +282,54 @@ def test_a_server_without_ranges_that_never_gets_further_is_given_up(site):
         ({}, None),
     ],
 )
-def test_only_what_tells_versions_apart_is_gone_on_from(site, version, condition):
+def test_a_download_resumes_only_with_a_strong_version(site, version, condition):
     site.version = version
     site.answers = [Answer(cut=1000)]
     assert fetch(site) == BODY
     assert site.conditions == [None, condition]
-    assert site.asked == [None, condition and "bytes=1000-"]
+    assert site.ranges == [None, condition and "bytes=1000-"]
 
 
-def test_a_file_that_changed_meanwhile_is_not_mixed(site):
+def test_two_versions_of_a_file_are_not_mixed(site):
     changed = Answer(body=BODY[::-1], headers={"ETag": '"v2"'}, ranges=False)
     site.answers = [Answer(cut=1000), changed]
     with pytest.raises(WxbError, match="expected " + sha256(b"other")):
         fetch(site, content=b"other")
-    assert kept() == {f"{sha256(BODY[::-1])}.part": BODY[::-1]}
+    assert cached() == {f"{sha256(BODY[::-1])}.part": BODY[::-1]}
 
 
 @pytest.mark.parametrize("span", ["bytes 900-10239/10240", "bytes 1000-10239/*", ""])
-def test_bytes_from_elsewhere_are_not_taken(site, span):
+def test_bytes_of_another_range_are_discarded(site, span):
     site.answers = [Answer(cut=1000), Answer(headers={"Content-Range": span})]
     assert fetch(site) == BODY
-    assert site.asked == [None, "bytes=1000-", None]
+    assert site.ranges == [None, "bytes=1000-", None]
 
 
-def test_more_than_the_file_has_is_begun_anew(site):
+def test_a_cached_file_that_is_too_long_is_downloaded_again(site):
     part = web.FOLDER / f"{sha256(BODY)}.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(BODY + b"x")
     part.with_suffix(".version").write_text('"v1"')
     assert fetch(site) == BODY
-    assert site.asked == [f"bytes={len(BODY) + 1}-", None]
+    assert site.ranges == [f"bytes={len(BODY) + 1}-", None]
 
 
-def test_a_file_that_is_already_complete_is_not_asked_for(site):
+def test_a_complete_cached_file_is_not_requested(site):
     part = web.FOLDER / f"{sha256(BODY)}.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(BODY)
     assert fetch(site) == BODY
-    assert site.asked == []
+    assert site.ranges == []
 
 
-def test_a_server_that_falls_silent_is_asked_again(site, monkeypatch):
+def test_a_server_that_stops_sending_is_retried(site, monkeypatch):
     monkeypatch.setattr(web, "TIMEOUT", 0.2)
     site.answers = [Answer(stall=1000), Answer(stall=0)]
     assert fetch(site) == BODY
-    assert site.asked == [None, "bytes=1000-", "bytes=1000-"]
+    assert site.ranges == [None, "bytes=1000-", "bytes=1000-"]
 
 
-def test_a_killed_download_goes_on(site, tmp_path):
+def test_a_killed_download_resumes(site, tmp_path):
     site.answers = [Answer(stall=3000)]
     program = (
         "import sys; from pathlib import Path; from wxb.corpora import web;"
@@ -352,33 +350,33 @@ def test_a_killed_download_goes_on(site, tmp_path):
     assert process.wait(60) == -signal.SIGKILL
     assert not Path("a.csv").exists()
     assert fetch(site) == BODY
-    assert site.asked == [None, "bytes=3000-"]
+    assert site.ranges == [None, "bytes=3000-"]
 
 
-def test_two_that_want_the_same_file_ask_once(site):
+def test_concurrent_downloads_of_a_file_request_it_once(site):
     site.answers = [Answer(stall=1000)]
     with contextlib.ExitStack() as stack:
         stack.callback(site.released.set)
-        got = []
-        both = [threading.Thread(target=lambda: got.append(fetch(site))) for _ in range(2)]
-        for thread in both:
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(fetch(site))) for _ in range(2)]
+        for thread in threads:
             thread.start()
         deadline = time.monotonic() + 60
-        while not site.asked:
+        while not site.ranges:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         time.sleep(0.2)
-        assert site.asked == [None]
-    for thread in both:
+        assert site.ranges == [None]
+    for thread in threads:
         thread.join()
-    assert got == [BODY, BODY]
-    assert site.asked == [None, "bytes=1000-"]
+    assert results == [BODY, BODY]
+    assert site.ranges == [None, "bytes=1000-"]
 
 
 VERSIONS = st.sampled_from(
     [BOTH, {"ETag": '"v1"'}, {"ETag": 'W/"v1"'}, {"Last-Modified": LAST}, {}]
 )
-PIECES = st.one_of(
+FAILURES = st.one_of(
     st.builds(Answer, cut=st.integers(0, 60), ranges=st.booleans(), chunked=st.booleans()),
     st.builds(Answer, limit=st.integers(1, 20), chunked=st.booleans()),
     st.builds(Answer, status=st.sampled_from([416, 429, 500, 503])),
@@ -386,8 +384,8 @@ PIECES = st.one_of(
 
 
 @settings(max_examples=150)
-@given(st.binary(max_size=50), VERSIONS, st.lists(PIECES, max_size=6))
-def test_whatever_pieces_a_body_is_cut_into_it_arrives_whole(server, body, version, answers):
+@given(st.binary(max_size=50), VERSIONS, st.lists(FAILURES, max_size=6))
+def test_a_body_in_any_chunks_is_downloaded_completely(server, body, version, answers):
     renew(server)
     server.body, server.version, server.answers = body, version, answers
     with (
@@ -395,33 +393,36 @@ def test_whatever_pieces_a_body_is_cut_into_it_arrives_whole(server, body, versi
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
     ):
-        patch.setattr(web, "RETRIES", 12)  # a piece may also cost a request for what follows it
+        patch.setattr(web, "RETRIES", 12)  # a chunk may also need a request for the rest
         assert fetch(server, content=body) == body
 
 
 @settings(max_examples=30)
 @given(st.lists(st.integers(1, 9), min_size=10, max_size=40))
-def test_a_transfer_that_gets_on_may_break_as_often_as_it_likes(server, cuts):
+def test_a_transfer_that_gets_further_is_retried_without_limit(server, cuts):
     renew(server)
     server.body, server.answers = BODY[: sum(cuts)], [Answer(cut=cut) for cut in cuts]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         assert fetch(server, content=server.body) == server.body
     starts = [sum(cuts[:n]) for n in range(1, len(cuts))]
-    assert server.asked[: len(cuts)] == [None, *(f"bytes={start}-" for start in starts)]
+    assert server.ranges[: len(cuts)] == [None, *(f"bytes={start}-" for start in starts)]
 
 
-# What is told when it goes wrong
+# Errors
 
 
 NOTHING = "expected the file: correct `address`"
-LOGIN = "expected a file that all may read, or a login for its host in ~/.netrc"
+LOGIN = "expected a public file, or a login for its host in ~/.netrc"
 LATER = ", 3 times; try again later"
 SHORT = r"found 100 bytes of 10240 \(ProtocolError: [^()]*\([^()]*\)\), 3 times in a row; run it"
-TOLD = {
+ERRORS = {
     "missing": ([Answer(404)], f"found status 404 Not Found; {NOTHING}"),
     "gone": ([Answer(410)], f"found status 410 Gone; {NOTHING}"),
     "empty": ([Answer(204)], f"found status 204 No Content; {NOTHING}"),
-    "unasked": ([Answer(206)] * 3, "found status 206 and not the bytes from 0 on, 3 times"),
+    "unrequested range": (
+        [Answer(206)] * 3,
+        "found status 206 and not the bytes from 0 on, 3 times",
+    ),
     "secret": ([Answer(403)], f"found status 403 Forbidden; {LOGIN}"),
     "login": ([Answer(401)], f"found status 401 Unauthorized; {LOGIN}"),
     "busy": ([Answer(503)] * 3, f"found status 503 Service Unavailable{LATER}"),
@@ -449,36 +450,36 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize(("answers", "told"), TOLD.values(), ids=TOLD)
-def test_what_is_wrong_is_told_in_a_line_with_what_to_do(site, answers, told):
+@pytest.mark.parametrize(("answers", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors_have_one_line(site, answers, message):
     site.answers = list(answers)
-    with pytest.raises(WxbError, match=f"^{site.address}/a.csv: {told}") as raised:
+    with pytest.raises(WxbError, match=f"^{site.address}/a.csv: {message}") as raised:
         fetch(site)
     assert "\n" not in str(raised.value)
     assert not Path("a.csv").exists()
-    assert len(site.asked) in (len(answers), 4)  # 4: of the redirects
+    assert len(site.ranges) in (len(answers), 4)  # 4: redirects
 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "message"),
     [
-        ("http://nowhere.invalid/", "found no host of this name; correct `address`, or see to"),
-        ("http://127.0.0.1:9/", "found no answer .NewConnection.* refused.*see to the network"),
-        ("https://127.0.0.1:{port}/", "found no connection to trust .SSL.* set REQUESTS_CA_BUN"),
+        ("http://nowhere.invalid/", "found no host of this name; correct `address`, or check"),
+        ("http://127.0.0.1:9/", "found no answer .NewConnection.* refused.*check the network"),
+        ("https://127.0.0.1:{port}/", "found no trusted connection .SSL.* set REQUESTS_CA_BUN"),
     ],
 )
-def test_a_server_that_is_not_there_is_told(site, caplog, address, told):
+def test_an_unreachable_server_is_an_error(site, caplog, address, message):
     address = address.format(port=site.address.rsplit(":", 1)[1])
-    with pytest.raises(WxbError, match=f"^{address}a.csv: {told}") as raised:
+    with pytest.raises(WxbError, match=f"^{address}a.csv: {message}") as raised:
         fetch(Site(address.rstrip("/")))
     assert "\n" not in str(raised.value)
     tries = [line for line in caplog.messages if line.startswith("Retrying")]
-    assert len(tries) == (0 if address.startswith("https") else 2)  # trust does not come with time
+    assert len(tries) == (0 if address.startswith("https") else 2)  # no retry of certificates
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_server_that_never_answers_is_told(site, monkeypatch):
+def test_a_server_that_never_answers_is_an_error(site, monkeypatch):
     monkeypatch.setattr(Handler, "begin", lambda *_: site.released.wait())
     with pytest.raises(WxbError, match=r"found no answer within 0\.2 s, 3 times; try again later"):
         fetch(site)
@@ -489,29 +490,29 @@ def test_a_proxy_of_the_environment_is_used(site, monkeypatch):
     monkeypatch.delenv("NO_PROXY")
     monkeypatch.setenv("HTTP_PROXY", site.address)
     assert fetch(Site("http://nowhere.invalid")) == BODY
-    assert site.asked == [None]
+    assert site.ranges == [None]
 
 
-def test_a_wrong_hash_is_told_and_pasting_the_right_one_needs_no_second_download(site):
-    found = sha256(BODY)
-    with pytest.raises(WxbError, match=f"found sha256 {found}; expected {sha256(b'x')}: if .wxb"):
+def test_after_a_wrong_hash_the_right_one_needs_no_second_download(site):
+    digest = sha256(BODY)
+    with pytest.raises(WxbError, match=f"found sha256 {digest}; expected {sha256(b'x')}: if .wxb"):
         fetch(site, content=b"x")
     assert not Path("a.csv").exists()
-    assert kept() == {f"{found}.part": BODY}
+    assert cached() == {f"{digest}.part": BODY}
     assert fetch(site) == BODY
-    assert len(site.asked) == 1
+    assert len(site.ranges) == 1
 
 
-def test_a_missing_hash_is_told_and_pasting_it_needs_no_second_download(site):
+def test_after_a_missing_hash_adding_it_needs_no_second_download(site):
     site.answers = [Answer(cut=1000)]
     with pytest.raises(WxbError, match="expected it to be pinned: if ") as raised:
         fetch(site, sha256=None)
-    found = re.search("add `sha256: (.*)`", str(raised.value))[1]
-    assert fetch(site, sha256=found) == BODY
-    assert site.asked == [None, "bytes=1000-"]
+    digest = re.search("add `sha256: (.*)`", str(raised.value))[1]
+    assert fetch(site, sha256=digest) == BODY
+    assert site.ranges == [None, "bytes=1000-"]
 
 
-def test_what_came_of_one_address_is_not_gone_on_from_at_another(site, monkeypatch):
+def test_a_partial_download_is_not_resumed_from_another_address(site, monkeypatch):
     monkeypatch.setattr(web, "RETRIES", 0)
     site.answers = [Answer(cut=1000)]
     with pytest.raises(WxbError, match="found 1000 bytes of 10240"):
@@ -519,10 +520,10 @@ def test_what_came_of_one_address_is_not_gone_on_from_at_another(site, monkeypat
     for path in ("/b.csv", "/a.csv"):
         with pytest.raises(WxbError, match=f"add `sha256: {sha256(BODY)}`"):
             fetch(site, path, sha256=None)
-    assert site.asked == [None, None, "bytes=1000-"]
+    assert site.ranges == [None, None, "bytes=1000-"]
 
 
-def test_a_page_that_is_wanted_is_told_by_its_hash(site):
+def test_an_html_file_without_a_hash_reports_its_hash(site):
     site.answers = [Answer(headers={"Content-Type": "text/html"}, body=PAGE)]
     with pytest.raises(WxbError, match=f"add `sha256: {sha256(PAGE)}`"):
         fetch(site, "/page.html", sha256=None)
@@ -537,8 +538,8 @@ def test_a_page_that_is_wanted_is_told_by_its_hash(site):
         (b"Log in", "text/html; charset=utf-8"),
     ],
 )
-def test_a_page_in_place_of_data_is_told(site, body, kind, pinned):
+def test_an_html_page_instead_of_data_is_an_error(site, body, kind, pinned):
     site.answers = [Answer(headers={"Content-Type": kind}, body=body)]
     with pytest.raises(WxbError, match="found an HTML page; expected a file of data: open the"):
         fetch(site, sha256=pinned)
-    assert kept() == {}
+    assert cached() == {}

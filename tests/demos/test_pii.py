@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from demos.pii import generate
 from demos.pii.persona import Persona
 from demos.pii.pools import load_pools
-from demos.pii.scenes import load_scenes, load_templates, parse, slots, spelled
+from demos.pii.scenes import load_scenes, load_templates, parse, slots, wording_text
 from demos.pii.values import LANGUAGES, LOOKALIKES, TYPES
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
@@ -29,7 +29,7 @@ def records(language, labelled=0, unlabelled=0, seed=0):
 @each_language
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
-def test_spans_are_sorted_disjoint_and_select_bare_values(language, seed):
+def test_spans_are_sorted_disjoint_and_without_white_space(language, seed):
     for record in records(language, labelled=40, seed=seed):
         text, spans = record["input"], record["spans"]
         assert text == text.strip()
@@ -42,7 +42,7 @@ def test_spans_are_sorted_disjoint_and_select_bare_values(language, seed):
 
 
 @each_language
-def test_spans_stand_apart_from_letters(language):
+def test_spans_are_not_next_to_letters(language):
     if language == "zh":
         pytest.skip("Chinese has no spaces")
     for record in records(language, labelled=500):
@@ -67,8 +67,8 @@ def test_a_few_labelled_records_have_no_span(language):
 
 @each_language
 def test_every_type_occurs_among_the_labels(language):
-    seen = {s["type"] for record in records(language, labelled=1500) for s in record["spans"]}
-    assert seen == set(TYPES)
+    types = {s["type"] for record in records(language, labelled=1500) for s in record["spans"]}
+    assert types == set(TYPES)
 
 
 @each_language
@@ -99,8 +99,8 @@ def test_every_sentence_has_a_slot_and_only_types_are_labelled(language):
 
 @each_language
 def test_labels_follow_the_template(language, monkeypatch):
-    """With values that name their slot, exactly the upper-case ones are labelled."""
-    monkeypatch.setattr(Persona, "value", lambda self, kind, number="": f"<{kind}>")
+    """With slot names as values, exactly those in upper case are labelled."""
+    monkeypatch.setattr(Persona, "value", lambda self, kind, digit="": f"<{kind}>")
     for record in records(language, labelled=200):
         text = record["input"]
         labelled = Counter(text[s["start"] : s["end"]] for s in record["spans"])
@@ -110,17 +110,17 @@ def test_labels_follow_the_template(language, monkeypatch):
 
 @each_language
 def test_a_record_keeps_its_persona(language, monkeypatch):
-    drawn, alive = [], []  # personas stay alive, so that their ids stay distinct
+    calls, personas = [], []  # personas are kept, so that their ids are distinct
     draw = Persona._draw
 
-    def spy(self, kind, number):
-        alive.append(self)
-        drawn.append((id(self), kind, number))
-        return draw(self, kind, number)
+    def spy(self, kind, digit):
+        personas.append(self)
+        calls.append((id(self), kind, digit))
+        return draw(self, kind, digit)
 
     monkeypatch.setattr(Persona, "_draw", spy)
     records(language, unlabelled=100)
-    assert len(drawn) == len(set(drawn))
+    assert len(calls) == len(set(calls))
 
 
 @each_language
@@ -142,7 +142,7 @@ def test_unlabelled_documents_have_one_to_six_sentences(language, monkeypatch):
 
 
 @each_language
-def test_scene_is_named(language):
+def test_records_name_their_scene(language):
     scenes = load_scenes(language)
     for record in records(language, labelled=50, unlabelled=50):
         prefix, scene, version = record["template"].split("/")
@@ -153,30 +153,30 @@ def test_scene_is_named(language):
 
 
 def wordings(template):
-    return {spelled(wording) for sentence in template for wording in sentence}
+    return {wording_text(wording) for sentence in template for wording in sentence}
 
 
 @each_language
-def test_no_wording_stands_in_two_templates(language):
-    """Else a held-out template would show sentences that training has seen."""
+def test_templates_have_no_common_wording(language):
+    """Otherwise a held-out template could have sentences of the training data."""
     counts = Counter(chain(*map(wordings, load_templates(language).values())))
     assert [wording for wording, count in counts.items() if count > 1] == []
 
 
-def paraphrased(paraphrase):
-    return {spelled(tuple(chain(*picked))) for picked in product(*paraphrase)}
+def texts(paraphrase):
+    return {wording_text(tuple(chain(*choice))) for choice in product(*paraphrase)}
 
 
 @each_language
-def test_templates_deal_whole_paraphrases(language):
-    """Else a wording that is held out would have siblings in training, one word away."""
+def test_paraphrases_are_not_divided_among_templates(language):
+    """Otherwise a held-out wording could differ from training by one word."""
     templates = {name: wordings(template) for name, template in load_templates(language).items()}
     for paraphrase in chain(*chain(*load_scenes(language).values())):
-        said = paraphrased(paraphrase)
-        shared = sorted(len(own & said) for own in templates.values() if own & said)
-        # What another paraphrase can say, too, may belong to that; the rest is together.
+        own = texts(paraphrase)
+        shared = sorted(len(template & own) for template in templates.values() if template & own)
+        # Wordings of another paraphrase may belong to that one; the rest are together.
         assert sum(shared[:-1]) <= 2
-        assert sum(shared) == len(said)
+        assert sum(shared) == len(own)
 
 
 @each_language
@@ -189,16 +189,16 @@ def test_templates_have_all_sentences_of_a_scene_and_mix_styles(language):
             assert len(template) == 6
             assert min(map(len, template)) >= 3
             styles = [
-                [wordings([own]) <= paraphrased(paraphrase) for paraphrase in paraphrases].index(
+                [wordings([sentence]) <= texts(paraphrase) for paraphrase in paraphrases].index(
                     True
                 )
-                for own, paraphrases in zip(template, sentences, strict=True)
+                for sentence, paraphrases in zip(template, sentences, strict=True)
             ]
             assert sorted(styles) == [0, 0, 1, 1, 2, 2]
 
 
-def test_a_scene_is_called_the_same_in_every_language():
-    """So that one that is held out is new in all of them."""
+def test_scenes_have_the_same_names_in_every_language():
+    """So a held-out scene is new in all of them."""
     names = {language: {*load_scenes(language)} for language in LANGUAGES}
     assert names["en"] == names["de"] == names["zh"]
     assert names["es"] == names["fr"]
@@ -208,7 +208,7 @@ def test_a_scene_is_called_the_same_in_every_language():
 @each_language
 @settings(max_examples=5, deadline=None)
 @given(seed=SEEDS)
-def test_seed_decides_everything(language, seed):
+def test_the_seed_determines_the_records(language, seed):
     first = records(language, 20, 20, seed)
     assert first == records(language, 20, 20, seed)
     assert first != records(language, 20, 20, seed + 1)
@@ -220,20 +220,20 @@ def test_same_records_in_another_process():
         f"print(json.dumps(list(generate(labelled=30, unlabelled=30, languages={LANGUAGES!r},"
         " seed=7))))"
     )
-    here = list(generate(labelled=30, unlabelled=30, languages=LANGUAGES, seed=7))
-    there = subprocess.run(
+    expected = list(generate(labelled=30, unlabelled=30, languages=LANGUAGES, seed=7))
+    process = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=True,
         text=True,
     )
-    assert json.loads(there.stdout) == here
+    assert json.loads(process.stdout) == expected
 
 
 @settings(max_examples=25, deadline=None)
 @given(labelled=st.integers(0, 30), unlabelled=st.integers(0, 30))
-def test_counts_are_met_and_shared(labelled, unlabelled):
+def test_counts_are_divided_evenly_among_languages(labelled, unlabelled):
     out = list(generate(labelled=labelled, unlabelled=unlabelled, languages=LANGUAGES, seed=1))
     with_spans = [record for record in out if record["spans"] is not None]
     assert len(with_spans) == labelled
@@ -246,13 +246,13 @@ def test_counts_are_met_and_shared(labelled, unlabelled):
             assert left["language"] != right["language"]
 
 
-def test_a_language_does_not_depend_on_its_company():
+def test_a_language_does_not_depend_on_the_others():
     alone = records(LANGUAGES[0], labelled=5, seed=3)
     together = generate(labelled=5 * len(LANGUAGES), unlabelled=0, languages=LANGUAGES, seed=3)
     assert [record for record in together if record["language"] == LANGUAGES[0]] == alone
 
 
-def test_ids_tell_language_kind_and_number():
+def test_ids_have_language_kind_and_number():
     ids = [r["id"] for r in generate(labelled=2, unlabelled=1, languages=["en"], seed=0)]
     assert ids == ["en-l-000001", "en-l-000002", "en-u-000001"]
 
@@ -264,10 +264,10 @@ def test_ids_tell_language_kind_and_number():
         ({"unlabelled": -1}, "negative"),
         ({"languages": []}, "each once"),
         ({"languages": ["en", "en"]}, "each once"),
-        ({"languages": ["en", "xx"]}, r"xx.*known are \['en', 'de'"),
+        ({"languages": ["en", "xx"]}, r"xx.*expected some of \['en', 'de'"),
     ],
 )
-def test_bad_arguments_are_refused_at_once(change, message):
+def test_invalid_arguments_are_errors_before_iteration(change, message):
     arguments = {"labelled": 1, "unlabelled": 1, "languages": ["en"], "seed": 0, **change}
     with pytest.raises(ValueError, match=message):
         generate(**arguments)
@@ -277,15 +277,15 @@ def test_bad_arguments_are_refused_at_once(change, message):
     "text",
     ["[a|b", "a]", "[a [b|c]]", "{DATE", "DATE}", "{}", "{NAME}", "{clock}", "{DATE1}", "{DATE 2}"],
 )
-def test_malformed_templates_are_refused(text):
+def test_malformed_templates_are_errors(text):
     with pytest.raises(ValueError, match="template"):
         parse(text)
 
 
-def test_alternatives_may_be_empty_and_hold_slots():
+def test_alternatives_may_be_empty_or_have_slots():
     sentence = parse("On {DATE2}[| at {TIME}|, {order}] we met.")
     assert [len(segment) for segment in sentence] == [1, 3, 1]
-    assert [(s.kind, s.number, s.type) for s in slots(sentence)] == [
+    assert [(s.kind, s.digit, s.type) for s in slots(sentence)] == [
         ("DATE", "2", "DATE"),
         ("TIME", "", "TIME"),
         ("order", "", None),
@@ -313,7 +313,7 @@ def test_every_language_has_values_for_every_slot(language, kind):
 
 @each_language
 @pytest.mark.parametrize("kind", ["EMAIL", "website"])
-def test_no_address_is_a_real_one(language, kind):
+def test_addresses_have_reserved_domains(language, kind):
     values = [Persona(language, random.Random(i)).value(kind) for i in range(300)]
     assert all(re.search(r"\.example(\.(com|org|net))?$", v) for v in values)
     assert len(set(values)) > 250

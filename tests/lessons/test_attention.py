@@ -1,4 +1,4 @@
-"""The lesson on attention: the maps are those of the model, and shares of attention add up."""
+"""The lesson on attention: the weights are those of the model, and shares sum to 1."""
 
 from pathlib import Path
 
@@ -41,15 +41,15 @@ def lesson(folder, **settings):
     return attention.run(check(content), "attention")
 
 
-def test_every_row_of_a_map_sums_to_one_and_a_decoder_sees_nothing_ahead(folder):
-    tokens, weights = attention.attended(folder, SENTENCE)
+def test_rows_sum_to_one_and_a_decoder_ignores_later_tokens(folder):
+    tokens, weights = attention.attention_weights(folder, SENTENCE)
     assert weights.shape == (2, 4, len(tokens), len(tokens))
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
-    ahead = np.triu(np.ones((len(tokens), len(tokens))), 1) == 1
-    assert (weights[..., ahead] == 0).all() == ("llama" in str(folder))
+    is_later = np.triu(np.ones((len(tokens), len(tokens))), 1) == 1
+    assert (weights[..., is_later] == 0).all() == ("llama" in str(folder))
 
 
-def test_the_maps_are_those_of_our_own_architecture(tmp_path):
+def test_the_weights_are_those_of_the_native_architecture(tmp_path):
     tokenizer = train("wordpiece", 300, [SENTENCE])
     tiny.bert(tmp_path, vocab_size=len(tokenizer))
     tokenizer.save_pretrained(tmp_path)
@@ -63,52 +63,53 @@ def test_the_maps_are_those_of_our_own_architecture(tmp_path):
             for project in (layer.query, layer.key)
         ]
         expected = attention_weights(*split)[0].numpy()
-    _, weights = attention.attended(tmp_path, SENTENCE)
+    _, weights = attention.attention_weights(tmp_path, SENTENCE)
     np.testing.assert_allclose(weights[0], expected, atol=1e-6)
 
 
 def test_the_last_layers_are_shown_head_by_head(folder):
-    found = lesson(folder)
-    titles = [part.title for part in found.parts]
+    result = lesson(folder)
+    titles = [part.title for part in result.parts]
     assert "Layer 2" in titles
     assert "Layer 1" not in titles
-    assert [*found.parts[2].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
-    assert "of layer 2" in found.answer
-    tokens, _ = attention.attended(folder, SENTENCE)
-    for figure in found.parts[2].figures.values():
+    assert [*result.parts[2].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
+    assert "of layer 2" in result.answer
+    tokens, _ = attention.attention_weights(folder, SENTENCE)
+    for figure in result.parts[2].figures.values():
         assert len(figure.layout.xaxis.ticktext) == len(figure.layout.yaxis.ticktext) == len(tokens)
 
 
-def test_metrics_are_the_few_that_one_compares_and_the_table_has_the_rest(folder):
-    found = lesson(folder, layers=2)
-    habits = found.parts[-1].tables[""]
-    assert [row[0] for row in habits.rows] == [
+def test_metrics_are_the_maxima_of_the_table(folder):
+    result = lesson(folder, layers=2)
+    table = result.parts[-1].tables[""]
+    assert [row[0] for row in table.rows] == [
         f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3, 4)
     ]
-    _, *columns = zip(*habits.rows, strict=True)
-    most = dict(zip(habits.header[1:], map(max, columns), strict=True))
-    assert [*found.metrics] == ["before_max", "itself_max", "after_max", "first_max"]
-    for key, value in found.metrics.items():
-        assert value == round(most[key.removesuffix("_max")], 6)
+    _, *columns = zip(*table.rows, strict=True)
+    maxima = dict(zip(table.header[1:], map(max, columns), strict=True))
+    assert [*result.metrics] == ["before_max", "itself_max", "after_max", "first_max"]
+    for key, value in result.metrics.items():
+        assert value == round(maxima[key.removesuffix("_max")], 6)
 
 
 @given(st.integers(1, 7), st.integers(0, 9))
-def test_shares_add_up(length, seed):
+def test_shares_sum_to_one(length, seed):
     weights = np.random.default_rng(seed).random((length, length))
     weights /= weights.sum(axis=1, keepdims=True)
-    shares = attention.habits(weights)
+    shares = attention.attention_shares(weights)
     assert sum(shares.values()) == pytest.approx(1)
     assert min(shares.values()) >= 0
 
 
-def test_an_even_head_has_no_habit_and_a_settled_one_has():
-    assert attention.habits(np.eye(5))["itself"] == 1
-    assert attention.habits(np.eye(5, k=-1) + np.eye(5)[:, :1] @ np.eye(5)[:1])["before"] == 0.8
-    assert attention.habits(np.eye(9)[[0] * 9])["first"] == pytest.approx(7 / 9)
+def test_shares_of_heads_that_attend_to_one_kind_of_token():
+    assert attention.attention_shares(np.eye(5))["itself"] == 1
+    previous = np.eye(5, k=-1) + np.eye(5)[:, :1] @ np.eye(5)[:1]
+    assert attention.attention_shares(previous)["before"] == 0.8
+    assert attention.attention_shares(np.eye(9)[[0] * 9])["first"] == pytest.approx(7 / 9)
 
 
-def test_what_cannot_be_shown_is_told(folder, tmp_path):
-    with pytest.raises(WxbError, match="an adapter has no attention"):
-        attention.attended(tmp_path, SENTENCE)
-    with pytest.raises(WxbError, match="reads 32: take a shorter one"):
-        attention.attended(folder, SENTENCE * 20)
+def test_invalid_models_and_sentences_are_errors(folder, tmp_path):
+    with pytest.raises(WxbError, match="expected a full model, not an adapter"):
+        attention.attention_weights(tmp_path, SENTENCE)
+    with pytest.raises(WxbError, match="reads at most 32: shorten it"):
+        attention.attention_weights(folder, SENTENCE * 20)

@@ -1,4 +1,4 @@
-"""The lesson on gates: no perceptron learns XOR, and an MLP does, by hand as in torch."""
+"""The lesson on gates: no perceptron learns XOR; both MLPs do."""
 
 import copy
 from pathlib import Path
@@ -12,7 +12,7 @@ CONTENT = read_yaml(Path(__file__).parents[2] / "params.yaml")
 
 
 def with_seed(seed):
-    """The committed parameters with another seed, and fewer beginnings."""
+    """The committed parameters with another seed and fewer random starts."""
     content = copy.deepcopy(CONTENT)
     content["seed"] = seed
     content["lessons"]["gates"]["starts"] = 8
@@ -25,7 +25,7 @@ def lesson():
 
 
 def accuracies(lesson):
-    """Of each gate, by model: the table of the page."""
+    """Accuracy by gate and model, from the table of the page."""
     table = lesson.parts[0].tables[""]
     return {gate: dict(zip(table.header[1:], row, strict=True)) for gate, *row in table.rows}
 
@@ -41,7 +41,7 @@ def test_the_perceptron_learns_or_and_and_but_neither_xor_nor_xnor(lesson):
 
 
 @pytest.mark.parametrize("seed", range(2, 5))
-def test_the_mlp_learns_every_gate_by_hand_as_in_torch(seed):
+def test_both_mlps_learn_every_gate(seed):
     accuracy = accuracies(gates.run(with_seed(seed), "gates"))
     assert [*accuracy] == [*gates.GATES]
     for by_model in accuracy.values():
@@ -55,11 +55,11 @@ def test_metrics_are_those_of_xor(lesson):
         *(f"xor_{model}" for model in models),
         *(f"xor_learnt_by_{width}" for width in widths),
     ]
-    found = [lesson.metrics[f"xor_{model}"] for model in models]
-    assert found == [*accuracies(lesson)["XOR"].values()]
+    accuracy = [lesson.metrics[f"xor_{model}"] for model in models]
+    assert accuracy == [*accuracies(lesson)["XOR"].values()]
 
 
-def test_figures_show_where_a_model_says_1(lesson):
+def test_figures_show_the_decision_regions_of_a_model(lesson):
     part = next(part for part in lesson.parts if part.title == "The MLP")
     assert list(part.figures) == [f"{gate}: 4 of 4 right" for gate in gates.GATES]
     plane, zeros, ones = part.figures["XOR: 4 of 4 right"].data
@@ -71,7 +71,7 @@ def test_figures_show_where_a_model_says_1(lesson):
     assert set(zip(ones.x, ones.y, strict=True)) == {(0, 1), (1, 0)}
 
 
-def test_the_same_seed_gives_the_same(lesson):
+def test_metrics_depend_on_the_seed_alone(lesson):
     assert gates.run(with_seed(CONTENT["seed"]), "gates").metrics == lesson.metrics
 
 

@@ -1,4 +1,4 @@
-"""The lesson on pictures: what it reads, how it splits, and what it says of a tiny training."""
+"""The lesson on pictures: splits, statistics, and the results of a short training."""
 
 import copy
 from pathlib import Path
@@ -17,53 +17,52 @@ CONTENT = read_yaml(Path(__file__).parents[2] / "params.yaml")
 
 
 def params(**changes):
-    """The committed parameters, with two epochs at most and other settings of the lesson."""
+    """The committed parameters with two epochs and changed settings of the lesson."""
     content = copy.deepcopy(CONTENT)
-    content["resamples"] = 100
     content["lessons"]["images"].update(changes)
     content["lessons"]["images"]["training"]["epochs"] = 2
     return check(content)
 
 
 @pytest.fixture(autouse=True)
-def _apart(tmp_path, monkeypatch):
-    """Checkpoints are kept in the working folder."""
+def _temporary_working_folder(tmp_path, monkeypatch):
+    """Checkpoints are written to the working folder."""
     monkeypatch.chdir(tmp_path)
     Path("images.py").touch()
 
 
-def test_two_epochs_on_digits_teach_much_and_twice_the_same():
-    found = lesson.run(params(path="images.py"), "images")
-    metrics = found.metrics
+def test_two_epochs_on_digits_are_accurate_and_deterministic():
+    result = lesson.run(params(path="images.py"), "images")
+    metrics = result.metrics
     assert metrics["accuracy_low"] < metrics["accuracy"] < metrics["accuracy_high"]
     assert metrics["accuracy_low"] > 0.6
     assert metrics["support"] == 360
     assert metrics["parameters"] == (9 + 1) * 32 + (32 * 9 + 1) * 64 + (64 * 4 + 1) * 10
-    assert f"{metrics['accuracy']:.1%} of 360" in found.answer
+    assert f"{metrics['accuracy']:.1%} of 360" in result.answer
     assert not list(Path(".wxb/checkpoints").glob("*"))
     assert lesson.run(params(path="images.py"), "images").metrics == metrics
-    confusion = found.parts[0].tables[""].rows
+    confusion = result.parts[0].tables[""].rows
     counts = np.array([row[1:] for row in confusion])
     assert counts.sum() == 360
     assert np.trace(counts) == round(metrics["accuracy"] * 360)
-    steps = found.parts[1].figures["Validation accuracy"].data[0]
-    assert len(steps.y) == 2
+    curve = result.parts[1].figures["Validation accuracy"].data[0]
+    assert len(curve.y) == 2
 
 
-def test_a_folder_of_two_colours_is_learnt():
+def test_a_folder_of_two_colours_is_classified():
     rng = np.random.default_rng(0)
     for name, channel in (("blue", 2), ("red", 0)):
         Path("pictures", name).mkdir(parents=True)
-        for number in range(30):
+        for index in range(30):
             pixels = rng.integers(0, 100, (8, 8, 3), dtype=np.uint8)
             pixels[..., channel] += 150
-            Image.fromarray(pixels).save(f"pictures/{name}/{number}.png")
-    found = lesson.run(params(path="pictures", source="folder"), "images")
-    assert found.metrics["accuracy"] == 1
-    assert [row[0] for row in found.parts[0].tables[""].rows] == ["blue", "red"]
+            Image.fromarray(pixels).save(f"pictures/{name}/{index}.png")
+    result = lesson.run(params(path="pictures", source="folder"), "images")
+    assert result.metrics["accuracy"] == 1
+    assert [row[0] for row in result.parts[0].tables[""].rows] == ["blue", "red"]
 
 
-def test_the_splits_are_shares_of_all_and_never_overlap():
+def test_split_sizes_are_shares_of_all_and_depend_on_the_seed():
     settings = params(path="images.py").lessons["images"]
     train, valid, test = lesson.read(settings, seed=1)
     assert (len(train), len(valid), len(test)) == (1257, 180, 360)
@@ -84,13 +83,13 @@ def test_cifar_keeps_its_own_test_pictures():
 def test_statistics_are_those_of_each_channel_and_never_divide_by_0():
     pixels = np.zeros((2, 2, 1, 2), np.float32)
     pixels[:, 0] = [[[0, 1]], [[0, 1]]]
-    mean, spread = lesson.statistics(lesson.Images(pixels, np.zeros(2, np.int64), ["a"]))
+    mean, std = lesson.channel_statistics(lesson.Images(pixels, np.zeros(2, np.int64), ["a"]))
     assert mean.ravel().tolist() == [0.5, 0]
-    assert spread.ravel().tolist() == [0.5, 1]
+    assert std.ravel().tolist() == [0.5, 1]
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=50))
 def test_accuracy_is_the_share_that_is_right(right):
-    score = lesson.accuracy(np.array(right), resamples=50, seed=0)
+    score = lesson.accuracy(np.array(right))
     assert score.value == pytest.approx(np.mean(right))
     assert 0 <= score.low <= score.high <= 1

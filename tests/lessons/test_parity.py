@@ -1,4 +1,4 @@
-"""The comparison finds every fault that is put into ours, and takes every checkpoint of ours."""
+"""The comparison detects faults in native architectures, and loads all kinds of checkpoints."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 import transformers
 from torch.nn import functional as F  # noqa: N812
 
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.core.params import load
 from wxb.core.params.backbones import Parity
@@ -21,25 +21,25 @@ EXACT = {"missing_keys": 0, "unexpected_keys": 0}
 each_block = pytest.mark.parametrize("name", sorted(BLOCKS))
 
 
-def measured(block, seed=1):
+def measure(block, seed=1):
     torch.manual_seed(seed)
     return parity.measure(parity.load(block, "it"), seed)
 
 
 @each_block
 def test_ours_equals_transformers(name):
-    metrics = measured(BLOCKS[name])
+    metrics = measure(BLOCKS[name])
     parity.check(metrics)
     assert metrics["parameters"] > 1000
-    assert metrics == measured(BLOCKS[name])
+    assert metrics == measure(BLOCKS[name])
 
 
 def faults():
-    """By name: where in ours, and what is put there in its place."""
+    """By name: block, module or dictionary, key, and faulty replacement."""
 
-    def additive(query, key, value, mask=None, *, dropout=0.0, scale=None):
-        every = mask if mask is None else torch.ones_like(mask)
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=every)
+    def additive(query, key, value, mask=None, *, dropout=0.0):
+        mask = mask if mask is None else torch.ones_like(mask)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
     return {
         "the activation": ("bert", bert.ACTIVATIONS, "gelu", F.relu),
@@ -61,48 +61,48 @@ def faults():
 
 
 @pytest.mark.parametrize("fault", faults())
-def test_a_fault_in_ours_is_found(fault, monkeypatch):
-    name, where, what, wrong = faults()[fault]
-    patch = monkeypatch.setitem if isinstance(where, dict) else monkeypatch.setattr
-    patch(where, what, wrong)
+def test_a_fault_is_detected(fault, monkeypatch):
+    name, owner, key, replacement = faults()[fault]
+    patch = monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr
+    patch(owner, key, replacement)
     with pytest.raises(WxbError, match=r"not equal to transformers in .*difference"):
-        parity.check(measured(BLOCKS[name]))
+        parity.check(measure(BLOCKS[name]))
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_a_gradient_that_is_wrong_on_one_kind_of_batch_is_found(padded, monkeypatch):
+def test_a_wrong_gradient_on_one_kind_of_batch_is_detected(padded, monkeypatch):
     attend = masks.attend
 
     def steeper(query, key, value, mask=None, **settings):
-        found = attend(query, key, value, mask, **settings)
-        wrong = (mask is not None) == padded
-        return found.detach() + 1.01 * (found - found.detach()) if wrong else found
+        output = attend(query, key, value, mask, **settings)
+        is_wrong = (mask is not None) == padded
+        return output.detach() + 1.01 * (output - output.detach()) if is_wrong else output
 
     monkeypatch.setattr(masks, "attend", steeper)
     with pytest.raises(WxbError, match="transformers in gradient_difference: found"):
-        parity.check(measured(BLOCKS["bert"]))
+        parity.check(measure(BLOCKS["bert"]))
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_a_loss_that_is_wrong_on_one_kind_of_batch_is_found(padded, monkeypatch):
+def test_a_wrong_loss_on_one_kind_of_batch_is_detected(padded, monkeypatch):
     cross_entropy = bert._cross_entropy
 
     def larger(logits, labels):
-        of_words = labels.ndim == 2  # the other loss, of the order, knows no padding
-        wrong = of_words and bool((labels == IGNORED).any()) == padded
-        return cross_entropy(logits, labels) * (1.01 if wrong else 1)
+        is_mlm = labels.ndim == 2  # the labels of NSP have no padding
+        is_wrong = is_mlm and bool((labels == IGNORED).any()) == padded
+        return cross_entropy(logits, labels) * (1.01 if is_wrong else 1)
 
     monkeypatch.setattr(bert, "_cross_entropy", larger)
     with pytest.raises(WxbError, match="in loss_difference, gradient_difference: found"):
-        parity.check(measured(BLOCKS["bert"]))
+        parity.check(measure(BLOCKS["bert"]))
 
 
-def test_a_cache_that_forgets_is_found(monkeypatch):
+def test_a_faulty_cache_is_detected(monkeypatch):
     def forget(past, key, value):
         return (key, value) if past is None else extend((past[0], past[1] * 0), key, value)
 
     monkeypatch.setattr(gpt2, "extend", forget)
-    metrics = measured(BLOCKS["gpt2"])
+    metrics = measure(BLOCKS["gpt2"])
     assert metrics["generation_equal"] == 1
     assert metrics["generation_equal_cached"] == 0
     with pytest.raises(WxbError, match="generation_equal_cached"):
@@ -120,14 +120,14 @@ def test_a_cache_that_forgets_is_found(monkeypatch):
         {"generation_equal": 0},
     ],
 )
-def test_one_wrong_figure_fails_and_all_are_told(wrong):
+def test_one_wrong_metric_fails_and_all_are_reported(wrong):
     metrics = {"parameters": 5, **EXACT, "logits_difference": 1e-6, "generation_equal": 1, **wrong}
     (name,) = wrong
     with pytest.raises(WxbError, match=f"in {name}: found parameters 5, .*at most 1e-05"):
         parity.check(metrics)
 
 
-def test_differences_are_relative_and_no_number_is_infinitely_far():
+def test_differences_are_relative_and_infinite_for_nan():
     expected = torch.tensor([100.0, -200.0])
     assert parity.difference(torch.tensor([101.0, -200.0]), expected) == pytest.approx(1 / 200)
     assert parity.difference(torch.tensor([math.nan, -200.0]), expected) == math.inf
@@ -138,24 +138,24 @@ def test_differences_are_relative_and_no_number_is_infinitely_far():
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "compared"),
     [
         ("BertModel", "BertModel"),
         ("BertForMaskedLM", "BertForMaskedLM"),
         ("BertForSequenceClassification", "BertForSequenceClassification"),
         ("BertForTokenClassification", "BertForTokenClassification"),
-        ("BertForQuestionAnswering", "BertModel"),  # a head that is not ours: the backbone
+        ("BertForQuestionAnswering", "BertModel"),  # an unsupported head: its backbone
         ("GPT2Model", "GPT2Model"),
         ("GPT2LMHeadModel", "GPT2LMHeadModel"),
     ],
 )
-def test_a_saved_checkpoint_is_compared_by_its_class(name, shown, tmp_path):
+def test_a_saved_checkpoint_is_compared_by_its_class(name, compared, tmp_path):
     settings = dict(BLOCKS["gpt2" if name.startswith("GPT2") else "bert"].architecture)
     config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
     torch.manual_seed(0)
     getattr(transformers, name)(config).save_pretrained(tmp_path)
     theirs = parity.load(Parity(checkpoint=str(tmp_path)), "it")
-    assert type(theirs).__name__ == shown
+    assert type(theirs).__name__ == compared
     metrics = parity.measure(theirs, seed=1)
     parity.check(metrics)
     assert metrics["gradient_difference"] < parity.TOLERANCE
@@ -163,18 +163,21 @@ def test_a_saved_checkpoint_is_compared_by_its_class(name, shown, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "told"),
+    ("architecture", "message"),
     [
-        ({"model_type": "gpt3"}, "parity.it: found an architecture 'gpt3'; there is: bert, gpt2, "),
+        (
+            {"model_type": "gpt3"},
+            "parity.it: found an architecture 'gpt3'; expected one of bert, gpt2, ",
+        ),
         ({"model_type": "bert", "hiden_size": 8}, "BertConfig has no 'hiden_size'"),
     ],
 )
-def test_what_is_not_known_is_told(architecture, told):
-    with pytest.raises(WxbError, match=told):
+def test_unknown_architectures_and_settings_are_errors(architecture, message):
+    with pytest.raises(WxbError, match=message):
         parity.load(Parity(architecture=architecture), "it")
 
 
-def test_ours_is_the_same_on_really_trained_weights():
+def test_ours_equals_transformers_on_a_public_checkpoint():
     theirs = parity.load(Parity(checkpoint="minilm"), "minilm")
     metrics = parity.measure(theirs, 1)
     parity.check(metrics)
@@ -182,12 +185,12 @@ def test_ours_is_the_same_on_really_trained_weights():
     assert (metrics["missing_keys"], metrics["unexpected_keys"]) == (0, 0)
 
 
-def test_a_checkpoint_that_is_not_there_is_told(tmp_path):
+def test_a_folder_without_weights_is_an_error(tmp_path):
     with pytest.raises(WxbError, match=r"found no model\.safetensors"):
         parity.load(Parity(checkpoint=str(tmp_path)), "it")
 
 
-def test_keys_that_do_not_fit_are_counted():
+def test_missing_and_unexpected_keys_are_counted():
     torch.manual_seed(0)
     theirs = parity.load(BLOCKS["bert"], "it")
     theirs.bert.extra = torch.nn.Linear(2, 2)

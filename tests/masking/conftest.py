@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def closed(monkeypatch):
-    """Folders of this name cannot be listed: tests may run as root, whom no permission stops."""
+    """Makes folders named "closed" unlistable, also for root, who ignores permissions."""
     scan = os.scandir
 
     def scandir(path):

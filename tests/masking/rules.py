@@ -1,4 +1,4 @@
-"""A recogniser by rules, for tests in which it does not matter what finds the spans."""
+"""A recognizer by regular expressions, for tests that need no model."""
 
 import re
 from typing import NamedTuple
@@ -13,26 +13,25 @@ RULES = {
 PATTERN = re.compile("|".join(f"(?P<{type_}>{rule})" for type_, (rule, _) in RULES.items()))
 
 
-class Found(NamedTuple):
-    """As `wxb.tasks.ner.predictor.ScoredSpan`, whose import takes seconds."""
+class ScoredSpan(NamedTuple):
+    """The same as `wxb.tasks.ner.predictor.ScoredSpan`, whose import takes seconds."""
 
     span: Span
     score: float
 
 
 class Rules:
-    """Finds addresses at *.org, capitalised words, and numbers; what masking needs of a
-    `Recognizer`."""
+    """Predicts addresses at *.org, capitalised words, and numbers, as a `Recognizer` would."""
 
     def __init__(self):
         self.types, self.threshold = list(RULES), 0.0
-        self.asked = []
+        self.batch_sizes = []
 
     def predict(self, texts):
-        self.asked.append(len(texts))
+        self.batch_sizes.append(len(texts))
         return [
             [
-                Found(Span(*match.span(), match.lastgroup), score)
+                ScoredSpan(Span(*match.span(), match.lastgroup), score)
                 for match in PATTERN.finditer(text)
                 if (score := RULES[match.lastgroup][1]) >= self.threshold
             ]

@@ -1,10 +1,10 @@
-"""`wxb mask` and `wxb unmask` as processes, with rules in place of a model."""
+"""Run `wxb mask` and `wxb unmask` as processes, with rules instead of a model."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-from tests import forked
+from tests import forks
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "from tests.masking.rules import main; main()"]
@@ -12,8 +12,8 @@ ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR"
 MASK = ("mask", "--experiment", "rules")
 
 
-def lay(folder, files):
-    """Write files, by their path in a folder, and give it back."""
+def write_files(folder, files):
+    """Write files by their path in a folder, and return the folder."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,24 +22,24 @@ def lay(folder, files):
 
 
 def wxb(folder, *arguments, given=b"", **environment):
-    return forked.command(
+    return forks.command(
         "tests.masking.rules:main",
         *arguments,
         cwd=folder,
         path=[ROOT],
         env={**ENVIRONMENT, **environment},
-        given=given,
+        stdin=given,
     )
 
 
-def done(folder, *arguments, **options):
-    """Standard output of a command that must succeed and say nothing else."""
-    told = wxb(folder, *arguments, **options)
-    assert (told.returncode, told.stderr) == (0, b"")
-    return told.stdout
+def output(folder, *arguments, **options):
+    """Standard output of a command that must succeed without messages."""
+    result = wxb(folder, *arguments, **options)
+    assert (result.returncode, result.stderr) == (0, b"")
+    return result.stdout
 
 
-def started(folder, *arguments, **options):
+def start(folder, *arguments, **options):
     return subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder,

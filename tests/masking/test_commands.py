@@ -1,4 +1,4 @@
-"""`wxb mask` and `wxb unmask` as a user meets them, with rules in place of a model."""
+"""The commands `wxb mask` and `wxb unmask`, with rules instead of a model."""
 
 import itertools
 import json
@@ -11,18 +11,18 @@ import termios
 
 import pytest
 
-from tests.masking.running import COMMAND, ENVIRONMENT, MASK, done, started, wxb
+from tests.masking.running import COMMAND, ENVIRONMENT, MASK, output, start, wxb
 
 
 def test_a_text_a_file_and_standard_input(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"Ann, 5\r\n")
-    assert done(tmp_path, *MASK, "Ann, 5") == b"<NAME>, <AGE>\n"
-    assert done(tmp_path, *MASK, "a.txt") == b"<NAME>, <AGE>\r\n"
+    assert output(tmp_path, *MASK, "Ann, 5") == b"<NAME>, <AGE>\n"
+    assert output(tmp_path, *MASK, "a.txt") == b"<NAME>, <AGE>\r\n"
     for source in ([], ["-"]):
-        assert done(tmp_path, *MASK, *source, given=b"Ann\0\r\n\xef\xbb\xbf5") == (
+        assert output(tmp_path, *MASK, *source, given=b"Ann\0\r\n\xef\xbb\xbf5") == (
             b"<NAME>\0\r\n\xef\xbb\xbf<AGE>"
         )
-    assert done(tmp_path, *MASK, "a.txt", "--output", "out/b.txt") == b""
+    assert output(tmp_path, *MASK, "a.txt", "--output", "out/b.txt") == b""
     assert (tmp_path / "out/b.txt").read_bytes() == b"<NAME>, <AGE>\r\n"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.txt"]
 
@@ -37,14 +37,14 @@ def test_a_mapping_undoes_all_formats(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode())
-    done(tmp_path, *MASK, "in", "--output", "out", "--mapping", "m.json")
+    output(tmp_path, *MASK, "in", "--output", "out", "--mapping", "m.json")
     assert (tmp_path / "m.json").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "out/b/c.csv").read_bytes().decode() == (
         '\ufeffid;text\r\n1;"<NAME_1> ""x"""\r\n2;<NAME_3>\r\n'
     )
     assert not any("Ann" in path.read_text() for path in (tmp_path / "out").rglob("*.*"))
-    done(tmp_path, "unmask", "in", "--mapping", "m.json", "--output", "same")
-    done(tmp_path, "unmask", "out", "--mapping", "m.json", "--output", "back")
+    output(tmp_path, "unmask", "in", "--mapping", "m.json", "--output", "same")
+    output(tmp_path, "unmask", "out", "--mapping", "m.json", "--output", "back")
     for name, content in files.items():
         assert (tmp_path / name.replace("in", "back", 1)).read_bytes() == content.encode()
 
@@ -55,38 +55,38 @@ def test_the_same_options_give_the_same_bytes(tmp_path):
     )
     options = ("--operators", "o.yaml", "Ann 5 x@y.org Ann")
     salt = {"WXB_MASK_SALT": "sixteen bytes or more"}
-    first, second = (done(tmp_path, *MASK, *options, **salt) for _ in range(2))
+    first, second = (output(tmp_path, *MASK, *options, **salt) for _ in range(2))
     assert first == second
     name, again = re.fullmatch(r"(.+) [0-9a-f]{64} <EMAIL_1> (.+)\n", first.decode()).groups()
     assert name == again != "Ann"
     salt["WXB_MASK_SALT"] += "!"
-    assert done(tmp_path, *MASK, *options, **salt) != first
+    assert output(tmp_path, *MASK, *options, **salt) != first
 
 
 def test_a_mapping_with_a_key(tmp_path):
     with_key = ("--mapping", "m", "--key-file", "key")
-    masked = done(tmp_path, *MASK, *with_key, "Ann")
+    masked = output(tmp_path, *MASK, *with_key, "Ann")
     assert masked == b"<NAME_1>\n"
     assert b"Ann" not in (tmp_path / "m").read_bytes()
-    assert done(tmp_path, "unmask", *with_key, given=masked) == b"Ann\n"
-    told = wxb(tmp_path, "unmask", "--mapping", "m", given=masked)
-    assert told.returncode == 1
-    assert b"give its --key-file" in told.stderr
+    assert output(tmp_path, "unmask", *with_key, given=masked) == b"Ann\n"
+    result = wxb(tmp_path, "unmask", "--mapping", "m", given=masked)
+    assert result.returncode == 1
+    assert b"give its --key-file" in result.stderr
 
 
-def test_placeholders_of_another_mapping_are_told(tmp_path):
-    masked = done(tmp_path, *MASK, "--mapping", "m", given=b"Ann <b_1>\n")
-    told = wxb(tmp_path, "unmask", "--mapping", "m", given=masked + b"<NAME_7> <Eve_2>")
-    assert (told.returncode, told.stdout) == (0, b"Ann <b_1>\n<NAME_7> <Eve_2>")
-    assert b"m does not know all placeholders: 2 stay as they are (<NAME_7>, ...)" in told.stderr
-    assert b"Eve" not in told.stderr
+def test_placeholders_of_another_mapping_are_kept_with_a_warning(tmp_path):
+    masked = output(tmp_path, *MASK, "--mapping", "m", given=b"Ann <b_1>\n")
+    result = wxb(tmp_path, "unmask", "--mapping", "m", given=masked + b"<NAME_7> <Eve_2>")
+    assert (result.returncode, result.stdout) == (0, b"Ann <b_1>\n<NAME_7> <Eve_2>")
+    assert b"m lacks 2 placeholders, which are kept (<NAME_7>, ...)" in result.stderr
+    assert b"Eve" not in result.stderr
 
 
 def test_spans_as_json(tmp_path):
     (tmp_path / "in").mkdir()
     for name, text in {"a.txt": "Zoé 😀 5", "b.jsonl": '{"text": "x"}\n{"text": "Ann"}'}.items():
         (tmp_path / "in" / name).write_text(text, encoding="utf-8")
-    lines = [json.loads(line) for line in done(tmp_path, *MASK, "in", "--json").splitlines()]
+    lines = [json.loads(line) for line in output(tmp_path, *MASK, "in", "--json").splitlines()]
     assert lines[0] == {
         "source": "in/a.txt",
         "document": 1,
@@ -100,11 +100,11 @@ def test_spans_as_json(tmp_path):
         ("in/b.jsonl", 1),
         ("in/b.jsonl", 2),
     ]
-    done(tmp_path, *MASK, "in", "--json", "--output", "all.jsonl")
+    output(tmp_path, *MASK, "in", "--json", "--output", "all.jsonl")
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 3
 
 
-def test_what_is_masked_can_be_chosen(tmp_path):
+def test_options_select_spans(tmp_path):
     text = "Ann 5 x@y.org Bob"
     for options, masked in {
         ("--threshold", "0.6"): "<NAME> 5 <EMAIL> <NAME>",
@@ -112,42 +112,42 @@ def test_what_is_masked_can_be_chosen(tmp_path):
         ("--allow", "Ann", "--allow", "5"): "Ann 5 <EMAIL> <NAME>",
         ("--operators", "redact"): "   ",
     }.items():
-        assert done(tmp_path, *MASK, *options, text).decode() == f"{masked}\n"
+        assert output(tmp_path, *MASK, *options, text).decode() == f"{masked}\n"
 
 
 def test_a_dry_run_counts_and_writes_nothing(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.txt").write_text("Ann 5 Bob")
-    told = done(
+    report = output(
         tmp_path, *MASK, "in", "--output", "out", "--mapping", "m", "--key-file", "k", "--dry-run"
     )
-    assert json.loads(told)["masked"] == {"AGE": 1, "NAME": 2}
+    assert json.loads(report)["masked"] == {"AGE": 1, "NAME": 2}
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
-    assert b"Ann" not in told
+    assert b"Ann" not in report
 
 
-def test_verify_tells_what_is_still_found(tmp_path):
-    done(tmp_path, *MASK, "Ann 5", "--verify", "--report", "clean.json")
-    told = json.loads((tmp_path / "clean.json").read_text())
-    assert (told["left"], told["masked"]) == ({}, {"AGE": 1, "NAME": 1})
+def test_verify_reports_spans_in_the_masked_texts(tmp_path):
+    output(tmp_path, *MASK, "Ann 5", "--verify", "--report", "clean.json")
+    report = json.loads((tmp_path / "clean.json").read_text())
+    assert (report["left"], report["masked"]) == ({}, {"AGE": 1, "NAME": 1})
     (tmp_path / "o.yaml").write_text("DEFAULT: {operator: replace, new_value: Z}\n")
-    found = wxb(tmp_path, *MASK, "5ann", "--verify", "--operators", "o.yaml", "--report", "r")
-    assert (found.returncode, found.stdout) == (3, b"Zann\n")
-    assert found.stderr.startswith(b"wxb: --verify: 1 spans still found in 1 of 1 documents")
-    assert b"ann" not in found.stderr + (tmp_path / "r").read_bytes()
+    result = wxb(tmp_path, *MASK, "5ann", "--verify", "--operators", "o.yaml", "--report", "r")
+    assert (result.returncode, result.stdout) == (3, b"Zann\n")
+    assert result.stderr.startswith(b"wxb: --verify: 1 spans still found in 1 of 1 documents")
+    assert b"ann" not in result.stderr + (tmp_path / "r").read_bytes()
     assert json.loads((tmp_path / "r").read_text())["left"] == {"NAME": 1}
 
 
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        ([*MASK, "in"], "so --output is needed"),
+        ([*MASK, "in"], "so --output is required"),
         ([*MASK, "missing.txt"], "no file 'missing.txt'"),
         ([*MASK, "--only", "NAMES", "x"], "did you mean 'NAME'"),
         ([*MASK, "--threshold", "2", "x"], "less than or equal to 1"),
         ([*MASK, "--format", "xml", "x"], "xml"),
-        ([*MASK, "--key-file", "k", "x"], "encrypts a --mapping"),
-        ([*MASK, "--mapping", "m", "--operators", "redact", "x"], "--operators has it nowhere"),
+        ([*MASK, "--key-file", "k", "x"], "requires --mapping"),
+        ([*MASK, "--mapping", "m", "--operators", "redact", "x"], "requires the operator number"),
         ([*MASK, b"\xff"], "the text is not UTF-8"),
         (["mask", "x"], "--experiment"),
         (["unmask", "x"], "--mapping"),
@@ -159,14 +159,14 @@ def test_verify_tells_what_is_still_found(tmp_path):
         (["unmask", "--mapping", "m", ""], "found an empty argument"),
     ],
 )
-def test_misuse_has_status_2(tmp_path, arguments, fault):
+def test_usage_errors_have_exit_code_2(tmp_path, arguments, fault):
     (tmp_path / "in").mkdir()
-    told = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, *arguments], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False
     )
-    assert told.returncode == 2
-    assert fault in told.stderr.decode()
-    assert told.stdout == b""
+    assert result.returncode == 2
+    assert fault in result.stderr.decode()
+    assert result.stdout == b""
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
@@ -174,13 +174,13 @@ def test_misuse_has_status_2(tmp_path, arguments, fault):
     ("arguments", "fault"),
     [
         ([*MASK, "--operators", "redakt", "x"], "did you mean 'redact'"),
-        ([*MASK, "--operators", "o.yaml", "x"], "NMAE: rules finds no such type; did you mean"),
+        ([*MASK, "--operators", "o.yaml", "x"], "NMAE: rules has no such type; did you mean"),
         ([*MASK, "--format", "jsonl"], "line 1, character 2: no JSON"),
         ([*MASK, "--output", "."], "found a folder or device"),
         ([*MASK, "bad", "--output", "out"], "line 1: byte 0xff is not UTF-8"),
         ([*MASK, "--output", "file/out"], "cannot be written"),
         ([*MASK, "--output", "pipe"], "found a folder or device"),
-        ([*MASK, "--report", "pipe"], "found a device or pipe"),
+        ([*MASK, "--report", "pipe"], "is a device or pipe"),
         ([*MASK, "--mapping", "pipe"], "found a folder or device"),
         ([*MASK, "--report", "file/out"], "cannot be written"),
         ([*MASK, "--mapping", "file/out"], "cannot be written"),
@@ -188,21 +188,21 @@ def test_misuse_has_status_2(tmp_path, arguments, fault):
         (["unmask", "--mapping", "m"], "no such file"),
     ],
 )
-def test_errors_have_status_1_and_no_traceback(tmp_path, arguments, fault):
+def test_errors_have_exit_code_1_and_no_traceback(tmp_path, arguments, fault):
     (tmp_path / "o.yaml").write_text("NMAE: {operator: redact}")
     (tmp_path / "bad").write_bytes(b"Ann \xff")
     (tmp_path / "file").write_text("Ann")
     os.mkfifo(tmp_path / "pipe")
-    told = wxb(tmp_path, *arguments, given=b"{Ann")
-    assert told.returncode == 1
-    assert fault in told.stderr.decode()
-    assert b"Traceback" not in told.stderr
-    assert b"Ann" not in told.stderr
+    result = wxb(tmp_path, *arguments, given=b"{Ann")
+    assert result.returncode == 1
+    assert fault in result.stderr.decode()
+    assert b"Traceback" not in result.stderr
+    assert b"Ann" not in result.stderr
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_ctrl_c_ends_it_quietly_with_status_130(tmp_path):
-    process = started(tmp_path, *MASK, "--lines", "--mapping", "m.json")
+def test_ctrl_c_exits_quietly_with_code_130(tmp_path):
+    process = start(tmp_path, *MASK, "--lines", "--mapping", "m.json")
     process.stdin.write(b"Ann\n" * 300)
     process.stdin.flush()
     assert process.stdout.readline() == b"<NAME_1>\n"
@@ -212,9 +212,9 @@ def test_ctrl_c_ends_it_quietly_with_status_130(tmp_path):
     assert json.loads((tmp_path / "m.json").read_text())["placeholders"] == {"<NAME_1>": "Ann"}
 
 
-def test_it_is_quiet_when_its_reader_leaves(tmp_path):
+def test_it_is_quiet_if_the_reader_of_its_output_exits(tmp_path):
     (tmp_path / "a.txt").write_text("Ann 5\n" * 100_000)
-    process = started(tmp_path, *MASK, "--lines", "a.txt")
+    process = start(tmp_path, *MASK, "--lines", "a.txt")
     assert process.stdout.readline() == b"<NAME> <AGE>\n"
     process.stdout.close()
     assert process.stderr.read() == b""
@@ -229,7 +229,7 @@ def test_many_documents_stream_in_bounded_memory(tmp_path):
     for documents in (1000, 10_000):
         with (tmp_path / "many.jsonl").open("w") as lines:
             lines.writelines(itertools.repeat(line, documents))
-        process = started(tmp_path, *MASK, "many.jsonl", "--output", "out.jsonl")
+        process = start(tmp_path, *MASK, "many.jsonl", "--output", "out.jsonl")
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         process.communicate()
@@ -243,19 +243,19 @@ def test_many_documents_stream_in_bounded_memory(tmp_path):
 
 def test_progress_is_shown_on_a_terminal_only(tmp_path):
     (tmp_path / "a.txt").write_text("Ann 5\n" * 200_000)
-    mine, its = pty.openpty()
-    termios.tcsetwinsize(its, (24, 80))
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
     process = subprocess.Popen(
         [*COMMAND, *MASK, "--lines", "a.txt", "--output", "b.txt"],
         cwd=tmp_path,
         env=ENVIRONMENT,
-        stderr=its,
+        stderr=theirs,
     )
-    os.close(its)
-    told = b""
-    while b"%|" not in told:
-        told += os.read(mine, 1024)
+    os.close(theirs)
+    screen = b""
+    while b"%|" not in screen:
+        screen += os.read(ours, 1024)
     process.kill()
     process.wait()
-    os.close(mine)
-    assert b"B/s" in told
+    os.close(ours)
+    assert b"B/s" in screen

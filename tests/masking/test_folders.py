@@ -1,12 +1,12 @@
-"""What of a folder is read, where it goes, and what is told of the rest before any is written."""
+"""Inputs in a folder, their outputs, and files that cannot be read."""
 
 import os
 
 import pytest
 
-from tests.masking.running import lay
+from tests.masking.running import write_files
 from wxb.core.errors import WxbError
-from wxb.masking.folders import readable, sources
+from wxb.masking.folders import check_inputs, find_inputs
 from wxb.masking.sources import Layout
 
 
@@ -21,14 +21,14 @@ def folder(tmp_path):
         "sub/.git/x": b"\xff",
         ".hidden": b"\xff",
     }
-    return lay(tmp_path / "in", files)
+    return write_files(tmp_path / "in", files)
 
 
 @pytest.mark.parametrize("output", ["in", "in/out", ".", "link"])
 def test_nothing_is_written_over_the_input(folder, tmp_path, output):
     (tmp_path / "link").symlink_to(folder)
-    with pytest.raises(WxbError, match="choose a place apart from it"):
-        sources(folder, tmp_path / output)
+    with pytest.raises(WxbError, match="choose another --output"):
+        find_inputs(folder, tmp_path / output)
 
 
 def test_a_file_is_not_written_over_itself(folder, tmp_path):
@@ -36,31 +36,31 @@ def test_a_file_is_not_written_over_itself(folder, tmp_path):
     (tmp_path / "hard").hardlink_to(folder / "a.txt")
     for output in (folder / "a.txt", tmp_path / "link", tmp_path / "hard"):
         with pytest.raises(WxbError, match="is the input itself"):
-            sources(folder / "a.txt", output)
+            find_inputs(folder / "a.txt", output)
     with pytest.raises(WxbError, match="found a folder or device"):
-        sources(folder / "a.txt", tmp_path)
+        find_inputs(folder / "a.txt", tmp_path)
 
 
 def test_a_folder_without_files_is_an_error(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/.hidden").touch()
-    with pytest.raises(WxbError, match="holds no files"):
-        sources(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(WxbError, match="has no files"):
+        find_inputs(tmp_path / "in", tmp_path / "out")
 
 
-def names(found):
-    return [source.path.name for source in found.sources]
+def names(inputs):
+    return [source.path.name for source in inputs.sources]
 
 
-def test_a_subfolder_that_cannot_be_listed_is_told(folder, tmp_path, closed):
-    found = sources(folder, tmp_path / "out")
-    assert names(found) == ["a.txt", "b.txt", "d.jsonl", "e.csv"]
-    assert found.unread == [f"{folder}/closed: cannot be read (Permission denied)"]
-    with pytest.raises(WxbError, match=r"holds no files.*\n.*closed: cannot be read"):
-        sources(folder / "closed", tmp_path / "out")
+def test_a_subfolder_that_cannot_be_listed_is_unreadable(folder, tmp_path, closed):
+    inputs = find_inputs(folder, tmp_path / "out")
+    assert names(inputs) == ["a.txt", "b.txt", "d.jsonl", "e.csv"]
+    assert inputs.unreadable == [f"{folder}/closed: cannot be read (Permission denied)"]
+    with pytest.raises(WxbError, match=r"has no files.*\n.*closed: cannot be read"):
+        find_inputs(folder / "closed", tmp_path / "out")
 
 
-def test_a_file_whose_folder_cannot_be_entered_is_told(folder, tmp_path, monkeypatch):
+def test_a_file_whose_folder_cannot_be_entered_is_unreadable(folder, tmp_path, monkeypatch):
     stat = os.stat
 
     def refuse(path, **options):
@@ -69,21 +69,21 @@ def test_a_file_whose_folder_cannot_be_entered_is_told(folder, tmp_path, monkeyp
         return stat(path, **options)
 
     monkeypatch.setattr(os, "stat", refuse)
-    found = sources(folder, tmp_path / "out")
-    assert found.unread == [f"{folder}/closed/c.txt: cannot be read (Permission denied)"]
+    inputs = find_inputs(folder, tmp_path / "out")
+    assert inputs.unreadable == [f"{folder}/closed/c.txt: cannot be read (Permission denied)"]
 
 
-def test_links_that_lead_nowhere_and_pipes_are_no_files(folder, tmp_path):
+def test_broken_links_and_pipes_are_no_files(folder, tmp_path):
     (folder / "link.txt").symlink_to("nowhere")
     os.mkfifo(folder / "pipe.txt")
-    found = sources(folder, tmp_path / "out")
-    assert (len(found.sources), found.unread) == (5, [])
+    inputs = find_inputs(folder, tmp_path / "out")
+    assert (len(inputs.sources), inputs.unreadable) == (5, [])
 
 
-def test_all_files_that_cannot_be_read_are_told_at_once(folder, tmp_path, closed):
-    found = sources(folder, tmp_path / "out")
+def test_all_unreadable_files_are_in_one_error(folder, tmp_path, closed):
+    inputs = find_inputs(folder, tmp_path / "out")
     with pytest.raises(WxbError, match="nothing is written, as 4 cannot be read") as error:
-        readable(found, Layout(), skip=False)
+        check_inputs(inputs, Layout(), skip=False)
     for fault in (
         "in/b.txt: line 2: byte 0xff is not UTF-8",
         "in/closed: cannot be read",
@@ -95,18 +95,18 @@ def test_all_files_that_cannot_be_read_are_told_at_once(folder, tmp_path, closed
     assert "Ann" not in str(error.value)
 
 
-def test_they_are_skipped_if_so_asked(folder, tmp_path, closed):
-    found = readable(sources(folder, tmp_path / "out"), Layout(), skip=True)
-    assert names(found) == ["a.txt"]
-    assert len(found.unread) == 4
+def test_unreadable_files_can_be_skipped(folder, tmp_path, closed):
+    inputs = check_inputs(find_inputs(folder, tmp_path / "out"), Layout(), skip=True)
+    assert names(inputs) == ["a.txt"]
+    assert len(inputs.unreadable) == 4
     (folder / "a.txt").unlink()
     with pytest.raises(WxbError, match="nothing is written") as error:
-        readable(sources(folder, tmp_path / "out"), Layout(), skip=True)
+        check_inputs(find_inputs(folder, tmp_path / "out"), Layout(), skip=True)
     assert "--skip-unreadable" not in str(error.value)
 
 
-def test_a_file_that_cannot_be_opened_is_one_of_them(folder, tmp_path, closed):
-    found = sources(folder / "a.txt", tmp_path / "out.txt")
+def test_a_file_that_cannot_be_opened_is_unreadable(folder, tmp_path, closed):
+    inputs = find_inputs(folder / "a.txt", tmp_path / "out.txt")
     (folder / "a.txt").unlink()
     with pytest.raises(WxbError, match=r"a\.txt: cannot be read"):
-        readable(found, Layout(), skip=False)
+        check_inputs(inputs, Layout(), skip=False)

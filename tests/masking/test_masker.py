@@ -1,10 +1,10 @@
-"""Which spans are masked, what is counted of them, and what a second look finds."""
+"""Which spans are masked and counted, and which verification finds."""
 
 import pytest
 
-from tests.masking.rules import Found, Rules
+from tests.masking.rules import Rules, ScoredSpan
 from wxb.core.errors import WxbError
-from wxb.masking.edits import Edit, applied
+from wxb.masking.edits import Edit, apply_edits
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import DEFAULT, Keep, Mask, Number, Redact, Replace
 from wxb.masking.placeholders import Placeholders
@@ -20,17 +20,17 @@ def masked(*texts, operators=None, **choices):
     report = Report("test")
     edits = masker.edits(texts, report)
     masker.verify(texts, edits, report)
-    return [applied(t, e) for t, e in zip(texts, edits, strict=True)], report
+    return [apply_edits(t, e) for t, e in zip(texts, edits, strict=True)], report
 
 
-def test_each_type_has_its_operator_and_the_rest_the_default():
+def test_types_have_their_operator_or_the_default():
     operators = {DEFAULT: Number(), "AGE": Mask(), "EMAIL": Redact()}
     assert masked(TEXT, operators=operators)[0] == ["<NAME_1> (**) and <NAME_1>, , <NAME_2> *"]
 
 
-def test_the_report_counts_and_tells_no_value():
+def test_the_report_has_counts_and_no_values():
     _, report = masked(TEXT, "Bob", operators={DEFAULT: Replace(), "EMAIL": Keep()}, allowed={"5"})
-    assert report.told() == {
+    assert report.to_json() == {
         "experiment": "test",
         "skipped": 0,
         "documents": 2,
@@ -43,31 +43,31 @@ def test_the_report_counts_and_tells_no_value():
     }
 
 
-def test_spans_of_one_type_that_touch_are_one():
+def test_adjacent_spans_of_one_type_are_merged():
     assert masked("AnnBob met Eve5", operators={DEFAULT: Replace()})[0] == [
         "<NAME> met <NAME><AGE>"
     ]
-    parts = [Found(Span(0, 3, "NAME"), 0.9), Found(Span(3, 6, "NAME"), 0.7)]
+    parts = [ScoredSpan(Span(0, 3, "NAME"), 0.9), ScoredSpan(Span(3, 6, "NAME"), 0.7)]
     masker = Masker(Rules(), {DEFAULT: Number()})
     masker.recognizer.predict = lambda texts: [parts]
     assert masker.edits(["AnnBob"], Report("test")) == [[Edit(0, 6, "<NAME_1>", "NAME", 0.7)]]
 
 
-def test_only_some_types_are_masked_if_so_asked():
+def test_only_selected_types_are_masked():
     [text], report = masked(TEXT, only={"AGE"})
     assert text == "Ann (<AGE>) and Ann, bob@x.org, Zoé <AGE>"
     assert report.masked == {"AGE": 2}
     assert report.kept == report.left == {}
 
 
-def test_a_second_look_does_not_count_what_was_put_there():
-    # The rules take letters of a replacement for a name, and a name beside it for another.
+def test_verification_does_not_count_replacements():
+    # The rules predict the letters of a replacement as a name.
     _, report = masked("Ann 5", operators={DEFAULT: Replace(new_value="Xx")})
     assert report.left == {}
 
 
-def test_a_second_look_counts_what_is_found_now():
-    # What was put there makes a name of the letters beside it.
+def test_verification_counts_new_spans():
+    # The replacement and the letters after it look like a name.
     texts, report = masked("5ann 6", operators={DEFAULT: Replace(new_value="Z")})
     assert texts == ["Zann Z"]
     assert report.left == {"NAME": 1}
@@ -75,16 +75,16 @@ def test_a_second_look_counts_what_is_found_now():
 
 
 @pytest.mark.parametrize("spans", [[(0, 3), (2, 4)], [(4, 6), (0, 3)], [(0, 6), (1, 2)]])
-def test_spans_that_overlap_are_refused(spans):
+def test_overlapping_spans_are_an_error(spans):
     masker = Masker(Rules(), {DEFAULT: Number()}, Placeholders())
-    masker.recognizer.predict = lambda texts: [[Found(Span(*s, "NAME"), 1.0) for s in spans]]
+    masker.recognizer.predict = lambda texts: [[ScoredSpan(Span(*s, "NAME"), 1.0) for s in spans]]
     [edits] = masker.edits(["abcdef"], Report("test"))
     with pytest.raises(WxbError, match="spans that overlap or are not sorted") as error:
-        applied("abcdef", edits)
+        apply_edits("abcdef", edits)
     assert "abc" not in str(error.value)
 
 
-def test_a_failing_model_is_told_without_its_words():
+def test_the_error_of_a_failing_model_does_not_quote_texts():
     masker = Masker(Rules(), {DEFAULT: Replace()})
 
     def fail(texts):

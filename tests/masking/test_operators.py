@@ -1,4 +1,4 @@
-"""What takes the place of a value: as presidio does it where it can, the same in every run."""
+"""Operators: the same results as presidio, and the same in every run."""
 
 import hashlib
 import re
@@ -10,14 +10,14 @@ from presidio_anonymizer.operators import Decrypt
 
 from wxb.core.errors import WxbError
 from wxb.masking import fakes, operators
-from wxb.masking.operators import DEFAULT, Hash, Number, Replace, check_types, read
+from wxb.masking.operators import DEFAULT, Hash, Number, Replace, check_types, read_operators
 
 SECRET = "a secret of 16 b"
 
 
 @pytest.fixture
 def config(tmp_path):
-    """Writes an operators file and gives its path."""
+    """Writes an operators file and returns its path."""
 
     def write(text):
         path = tmp_path / "operators.yaml"
@@ -28,7 +28,7 @@ def config(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked", "new"),
+    ("parameters", "new"),
     [
         ("{operator: replace}", "<EMAIL>"),
         ("{operator: replace, new_value: X}", "X"),
@@ -47,30 +47,33 @@ def config(tmp_path):
         ),
     ],
 )
-def test_values_become(config, asked, new):
-    assert read(config(f"EMAIL: {asked}"))["EMAIL"]("ann@a.b", "EMAIL") == new
+def test_operators_replace_values(config, parameters, new):
+    assert read_operators(config(f"EMAIL: {parameters}"))["EMAIL"]("ann@a.b", "EMAIL") == new
 
 
-def test_a_name_is_for_all_types_and_a_file_leaves_the_rest_to_replace(config):
-    assert read("number") == {DEFAULT: Number()}
-    assert read(config("AGE: {operator: number}")) == {DEFAULT: Replace(), "AGE": Number()}
+def test_a_name_is_for_all_types_and_the_default_of_a_file_is_replace(config):
+    assert read_operators("number") == {DEFAULT: Number()}
+    assert read_operators(config("AGE: {operator: number}")) == {
+        DEFAULT: Replace(),
+        "AGE": Number(),
+    }
 
 
 def test_the_salt_may_come_from_the_environment(monkeypatch, config):
     with pytest.raises(WxbError, match=r"DEFAULT: needs a `salt` of 16 bytes or more.* found 0"):
-        read("hash")
+        read_operators("hash")
     monkeypatch.setenv(operators.SALT, SECRET)
-    assert read("hash")[DEFAULT]("Ann", "NAME") == Hash(salt=SECRET)("Ann", "NAME")
-    own = read(config("NAME: {operator: hash, salt: another secret 16}"))["NAME"]
+    assert read_operators("hash")[DEFAULT]("Ann", "NAME") == Hash(salt=SECRET)("Ann", "NAME")
+    own = read_operators(config("NAME: {operator: hash, salt: another secret 16}"))["NAME"]
     assert own("Ann", "NAME") != Hash()("Ann", "NAME")
 
 
-def test_what_is_encrypted_opens_with_the_key_in_presidio(monkeypatch):
+def test_presidio_decrypts_with_the_key(monkeypatch):
     with pytest.raises(WxbError, match="needs a `key` of 16, 24 or 32 bytes"):
-        read("encrypt")
+        read_operators("encrypt")
     monkeypatch.setenv(operators.KEY, SECRET)
-    closed = read("encrypt")[DEFAULT]("Zoë", "NAME")
-    assert Decrypt().operate(closed, {"key": SECRET}) == "Zoë"
+    encrypted = read_operators("encrypt")[DEFAULT]("Zoë", "NAME")
+    assert Decrypt().operate(encrypted, {"key": SECRET}) == "Zoë"
 
 
 @pytest.mark.parametrize(
@@ -93,9 +96,9 @@ def test_what_is_encrypted_opens_with_the_key_in_presidio(monkeypatch):
         ("A: {operator: redact}\nA: {operator: mask}", ["not readable as YAML (line 2"]),
     ],
 )
-def test_faults_of_a_file_are_told_with_what_is_valid(config, text, faults):
+def test_errors_of_a_file_name_valid_values(config, text, faults):
     with pytest.raises(WxbError) as error:
-        read(config(text))
+        read_operators(config(text))
     for fault in faults:
         assert fault in str(error.value)
 
@@ -115,20 +118,20 @@ def test_faults_of_a_file_are_told_with_what_is_valid(config, text, faults):
 )
 def test_no_error_shows_a_salt_or_a_key(config, text):
     with pytest.raises(WxbError) as error:
-        read(config(text))
+        read_operators(config(text))
     assert "12345" not in str(error.value)
 
 
 def test_neither_name_nor_file():
     with pytest.raises(WxbError, match="no operator 'redakt'; did you mean 'redact'"):
-        read("redakt")
+        read_operators("redakt")
     with pytest.raises(WxbError, match="cannot be read"):
-        read("missing.yaml")
+        read_operators("missing.yaml")
 
 
 def test_types_are_those_of_the_experiment():
     check_types({DEFAULT: Number(), "EMAIL": Number()}, ["EMAIL", "CITY"], "ner")
-    with pytest.raises(WxbError, match="EMIAL: ner finds no such type; did you mean 'EMAIL'"):
+    with pytest.raises(WxbError, match="EMIAL: ner has no such type; did you mean 'EMAIL'"):
         check_types({"EMIAL": Number()}, ["EMAIL", "CITY"], "ner")
 
 
@@ -138,11 +141,11 @@ def fake(value, type_="NAME", **options):
 
 @given(st.text(min_size=1), st.sampled_from([*fakes.METHODS, "IDCARDNUM"]))
 def test_fakes_differ_from_their_values_and_are_on_one_line(value, type_):
-    made = fake(value, type_)
-    assert made
-    assert made != value
-    assert len(made.splitlines()) == 1
-    assert fake(value, type_) == made
+    new = fake(value, type_)
+    assert new
+    assert new != value
+    assert len(new.splitlines()) == 1
+    assert fake(value, type_) == new
 
 
 def test_fakes_depend_on_value_type_seed_locale_and_method():
@@ -159,6 +162,6 @@ def test_fakes_depend_on_value_type_seed_locale_and_method():
 
 
 def test_values_of_other_types_keep_their_shape():
-    made = fake("AB-12 34/é É", "IDCARDNUM")
-    assert re.fullmatch(r"[A-Z]{2}-\d\d \d\d/[a-z] [A-Z]", made)
+    new = fake("AB-12 34/é É", "IDCARDNUM")
+    assert re.fullmatch(r"[A-Z]{2}-\d\d \d\d/[a-z] [A-Z]", new)
     assert fake("--", "IDCARDNUM") == "<IDCARDNUM>"

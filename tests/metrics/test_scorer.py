@@ -1,4 +1,4 @@
-"""What scorers do whose gold and predictions are plain JSON."""
+"""The defaults of scorers, for gold and predictions that are plain JSON."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from wxb.corpora.records import Record
 from wxb.metrics import Metric, scorer
-from wxb.metrics.scorer import Judged
+from wxb.metrics.scorer import PredictionRow
 
 
 class Scorer(scorer.Scorer):
@@ -23,21 +23,21 @@ class Scorer(scorer.Scorer):
         return {"support": int(sums[0, 1])}
 
 
-def test_a_judged_record_is_written_and_read_again():
+def test_a_row_is_parsed_from_its_json():
     record = Record("1", "Guten Tag", "de", None, "letters")
-    row = Scorer().judge(record, "en", Scorer().known([record]))
-    assert row == Judged("1", "Guten Tag", "de", "en", "letters")
+    row = Scorer().row(record, "en", Scorer().vocabulary([record]))
+    assert row == PredictionRow("1", "Guten Tag", "de", "en", "letters")
     assert Scorer().parse(json.loads(json.dumps(row._asdict()))) == row
 
 
-def test_a_record_that_is_its_own_group_has_none():
-    assert Scorer().judge(Record("1", "Guten Tag", "de", None, "Guten Tag"), "en", None).group == ""
+def test_a_record_that_is_its_own_group_has_no_group():
+    assert Scorer().row(Record("1", "Guten Tag", "de", None, "Guten Tag"), "en", None).group == ""
 
 
-def test_rows_of_two_systems_are_the_same_whatever_was_predicted():
-    row = Judged("1", "Guten Tag", "de", "en")
-    assert Scorer().same(row) == Scorer().same(row._replace(predicted="de"))
-    assert Scorer().same(row) != Scorer().same(row._replace(gold="fr"))
+def test_the_identity_of_a_row_ignores_the_prediction():
+    row = PredictionRow("1", "Guten Tag", "de", "en")
+    assert Scorer().identity(row) == Scorer().identity(row._replace(predicted="de"))
+    assert Scorer().identity(row) != Scorer().identity(row._replace(gold="fr"))
 
 
 def test_a_table_is_written_as_csv(tmp_path):

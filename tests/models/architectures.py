@@ -1,4 +1,4 @@
-"""The native architectures at a small size, and what tests of all of them need to know of each."""
+"""Small native architectures, with the random settings, inputs and labels that tests need."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ import torch
 import transformers
 from hypothesis import strategies as st
 
-from tests.models.equal import TOLERANCE, dtypes, padded, shaken
+from tests.models.equal import TOLERANCE, dtypes, padding, perturb
 from wxb.lessons.parity import twin
 from wxb.models import bert, gpt2, llama, whisper
 
 VOCABULARY, LONGEST, LABELS, BANDS, FRAMES, START = 30, 24, 3, 6, 20, 1
 SINGLE = dict.fromkeys(TOLERANCE, TOLERANCE[torch.float32])
 PLAIN = {"rope_type": "default", "rope_theta": 10_000.0}
-STRETCHED = {
+SCALED = {
     "rope_type": "llama3",
     "rope_theta": 500_000.0,
     "factor": 8.0,
@@ -38,23 +38,23 @@ def random_audio(rows=3, seed=0, frames=FRAMES):
 
 @dataclass(frozen=True)
 class Architecture:
-    """One of ours and its twin in transformers."""
+    """A native architecture and its counterpart in transformers."""
 
     module: ModuleType
     hf: type  # the configuration in transformers
     shape: dict[str, Any]
-    drawn: Callable[[Any], dict[str, Any]]  # settings of a random model
+    random_settings: Callable[[Any], dict[str, Any]]  # given hypothesis' `draw`
     body: str
     heads: tuple[str, ...]
     labels: Callable[[str, torch.Tensor], dict[str, torch.Tensor]]  # of a head, for ids
     dropouts: tuple[str, ...]
-    wide: dict[str, Any]  # settings of a model whose initial weights are many enough to compare
+    wide: dict[str, Any]  # settings of a model with enough initial weights to compare
     spread: tuple[float, float, float] = (0.1, 1e-4, 0.01)  # rtol and atol of std, atol of mean
-    saved: tuple[dict[str, Any], ...] = ({},)  # settings of models that transformers loads
+    saved: tuple[dict[str, Any], ...] = ({},)  # settings of models to save and load
     logits: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
-    learning: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
-    prefix: str = ""  # of the names of what a decoder reads, where an encoder reads, too
-    shortest: int = 1  # tokens of a text that has a loss
+    gradients: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
+    prefix: str = ""  # of the names of a decoder's inputs, if there is an encoder
+    shortest: int = 1  # number of tokens of a text with a loss
 
     def __str__(self):
         return self.module.__name__.rpartition(".")[2]
@@ -65,29 +65,29 @@ class Architecture:
     def theirs(self, name="", **settings):
         torch.manual_seed(0)
         cls = getattr(transformers, name or self.heads[0])
-        return shaken(cls(self.config(**settings))).eval()
+        return perturb(cls(self.config(**settings))).eval()
 
     def ours(self, name="", **settings):
         return twin(self.theirs(name, **settings))[0]
 
     def initial(self, name="", **settings):
-        """Ours with initial weights."""
+        """Our model with initial weights."""
         torch.manual_seed(1)
         config = self.module.Config.from_hf(self.config(**settings))
         return getattr(self.module, name or self.heads[0])(config).eval()
 
     def tokens(self, ids):
-        """Inputs of some ids."""
+        """The inputs for some ids."""
         if self.prefix:
-            ids[0, 0] = START  # else transformers' generate adds it
+            ids[0, 0] = START  # otherwise `generate` of transformers adds it
         return {f"{self.prefix}input_ids": ids}
 
-    def others(self, rows=3, seed=0):
-        """Inputs that are not of the tokens."""
+    def audio(self, rows=3, seed=0):
+        """The inputs besides tokens."""
         return {"input_features": random_audio(rows, seed)} if self.prefix else {}
 
     def inputs(self, rows=3, length=8, seed=0):
-        return {**self.others(rows, seed), **self.tokens(random_ids(rows, length, seed))}
+        return {**self.audio(rows, seed), **self.tokens(random_ids(rows, length, seed))}
 
 
 def bert_settings(draw):
@@ -180,7 +180,7 @@ GPT2 = Architecture(
     next_tokens,
     ("resid_pdrop", "embd_pdrop", "attn_pdrop"),
     {"n_embd": 64, "initializer_range": 0.05},
-    learning=SINGLE,  # of float64, transformers takes the loss in float32
+    gradients=SINGLE,  # transformers computes the loss of float64 models in float32
     shortest=2,
 )
 
@@ -188,7 +188,7 @@ GPT2 = Architecture(
 def llama_settings(draw):
     groups, size = draw(st.integers(1, 3)), 2 * draw(st.integers(2, 6))
     heads = groups * draw(st.integers(1, 3))
-    rope = draw(st.sampled_from([PLAIN, {**PLAIN, "rope_theta": 500_000.0}, STRETCHED]))
+    rope = draw(st.sampled_from([PLAIN, {**PLAIN, "rope_theta": 500_000.0}, SCALED]))
     return {
         "num_attention_heads": heads,
         "num_key_value_heads": groups,
@@ -223,8 +223,8 @@ LLAMA = Architecture(
     ("attention_dropout",),
     {"hidden_size": 64, "initializer_range": 0.05},
     saved=({"tie_word_embeddings": True}, {"tie_word_embeddings": False}),
-    logits=SINGLE,  # the norms and angles are in float32 in models of float64, too
-    learning=SINGLE,
+    logits=SINGLE,  # norms and angles are in float32, even in float64 models
+    gradients=SINGLE,
     shortest=2,
 )
 
@@ -244,7 +244,7 @@ def whisper_settings(draw):
 
 
 def aligned_tokens(_, ids):
-    """Labels beside the tokens before them."""
+    """Labels at the tokens before them."""
     labels = ids.roll(1, dims=1)
     labels[:, 1::3] = -100
     return {"labels": labels}
@@ -287,10 +287,10 @@ ALL = (BERT, *DECODERS)
 @st.composite
 def models(draw, kind):
     """A random model of transformers."""
-    config = kind.config(**kind.drawn(draw))
+    config = kind.config(**kind.random_settings(draw))
     torch.manual_seed(draw(st.integers(0, 1000)))
     cls = getattr(transformers, draw(st.sampled_from(kind.heads)))
-    return shaken(cls(config)).to(draw(dtypes)).eval()
+    return perturb(cls(config)).to(draw(dtypes)).eval()
 
 
 @st.composite
@@ -303,6 +303,6 @@ def batches(draw, kind, dtype, *, left=None, shortest=1):
     if kind is BERT and draw(st.booleans()):
         inputs["token_type_ids"] = inputs["input_ids"] % 2
     if draw(st.booleans()):
-        side = draw(st.booleans()) if left is None else left
-        inputs[f"{kind.prefix}attention_mask"] = padded(draw, rows, length, left=side)
+        is_left = draw(st.booleans()) if left is None else left
+        inputs[f"{kind.prefix}attention_mask"] = padding(draw, rows, length, left=is_left)
     return inputs

@@ -1,4 +1,4 @@
-"""Attention in NumPy and torch beside torch's own, masks that hide everything, and positions."""
+"""Attention in NumPy and torch, compared with torch's; full masks; positions."""
 
 import numpy as np
 import pytest
@@ -24,35 +24,35 @@ dtypes = st.sampled_from([torch.float32, torch.float64])
 seeds = st.integers(0, 99)
 
 
-def made(*shapes, dtype=torch.float64):
+def random_tensors(*shapes, dtype=torch.float64):
     return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in shapes]
 
 
 def some_mask(*shape):
-    """A random mask in which every row sees something."""
+    """A random mask with at least one key in every row."""
     mask = torch.rand(*shape) < 0.6
     mask[..., 0] |= ~mask.any(dim=-1)
     return mask
 
 
 def gradients(result, inputs):
-    # Weights of about 1: larger ones make rounding of what should be 0 look like a difference.
+    # Weights of about 1: with larger ones, rounding of zeros would look like a difference.
     weights = torch.arange(result.numel()).view_as(result) / result.numel()
     return torch.autograd.grad((result * weights).sum(), inputs)
 
 
 @given(sizes, sizes, sizes, sizes, dtypes, st.booleans(), seeds)
 @settings(deadline=None, max_examples=40)
-def test_attention_is_that_of_torch_and_numpy(heads, queries, keys, width, dtype, masked, seed):
+def test_attention_equals_torch_and_numpy(heads, queries, keys, width, dtype, masked, seed):
     torch.manual_seed(seed)
     shapes = [(2, heads, queries, width), (2, heads, keys, width), (2, heads, keys, width)]
-    inputs = made(*shapes, dtype=dtype)
+    inputs = random_tensors(*shapes, dtype=dtype)
     mask = some_mask(2, 1, queries, keys) if masked else None
-    found = attention(*inputs, mask)
+    actual = attention(*inputs, mask)
     expected = F.scaled_dot_product_attention(*inputs, attn_mask=mask)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(
-        gradients(found, inputs), gradients(expected, inputs), rtol=1e-4, atol=1e-4
+        gradients(actual, inputs), gradients(expected, inputs), rtol=1e-4, atol=1e-4
     )
     arrays = [i.detach().numpy() for i in inputs]
     by_numpy = numpy_attention(*arrays, None if mask is None else mask.numpy())
@@ -62,7 +62,9 @@ def test_attention_is_that_of_torch_and_numpy(heads, queries, keys, width, dtype
 @given(st.integers(1, 3), st.integers(1, 3), sizes, sizes, dtypes, st.booleans(), seeds)
 @example(2, 3, 5, 5, torch.float32, True, 4)
 @settings(deadline=None, max_examples=40)
-def test_heads_are_those_of_torch_and_numpy(heads, size, queries, keys, dtype, masked, seed):
+def test_multi_head_attention_equals_torch_and_numpy(
+    heads, size, queries, keys, dtype, masked, seed
+):
     torch.manual_seed(seed)
     width = heads * size
     theirs = nn.MultiheadAttention(width, heads, batch_first=True).to(dtype)
@@ -70,14 +72,14 @@ def test_heads_are_those_of_torch_and_numpy(heads, size, queries, keys, dtype, m
     ours = MultiHeadAttention(width, heads).to(dtype)
     ours.load_state_dict(theirs.state_dict(), strict=True)
     theirs.load_state_dict(ours.state_dict(), strict=True)
-    inputs, memory = made((2, queries, width), (2, keys, width), dtype=dtype)
+    inputs, memory = random_tensors((2, queries, width), (2, keys, width), dtype=dtype)
     mask = some_mask(2, 1, 1, keys) if masked else None
-    found = ours(inputs, *ours.keys_values(memory), mask)
-    hidden = None if mask is None else ~mask[:, 0, 0]  # torch marks what is hidden
+    actual = ours(inputs, *ours.keys_values(memory), mask)
+    hidden = None if mask is None else ~mask[:, 0, 0]  # torch marks padding
     expected, _ = theirs(inputs, memory, memory, key_padding_mask=hidden, need_weights=False)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(
-        gradients(found, [inputs, memory, *ours.parameters()]),
+        gradients(actual, [inputs, memory, *ours.parameters()]),
         gradients(expected, [inputs, memory, *theirs.parameters()]),
         rtol=1e-4,
         atol=1e-4,
@@ -95,49 +97,49 @@ def test_heads_must_divide_the_width():
 
 @given(sizes, st.integers(1, 4), seeds)
 @settings(deadline=None, max_examples=20)
-def test_what_is_hidden_changes_nothing(keys, hidden, seed):
+def test_masked_keys_change_nothing(keys, hidden, seed):
     torch.manual_seed(seed)
-    query, key, value, other = made((1, 2, 3, 4), *3 * [(1, 2, keys + hidden, 4)])
+    query, key, value, noise = random_tensors((1, 2, 3, 4), *3 * [(1, 2, keys + hidden, 4)])
     mask = (torch.arange(keys + hidden) < keys)[torch.randperm(keys + hidden)]
     expected = attention(query, key[:, :, mask], value[:, :, mask])
-    changed = (torch.where(mask[:, None], part, 100 * other) for part in (key, value))
+    changed = (torch.where(mask[:, None], part, 100 * noise) for part in (key, value))
     torch.testing.assert_close(attention(query, *changed, mask), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_a_query_that_sees_nothing_gets_zeros_and_gives_no_gradient(dtype):
+def test_a_query_with_every_key_masked_gets_zeros_and_no_gradient(dtype):
     torch.manual_seed(0)
-    inputs = made((1, 1, 2, 4), (1, 1, 3, 4), (1, 1, 3, 4), dtype=dtype)
+    inputs = random_tensors((1, 1, 2, 4), (1, 1, 3, 4), (1, 1, 3, 4), dtype=dtype)
     mask = torch.tensor([[True, False, True], [False, False, False]])
     weights = attention_weights(inputs[0], inputs[1], mask)
     assert weights[0, 0, 1].tolist() == [0, 0, 0]
-    found = attention(*inputs, mask)
-    assert found[0, 0, 1].tolist() == [0, 0, 0, 0]
-    slopes = gradients(found, inputs)
+    actual = attention(*inputs, mask)
+    assert actual[0, 0, 1].tolist() == [0, 0, 0, 0]
+    slopes = gradients(actual, inputs)
     assert all(slope.isfinite().all() for slope in slopes)
     assert not slopes[0][0, 0, 1].any()
     assert slopes[0][0, 0, 0].any()
 
 
-def test_numpy_gives_zeros_too_where_nothing_is_seen():
+def test_numpy_returns_zeros_if_every_key_is_masked():
     with np.errstate(all="raise"):
         weights = numpy_softmax(np.ones((2, 3)), np.array([[True, True, False], [False] * 3]))
     assert weights.tolist() == [[0.5, 0.5, 0], [0, 0, 0]]
 
 
-def test_a_mask_read_the_other_way_sees_the_padding_alone():
+def test_an_inverted_mask_attends_to_padding():
     torch.manual_seed(0)
     query, key = torch.randn(1, 1, 1, 4), torch.randn(1, 1, 5, 4)
-    seen = torch.tensor([True, True, True, False, False])
-    weights = attention_weights(query, key, seen)[0, 0, 0]
-    assert weights[seen].sum() == pytest.approx(1)
-    other_way = attention_weights(query, key, ~seen)[0, 0, 0]
-    assert other_way[seen].sum() == 0
+    mask = torch.tensor([True, True, True, False, False])
+    weights = attention_weights(query, key, mask)[0, 0, 0]
+    assert weights[mask].sum() == pytest.approx(1)
+    inverted = attention_weights(query, key, ~mask)[0, 0, 0]
+    assert inverted[mask].sum() == 0
 
 
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=6), st.floats(-1e4, 1e4))
 @settings(deadline=None)
-def test_softmax_sums_to_one_and_knows_no_offset(scores, offset):
+def test_softmax_sums_to_one_and_ignores_offsets(scores, offset):
     weights = numpy_softmax(np.array(scores))
     assert weights.sum() == pytest.approx(1)
     np.testing.assert_allclose(numpy_softmax(np.array(scores) + offset), weights, atol=1e-6)
@@ -146,7 +148,7 @@ def test_softmax_sums_to_one_and_knows_no_offset(scores, offset):
 
 @given(st.integers(1, 50), st.integers(1, 8).map(lambda half: 2 * half))
 @settings(deadline=None)
-def test_positions_are_those_of_the_paper(length, width):
+def test_positions_equal_the_formula_of_the_paper(length, width):
     table = sinusoids(length, width)
     for position, pair in ((0, 0), (length - 1, 0), (length - 1, width // 2 - 1)):
         angle = position / 10_000 ** (2 * pair / width)
@@ -161,6 +163,6 @@ def test_products_of_positions_depend_on_their_distance_alone():
         np.testing.assert_allclose(np.diagonal(products, distance), products[0, distance])
 
 
-def test_an_odd_width_has_no_positions():
-    with pytest.raises(ValueError, match="width of 5"):
+def test_an_odd_width_is_an_error():
+    with pytest.raises(ValueError, match="width must be even"):
         sinusoids(3, 5)

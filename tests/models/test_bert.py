@@ -1,17 +1,17 @@
-"""What of BERT is no other architecture's; the rest is in test_contract.py."""
+"""Tests of BERT alone; those of all architectures are in test_contract.py."""
 
 import pytest
 import torch
 import transformers
 
 from tests.models.architectures import BERT
-from tests.models.equal import TOLERANCE, assert_equal, assert_same_learning
+from tests.models.equal import TOLERANCE, assert_equal, assert_same_training
 from wxb.models import bert
 from wxb.models.bert import Config
 
 
 @pytest.mark.parametrize("pools", [True, False])
-def test_a_body_with_and_without_pooler_equals_transformers(pools):
+def test_the_backbone_with_and_without_pooler_equals_transformers(pools):
     torch.manual_seed(0)
     theirs = transformers.BertModel(BERT.config(), add_pooling_layer=pools).eval()
     ours = bert.BertModel(Config.from_hf(BERT.config()), add_pooling_layer=pools).eval()
@@ -22,14 +22,14 @@ def test_a_body_with_and_without_pooler_equals_transformers(pools):
 
 
 @pytest.mark.parametrize("name", [BERT.body, *BERT.heads])
-def test_what_padding_holds_changes_nothing(name):
+def test_tokens_of_padding_change_nothing(name):
     ours, ids = BERT.ours(name), BERT.inputs()["input_ids"]
     types = ids % 2
     mask = (torch.arange(8) < torch.tensor([8, 5, 1])[:, None]).long()
-    other = ids.where(mask.bool(), 9)
+    changed = ids.where(mask.bool(), 9)
     with torch.no_grad():
-        found = [ours(tokens, mask, types) for tokens in (ids, other)]
-    for first, second in zip(*found, strict=True):
+        outputs = [ours(tokens, mask, types) for tokens in (ids, changed)]
+    for first, second in zip(*outputs, strict=True):
         if first is not None:
             real = mask.bool() if first.ndim == 3 else slice(None)
             assert first[real].equal(second[real])
@@ -39,14 +39,14 @@ def test_a_text_of_padding_alone_equals_transformers():
     name = "BertForTokenClassification"
     inputs = {**BERT.inputs(rows=2), "attention_mask": torch.tensor([[1] * 8, [0] * 8])}
     targets = BERT.labels(name, inputs["input_ids"])
-    assert_same_learning(BERT.theirs(name), inputs, targets, TOLERANCE[torch.float32])
+    assert_same_training(BERT.theirs(name), inputs, targets, TOLERANCE[torch.float32])
 
 
-def test_the_vector_of_padding_begins_as_zeros():
+def test_the_initial_embedding_of_padding_is_zero():
     weights = BERT.initial(pad_token_id=3).state_dict()
     assert not weights["bert.embeddings.word_embeddings.weight"][3].any()
 
 
-def test_one_label_for_a_text_is_refused():
+def test_a_single_label_is_an_error():
     with pytest.raises(ValueError, match="num_labels: found 1"):
         bert.BertForSequenceClassification(Config(num_labels=1))

@@ -1,4 +1,4 @@
-"""The convolutional network: its shapes, its first layer by hand, and that it learns."""
+"""The convolutional network: shapes, a block computed by hand, and training."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from wxb.models.cnn import CNN
 
 
-def test_the_shapes_are_those_of_the_table():
+def test_shapes_equal_the_table_of_the_docstring():
     model = CNN((3, 32, 32), 10, widths=(32, 64, 64))
     shapes = []
     for convolution in model.convolutions:
@@ -28,7 +28,7 @@ def test_the_shapes_are_those_of_the_table():
     classes=st.integers(2, 6),
 )
 @settings(max_examples=20)
-def test_any_picture_that_can_be_halved_fits(channels, height, width, classes):
+def test_pictures_of_any_sufficient_size_fit(channels, height, width, classes):
     model = CNN((channels, height, width), classes, widths=(3, 5))
     pixels = torch.zeros(2, channels, height, width)
     output = model(pixels, labels=torch.zeros(2, dtype=torch.long))
@@ -38,7 +38,7 @@ def test_any_picture_that_can_be_halved_fits(channels, height, width, classes):
         CNN((channels, height, width), classes, widths=(3,) * 5)
 
 
-def test_a_block_is_convolution_relu_and_pooling_by_hand():
+def test_a_block_equals_a_computation_by_hand():
     torch.manual_seed(0)
     model = CNN((2, 4, 4), 3, widths=(5,))
     image = torch.randn(2, 4, 4)
@@ -47,14 +47,14 @@ def test_a_block_is_convolution_relu_and_pooling_by_hand():
     pooled = np.zeros((5, 2, 2))
     for k, i, j in np.ndindex(5, 4, 4):
         value = bias[k] + (padded[:, i : i + 3, j : j + 3] * weight[k]).sum()
-        pooled[k, i // 2, j // 2] = max(pooled[k, i // 2, j // 2], value)  # 0 at least: the ReLU
+        pooled[k, i // 2, j // 2] = max(pooled[k, i // 2, j // 2], value)  # from 0: the ReLU
     w, b = (p.detach().numpy() for p in model.classifier.parameters())
     assert np.allclose(
         model(image[None])["logits"].detach().numpy()[0], w @ pooled.ravel() + b, atol=1e-5
     )
 
 
-def test_it_learns_by_heart():
+def test_it_memorizes_random_labels():
     torch.manual_seed(0)
     model = CNN((1, 8, 8), 4, widths=(8, 8))
     pixels, labels = torch.randn(16, 1, 8, 8), torch.arange(16) % 4
@@ -66,7 +66,7 @@ def test_it_learns_by_heart():
     assert torch.equal(model.predict(pixels, batch_size=5), labels)
 
 
-def test_dropout_is_for_training_only():
+def test_dropout_is_off_in_prediction():
     torch.manual_seed(0)
     model = CNN((1, 8, 8), 4, widths=(8,), dropout=0.5)
     pixels = torch.randn(1, 1, 8, 8)

@@ -1,4 +1,4 @@
-"""What every native architecture keeps to, beside transformers'."""
+"""Tests of all native architectures, compared with transformers."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ from tests.models.architectures import (
     batches,
     models,
 )
-from tests.models.equal import TOLERANCE, assert_equal, assert_same_learning
+from tests.models.equal import TOLERANCE, assert_equal, assert_same_training
 from wxb.lessons.parity import difference, twin
 from wxb.models.decoding import positions
 
@@ -41,18 +41,18 @@ def test_outputs_loss_and_gradients_equal_transformers(kind, data):
     theirs = data.draw(models(kind))
     inputs = data.draw(batches(kind, theirs.dtype, shortest=kind.shortest))
     labels = kind.labels(type(theirs).__name__, inputs[f"{kind.prefix}input_ids"])
-    assert_same_learning(theirs, inputs, labels, kind.learning[theirs.dtype])
+    assert_same_training(theirs, inputs, labels, kind.gradients[theirs.dtype])
 
 
 @each_decoder
 @given(data=st.data(), longest=st.integers(1, LONGEST // 2), ends=st.booleans())
 @settings(deadline=None, max_examples=20)
-def test_generation_writes_what_transformers_writes(kind, data, longest, ends):
+def test_generation_equals_transformers(kind, data, longest, ends):
     theirs = data.draw(models(kind))
     inputs = data.draw(batches(kind, theirs.dtype, left=True))
-    # Without a mask, transformers guesses one from the ids that equal the padding's.
-    every = torch.ones_like(inputs[f"{kind.prefix}input_ids"])
-    inputs = {f"{kind.prefix}attention_mask": every, **inputs}
+    # Without a mask, transformers guesses one from the ids of padding.
+    no_padding = torch.ones_like(inputs[f"{kind.prefix}input_ids"])
+    inputs = {f"{kind.prefix}attention_mask": no_padding, **inputs}
     ours, *_ = twin(theirs)
     free = ours.generate(**inputs, max_new_tokens=longest)
     end = int(free[0, -(longest + 1) // 2]) if ends else None
@@ -67,41 +67,42 @@ def test_generation_writes_what_transformers_writes(kind, data, longest, ends):
 @each_decoder
 @given(data=st.data())
 @settings(deadline=None, max_examples=20)
-def test_reading_in_parts_is_reading_at_once(kind, data):
+def test_cached_logits_equal_uncached_ones(kind, data):
     theirs = data.draw(models(kind))
     ours, *_ = twin(theirs)
     inputs = data.draw(batches(kind, theirs.dtype, left=True))
-    ids, mask, places = (
+    ids, mask, position_ids = (
         f"{kind.prefix}{name}" for name in ("input_ids", "attention_mask", "position_ids")
     )
     inputs = {mask: torch.ones_like(inputs[ids]), **inputs}
-    inputs[places] = positions(inputs[mask])
+    inputs[position_ids] = positions(inputs[mask])
     length = inputs[ids].shape[1]
     cuts = data.draw(st.sets(st.integers(1, length - 1), max_size=3)) if length > 1 else set()
     past, parts = None, []
     with torch.no_grad():
-        whole = ours(**inputs)
+        uncached = ours(**inputs)
         encoded = {}
         if kind is WHISPER:
             encoded["encoder_outputs"] = ours.model.encoder(inputs["input_features"])
         for first, last in pairwise([0, *sorted(cuts), length]):
-            part = {ids: inputs[ids][:, first:last], places: inputs[places][:, first:last]}
+            part = {key: inputs[key][:, first:last] for key in (ids, position_ids)}
             part[mask] = inputs[mask][:, :last]
             output = ours(**encoded, **part, past_key_values=past)
             past = output.past_key_values
             parts.append(output.logits)
-    real = inputs[mask].bool()
-    apart = difference(torch.cat(parts, dim=1)[real], whole.logits[real])
-    assert apart <= kind.logits[theirs.dtype]
+    is_token = inputs[mask].bool()
+    gap = difference(torch.cat(parts, dim=1)[is_token], uncached.logits[is_token])
+    assert gap <= kind.logits[theirs.dtype]
     shapes, expected = (
-        [part.shape for layer in kept for part in layer] for kept in (past, whole.past_key_values)
+        [tensor.shape for layer in cache for tensor in layer]
+        for cache in (past, uncached.past_key_values)
     )
     assert shapes == expected
     assert past[0][0].shape[2] == length
 
 
 @each_decoder
-def test_positions_go_on_after_those_read_before(kind):
+def test_positions_continue_after_cached_tokens(kind):
     ours, inputs, ids = kind.ours(), kind.inputs(), f"{kind.prefix}input_ids"
     with torch.no_grad():
         past = ours(**{**inputs, ids: inputs[ids][:, :5]}).past_key_values
@@ -110,18 +111,18 @@ def test_positions_go_on_after_those_read_before(kind):
 
 
 @each_decoder
-def test_no_token_sees_one_after_it(kind):
+def test_attention_is_causal(kind):
     ours, inputs, ids = kind.ours(), kind.inputs(), f"{kind.prefix}input_ids"
-    other = inputs[ids].clone()
-    other[:, 5:] = 3
+    changed = inputs[ids].clone()
+    changed[:, 5:] = 3
     with torch.no_grad():
-        first, second = ours(**inputs).logits, ours(**{**inputs, ids: other}).logits
+        first, second = ours(**inputs).logits, ours(**{**inputs, ids: changed}).logits
     assert first[:, :5].equal(second[:, :5])
     assert not first[:, 5:].allclose(second[:, 5:])
 
 
 @each
-def test_a_row_of_nothing_but_padding_is_no_trouble(kind):
+def test_a_row_of_padding_has_finite_logits_and_gradients(kind):
     name = kind.heads[-1]
     ours, inputs = kind.ours(name), kind.inputs()
     mask = torch.ones(3, 8, dtype=torch.long)
@@ -134,34 +135,34 @@ def test_a_row_of_nothing_but_padding_is_no_trouble(kind):
 
 
 @each
-def test_the_body_alone_equals_transformers(kind):
+def test_the_backbone_equals_transformers(kind):
     theirs = kind.theirs(kind.body)
     ours, missing, unexpected = twin(theirs)
     assert (missing, unexpected) == ([], [])
-    other = {
-        **kind.others(),
+    embedded = {
+        **kind.audio(),
         f"{kind.prefix}inputs_embeds": torch.randn(3, 5, theirs.config.hidden_size),
         f"{kind.prefix}position_ids": torch.tensor([[4, 3, 9, 1, 0]] * 3),
     }
     with torch.no_grad():
-        for inputs in (kind.inputs(), other):
+        for inputs in (kind.inputs(), embedded):
             assert_equal(ours(**inputs), theirs(**inputs), SINGLE)
             if kind in DECODERS:
                 assert ours(**inputs, use_cache=False).past_key_values is None
 
 
 @pytest.mark.parametrize("kind", [GPT2, LLAMA], ids=str)
-def test_only_the_logits_asked_for_are_made(kind):
+def test_logits_to_keep_selects_the_last_logits(kind):
     ours, inputs = kind.ours(), kind.inputs()
     with torch.no_grad():
-        last, every = (ours(**inputs, logits_to_keep=kept).logits for kept in (2, 0))
-    torch.testing.assert_close(last, every[:, -2:])
+        last, full = (ours(**inputs, logits_to_keep=count).logits for count in (2, 0))
+    torch.testing.assert_close(last, full[:, -2:])
 
 
 @each_class
 def test_saved_weights_load_in_transformers(kind, name, tmp_path):
-    for number, settings_ in enumerate(kind.saved):
-        folder = tmp_path / str(number)
+    for index, settings_ in enumerate(kind.saved):
+        folder = tmp_path / str(index)
         folder.mkdir()
         ours = kind.initial(name, **settings_)
         save_model(ours, str(folder / "model.safetensors"), metadata={"format": "pt"})
@@ -174,7 +175,7 @@ def test_saved_weights_load_in_transformers(kind, name, tmp_path):
 
 
 @each
-def test_initial_weights_are_spread_as_in_transformers(kind):
+def test_initial_weights_have_the_distribution_of_transformers(kind):
     rtol, atol, mean = kind.spread
     ours = kind.initial(**kind.wide).state_dict()
     theirs = getattr(transformers, kind.heads[0])(kind.config(**kind.wide)).state_dict()
@@ -185,10 +186,10 @@ def test_initial_weights_are_spread_as_in_transformers(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "place"), [(kind, place) for kind in ALL for place in kind.dropouts], ids=str
+    ("kind", "name"), [(kind, name) for kind in ALL for name in kind.dropouts], ids=str
 )
-def test_every_dropout_is_for_training_only(kind, place):
-    ours = kind.initial(kind.body, **{**dict.fromkeys(kind.dropouts, 0.0), place: 0.5})
+def test_every_dropout_is_off_in_evaluation(kind, name):
+    ours = kind.initial(kind.body, **{**dict.fromkeys(kind.dropouts, 0.0), name: 0.5})
     with torch.no_grad():
         for training in (True, False):
             ours.train(training)
@@ -197,7 +198,7 @@ def test_every_dropout_is_for_training_only(kind, place):
 
 
 @pytest.mark.parametrize(
-    ("kind", "other", "message"),
+    ("kind", "changes", "message"),
     [
         (BERT, {"hidden_act": "relu"}, "hidden_act: found 'relu'"),
         (BERT, {"is_decoder": True}, "is_decoder: found True"),
@@ -231,9 +232,9 @@ def test_every_dropout_is_for_training_only(kind, place):
         (WHISPER, {"d_model": 2}, "d_model 2: positions need two or more pairs"),
     ],
 )
-def test_other_architectures_are_refused(kind, other, message):
+def test_unsupported_settings_are_errors(kind, changes, message):
     with pytest.raises(ValueError, match=message):
-        kind.module.Config.from_hf(kind.config(**other))
+        kind.module.Config.from_hf(kind.config(**changes))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_other_architectures_are_refused(kind, other, message):
     ],
     ids=str,
 )
-def test_more_tokens_than_positions_are_refused(kind, length, message):
+def test_more_tokens_than_positions_are_errors(kind, length, message):
     with pytest.raises(ValueError, match=message):
         kind.ours()(**kind.inputs(3, length))
 
@@ -254,6 +255,6 @@ def test_more_tokens_than_positions_are_refused(kind, length, message):
 def test_ids_and_embeddings_exclude_each_other(kind):
     ours = kind.ours()
     both = {**kind.inputs(), f"{kind.prefix}inputs_embeds": torch.zeros(3, 8, 16)}
-    for inputs in (kind.others(), both):
-        with pytest.raises(ValueError, match=r"expected either input.ids or"):
+    for inputs in (kind.audio(), both):
+        with pytest.raises(ValueError, match=r"expected either input_ids or"):
             ours(**inputs)

@@ -1,4 +1,4 @@
-"""What of GPT-2 is no other architecture's; the rest is in test_contract.py."""
+"""Tests of GPT-2 alone; those of all architectures are in test_contract.py."""
 
 import torch
 from hypothesis import given, settings
@@ -11,22 +11,22 @@ from wxb.lessons.parity import twin
 
 @given(models(GPT2), st.data())
 @settings(deadline=None, max_examples=15)
-def test_logits_equal_transformers_to_the_digits_of_the_type(theirs, data):
+def test_logits_equal_transformers(theirs, data):
     ours, *_ = twin(theirs)
     inputs = data.draw(batches(GPT2, theirs.dtype))
     with torch.no_grad():
         assert_equal(ours(**inputs), theirs(**inputs), TOLERANCE[theirs.dtype])
 
 
-def test_padding_on_the_left_changes_nothing_that_is_written():
+def test_padding_on_the_left_does_not_change_generation():
     ours, short = GPT2.ours(), random_ids(1, 4)
     alone = ours.generate(short, max_new_tokens=8)
-    beside = torch.cat([torch.full((1, 5), 9), short], dim=1)
+    padded = torch.cat([torch.full((1, 5), 9), short], dim=1)
     mask = torch.tensor([[0] * 5 + [1] * 4])
-    assert ours.generate(beside, mask, max_new_tokens=8)[:, 5:].equal(alone)
+    assert ours.generate(padded, mask, max_new_tokens=8)[:, 5:].equal(alone)
 
 
-def test_weights_are_laid_out_as_in_the_checkpoint():
+def test_weights_have_the_layout_of_checkpoints():
     state = GPT2.ours(GPT2.body).state_dict()
     assert state["h.0.attn.c_attn.weight"].shape == (16, 48)
     assert state["h.0.mlp.c_fc.weight"].shape == (16, 64)

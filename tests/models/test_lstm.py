@@ -1,10 +1,10 @@
-"""The classifier: it reads rows as a whole, without padding and special tokens."""
+"""The LSTM classifier: padding, special tokens, and both directions."""
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.models.lstm import LSTM, LSTMClassifier, read_both_ways, without_special_tokens
+from wxb.models.lstm import LSTM, LSTMClassifier, run_bidirectional, without_special_tokens
 
 PAD, CLS, SEP = 0, 1, 2
 rows = st.lists(st.lists(st.integers(3, 19), min_size=1, max_size=7), min_size=1, max_size=4)
@@ -24,33 +24,33 @@ def batch(texts, extra=0):
 
 @given(rows, st.integers(0, 5), st.integers(1, 2))
 @settings(deadline=None, max_examples=30)
-def test_neither_padding_nor_the_other_rows_change_the_logits(texts, extra, layers):
+def test_padding_and_other_rows_do_not_change_the_logits(texts, extra, layers):
     model = classifier(num_layers=layers)
-    wide = model(*batch(texts, extra))["logits"]
+    padded = model(*batch(texts, extra))["logits"]
     alone = torch.cat([model(*batch([text]))["logits"] for text in texts])
-    torch.testing.assert_close(wide, alone)
+    torch.testing.assert_close(padded, alone)
 
 
 @given(rows)
 @settings(deadline=None, max_examples=10)
-def test_the_text_book_gives_the_same_logits(texts):
+def test_the_textbook_version_returns_the_same_logits(texts):
     model = classifier(num_layers=2)
-    book = LSTM(6, 4, 2, bidirectional=True).double()
-    book.load_state_dict(model.lstm.state_dict(), strict=True)
+    textbook = LSTM(6, 4, 2, bidirectional=True).double()
+    textbook.load_state_dict(model.lstm.state_dict(), strict=True)
     ids, mask = batch(texts)
-    _, (hidden, _) = book(model.embedding(ids), mask.bool())
+    _, (hidden, _) = textbook(model.embedding(ids), mask.bool())
     logits = model.classifier(torch.cat([hidden[-2], hidden[-1]], dim=-1))
     torch.testing.assert_close(model(ids, mask)["logits"], logits)
 
 
-def test_both_ends_of_a_row_matter():
+def test_first_and_last_token_change_the_logits():
     model = classifier()
     plain = model(*batch([[5, 6, 7, 8], [9, 9]]))["logits"][0]
     for changed in ([15, 6, 7, 8], [5, 6, 7, 18]):
         assert (model(*batch([changed, [9, 9]]))["logits"][0] - plain).abs().max() > 1e-4
 
 
-def test_it_learns_what_only_the_order_of_tokens_tells():
+def test_it_learns_labels_that_depend_on_token_order():
     torch.manual_seed(0)
     pairs = torch.tensor([[a, b] for a in range(3, 11) for b in range(3, 11) if a != b])
     ids, mask = batch([pair.tolist() for pair in pairs], extra=3)
@@ -66,18 +66,20 @@ def test_it_learns_what_only_the_order_of_tokens_tells():
 
 @given(rows)
 @settings(deadline=None, max_examples=30)
-def test_every_row_loses_its_special_tokens_and_nothing_else(texts):
+def test_special_tokens_are_removed_from_every_row(texts):
     ids, mask = without_special_tokens(*batch([[CLS, *text, SEP] for text in texts]))
-    found = [row[seen.bool()].tolist() for row, seen in zip(ids, mask, strict=True)]
-    assert found == texts
+    texts_without_special_tokens = [
+        row[is_token.bool()].tolist() for row, is_token in zip(ids, mask, strict=True)
+    ]
+    assert texts_without_special_tokens == texts
 
 
-def test_turning_rows_within_their_length_keeps_the_backward_direction_off_the_padding():
+def test_the_backward_direction_skips_padding():
     torch.manual_seed(1)
     layers = torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True).double()
     inputs, mask = torch.randn(1, 5, 3).double(), torch.tensor([[True, True, False, False, False]])
-    alone, ends = read_both_ways(layers, inputs[:, :2], mask[:, :2])
-    skipped, same_ends = read_both_ways(layers, inputs, mask)
-    torch.testing.assert_close((skipped[:, :2], same_ends), (alone, ends))
-    read, _ = layers(inputs)
-    assert (read[:, :2] - alone).abs().max() > 0.01
+    alone, ends = run_bidirectional(layers, inputs[:, :2], mask[:, :2])
+    skipped, skipped_ends = run_bidirectional(layers, inputs, mask)
+    torch.testing.assert_close((skipped[:, :2], skipped_ends), (alone, ends))
+    unmasked, _ = layers(inputs)
+    assert (unmasked[:, :2] - alone).abs().max() > 0.01

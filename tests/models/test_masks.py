@@ -1,4 +1,4 @@
-"""One convention of masks, and attention that gives zeros where nothing is seen."""
+"""Masks, and attention that returns zeros if every key is masked."""
 
 import math
 
@@ -13,15 +13,15 @@ each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 
 def by_hand(query, key, value, mask):
-    """softmax(Q K' / sqrt D) V for one head, a query at a time, over the keys that it sees."""
+    """softmax(Q K' / sqrt D) V for one head, one query at a time, over its unmasked keys."""
     rows = []
-    for place, q in enumerate(query):
-        seen = mask[place].nonzero().squeeze(1)
-        if len(seen) == 0:
+    for row, q in enumerate(query):
+        unmasked = mask[row].nonzero().squeeze(1)
+        if len(unmasked) == 0:
             rows.append(torch.zeros_like(value[0]))
             continue
-        weights = torch.stack([(q @ key[k]) / math.sqrt(len(q)) for k in seen]).softmax(0)
-        rows.append(sum(w * value[k] for w, k in zip(weights, seen, strict=True)))
+        weights = torch.stack([(q @ key[k]) / math.sqrt(len(q)) for k in unmasked]).softmax(0)
+        rows.append(sum(w * value[k] for w, k in zip(weights, unmasked, strict=True)))
     return torch.stack(rows)
 
 
@@ -38,20 +38,20 @@ def attentions(draw):
 
 @given(attentions())
 @settings(deadline=None, max_examples=40)
-def test_attention_is_the_formula(drawn):
-    query, key, value, mask = drawn
-    found = masks.attend(query, key, value, mask)
+def test_attention_equals_the_formula(tensors):
+    query, key, value, mask = tensors
+    output = masks.attend(query, key, value, mask)
     shared = query.shape[1] // key.shape[1]
     for row in range(2):
         for head in range(query.shape[1]):
             pair = key[row, head // shared], value[row, head // shared]
             expected = by_hand(query[row, head], *pair, mask[row, 0])
-            torch.testing.assert_close(found[row, head], expected)
+            torch.testing.assert_close(output[row, head], expected)
 
 
 @each_dtype
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient(dtype, dropout):
+def test_a_query_with_every_key_masked_gets_zeros_and_no_gradient(dtype, dropout):
     torch.manual_seed(0)
     query, key, value = (
         torch.randn(2, 2, 40, 8, dtype=dtype, requires_grad=True) for _ in range(3)
@@ -59,11 +59,11 @@ def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient(dtype, drop
     mask = masks.causal(40, 40).expand(2, 1, 40, 40).clone()
     mask[0, :, 5] = False
     mask[1] = False
-    found = masks.attend(query, key, value, mask, dropout=dropout)
-    assert not found[0, :, 5].any()
-    assert not found[1].any()
-    assert found[0, :, 6].any()
-    found.square().sum().backward()
+    output = masks.attend(query, key, value, mask, dropout=dropout)
+    assert not output[0, :, 5].any()
+    assert not output[1].any()
+    assert output[0, :, 6].any()
+    output.square().sum().backward()
     for part in (query, key, value):
         assert part.grad.isfinite().all()
         assert not part.grad[1].any()
@@ -71,41 +71,33 @@ def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient(dtype, drop
     assert not query.grad[0, :, 5].any()
 
 
-def test_scale_takes_the_place_of_one_over_the_root_of_the_size():
-    torch.manual_seed(0)
-    query, key, value = torch.randn(3, 1, 1, 4, 16)
-    quarter = masks.attend(query, key, value)
-    torch.testing.assert_close(masks.attend(query, key, value, scale=0.25), quarter)
-    assert not masks.attend(query, key, value, scale=1.0).allclose(quarter)
-
-
 @given(st.integers(1, 6), st.integers(0, 6))
-def test_causal_lets_the_last_tokens_see_those_up_to_themselves(queries, before):
-    mask = masks.causal(queries, before + queries)
+def test_causal_masks_later_tokens_of_the_last_queries(queries, cached):
+    mask = masks.causal(queries, cached + queries)
     assert mask.dtype == torch.bool
     expected = [
-        [key <= before + query for key in range(before + queries)] for query in range(queries)
+        [key <= cached + query for key in range(cached + queries)] for query in range(queries)
     ]
     assert mask.tolist() == expected
 
 
-def test_padding_is_not_seen():
+def test_padding_is_masked():
     mask = masks.padding(torch.tensor([[0, 1, 1], [1, 1, 0]]))
     assert mask.shape == (2, 1, 1, 3)
     assert mask.squeeze().tolist() == [[False, True, True], [True, True, False]]
 
 
 @given(st.integers(1, 5), st.integers(0, 4), st.booleans())
-def test_a_decoder_sees_tokens_that_are_there_and_not_later(queries, before, padded):
-    keys = before + queries
+def test_a_decoder_masks_padding_and_later_tokens(queries, cached, padded):
+    keys = cached + queries
     attention_mask = (torch.rand(3, keys, generator=torch.Generator().manual_seed(1)) < 0.6).long()
     if not padded:
         attention_mask = torch.ones_like(attention_mask)
-    there = masks.padding(attention_mask) & masks.causal(queries, keys)
+    expected = masks.padding(attention_mask) & masks.causal(queries, keys)
     device = torch.device("cpu")
     mask = masks.decoder(attention_mask, queries, keys, device)
-    assert mask.expand(3, 1, queries, keys).equal(there)
+    assert mask.expand(3, 1, queries, keys).equal(expected)
     if not padded:
-        bare = masks.decoder(None, queries, keys, device)
-        seen = torch.ones(1, 1, dtype=torch.bool) if bare is None else bare
-        assert seen.expand(3, 1, queries, keys).equal(there)
+        mask = masks.decoder(None, queries, keys, device)
+        mask = torch.ones(1, 1, dtype=torch.bool) if mask is None else mask
+        assert mask.expand(3, 1, queries, keys).equal(expected)

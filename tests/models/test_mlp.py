@@ -1,4 +1,4 @@
-"""The network by hand: torch's outputs and gradients, and those of finite differences."""
+"""The NumPy network, compared with torch and with finite differences."""
 
 import numpy as np
 import pytest
@@ -25,67 +25,70 @@ def close(ours, theirs):
 
 
 @given(sizes=SIZES, points=st.integers(1, 12), seed=st.integers(0, 10_000))
-def test_outputs_loss_and_gradients_are_those_of_torch(sizes, points, seed):
+def test_outputs_loss_and_gradients_equal_torch(sizes, points, seed):
     network, x, y = example(sizes, points, seed)
-    twin = TorchMLP(network)
-    logits = twin(torch.from_numpy(x))
+    torch_network = TorchMLP(network)
+    logits = torch_network(torch.from_numpy(x))
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(y))
     loss.backward()
     values = network.forward(x)
     assert close(values[-1], logits.detach())
     assert close(network.probabilities(x), logits.detach().softmax(1))
     assert close(cross_entropy(values[-1], y), loss.item())
-    for (dw, db), layer in zip(network.backward(values, y), twin.layers, strict=True):
+    for (dw, db), layer in zip(network.backward(values, y), torch_network.layers, strict=True):
         assert close(dw, layer.weight.grad)
         assert close(db, layer.bias.grad)
 
 
 @given(sizes=SIZES, points=st.integers(1, 6), seed=st.integers(0, 10_000))
 @settings(max_examples=25)
-def test_gradients_are_those_of_finite_differences(sizes, points, seed):
+def test_gradients_equal_finite_differences(sizes, points, seed):
     network, x, y = example(sizes, points, seed)
     gradients = network.backward(network.forward(x), y)
     small = 1e-6
     for layer, slopes in zip(network.layers, gradients, strict=True):
         for values, gradient in zip(layer, slopes, strict=True):
-            for place in np.ndindex(values.shape):
-                before = values[place]
+            for index in np.ndindex(values.shape):
+                before = values[index]
                 losses = []
                 for value in (before + small, before - small):
-                    values[place] = value
+                    values[index] = value
                     losses.append(cross_entropy(network.forward(x)[-1], y))
-                values[place] = before
+                values[index] = before
                 slope = (losses[0] - losses[1]) / (2 * small)
-                assert slope == pytest.approx(gradient[place], rel=1e-4, abs=1e-7)
+                assert slope == pytest.approx(gradient[index], rel=1e-4, abs=1e-7)
 
 
 def test_both_take_the_same_steps_and_learn_xor():
     x = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array([0, 1, 1, 0])
     network = MLP([2, 8, 2], seed=1)
-    twin = TorchMLP(network)
+    torch_network = TorchMLP(network)
     pairs = [
-        (network.step(x, y, rate=0.5), twin.step(torch.tensor(x), torch.tensor(y), rate=0.5))
+        (
+            network.step(x, y, rate=0.5),
+            torch_network.step(torch.tensor(x), torch.tensor(y), rate=0.5),
+        )
         for _ in range(300)
     ]
     assert np.allclose(*zip(*pairs, strict=True), rtol=1e-9)
-    for (w, b), layer in zip(network.layers, twin.layers, strict=True):
+    for (w, b), layer in zip(network.layers, torch_network.layers, strict=True):
         assert np.allclose(w, layer.weight.detach(), rtol=1e-9)
         assert np.allclose(b, layer.bias.detach(), rtol=1e-9)
     assert network.predict(x).tolist() == y.tolist()
     assert pairs[-1][0] < 0.05 < pairs[0][0]
 
 
-def test_the_twin_keeps_weights_of_its_own():
+def test_the_torch_network_has_a_copy_of_the_weights():
     network = MLP([2, 3, 2], seed=0)
-    twin = TorchMLP(network)
-    before = twin.layers[0].weight.detach().clone()
+    torch_network = TorchMLP(network)
+    before = torch_network.layers[0].weight.detach().clone()
     network.step(np.ones((1, 2)), np.array([1]), rate=1.0)
     network.layers[0][0][:] = 0
-    assert torch.equal(twin.layers[0].weight, before)
+    assert torch.equal(torch_network.layers[0].weight, before)
 
 
-def test_he_normal_keeps_the_spread_through_many_relu_layers():
+def test_he_normal_keeps_the_variance_through_many_relu_layers():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 256))
     first = None
@@ -95,7 +98,7 @@ def test_he_normal_keeps_the_spread_through_many_relu_layers():
     assert first / 2 < np.mean(x**2) < first * 2
 
 
-def test_large_logits_overflow_nothing():
+def test_large_logits_do_not_overflow():
     logits = np.array([[1e4, 0.0], [-1e4, 0.0]])
     assert softmax(logits).tolist() == [[1, 0], [0, 1]]
     assert cross_entropy(logits, np.array([1, 0])) == 1e4

@@ -1,4 +1,4 @@
-"""The perceptron: both rules end where their theorems say, and neither divides XOR."""
+"""The perceptron: both rules converge as their theorems say, and neither learns XOR."""
 
 from itertools import product
 
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from wxb.models.perceptron import Perceptron, by_descent, by_steps
+from wxb.models.perceptron import Perceptron, train_by_descent, train_by_steps
 
 CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 
 def separable(seed, points, dimensions, margin):
-    """Random points in a unit ball and the classes that a random plane gives them, not too near."""
+    """Random points in a unit ball and their classes by a random plane, at least a margin away."""
     rng = np.random.default_rng(seed)
     normal = rng.normal(size=dimensions)
     normal /= np.linalg.norm(normal)
@@ -30,42 +30,40 @@ def separable(seed, points, dimensions, margin):
     margin=st.sampled_from([0.05, 0.1, 0.2]),
     rate=st.sampled_from([0.01, 1.0, 7.0]),
 )
-def test_steps_divide_what_can_be_divided_within_novikoffs_bound(
-    seed, points, dimensions, margin, rate
-):
+def test_steps_converge_within_novikoffs_bound(seed, points, dimensions, margin, rate):
     x, y, normal, offset = separable(seed, points, dimensions, margin)
     assume(len(x) > 0)
-    unit, mistakes = by_steps(x, y, epochs=10_000, rate=rate)
+    unit, mistakes = train_by_steps(x, y, epochs=10_000, rate=rate)
     assert unit.predict(x).tolist() == y.tolist()
     assert mistakes[-1] == 0
     assert all(mistakes[:-1])
     # The bias is one more weight, on an input that is always 1.
     radius = np.sqrt((x**2).sum(axis=1).max() + 1)
-    gap = np.abs(x @ normal + offset).min() / np.sqrt(1 + offset**2)
-    assert sum(mistakes) <= (radius / gap) ** 2 + 1e-6
+    margin_of_points = np.abs(x @ normal + offset).min() / np.sqrt(1 + offset**2)
+    assert sum(mistakes) <= (radius / margin_of_points) ** 2 + 1e-6
 
 
 @given(seed=st.integers(0, 10_000), points=st.integers(4, 40), dimensions=st.integers(1, 4))
-def test_descent_ends_at_least_squares(seed, points, dimensions):
+def test_descent_converges_to_least_squares(seed, points, dimensions):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(points, dimensions))
     y = rng.integers(0, 2, size=points)
     inputs = np.column_stack([x, np.ones(points)])
-    # Slow where one direction hardly varies: the rate of the steepest must serve for all.
+    # Slow if one direction hardly varies: the steepest one limits the rate.
     steepness = np.linalg.eigvalsh(2 * inputs.T @ inputs / points)
     assume(steepness[0] > 0.05)
-    unit, errors = by_descent(x, y, epochs=4000, rate=1 / steepness[-1])
+    unit, errors = train_by_descent(x, y, epochs=4000, rate=1 / steepness[-1])
     best, *_ = np.linalg.lstsq(inputs, 2.0 * y - 1, rcond=None)
     assert np.allclose([*unit.w, unit.b], best, atol=1e-6)
     assert (np.diff(errors) <= 1e-12).all()
 
 
 @pytest.mark.parametrize("outputs", list(product([0, 1], repeat=4)))
-def test_both_rules_learn_all_gates_but_xor_and_xnor(outputs):
+def test_both_rules_learn_all_gates_except_xor_and_xnor(outputs):
     y = np.array(outputs)
-    stepped, _ = by_steps(CORNERS, y, epochs=100)
-    descended, _ = by_descent(CORNERS, y, epochs=200, rate=0.2)
-    right = [int((unit.predict(CORNERS) == y).sum()) for unit in (stepped, descended)]
+    by_steps, _ = train_by_steps(CORNERS, y, epochs=100)
+    by_descent, _ = train_by_descent(CORNERS, y, epochs=200, rate=0.2)
+    right = [int((unit.predict(CORNERS) == y).sum()) for unit in (by_steps, by_descent)]
     if outputs in {(0, 1, 1, 0), (1, 0, 0, 1)}:
         assert max(right) <= 3
     else:
@@ -73,6 +71,6 @@ def test_both_rules_learn_all_gates_but_xor_and_xnor(outputs):
 
 
 @given(st.tuples(*[st.floats(-1e6, 1e6)] * 3))
-def test_no_line_at_all_divides_xor(numbers):
-    unit = Perceptron(np.array(numbers[:2]), numbers[2])
+def test_no_line_separates_xor(weights):
+    unit = Perceptron(np.array(weights[:2]), weights[2])
     assert (unit.predict(CORNERS) == [0, 1, 1, 0]).sum() <= 3

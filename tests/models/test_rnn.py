@@ -1,4 +1,4 @@
-"""Recurrent layers cell by cell beside torch's own: outputs, states, gradients and padding."""
+"""Recurrent layers compared with torch: outputs, states, gradients and padding."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from wxb.models.lstm import LSTM, read_both_ways
+from wxb.models.lstm import LSTM, run_bidirectional
 from wxb.models.rnn import RNN
 
 KINDS = {RNN: nn.RNN, LSTM: nn.LSTM}
@@ -23,7 +23,7 @@ batches = st.integers(1, 5).flatmap(
 dtypes = st.sampled_from([torch.float32, torch.float64])
 
 
-def both(kind, shape, dtype=torch.float64):
+def ours_and_theirs(kind, shape, dtype=torch.float64):
     ours = kind(**shape).to(dtype)
     theirs = KINDS[kind](**shape, batch_first=True).to(dtype)
     theirs.load_state_dict(ours.state_dict(), strict=True)
@@ -37,7 +37,7 @@ def padded(lengths, size, dtype=torch.float64):
 
 
 def packed(layers, inputs, mask):
-    """What torch makes of padded rows: outputs and last states, zero for rows without a token."""
+    """Torch's outputs and final states of padded rows; zero for rows without tokens."""
     lengths = mask.sum(dim=1)
     sequence = nn.utils.rnn.pack_padded_sequence(
         inputs, lengths.clamp(min=1), batch_first=True, enforce_sorted=False
@@ -60,23 +60,23 @@ def gradients(model, inputs, results):
 @each_kind
 @given(shape=shapes, lengths=batches, dtype=dtypes, seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=40)
-def test_outputs_states_and_gradients_are_those_of_torch(kind, shape, lengths, dtype, seed):
+def test_outputs_states_and_gradients_equal_torch(kind, shape, lengths, dtype, seed):
     torch.manual_seed(seed)
-    ours, theirs = both(kind, shape, dtype)
+    ours, theirs = ours_and_theirs(kind, shape, dtype)
     inputs, mask = padded(lengths, shape["input_size"], dtype)
-    found, expected = ours(inputs, mask), packed(theirs, inputs, mask)
-    torch.testing.assert_close(found, expected)
+    actual, expected = ours(inputs, mask), packed(theirs, inputs, mask)
+    torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(
-        gradients(ours, inputs, found), gradients(theirs, inputs, expected), rtol=1e-4, atol=1e-5
+        gradients(ours, inputs, actual), gradients(theirs, inputs, expected), rtol=1e-4, atol=1e-5
     )
 
 
 @each_kind
 @given(shape=shapes, lengths=batches.filter(all), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=20)
-def test_each_row_is_read_as_torch_reads_it_alone(kind, shape, lengths, seed):
+def test_each_row_equals_torch_without_padding(kind, shape, lengths, seed):
     torch.manual_seed(seed)
-    ours, theirs = both(kind, shape)
+    ours, theirs = ours_and_theirs(kind, shape)
     inputs, mask = padded(lengths, shape["input_size"])
     outputs, states = ours(inputs, mask)
     for row, length in enumerate(lengths):
@@ -89,7 +89,7 @@ def test_each_row_is_read_as_torch_reads_it_alone(kind, shape, lengths, seed):
 @each_kind
 @given(shape=shapes, seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=10)
-def test_names_and_initial_weights_are_those_of_torch(kind, shape, seed):
+def test_names_and_initial_weights_equal_torch(kind, shape, seed):
     torch.manual_seed(seed)
     ours = kind(**shape)
     torch.manual_seed(seed)
@@ -106,15 +106,15 @@ def test_names_and_initial_weights_are_those_of_torch(kind, shape, seed):
     seed=st.integers(0, 99),
 )
 @settings(deadline=None, max_examples=20)
-def test_padding_changes_nothing_wherever_it_stands(kind, shape, mask, seed):
+def test_padding_changes_nothing_at_any_position(kind, shape, mask, seed):
     torch.manual_seed(seed)
     model, mask = kind(**shape).double(), torch.tensor(mask)[None]
     inputs = torch.randn(1, mask.shape[1], shape["input_size"], dtype=torch.float64)
     outputs, states = model(inputs, mask)
     assert not outputs[~mask].any()
     if mask.any():
-        tight, last = model(inputs[mask][None])
-        torch.testing.assert_close(outputs[mask], tight[0])
+        unpadded, last = model(inputs[mask][None])
+        torch.testing.assert_close(outputs[mask], unpadded[0])
         torch.testing.assert_close(states, last)
     else:
         assert not states.any()
@@ -124,27 +124,30 @@ def test_padding_changes_nothing_wherever_it_stands(kind, shape, mask, seed):
     shape=shapes.map(lambda shape: {**shape, "bidirectional": True}),
     lengths=batches,
     dtype=dtypes,
-    learns=st.booleans(),
+    training=st.booleans(),
     seed=st.integers(0, 99),
 )
 @settings(deadline=None, max_examples=40)
-def test_the_fast_way_gives_what_the_text_book_does(shape, lengths, dtype, learns, seed):
+def test_run_bidirectional_equals_the_textbook_version(shape, lengths, dtype, training, seed):
     torch.manual_seed(seed)
-    book, fast = both(LSTM, shape, dtype)
+    textbook, fast = ours_and_theirs(LSTM, shape, dtype)
     inputs, mask = padded(lengths, shape["input_size"], dtype)
-    with torch.set_grad_enabled(learns):
-        outputs, states = book(inputs, mask)
-        found = read_both_ways(fast.train(learns), inputs, mask)
+    with torch.set_grad_enabled(training):
+        outputs, states = textbook(inputs, mask)
+        actual = run_bidirectional(fast.train(training), inputs, mask)
     expected = outputs, torch.cat([states[0, -2], states[0, -1]], dim=-1)
-    torch.testing.assert_close(found, expected)
-    if learns:
+    torch.testing.assert_close(actual, expected)
+    if training:
         torch.testing.assert_close(
-            gradients(fast, inputs, found), gradients(book, inputs, expected), rtol=1e-4, atol=1e-5
+            gradients(fast, inputs, actual),
+            gradients(textbook, inputs, expected),
+            rtol=1e-4,
+            atol=1e-5,
         )
 
 
-def test_the_fast_way_refuses_padding_on_the_left():
+def test_run_bidirectional_rejects_padding_on_the_left():
     layers = nn.LSTM(2, 3, batch_first=True, bidirectional=True)
     mask = torch.tensor([[True] * 3, [False, True, True]])
     with pytest.raises(ValueError, match="pad on the right"):
-        read_both_ways(layers, torch.zeros(2, 3, 2), mask)
+        run_bidirectional(layers, torch.zeros(2, 3, 2), mask)

@@ -1,4 +1,4 @@
-"""The Transformer beside torch's own, its loss beside torch's, its cache beside none."""
+"""The Transformer compared with torch's: outputs, gradients and loss; cache, search, training."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ shapes = st.fixed_dictionaries(
 TINY = Config(11, 13, width=8, heads=2, layers=2, feed_forward=12, dropout=0.0, max_length=24)
 
 
-def both(shape, dtype=torch.float64):
+def ours_and_theirs(shape, dtype=torch.float64):
     shape = dict(shape)
     width = 2 * shape.pop("size") * shape["heads"]
     config = Config(5, 5, width=width, dropout=0.0, **shape)
@@ -56,30 +56,30 @@ def sources(rows, longest=6):
     return ids.masked_fill(~mask, TINY.pad), mask
 
 
-def padded(found, width, dtype, left):
+def padded(lengths, width, dtype, left):
     """Random vectors (B, T, C) of these lengths, and their mask."""
-    longest = max(found)
-    mask = torch.arange(longest) < torch.tensor(found)[:, None]
+    longest = max(lengths)
+    mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
     mask = mask.flip(1) if left else mask
     return torch.randn(*mask.shape, width, dtype=dtype), mask
 
 
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of torch's own fast path
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of torch's fast path
 @given(
     shapes, lengths, lengths, st.booleans(), st.sampled_from([torch.float32, torch.float64]), seeds
 )
 @settings(deadline=None, max_examples=40)
-def test_outputs_and_gradients_are_those_of_torch(
+def test_outputs_and_gradients_equal_torch(
     shape, source_lengths, target_lengths, left, dtype, seed
 ):
     torch.manual_seed(seed)
-    ours, theirs = both(shape, dtype)
+    ours, theirs = ours_and_theirs(shape, dtype)
     theirs.load_state_dict(ours.state_dict(), strict=True)
     (source, source_mask), (target, target_mask) = (
-        padded(found, ours.encoder.norm.normalized_shape[0], dtype, left)
-        for found in (source_lengths, target_lengths)
+        padded(row_lengths, ours.encoder.norm.normalized_shape[0], dtype, left)
+        for row_lengths in (source_lengths, target_lengths)
     )
-    found = ours(source, target, source_mask, target_mask)[target_mask]
+    actual = ours(source, target, source_mask, target_mask)[target_mask]
     expected = theirs(
         source,
         target,
@@ -88,10 +88,10 @@ def test_outputs_and_gradients_are_those_of_torch(
         tgt_key_padding_mask=~target_mask,
         memory_key_padding_mask=~source_mask,
     )[target_mask]
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    weights = torch.linspace(-1, 1, found.numel(), dtype=dtype).view_as(found)
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+    weights = torch.linspace(-1, 1, actual.numel(), dtype=dtype).view_as(actual)
     slopes = []
-    for model, result in ((ours, found), (theirs, expected)):
+    for model, result in ((ours, actual), (theirs, expected)):
         (result * weights).sum().backward()
         slopes.append({name: p.grad for name, p in model.named_parameters()})
     near = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {}
@@ -100,16 +100,16 @@ def test_outputs_and_gradients_are_those_of_torch(
 
 @given(st.integers(1, 4), st.integers(1, 9), seeds)
 @settings(deadline=None, max_examples=20)
-def test_a_step_at_a_time_gives_the_logits_of_the_whole(rows, length, seed):
+def test_single_steps_return_the_logits_of_a_full_forward(rows, length, seed):
     model = translator(seed)
     ids, mask = sources(rows)
     labels = torch.randint(3, TINY.target_size, (rows, length))
-    whole = model(ids, mask, labels)["logits"]
+    full = model(ids, mask, labels)["logits"]
     state, tokens = model.encode(ids, mask), torch.full((rows, 1), TINY.bos)
-    for time in range(length):
+    for column in range(length):
         logits, state = model.step(tokens, state)
-        torch.testing.assert_close(logits, whole[:, time])
-        tokens = labels[:, [time]]
+        torch.testing.assert_close(logits, full[:, column])
+        tokens = labels[:, [column]]
 
 
 def test_a_step_may_read_several_tokens():
@@ -123,7 +123,7 @@ def test_a_step_may_read_several_tokens():
 
 
 class Uncached(NamedTuple):
-    """A state that keeps the tokens alone: every step reads all of them again."""
+    """A state without a cache: every step reads all tokens again."""
 
     tokens: Tensor
     source: Tensor
@@ -135,7 +135,7 @@ class Uncached(NamedTuple):
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 8), seeds)
 @settings(deadline=None, max_examples=20)
-def test_the_cache_changes_nothing_that_is_generated(rows, beams, longest, seed):
+def test_the_cache_does_not_change_generation(rows, beams, longest, seed):
     model = translator(seed)
 
     def step(tokens, state):
@@ -147,14 +147,14 @@ def test_the_cache_changes_nothing_that_is_generated(rows, beams, longest, seed)
     ids, mask = sources(rows)
     limits = {"beams": beams, "eos": [TINY.eos], "pad": TINY.pad, "max_new_tokens": longest}
     first = torch.full((rows, 1), TINY.bos)
-    again = decoding.beam(step, Uncached(first[:, :0], ids, mask), first, **limits)
+    uncached = decoding.beam_search(step, Uncached(first[:, :0], ids, mask), first, **limits)
     cached = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=longest)
-    assert torch.equal(cached, again.tokens[:, 0])
+    assert torch.equal(cached, uncached.tokens[:, 0])
 
 
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), seeds)
 @settings(deadline=None, max_examples=20)
-def test_padding_changes_neither_loss_nor_what_is_generated(rows, extra, beams, seed):
+def test_padding_changes_neither_loss_nor_generation(rows, extra, beams, seed):
     model = translator(seed)
     ids, mask = sources(rows)
     labels = torch.randint(3, TINY.target_size, (rows, 5))
@@ -170,7 +170,7 @@ def test_padding_changes_neither_loss_nor_what_is_generated(rows, extra, beams, 
     assert torch.equal(wide_tokens, narrow_tokens)
 
 
-def test_a_source_of_padding_alone_gives_no_nan():
+def test_a_source_of_padding_has_finite_logits_and_gradients():
     model = translator()
     ids, mask = sources(2)
     mask[1] = False
@@ -188,18 +188,18 @@ def test_a_source_of_padding_alone_gives_no_nan():
     seeds,
 )
 @settings(deadline=None, max_examples=30)
-def test_the_smoothed_loss_is_that_of_torch(rows, length, size, smoothing, seed):
+def test_the_smoothed_loss_equals_torch(rows, length, size, smoothing, seed):
     torch.manual_seed(seed)
     logits = torch.randn(rows, length, size, dtype=torch.float64, requires_grad=True)
     labels = torch.randint(size, (rows, length))
     labels[0, 0] = 1
-    found = smoothed_loss(logits, labels, smoothing=smoothing, ignored=0)
+    actual = smoothed_loss(logits, labels, smoothing=smoothing, ignored=0)
     expected = F.cross_entropy(
         logits.flatten(0, 1), labels.flatten(), ignore_index=0, label_smoothing=smoothing
     )
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(
-        *(torch.autograd.grad(loss, logits)[0] for loss in (found, expected))
+        *(torch.autograd.grad(loss, logits)[0] for loss in (actual, expected))
     )
 
 
@@ -208,14 +208,14 @@ def test_the_smoothed_loss_of_padding_alone_is_zero():
     assert loss == 0
 
 
-def test_a_text_longer_than_the_positions_is_refused():
+def test_a_text_longer_than_the_positions_is_an_error():
     model = translator()
     ids = torch.full((1, 25), 4)
-    with pytest.raises(ValueError, match="a text of 25 tokens, max_length is 24"):
+    with pytest.raises(ValueError, match="found 25 tokens; max_length is 24"):
         model.encode(ids, torch.ones_like(ids))
 
 
-def test_it_learns_to_reverse_and_a_beam_finds_it_too():
+def test_it_learns_to_reverse_texts_by_greedy_and_beam_search():
     torch.manual_seed(1)
     config = Config(9, 9, width=32, heads=2, layers=1, feed_forward=64, dropout=0.0)
     model = Translator(config)
@@ -228,13 +228,13 @@ def test_it_learns_to_reverse_and_a_beam_finds_it_too():
     ids, mask, labels = reversals(100)
     model.eval()
     for beams in (1, 3):
-        found = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
-        right = (F.pad(found, (0, labels.shape[1] - found.shape[1])) == labels).all(dim=1)
+        actual = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
+        right = (F.pad(actual, (0, labels.shape[1] - actual.shape[1])) == labels).all(dim=1)
         assert right.float().mean() > 0.8
 
 
 def reversals(rows, longest=4):
-    """Texts of 1 to 4 tokens, and the same backwards with eos behind."""
+    """Texts of 1 to 4 tokens, and the same in reverse with eos."""
     lengths = torch.randint(1, longest + 1, (rows, 1))
     ids = torch.randint(3, 9, (rows, longest)) * (torch.arange(longest) < lengths)
     labels = torch.zeros(rows, longest + 1, dtype=torch.long)
@@ -244,15 +244,15 @@ def reversals(rows, longest=4):
     return ids, ids != 0, labels
 
 
-def test_the_loss_without_padding_is_the_loss():
+def test_the_loss_without_logits_of_padding_is_the_same():
     model = translator()
     ids, mask = sources(4)
     labels = sources(4)[0].clamp(max=TINY.target_size - 1)
-    whole = model(ids, mask, labels)["loss"].item()
-    assert model.loss(ids, mask, labels).item() == pytest.approx(whole)
+    full = model(ids, mask, labels)["loss"].item()
+    assert model.loss(ids, mask, labels).item() == pytest.approx(full)
 
 
-def test_weights_are_those_of_the_last_layer_whatever_is_read_besides():
+def test_attention_weights_ignore_padding_and_later_tokens():
     model = translator()
     ids, mask = sources(3)
     labels = sources(3)[0]
@@ -260,7 +260,7 @@ def test_weights_are_those_of_the_last_layer_whatever_is_read_besides():
     assert weights.shape == (3, labels.shape[1], ids.shape[1])
     assert torch.allclose(weights.sum(dim=-1), torch.ones(3, labels.shape[1], dtype=torch.float64))
     assert not weights[~mask[:, None].expand_as(weights)].any()
-    # What is written later changes nothing of what was looked at before.
+    # Later tokens do not change the weights of earlier ones.
     later = labels.clone()
     later[:, -1] = 3
     assert torch.allclose(model.attention_weights(ids, mask, later)[:, :-1], weights[:, :-1])

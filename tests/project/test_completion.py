@@ -1,4 +1,4 @@
-"""What a shell completes."""
+"""Shell completion."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from wxb.cli.app import main
 ROOT = Path(__file__).parents[2]
 
 
-def complete(words, place):
-    told = wxb(path=[ROOT], _WXB_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(place))
-    return told.stdout.split()
+def complete(words, index):
+    done = wxb(path=[ROOT], _WXB_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(index))
+    return done.stdout.split()
 
 
-def test_names_of_experiments_are_completed(tmp_path, monkeypatch):
+def test_names_of_blocks_are_completed(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text(
         "experiments: {ner-encoder: {}, ner-decoder: {}, other: {}}\nstudies: {ner: {}}\n"
     )
@@ -29,7 +29,7 @@ def test_names_of_experiments_are_completed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
-def test_without_a_shell_around_it_says_what_to_do(option, monkeypatch, capsys):
+def test_without_a_shell_the_error_says_what_to_do(option, monkeypatch, capsys):
     def fail():
         raise shellingham.ShellDetectionFailure
 

@@ -1,4 +1,4 @@
-"""What DVC sees of a small project, with a run of DVC beside it and without."""
+"""The stages of a small project, with and without a run of DVC."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from dvc.repo import Repo
 from dvc.utils.serialize import LOADERS, load_yaml
 
 from wxb.project import dag
-from wxb.project.dag import LOCKFILE, RWLOCK, UnreadableError, steps, written
+from wxb.project.dag import LOCKFILE, RWLOCK, UnreadableError, paths_in_use, steps
 
 DVC_YAML = """
 stages:
@@ -31,7 +31,7 @@ stages:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """The working folder: a project whose two stages DVC takes for run."""
+    """The working folder: a project with two stages that are up to date."""
     monkeypatch.chdir(tmp_path)
     Repo.init(no_scm=True).close()
     Path("dvc.yaml").write_text(DVC_YAML)
@@ -44,29 +44,29 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def writes(*paths, pid):
-    """Have DVC believe that a process writes these paths."""
-    held = {str(Path.cwd() / path): {"pid": pid, "cmd": "dvc repro"} for path in paths}
-    RWLOCK.write_text(json.dumps({"write": held, "read": {}}))
+def lock_paths(*paths, pid):
+    """Write an rwlock in which a process is writing these paths."""
+    entries = {str(Path.cwd() / path): {"pid": pid, "cmd": "dvc repro"} for path in paths}
+    RWLOCK.write_text(json.dumps({"write": entries, "read": {}}))
 
 
-def dead():
+def dead_pid():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
 
 
-def test_nothing_is_due_where_nothing_changed(project):
+def test_no_stage_is_due_without_changes(project):
     make, use = steps()
     assert (make.name, make.upstream) == ("make", ())
     assert (use.name, use.upstream) == ("use", ("make",))
     assert make.before == make.after == {"block": {"key": 1}, "other": "a"}
-    assert not make.due
-    assert not use.due
+    assert not make.is_due
+    assert not use.is_due
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "made", "used"),
+    ("path", "content", "make_changes", "use_changes"),
     [
         ("source", "edited", {"source": "modified"}, {}),
         ("made/file", "edited", {"made": "modified"}, {"made/file": "modified"}),
@@ -74,19 +74,19 @@ def test_nothing_is_due_where_nothing_changed(project):
         ("dvc.yaml", DVC_YAML.replace('"true"', "echo", 1), {"dvc.yaml": "modified"}, {}),
     ],
 )
-def test_what_changed_is_told(project, path, content, made, used):
+def test_changed_files_are_listed(project, path, content, make_changes, use_changes):
     Path(path).unlink()
     if content is not None:
         Path(path).write_text(content)
     make, use = steps()
-    assert (make.changes, use.changes) == (made, used)
-    assert (make.due, use.due) == (bool(made), bool(used))
+    assert (make.changes, use.changes) == (make_changes, use_changes)
+    assert (make.is_due, use.is_due) == (bool(make_changes), bool(use_changes))
 
 
-def test_a_changed_parameter_is_told_with_its_block(project):
+def test_a_changed_parameter_is_listed_with_its_block(project):
     Path("params.yaml").write_text("block: {key: 2}\nother: a")
     for step in steps():
-        assert step.due
+        assert step.is_due
         assert step.changes == {}
         assert (step.before["block"], step.after["block"]) == ({"key": 1}, {"key": 2})
 
@@ -104,84 +104,84 @@ def test_params_are_parsed_once_for_all_stages(project, monkeypatch):
     assert LOADERS[".yaml"] is load
 
 
-def test_no_lock_is_needed_and_none_is_held(project, monkeypatch):
+def test_no_lock_is_needed_or_held(project, monkeypatch):
     status = Output.status
-    looked = []
+    entries = []
 
-    def while_looking(entry):
-        with Repo() as other, other.lock:  # raises LockError if it cannot be had
-            looked.append(entry)
+    def status_with_lock(entry):
+        with Repo() as other, other.lock:  # raises LockError if it is held
+            entries.append(entry)
         assert not RWLOCK.exists()
         return status(entry)
 
-    RWLOCK.unlink()  # what the commit has left
+    RWLOCK.unlink()  # left by the commit
     with Repo() as repo, repo.lock:
-        assert not any(step.due for step in steps())
-    monkeypatch.setattr(Output, "status", while_looking)
-    assert not any(step.due for step in steps())
-    assert looked
+        assert not any(step.is_due for step in steps())
+    monkeypatch.setattr(Output, "status", status_with_lock)
+    assert not any(step.is_due for step in steps())
+    assert entries
 
 
-def test_what_a_run_writes_is_no_change_but_running(project):
+def test_outputs_in_use_mean_running_and_not_changed(project):
     Path("source").write_text("edited")
     Path("made/file").write_text("half")
-    writes("made", pid=os.getpid())
+    lock_paths("made", pid=os.getpid())
     make, use = steps()
-    assert make.running
+    assert make.is_running
     assert make.changes == {"source": "modified"}
-    assert not use.due
-    writes("made", pid=dead())
+    assert not use.is_due
+    lock_paths("made", pid=dead_pid())
     make, use = steps()
-    assert not make.running
+    assert not make.is_running
     assert make.changes == {"source": "modified", "made": "modified"}
     assert use.changes == {"made/file": "modified"}
 
 
-def test_what_vanishes_while_it_is_read_is_deleted(project, monkeypatch):
-    def vanished(entry):
+def test_files_that_vanish_while_read_are_deleted(project, monkeypatch):
+    def status(entry):
         raise FileNotFoundError(entry.fs_path)
 
-    monkeypatch.setattr(Output, "status", vanished)
+    monkeypatch.setattr(Output, "status", status)
     make, _ = steps()
     assert make.changes == {"source": "deleted", "made": "deleted"}
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.9])
 def test_a_half_written_lock_file_is_read_again(project, monkeypatch, part):
-    whole, look = LOCKFILE.read_text(), dag._steps
+    full, read_steps = LOCKFILE.read_text(), dag._steps
     monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
-    LOCKFILE.write_text(whole[: int(part * len(whole))])
+    LOCKFILE.write_text(full[: int(part * len(full))])
 
-    def while_written():
+    def steps_then_write():
         try:
-            return look()
+            return read_steps()
         finally:
-            if LOCKFILE.read_text() != whole:
-                LOCKFILE.write_text(whole)
+            if LOCKFILE.read_text() != full:
+                LOCKFILE.write_text(full)
 
-    monkeypatch.setattr(dag, "_steps", while_written)
-    assert not any(step.due for step in steps())
+    monkeypatch.setattr(dag, "_steps", steps_then_write)
+    assert not any(step.is_due for step in steps())
 
 
-def test_a_lock_file_that_never_rests_is_told(project, monkeypatch):
+def test_a_lock_file_that_always_changes_is_an_error(project, monkeypatch):
     monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
     monkeypatch.setattr(dag, "_steps", lambda: LOCKFILE.write_text(LOCKFILE.read_text() + " "))
     with pytest.raises(UnreadableError, match=r"dvc\.lock is being written"):
         steps()
 
 
-def test_a_project_that_dvc_cannot_read_is_told(project):
+def test_a_project_that_dvc_cannot_read_is_an_error(project):
     Path("dvc.yaml").write_text("stages: [")
     with pytest.raises(UnreadableError, match=r"DVC cannot read this project: .*dvc\.yaml"):
         steps()
 
 
-def test_what_is_written_is_read_from_the_lock_of_dvc(project, monkeypatch):
+def test_paths_in_use_are_read_from_dvc_rwlock(project, monkeypatch):
     monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
-    assert written() == {}
-    writes("made", pid=os.getpid())
-    assert written() == {str(project / "made"): os.getpid()}
-    RWLOCK.write_text('{"write": {')  # DVC writes it at this moment, or was killed then
-    assert written() == {}
+    assert paths_in_use() == {}
+    lock_paths("made", pid=os.getpid())
+    assert paths_in_use() == {str(project / "made"): os.getpid()}
+    RWLOCK.write_text('{"write": {')  # half written, as by a killed DVC
+    assert paths_in_use() == {}
     RWLOCK.unlink()
-    assert written() == {}
+    assert paths_in_use() == {}

@@ -1,4 +1,4 @@
-"""`wxb doctor` finds what is wrong, and the commands that it tells mend it."""
+"""`wxb doctor` finds problems, and its commands repair them."""
 
 import json
 import os
@@ -11,34 +11,34 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands import asleep, wxb
-from tests.copied import BIN
-from tests.copied import Project as Folder
+from tests.commands import sleeping_process, wxb
+from tests.project_copy import BIN
+from tests.project_copy import Project as Folder
 from wxb.core.params import load
 from wxb.project.doctor import examine, libraries, machine, project
 
 NO_NETWORK = """
 import socket
-def refuse(self, address):
+def connect(self, address):
     with open({log!r}, "a") as log:
         print(address, file=log)
     raise OSError("there is no network")
-socket.socket.connect = refuse
+socket.socket.connect = connect
 """
 
 
 @pytest.fixture(scope="module")
-def pristine(tmp_path_factory):
-    folder = Folder(tmp_path_factory.mktemp("doctor") / "pristine").folder
+def new_project(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("doctor") / "project").folder
     shutil.rmtree(folder / "tests")
     return folder
 
 
 @pytest.fixture
-def folder(pristine, tmp_path, monkeypatch):
-    """The working folder: a project with nothing made yet, and an empty home."""
+def folder(new_project, tmp_path, monkeypatch):
+    """The working folder: a project without outputs, and an empty home."""
     copy = tmp_path / "project"
-    shutil.copytree(pristine, copy)
+    shutil.copytree(new_project, copy)
     monkeypatch.chdir(copy)
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
@@ -51,46 +51,46 @@ def levels(findings):
     return [finding.level for finding in findings]
 
 
-def test_a_sound_project_is_well(folder, tmp_path):
+def test_a_sound_project_has_no_problem(folder, tmp_path):
     log = tmp_path / "calls"
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK.format(log=str(log)))
     before = {path: path.stat().st_mtime_ns for path in files(folder)}
-    told = wxb("doctor", "--json", path=[tmp_path], HF_TOKEN="hf_very_secret")
-    report = json.loads(told.stdout)
+    process = wxb("doctor", "--json", path=[tmp_path], HF_TOKEN="hf_very_secret")
+    report = json.loads(process.stdout)
     problems = [check for check in report["checks"] if check["level"] == "problem"]
     assert problems == []
-    assert (told.returncode, report["healthy"]) == (0, True)
-    checks = {check["name"]: check["found"] for check in report["checks"]}
+    assert (process.returncode, report["healthy"]) == (0, True)
+    checks = {check["name"]: check["message"] for check in report["checks"]}
     assert checks["torch"] == torch.__version__
     assert checks["dvc"] == metadata.version("dvc")
     assert checks["snakemake"] == metadata.version("snakemake")
-    assert checks["params.yaml"] == "valid, with the sizes of tiny"
+    assert checks["params.yaml"] == "valid, profile tiny"
     assert checks["hub token"] == "there is one, from HF_TOKEN"
     assert "work on the" in checks["bitsandbytes"]
-    assert "very_secret" not in told.stdout + told.stderr
-    assert not log.exists(), "the network was asked"
+    assert "very_secret" not in process.stdout + process.stderr
+    assert not log.exists(), "the network was used"
     after = {path: path.stat().st_mtime_ns for path in files(folder)}
-    assert after == before, "something was changed"
+    assert after == before, "a file was changed"
 
 
 def files(folder):
-    """All files but those that DVC keeps for itself."""
+    """All files except DVC's own."""
     private = (folder / ".dvc/tmp", folder / ".dvc/cache")
-    found = [
+    paths = [
         path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in str(path)
     ]
-    return [path for path in found if not any(path.is_relative_to(top) for top in private)]
+    return [path for path in paths if not any(path.is_relative_to(top) for top in private)]
 
 
-def test_a_problem_is_told_with_its_cure_and_hides_no_other(folder):
+def test_all_problems_are_printed_with_remedies(folder):
     text = Path("params.yaml").read_text().replace("threads:", "thread:")
     Path("params.yaml").write_text(text)
     shutil.rmtree(folder / ".git")
-    told = wxb("doctor", PATH="/nowhere")
-    assert told.returncode == 1
-    assert "\x1b" not in told.stdout
-    assert max(map(len, told.stdout.splitlines())) <= 80
-    words = " ".join(told.stdout.split())
+    process = wxb("doctor", PATH="/nowhere")
+    assert process.returncode == 1
+    assert "\x1b" not in process.stdout
+    assert max(map(len, process.stdout.splitlines())) <= 80
+    words = " ".join(process.stdout.split())
     assert "did you mean 'threads'" in words
     assert "-> git init" in words
     assert "is not found -> " in words
@@ -99,21 +99,21 @@ def test_a_problem_is_told_with_its_cure_and_hides_no_other(folder):
     assert levels(project.repository()) == ["ok"]
 
 
-def test_outside_a_project_it_says_where_to_go(tmp_path, monkeypatch):
+def test_outside_a_project_the_remedy_is_its_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = wxb("doctor", "--json", path=[Path(project.__file__).parents[2]])
-    assert told.returncode == 1
-    checks = {check["name"]: check for check in json.loads(told.stdout)["checks"]}
+    process = wxb("doctor", "--json", path=[Path(project.__file__).parents[2]])
+    assert process.returncode == 1
+    checks = {check["name"]: check for check in json.loads(process.stdout)["checks"]}
     for name in ("params.yaml", "repository"):
         assert checks[name]["level"] == "problem"
-        assert checks[name]["mend"] == "cd to the project's root"
+        assert checks[name]["remedy"] == "cd to the project's root"
 
 
-def test_a_check_that_breaks_down_is_a_problem(folder, monkeypatch):
+def test_a_check_that_raises_is_a_problem(folder, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", None, raising=False)
     findings = {finding.name: finding for finding in examine()}
     assert findings["CPU"].level == "problem"
-    assert "TypeError" in findings["CPU"].found
+    assert "TypeError" in findings["CPU"].message
     assert findings["telemetry"].level == "ok"
 
 
@@ -124,21 +124,21 @@ def test_packages_are_compared_with_the_lock(folder):
     assert levels(project.packages()) == ["ok"]
     lock.write_text("pytest==0.1\nno-such-package==1.0\n")
     (finding,) = project.packages()
-    assert finding.level == "note", "wxb runs without them"
-    assert "no-such-package is missing" in finding.found
-    assert f"pytest {metadata.version('pytest')} (locked: 0.1)" in finding.found
-    lock.write_text("".join(f"absent-{number}==1\n" for number in range(9)))
+    assert finding.level == "note", "wxb does not require them"
+    assert "no-such-package is missing" in finding.message
+    assert f"pytest {metadata.version('pytest')} (locked: 0.1)" in finding.message
+    lock.write_text("".join(f"absent-{index}==1\n" for index in range(9)))
     (finding,) = project.packages()
-    assert "and 3 more" in finding.found
+    assert "and 3 more" in finding.message
 
 
 def test_a_package_that_wxb_needs_is_a_problem(folder, tmp_path, monkeypatch):
-    about = tmp_path / "modules/wxb-9.dist-info"
-    about.mkdir(parents=True)
-    asked = "Requires-Dist: No_such.package\nRequires-Dist: pyyaml>=1000\n"
+    dist_info = tmp_path / "modules/wxb-9.dist-info"
+    dist_info.mkdir(parents=True)
+    required = "Requires-Dist: No_such.package\nRequires-Dist: pyyaml>=1000\n"
     optional = 'Requires-Dist: absent; extra == "dev"\n'
-    (about / "METADATA").write_text(f"Name: wxb\nVersion: 9\n{asked}{optional}")
-    monkeypatch.syspath_prepend(about.parent)
+    (dist_info / "METADATA").write_text(f"Name: wxb\nVersion: 9\n{required}{optional}")
+    monkeypatch.syspath_prepend(dist_info.parent)
     for locked, level in {
         "no-such-package==1": "problem",
         "PyYAML==1001": "problem",
@@ -148,17 +148,17 @@ def test_a_package_that_wxb_needs_is_a_problem(folder, tmp_path, monkeypatch):
         assert levels(project.packages()) == [level], locked
 
 
-def test_the_profile_is_named_or_the_nearest(folder):
+def test_the_nearest_profile_is_named(folder):
     text = Path("params.yaml").read_text()
-    Path("params.yaml").write_text(text.replace("resamples: ", "resamples: 1", 1))
+    Path("params.yaml").write_text(text.replace("epochs: 8", "epochs: 9", 1))
     (finding,) = project.parameters("")
-    assert finding.found == "valid, with sizes of its own (keys that differ from tiny: 1)"
+    assert finding.message == "valid, profile tiny with changes (keys that differ: 1)"
 
 
-def test_wxb_from_elsewhere_is_noted(folder):
+def test_wxb_from_another_folder_is_noted(folder):
     (finding,) = project.package()
     assert finding.level == "note"
-    assert str(folder / "wxb") in finding.found
+    assert str(folder / "wxb") in finding.message
 
 
 def test_threads_beyond_the_cores_are_noted(folder):
@@ -169,11 +169,11 @@ def test_threads_beyond_the_cores_are_noted(folder):
 
 def test_a_folder_that_cannot_be_written_to_is_a_problem(monkeypatch):
     monkeypatch.chdir("/proc")
-    found = [finding for finding in machine.disk(None) if finding.level == "problem"]
-    assert "/proc cannot be written to" in found[0].found
+    problems = [finding for finding in machine.disk(None) if finding.level == "problem"]
+    assert "/proc cannot be written to" in problems[0].message
 
 
-def test_the_hub_is_looked_at_where_params_name_it(folder, tmp_path, monkeypatch):
+def test_hub_findings_depend_on_params(folder, tmp_path, monkeypatch):
     token = tmp_path / "token"
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(token))
     local, full = load(), load()
@@ -182,85 +182,85 @@ def test_the_hub_is_looked_at_where_params_name_it(folder, tmp_path, monkeypatch
     full = full.model_copy(update={"backbones": backbones})
     assert levels(machine.hub(local)) == ["ok", "ok"]
     missing, _ = machine.hub(full)
-    assert (missing.level, missing.mend) == ("note", "hf auth login")
-    assert "org/model" in missing.found
+    assert (missing.level, missing.remedy) == ("note", "hf auth login")
+    assert "org/model" in missing.message
     token.write_text("hf_very_secret\n")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    there, offline = machine.hub(full)
-    assert (there.level, there.found) == ("ok", f"there is one, from {token}")
-    assert (offline.level, offline.mend) == ("note", "unset HF_HUB_OFFLINE")
-    assert "secret" not in repr((there, offline))
+    token_finding, offline = machine.hub(full)
+    assert (token_finding.level, token_finding.message) == ("ok", f"there is one, from {token}")
+    assert (offline.level, offline.remedy) == ("note", "unset HF_HUB_OFFLINE")
+    assert "secret" not in repr((token_finding, offline))
 
 
-def lock(content):
+def write_rwlock(content):
     path = Path(".dvc/tmp/rwlock")
     path.parent.mkdir(exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
 
 
-def test_locks_of_dvc_are_told_by_who_holds_them(folder):
+def test_dvc_locks_depend_on_their_processes(folder):
     assert levels(project.locks()) == ["ok"]
     with subprocess.Popen([sys.executable, "-c", "pass"]) as dead:
         pass
     entry = {"pid": dead.pid, "cmd": "dvc repro"}
-    lock({"write": {"/a": entry}, "read": {"/b": [entry, entry]}})
+    write_rwlock({"write": {"/a": entry}, "read": {"/b": [entry, entry]}})
     (finding,) = project.locks()
     assert finding.level == "note"
-    assert str(dead.pid) in finding.found
+    assert str(dead.pid) in finding.message
 
-    with asleep("/dvc/snakemake/wxb/another") as other, asleep("dvc") as run:
-        path = lock({"read": {"/a": [{"pid": other, "cmd": "dvc repro"}]}})
+    with sleeping_process("/dvc/snakemake/wxb/another") as other, sleeping_process("dvc") as run:
+        path = write_rwlock({"read": {"/a": [{"pid": other, "cmd": "dvc repro"}]}})
         (finding,) = project.locks()
-        assert (finding.level, finding.mend) == ("problem", f"rm {path}")
-        lock({"write": {"/a": {"pid": run, "cmd": "dvc repro"}}})
+        assert (finding.level, finding.remedy) == ("problem", f"rm {path}")
+        write_rwlock({"write": {"/a": {"pid": run, "cmd": "dvc repro"}}})
         (finding,) = project.locks()
         assert finding.level == "note"
 
-    lock("{")
+    write_rwlock("{")
     (finding,) = project.locks()
     assert finding.level == "problem"
-    subprocess.run(finding.mend.split(), check=True)
+    subprocess.run(finding.remedy.split(), check=True)
     assert levels(project.locks()) == ["ok"]
 
 
-def test_a_gap_in_the_run_cache_is_mended_by_what_is_told(folder):
+def test_the_remedy_repairs_the_run_cache(folder):
     assert levels(project.run_cache()) == []
-    full, gap = Path(".dvc/cache/runs/aa/aa1/run"), Path(".dvc/cache/runs/bb/bb2")
+    full, empty = Path(".dvc/cache/runs/aa/aa1/run"), Path(".dvc/cache/runs/bb/bb2")
     full.parent.mkdir(parents=True)
     full.write_text("cmd: true\n")
-    gap.mkdir(parents=True)
+    empty.mkdir(parents=True)
     (finding,) = project.run_cache()
     assert finding.level == "problem"
-    assert str(gap) in finding.found
-    subprocess.run(finding.mend.split(), check=True)
+    assert str(empty) in finding.message
+    subprocess.run(finding.remedy.split(), check=True)
     assert levels(project.run_cache()) == []
     assert full.exists()
 
 
-def test_a_lock_that_snakemake_left_is_mended_by_what_is_told(folder):
+def test_the_remedy_removes_a_lock_of_snakemake(folder):
     locks = Path(".snakemake/locks")
     locks.mkdir(parents=True)
     (locks / "0.output.lock").write_text("out\n")
     (finding,) = project.locks()
     assert finding.level == "problem"
-    with asleep("/snakemake/another"):
+    with sleeping_process("/snakemake/another"):
         (other,) = project.locks()
     assert other.level == "problem"
-    with asleep("snakemake"):
+    with sleeping_process("snakemake"):
         (other,) = project.locks()
     assert other.level == "note"
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    subprocess.run(finding.mend.split(), env=environment, capture_output=True, check=True)
+    subprocess.run(finding.remedy.split(), env=environment, capture_output=True, check=True)
     assert levels(project.locks()) == ["ok"]
 
 
-def test_telemetry_is_off_or_a_problem(folder):
+def test_enabled_telemetry_is_a_problem(folder):
     assert levels(project.telemetry()) == ["ok"]
     Path(".dvc/config").write_text("[core]\n    analytics = true\n    check_update = false\n")
     (finding,) = project.telemetry()
     assert finding.level == "problem"
-    subprocess.run(finding.mend.split(), check=True)
+    subprocess.run(finding.remedy.split(), check=True)
     assert levels(project.telemetry()) == ["ok"]
 
 
@@ -268,23 +268,22 @@ def test_an_engine_that_does_not_run_is_a_problem(folder, tmp_path, monkeypatch)
     (tmp_path / "dvc").mkdir()
     (tmp_path / "dvc/__init__.py").write_text("raise ImportError('no module of that kind')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with project.engines() as heard:
-        dvc, snakemake = heard()
+    dvc, snakemake = project.engines()
     assert (dvc.level, snakemake.level) == ("problem", "ok")
-    assert "no module of that kind" in dvc.found
+    assert "no module of that kind" in dvc.message
 
 
-def test_libraries_that_end_their_process_are_a_problem(folder, tmp_path, monkeypatch):
-    (tmp_path / "torch.py").write_text("import os\nos.kill(os.getpid(), 4)  # an instruction\n")
+def test_libraries_that_kill_their_process_are_a_problem(folder, tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("import os\nos.kill(os.getpid(), 4)  # SIGILL\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with libraries.tried() as heard:
-        (finding,) = heard()
+    with libraries.library_check() as check:
+        (finding,) = check()
     assert finding.level == "problem"
-    assert "ended by SIGILL" in finding.found
+    assert "ended by SIGILL" in finding.message
 
 
-def test_the_gpu_is_named_or_why_there_is_none():
+def test_the_gpu_is_named_or_the_reason_for_none():
     finding, *_ = libraries.gpu()
-    named = torch.cuda.is_available() and torch.cuda.get_device_name(0)
-    assert (named or "no") in finding.found
+    name = torch.cuda.is_available() and torch.cuda.get_device_name(0)
+    assert (name or "no") in finding.message
     assert finding.level in ("ok", "note")

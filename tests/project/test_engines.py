@@ -1,7 +1,7 @@
-"""Snakemake runs what DVC would, whatever happened before, tried on a toy project.
+"""Snakemake runs the same stages as DVC in a toy project, in any state.
 
-That both make the same bytes, and run again the same stages, is in tests/test_pipeline.py.
-What ran is read from DVC's own words ("Running stage"), never from Snakemake's plan.
+tests/test_pipeline.py checks that both write the same bytes and rerun the same stages. The stages
+that ran are read from DVC's output ("Running stage"), never from Snakemake's plan.
 """
 
 import os
@@ -76,7 +76,7 @@ from ruamel.yaml import YAML
 name = sys.argv[1]
 log = Path(f"logs/train@{name}.log")
 log.parent.mkdir(parents=True, exist_ok=True)
-log.write_text("began")
+log.write_text("started")
 item = YAML().load(Path("params.yaml"))["experiments"][name]
 time.sleep(item["seconds"])
 while Path("hold").exists():
@@ -95,10 +95,10 @@ from pathlib import Path
 study = sys.argv[1]
 target = Path(f"reports/studies/{study}.csv")
 target.parent.mkdir(parents=True, exist_ok=True)
-found = sorted(Path(f"reports/metrics/{study}").iterdir())
-target.write_text("".join(f"{path.stem},{path.read_text()}\\n" for path in found))
+files = sorted(Path(f"reports/metrics/{study}").iterdir())
+target.write_text("".join(f"{path.stem},{path.read_text()}\\n" for path in files))
 """
-STAND_IN = """
+PARAMS_MODULE = """
 from pathlib import Path
 from types import SimpleNamespace
 class ParamsError(ValueError): ...
@@ -106,7 +106,7 @@ def load():
     if "rat:" in Path("params.yaml").read_text():
         raise ParamsError("params.yaml: unknown key rat, did you mean rate?")
     return SimpleNamespace(
-        experiments={}, threads=1, processes=lambda stage: 1, asked=lambda stage: {}
+        experiments={}, threads=1, processes=lambda stage: 1, snakemake_resources=lambda stage: {}
     )
 """
 STUDY_S = {"download@a", "train@x", "compare@s", "report@s"}
@@ -139,14 +139,14 @@ def snakemake(project: Path, *arguments: str, check: bool = True) -> str:
     return run(project, "snakemake", "--cores", "2", *arguments, check=check)
 
 
-def ran(output: str) -> set[str]:
+def stages_run(output: str) -> set[str]:
     stages = re.findall(r"Running stage '(.+)'", output)
     assert len(stages) == len(set(stages)), "a stage ran twice"
     return set(stages)
 
 
-def listing(project: Path) -> dict[str, int]:
-    """When each file was last written, without what the engines keep for themselves."""
+def modification_times(project: Path) -> dict[str, int]:
+    """When each file was last written, in nanoseconds, without the engines' own files."""
     files = {path.relative_to(project): path for path in project.rglob("*") if path.is_file()}
     return {
         str(name): path.stat().st_mtime_ns
@@ -164,8 +164,8 @@ def edit(project: Path, name: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def blocked() -> str:
-    """What keeps a run from the working folder, if anything."""
+def error_of_prepare() -> str:
+    """Why no run may start in the working folder; empty if one may."""
     try:
         prepare()
     except PlanError as error:
@@ -173,15 +173,15 @@ def blocked() -> str:
     return ""
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
-    while not true():
+    while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def new_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy project before any run, in a folder whose name has a space."""
     project = tmp_path_factory.mktemp("engines") / "toy project"
     files = {
@@ -193,7 +193,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "stages/train.py": TRAIN,
         "stages/compare.py": COMPARE,
         "wxb/__init__.py": "",
-        "wxb/core/params/__init__.py": STAND_IN,
+        "wxb/core/params/__init__.py": PARAMS_MODULE,
     }
     for name in (
         "Snakefile",
@@ -216,179 +216,181 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def by_snakemake(pristine: Path) -> tuple[Path, str]:
-    project = pristine.with_name("by snakemake")
-    shutil.copytree(pristine, project)
+def by_snakemake(new_project: Path) -> tuple[Path, str]:
+    project = new_project.with_name("by snakemake")
+    shutil.copytree(new_project, project)
     return project, snakemake(project)
 
 
 @pytest.fixture
-def built(by_snakemake: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy in which everything ran, without what Snakemake remembers; the working folder."""
-    project = tmp_path / "built project"
+def project(
+    by_snakemake: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The working folder: a copy in which all stages ran, without the folder .snakemake."""
+    project = tmp_path / "a copy"
     shutil.copytree(by_snakemake[0], project, ignore=shutil.ignore_patterns(".snakemake"))
     monkeypatch.chdir(project)
     return project
 
 
-def test_looking_changes_nothing_and_tells_the_truth(built: Path, tmp_path: Path) -> None:
-    edit(built, "params.yaml", "rate: 3", "rate: 4")
-    before = listing(built)
-    planned = snakemake(built, "-n")
+def test_dry_run_and_report_change_nothing_and_are_right(project: Path, tmp_path: Path) -> None:
+    edit(project, "params.yaml", "rate: 3", "rate: 4")
+    before = modification_times(project)
+    planned = snakemake(project, "-n")
     assert set(re.findall(r"--single-item (\S+)", planned)) == STUDY_T - {"download@b"}
-    snakemake(built, "--report", str(tmp_path / "report.zip"))
+    snakemake(project, "--report", str(tmp_path / "report.zip"))
     with zipfile.ZipFile(tmp_path / "report.zip") as archive:
         shown = {Path(name).name for name in archive.namelist()}
     assert {"s.html", "s.csv"} <= shown
-    assert shown.isdisjoint({"t.html", "t.csv"}), "a page that is out of date was shown"
-    assert listing(built) == before
+    assert shown.isdisjoint({"t.html", "t.csv"}), "a stale page is in the report"
+    assert modification_times(project) == before
 
 
-def test_looking_beside_a_run_does_it_no_harm(built: Path) -> None:
-    edit(built, "params.yaml", "rate: 1,", "rate: 2,")
-    edit(built, "params.yaml", "rate: 3,", "rate: 4,")
-    hold, log = built / "hold", built / "dvc.txt"
-    hold.touch()  # trainings last until they have been looked at
-    with log.open("w") as said:
+def test_planning_does_not_disturb_a_run(project: Path) -> None:
+    edit(project, "params.yaml", "rate: 1,", "rate: 2,")
+    edit(project, "params.yaml", "rate: 3,", "rate: 4,")
+    hold, log = project / "hold", project / "dvc.txt"
+    hold.touch()  # trainings wait until they have been planned
+    with log.open("w") as output:
         environment = os.environ | {"PATH": f"{BIN}:/usr/bin:/bin", "EXPECTED_PREFIX": sys.prefix}
         dvc = subprocess.Popen(
-            [BIN / "dvc", "repro"], env=environment, stdout=said, stderr=subprocess.STDOUT
+            [BIN / "dvc", "repro"], env=environment, stdout=output, stderr=subprocess.STDOUT
         )
     seen: set[str] = set()
     trainings = {"train@x", "train@z-1"}
     planned = ""
     while dvc.poll() is None:
         assert {stage.name for stage in plan()} == STUDY_S | STUDY_T
-        seen |= {step.name for step in dag.steps() if step.running}
-        if seen & trainings and not planned:  # others end before they can be looked at
-            assert "at work in this project (PID" in snakemake(built, check=False)
-            planned = snakemake(built, "-n")
+        seen |= {step.name for step in dag.steps() if step.is_running}
+        if seen & trainings and not planned:  # other stages are too fast
+            assert "active in this project (PID" in snakemake(project, check=False)
+            planned = snakemake(project, "-n")
             hold.unlink()
     assert dvc.returncode == 0, log.read_text()
-    # How many looks there are while one trains is a matter of speed.
     assert seen & trainings
     assert "report@" in planned
-    assert ran(log.read_text()) == (STUDY_S | STUDY_T) - {"download@a", "download@b"}
-    assert not any(stage.due for stage in plan())
+    assert stages_run(log.read_text()) == (STUDY_S | STUDY_T) - {"download@a", "download@b"}
+    assert not any(stage.is_due for stage in plan())
 
 
-def test_a_check_of_parameters_reruns_nothing_after_it(built: Path) -> None:
+def test_a_check_of_parameters_reruns_nothing_after_it(project: Path) -> None:
     check = """stages:
   check:
     cmd: mkdir -p data && echo valid > data/checked
     deps: [params.yaml]
     outs: [data/checked]
 """
-    edit(built, "dvc.yaml", "stages:\n", check)
-    edit(built, "dvc.yaml", 'deps: [stages/lower.py, "raw', 'deps: [data/checked, "raw')
-    assert ran(snakemake(built)) == {"check", "download@a", "download@b"}
+    edit(project, "dvc.yaml", "stages:\n", check)
+    edit(project, "dvc.yaml", 'deps: [stages/lower.py, "raw', 'deps: [data/checked, "raw')
+    assert stages_run(snakemake(project)) == {"check", "download@a", "download@b"}
 
     changed = {"check", "train@x", "compare@s", "report@s"}
-    edit(built, "params.yaml", "rate: 1,", "rate: 5,")
-    planned = set(re.findall(r"--single-item (\S+)", snakemake(built, "-n")))
-    assert planned == changed - {"check"}  # which runs before the others are planned
-    assert ran(snakemake(built)) == changed
-    assert "Data and pipelines are up to date." in dvc(built)
+    edit(project, "params.yaml", "rate: 1,", "rate: 5,")
+    planned = set(re.findall(r"--single-item (\S+)", snakemake(project, "-n")))
+    assert planned == changed - {"check"}  # it runs before planning
+    assert stages_run(snakemake(project)) == changed
+    assert "Data and pipelines are up to date." in dvc(project)
 
-    edit(built, "params.yaml", "studies:", "studies:  # a comment\n ")
-    assert ran(snakemake(built, "t")) == {"check"}
+    edit(project, "params.yaml", "studies:", "studies:  # a comment\n ")
+    assert stages_run(snakemake(project, "t")) == {"check"}
 
 
-def test_a_study_leaves_the_other_alone(pristine: Path, tmp_path: Path) -> None:
+def test_a_study_leaves_the_other_alone(new_project: Path, tmp_path: Path) -> None:
     project = tmp_path / "one study"
-    shutil.copytree(pristine, project)
-    assert ran(snakemake(project, "t")) == STUDY_T
+    shutil.copytree(new_project, project)
+    assert stages_run(snakemake(project, "t")) == STUDY_T
     assert not (project / "data/a.txt").exists()
 
 
-def test_a_failure_names_its_stage_and_can_be_mended(built: Path) -> None:
-    edit(built, "params.yaml", "rate: 1,", "rate: -1,")
-    edit(built, "params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")
-    output = snakemake(built, check=False)
+def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
+    edit(project, "params.yaml", "rate: 1,", "rate: -1,")
+    edit(project, "params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")
+    output = snakemake(project, check=False)
     assert "Error in rule train@x" in output
     assert "repro --single-item train@x" in output
     assert "rate must not be negative" in output
-    assert (built / "logs/train@x.log").read_text() == "rate must not be negative"
-    assert (built / "reports/metrics/t/z-1.json").read_text() == '{"n": 7}', (
-        "it was running: finish"
-    )
+    assert (project / "logs/train@x.log").read_text() == "rate must not be negative"
+    assert (project / "reports/metrics/t/z-1.json").read_text() == '{"n": 7}', "did not finish"
 
-    edit(built, "params.yaml", "rate: -1,", "rate: 8,")
-    assert ran(snakemake(built, "s")) == {"train@x", "compare@s", "report@s"}
+    edit(project, "params.yaml", "rate: -1,", "rate: 8,")
+    assert stages_run(snakemake(project, "s")) == {"train@x", "compare@s", "report@s"}
 
 
-def test_what_cannot_be_planned_is_explained(built: Path) -> None:
+def test_errors_of_planning_are_clear(project: Path) -> None:
     with Repo().lock:
-        assert "a run of dvc or snakemake is at work" in blocked()
-        assert not any(stage.due for stage in plan())
+        assert "a run of dvc or snakemake is active" in error_of_prepare()
+        assert not any(stage.is_due for stage in plan())
 
-    edit(built, "params.yaml", "rate: 1", "rat: 1")
-    output = snakemake(built, "-n", check=False)
+    edit(project, "params.yaml", "rate: 1", "rat: 1")
+    output = snakemake(project, "-n", check=False)
     assert "unknown key rat, did you mean rate?" in output
     assert "Traceback" not in output
 
-    (built / "dvc.yaml").write_text("stages: [")
+    (project / "dvc.yaml").write_text("stages: [")
     with pytest.raises(PlanError, match=r"dvc\.yaml"):
         plan()
 
 
-def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(built: Path) -> None:
-    edit(built, "params.yaml", "rate: 1, seconds: 0", "rate: 9, seconds: 4")
+def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(project: Path) -> None:
+    edit(project, "params.yaml", "rate: 1, seconds: 0", "rate: 9, seconds: 4")
 
-    said = built / "said.txt"
+    log = project / "snakemake.txt"
 
     def start() -> subprocess.Popen[bytes]:
-        (built / "logs/train@x.log").unlink()
-        with said.open("w") as file:
+        (project / "logs/train@x.log").unlink()
+        with log.open("w") as file:
             process = subprocess.Popen(
                 [BIN / "snakemake", "--cores", "2"],
-                cwd=built,
+                cwd=project,
                 start_new_session=True,
                 stdout=file,
                 stderr=subprocess.STDOUT,
             )
-        wait_until((built / "logs/train@x.log").exists)
+        wait_until((project / "logs/train@x.log").exists)
         return process
 
     interrupted = start()  # Ctrl-C reaches the whole group
     os.killpg(interrupted.pid, signal.SIGINT)
     assert interrupted.wait() != 0
-    assert "Terminating processes on user request" in said.read_text()
-    assert "RuleException" not in said.read_text()
-    assert "Error in rule" not in said.read_text()
+    assert "Terminating processes on user request" in log.read_text()
+    assert "RuleException" not in log.read_text()
+    assert "Error in rule" not in log.read_text()
     time.sleep(0.2)
-    assert "train@x" in {stage.name for stage in plan() if stage.due}
+    assert "train@x" in {stage.name for stage in plan() if stage.is_due}
 
-    killed = start()  # its DVC lives on: it finishes the stage and keeps others away meanwhile
+    killed = start()  # its DVC finishes the stage, and other runs must wait
     killed.kill()
     killed.wait()
-    assert re.search(r"at work in this project \(PID \d+\)", blocked())
-    wait_until(lambda: not blocked())
-    assert ran(snakemake(built)) == {"compare@s", "report@s"}
+    assert re.search(r"active in this project \(PID \d+\)", error_of_prepare())
+    wait_until(lambda: not error_of_prepare())
+    assert stages_run(snakemake(project)) == {"compare@s", "report@s"}
 
 
-def test_a_gap_that_a_killed_dvc_left_in_its_run_cache_is_filled(built: Path) -> None:
-    runs, raw = built / ".dvc/cache/runs", built / "raw/a.txt"
+def test_an_empty_folder_in_the_run_cache_is_repaired(project: Path) -> None:
+    runs, raw = project / ".dvc/cache/runs", project / "raw/a.txt"
     before, known = raw.read_text(), set(runs.glob("*/*"))
     raw.write_text("other\n")
-    dvc(built)
-    (built / "data/a.txt").unlink()
-    for gap in set(runs.glob("*/*")) - known:
-        shutil.rmtree(gap)
-        gap.mkdir()
+    dvc(project)
+    (project / "data/a.txt").unlink()
+    for folder in set(runs.glob("*/*")) - known:
+        shutil.rmtree(folder)
+        folder.mkdir()
     raw.write_text(before)
-    dvc(built)
+    dvc(project)
     raw.write_text("other\n")
-    assert "join() argument must be str" in run(built, "dvc", "repro", check=False)
-    assert {name.partition("@")[0] for name in ran(snakemake(built))} >= {"compare", "report"}
-    assert (built / "data/a.txt").read_text()
+    assert "join() argument must be str" in run(project, "dvc", "repro", check=False)
+    assert {name.partition("@")[0] for name in stages_run(snakemake(project))} >= {
+        "compare",
+        "report",
+    }
+    assert (project / "data/a.txt").read_text()
 
 
-def test_plan_has_dvc_order_and_due_is_handed_down(built: Path) -> None:
-    (built / "data/b.txt").unlink()
+def test_plan_has_the_order_of_dvc_and_due_stages_downstream(project: Path) -> None:
+    (project / "data/b.txt").unlink()
     stages = {stage.name: stage for stage in plan()}
     assert set(stages) == STUDY_S | STUDY_T
-    assert {name for name, stage in stages.items() if stage.due} == STUDY_T
+    assert {name for name, stage in stages.items() if stage.is_due} == STUDY_T
     assert stages["compare@s"].upstream == ("train@x",)
     assert stages["train@z-1"].log == "logs/train@z-1.log"
     assert targets(stages.values()) == {

@@ -1,4 +1,4 @@
-"""What `wxb estimate` counts, beside models that are really made."""
+"""Counts of `wxb estimate`, compared with real models."""
 
 import json
 
@@ -8,16 +8,18 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import set_seed
 
 from tests.commands import wxb
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 from wxb import tasks
 from wxb.core.params import check, read_yaml
 from wxb.corpora.text import tokenizers
-from wxb.project.estimate import estimate, shape
+from wxb.project.estimate import shape
+from wxb.project.estimate.estimate import estimates
+from wxb.project.estimate.shape import backbone_shape, experiment_shape
 from wxb.training.backbones import weights
-from wxb.training.backbones.size import parameters
+from wxb.training.backbones.size import parameter_count
 
 CONTENT = read_yaml(ROOT / "params.yaml")
-LABELS = [f"label {number}" for number in range(shape.LABELS)]
+LABELS = [f"label {index}" for index in range(shape.LABELS)]
 EXPERIMENTS = [*CONTENT["experiments"]]
 
 
@@ -33,17 +35,17 @@ def params():
 
 
 @pytest.fixture(autouse=True)
-def nothing_made(tmp_path, monkeypatch):
+def _empty_project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def made(params, name, folder):
-    """The model of an experiment on a backbone with really initial weights, and that backbone."""
+def build(params, name, folder):
+    """The model of an experiment on a backbone with initial weights, and that backbone."""
     experiment = params.experiments[name]
-    with shape.backbone(params, experiment.backbone) as empty:
-        tokenizer = tokenizers.load(empty)
+    with shape.backbone_folder(params, experiment.backbone) as temporary:
+        tokenizer = tokenizers.load(temporary)
         set_seed(0)
-        backbone = weights.initial(params.backbones[experiment.backbone], tokenizer)
+        backbone = weights.initial_model(params.backbones[experiment.backbone], tokenizer)
         backbone.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
     method = tasks.method_of(experiment, LABELS, tokenizers.load(folder))
@@ -51,52 +53,55 @@ def made(params, name, folder):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_parameters_are_those_of_the_model_that_is_made(params, tmp_path, name):
-    model, backbone = made(params, name, tmp_path / "backbone")
-    counted = shape.of_experiment(params, name)
-    assert counted.parameters == parameters(model)
-    assert counted.trainable == parameters(model, trainable=True)
-    before = shape.of_backbone(params, params.experiments[name].backbone)
-    assert before.parameters == parameters(backbone)
+def test_parameters_are_those_of_the_real_model(params, tmp_path, name):
+    model, backbone = build(params, name, tmp_path / "backbone")
+    estimated = experiment_shape(params, name)
+    assert estimated.parameters == parameter_count(model)
+    assert estimated.trainable == parameter_count(model, trainable=True)
+    pretrained = backbone_shape(params, params.experiments[name].backbone)
+    assert pretrained.parameters == parameter_count(backbone)
 
 
 def test_disk_is_that_of_the_files(params, tmp_path):
-    made(params, "ner-decoder", tmp_path / "backbone")
-    (told, _) = estimate.of(params, "ner-decoder", timed=False)
+    build(params, "ner-decoder", tmp_path / "backbone")
+    (pretraining, _) = estimates(params, "ner-decoder", timed=False)
     header = 8 + int.from_bytes(
         (tmp_path / "backbone/model.safetensors").read_bytes()[:8], "little"
     )
-    assert told.model_bytes + header == (tmp_path / "backbone/model.safetensors").stat().st_size
+    assert (
+        pretraining.model_bytes + header == (tmp_path / "backbone/model.safetensors").stat().st_size
+    )
 
 
 @pytest.mark.parametrize("name", ["ner-encoder", "ner-decoder"])
-def test_operations_are_those_that_training_takes(params, tmp_path, name):
-    model, _ = made(params, name, tmp_path / "backbone")
+def test_flops_are_those_of_training(params, tmp_path, name):
+    model, _ = build(params, name, tmp_path / "backbone")
     ids = torch.randint(10, 100, (4, 32))
     targets = {key: torch.zeros_like(ids) for key in ("tags", "starts", "ends")}
-    with FlopCounterMode(display=False) as counted:
+    with FlopCounterMode(display=False) as counter:
         model(input_ids=ids, attention_mask=torch.ones_like(ids), **targets)["loss"].backward()
-    told = shape.of_experiment(params, name).training_flops(4, 32)
-    assert told == pytest.approx(counted.get_total_flops(), rel=0.1)
+    flops = experiment_shape(params, name).training_flops(4, 32)
+    assert flops == pytest.approx(counter.get_total_flops(), rel=0.1)
 
 
-def test_what_is_frozen_costs_less_to_train_and_to_keep(params):
-    whole, lora, four_bit = (
-        shape.of_experiment(params, f"ner-decoder{name}") for name in ("", "-lora", "-qlora")
+def test_frozen_models_need_less_work_and_memory(params):
+    full, lora, four_bit = (
+        experiment_shape(params, f"ner-decoder{name}") for name in ("", "-lora", "-qlora")
     )
-    assert lora.training_flops(8, 64) < whole.training_flops(8, 64)
-    assert lora.learning < whole.learning
-    assert four_bit.weights < lora.weights == 4 * lora.parameters
-    assert whole.activations(8, 64) == pytest.approx(2 * whole.activations(4, 64), rel=0.01)
+    assert lora.training_flops(8, 64) < full.training_flops(8, 64)
+    assert lora.optimizer_bytes < full.optimizer_bytes
+    assert four_bit.weight_bytes < lora.weight_bytes == 4 * lora.parameters
+    assert full.activation_bytes(8, 64) == pytest.approx(2 * full.activation_bytes(4, 64), rel=0.01)
 
 
-def test_several_processes_divide_work_and_with_fsdp_the_model():
-    def told(**settings):
+def test_processes_divide_batches_and_with_fsdp_the_model():
+    def estimate(**settings):
         content = small(json.loads(json.dumps(CONTENT)))
         content["experiments"]["ner-decoder"]["training"] |= settings
-        return [*estimate.of(check(content), "ner-decoder", timed=False)][-1]
+        return [*estimates(check(content), "ner-decoder", timed=False)][-1]
 
-    one, two, sharded = told(), told(processes=2), told(processes=2, fsdp=True)
+    one, two = estimate(), estimate(processes=2)
+    sharded = estimate(processes=2, fsdp=True)
     assert (one.flops, one.updates) == (two.flops, two.updates) == (sharded.flops, sharded.updates)
     assert one.memory > two.memory > sharded.memory
     model = 16 * one.parameters
@@ -104,18 +109,18 @@ def test_several_processes_divide_work_and_with_fsdp_the_model():
 
 
 @pytest.mark.slow
-def test_a_model_too_large_for_this_machine_is_told_of(tmp_path):
+def test_a_model_too_large_for_this_machine_is_estimated(tmp_path):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     (tmp_path / "params").symlink_to(ROOT / "params")
     for module in ("wxb", "stages"):
         (tmp_path / module).symlink_to(ROOT / module)
     (tmp_path / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     assert wxb("params", "full").returncode == 0
-    (told,) = json.loads(wxb("estimate", "ner-decoder", "--no-time", "--json").stdout)
+    (head,) = json.loads(wxb("estimate", "ner-decoder", "--no-time", "--json").stdout)
     # LLaMA-3-8B without its output table, the head, and matrices of rank 32 on four layers.
-    assert 7.5e9 < told["parameters"] < 7.6e9
-    assert 2.7e7 < told["trainable"] < 2.9e7
-    assert told["gpus"]["H100"] < told["gpus"]["A100"]
-    (whole,) = json.loads(wxb("estimate", "ner-decoder-lora", "--no-time", "--json").stdout)
-    assert whole["gpus"]["L4"] is None  # 30 GB of weights in full precision
+    assert 7.5e9 < head["parameters"] < 7.6e9
+    assert 2.7e7 < head["trainable"] < 2.9e7
+    assert head["gpus"]["H100"] < head["gpus"]["A100"]
+    (lora,) = json.loads(wxb("estimate", "ner-decoder-lora", "--no-time", "--json").stdout)
+    assert lora["gpus"]["L4"] is None  # 30 GB of weights in full precision
     assert "too small" in wxb("estimate", "ner-decoder-lora", "--no-time", COLUMNS="200").stdout

@@ -1,4 +1,4 @@
-"""What `wxb list` and `wxb show` tell, in a project whose stages DVC takes for run."""
+"""`wxb list` and `wxb show` in a project with fake outputs that DVC takes for real ones."""
 
 import io
 import json
@@ -16,21 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.commands import asleep, wxb
-from tests.copied import BIN
-from tests.copied import Project as Folder
+from tests.commands import sleeping_process, wxb
+from tests.project_copy import BIN
+from tests.project_copy import Project as Folder
 from wxb import tasks
 from wxb.cli import listing
 from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.core.params import load, read_yaml
+from wxb.core.params.section import flatten
 from wxb.corpora import clean
 from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.metrics import Metric
 from wxb.project.dag import steps
-from wxb.project.inventory import Project, headlines
-from wxb.project.profiles import flat
+from wxb.project.inventory import Inventory, headlines
 from wxb.project.staleness import Change, Staleness, running, staleness
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
@@ -43,18 +43,18 @@ COST = {
     "finished": "2026-11-21T06:48:02+00:00",
     "device": "x86_64, 1 CPU thread(s)",
 }
-# Best in the middle, and reached twice.
+# The best value occurs twice.
 CURVE = "step,valid_f1\n10,0.25\n20,0.75\n30,0.75\n40,0.5\n"
 
 
 def make(folder):
-    """Write what the stages would, and have DVC take it for their work."""
+    """Write fake outputs of all stages and commit them to DVC."""
     dag = read_yaml(folder / "dvc.yaml")["stages"]
     blocks = read_yaml(folder / "params.yaml")
     for verb, stage in dag.items():
-        what = stage.get("do", stage)
+        content = stage.get("do", stage)
         for name, block in blocks.get(stage.get("foreach", "").strip("${}"), {"": {}}).items():
-            outs = [o for kind in ("outs", "metrics", "plots") for o in what.get(kind, [])]
+            outs = [o for kind in ("outs", "metrics", "plots") for o in content.get(kind, [])]
             for out in outs:
                 path = out if isinstance(out, str) else next(iter(out))
                 path = path.replace("${key}", name).replace("${item.study}", block.get("study", ""))
@@ -94,48 +94,48 @@ def write(path, verb):
 
 
 @pytest.fixture(scope="module")
-def pristine(tmp_path_factory):
-    folder = Folder(tmp_path_factory.mktemp("inventory") / "pristine").folder
+def new_project(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("inventory") / "new_project").folder
     shutil.rmtree(folder / "tests")
     return folder
 
 
 @pytest.fixture(scope="module")
-def done(pristine, tmp_path_factory):
+def built_project(new_project, tmp_path_factory):
     folder = tmp_path_factory.mktemp("inventory") / "done"
-    shutil.copytree(pristine, folder)
+    shutil.copytree(new_project, folder)
     make(folder)
     return folder
 
 
 @pytest.fixture
-def project(done, tmp_path, monkeypatch):
-    """The working folder: a project where all is up to date."""
+def project(built_project, tmp_path, monkeypatch):
+    """The working folder: a project that is up to date."""
     folder = tmp_path / "project"
-    shutil.copytree(done, folder, symlinks=True)
+    shutil.copytree(built_project, folder, symlinks=True)
     monkeypatch.chdir(folder)
     return folder
 
 
-def look(stale=None):
-    """The project in the working folder; asking DVC what is stale takes a second or two."""
-    dag = read_yaml(Path("dvc.yaml"))["stages"]
-    return Project(load(), dag, stale or staleness(), running())
+def inventory(stale=None):
+    """The inventory of the working folder; reading its staleness from DVC takes a second."""
+    stages = read_yaml(Path("dvc.yaml"))["stages"]
+    return Inventory(load(), stages, stale or staleness(), running())
 
 
 def shown(name, stale=None):
-    """What `wxb show` prints for a name; by default as if nothing were stale."""
+    """The output of `wxb show` for a name; nothing is stale by default."""
     console = Console(file=io.StringIO(), width=80)
-    for section, facts in look(stale or Staleness()).details(name).items():
+    for section, facts in inventory(stale or Staleness()).details(name).items():
         console.print(*listing.details(name, section, facts, ""), sep="\n")
     return console.file.getvalue()
 
 
 def states():
-    """The state of every block in words, by name."""
+    """The displayed state of every block, by name."""
     return {
         name: listing.state(facts)
-        for section in look().overview().values()
+        for section in inventory().overview().values()
         for name, facts in section.items()
     }
 
@@ -147,19 +147,19 @@ def edit(name, old, new):
     path.write_text(text.replace(old, new, 1))
 
 
-def test_nothing_is_made_at_first(pristine, monkeypatch):
-    monkeypatch.chdir(pristine)
-    there = look().overview()
-    told = {name: facts for section in there.values() for name, facts in section.items()}
-    assert {listing.state(facts) for facts in told.values()} == {"not made"}
-    assert {facts["stale"] for facts in told.values()} == {False}
-    assert there["experiments"]["ner-decoder-qlora"]["tuning"] == "QLoRA r 4"
-    assert there["experiments"]["ner-generative-neftune"]["tuning"] == "NEFTune 5"
+def test_no_block_has_outputs_at_first(new_project, monkeypatch):
+    monkeypatch.chdir(new_project)
+    sections = inventory().overview()
+    blocks = [facts for section in sections.values() for facts in section.values()]
+    assert {listing.state(facts) for facts in blocks} == {"not run"}
+    assert {facts["stale"] for facts in blocks} == {False}
+    assert sections["experiments"]["ner-decoder-qlora"]["tuning"] == "QLoRA r 4"
+    assert sections["experiments"]["ner-generative-neftune"]["tuning"] == "NEFTune 5"
 
 
-def test_all_is_up_to_date(project):
+def test_all_blocks_are_up_to_date_after_a_run(project):
     assert set(states().values()) == {"up to date"}
-    facts = look().overview()["experiments"]["ner-encoder"]
+    facts = inventory().overview()["experiments"]["ner-encoder"]
     assert (facts["trained"], facts["scored"], facts["stale"]) == (True, True, False)
     assert facts["metrics"] == {**F1, **SIZE}
 
@@ -169,18 +169,17 @@ def test_a_clone_has_metrics_without_models_that_are_not_stale(project):
         shutil.rmtree(project / folder)
     for page in project.glob("reports/*.html"):
         page.unlink()
-    told = states()
-    assert told["ner-encoder"] == told["encoder"] == "no model"
-    assert told["pii"] == "not made"
-    assert told["ner"] == "no page"
+    state = states()
+    assert state["ner-encoder"] == state["encoder"] == "no model"
+    assert state["pii"] == "not run"
+    assert state["ner"] == "no page"
 
 
 def test_a_changed_setting_makes_its_experiment_stale(project):
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
-    told = states()
-    stale = {name for name, state in told.items() if state == "stale"}
+    stale = {name for name, state in states().items() if state == "stale"}
     assert stale == {"ner-encoder", "ner", "attention"}
-    changes = look().details("ner-encoder")["experiments"]["changes"]
+    changes = inventory().details("ner-encoder")["experiments"]["changes"]
     assert changes == [
         {
             "stage": "train@ner-encoder",
@@ -188,57 +187,57 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
             "how": "0.002 -> 0.003",
         }
     ]
-    # The page shows the setting, even where training with it gives the same.
-    assert look().stale.changes["report@ner"] == [
+    # The page shows the setting.
+    assert inventory().staleness.changes["report@ner"] == [
         Change("experiments.ner-encoder.training.learning_rate", "0.002 -> 0.003")
     ]
-    # It would train again: without its scores, that is all there is to tell.
+    # Without scores, the state is that of training.
     (project / "reports/metrics/ner/ner-encoder.json").unlink()
     assert states()["ner-encoder"] == "not scored, stale"
 
 
-def test_a_changed_backbone_makes_all_that_use_it_stale(project):
-    edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first: the encoder's
+def test_a_changed_backbone_makes_its_users_stale(project):
+    edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first one is the encoder's
     stale = {name for name, state in states().items() if state == "stale"}
     assert stale == {"encoder", "ner-encoder", "ner", "attention"}
     edit("wxb/core/errors.py", '"""', '"""A comment. ')
-    assert states()["pii"] != "stale"  # words of errors make no result
+    assert states()["pii"] != "stale"  # errors do not change results
     edit("wxb/core/files.py", '"""', '"""A comment. ')
     assert set(states().values()) == {"stale"}
 
 
-def test_only_changes_make_stale_whatever_is_missing(project):
+def test_changed_files_make_stale_and_missing_ones_do_not(project):
     shutil.rmtree(project / "data/features/ner-encoder")
     assert set(states().values()) == {"up to date"}
     (project / "data/targets/ner-encoder/file").write_bytes(b"edited")
     assert states()["ner-encoder"] == "stale"
 
 
-def test_a_run_beside_it_changes_nothing_of_what_is_told(project):
+def test_states_are_the_same_during_a_run(project):
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
     with Repo() as repo, repo.lock:
-        told = states()
-        listed = wxb("list")
-    assert told["ner-encoder"] == "stale"
-    assert told["ner-decoder"] == "up to date"
-    assert listed.returncode == 0
-    assert "0.444 (0.400–0.500)" in listed.stdout
-    assert "not known now" not in listed.stdout
+        state = states()
+        process = wxb("list")
+    assert state["ner-encoder"] == "stale"
+    assert state["ner-decoder"] == "up to date"
+    assert process.returncode == 0
+    assert "0.444 (0.400–0.500)" in process.stdout
+    assert "not known now" not in process.stdout
 
 
-def test_what_runs_is_told_while_it_runs(project):
+def test_running_stages_are_shown(project):
     locks = project / ".wxb/locks"
     locks.mkdir(parents=True)
-    (locks / "evaluate@ner-encoder.lock").write_text(str(os.getpid()))  # this is no such stage
+    (locks / "evaluate@ner-encoder.lock").write_text(str(os.getpid()))  # not a stage
     (locks / "train@ner-decoder.lock").touch()
-    with asleep("stages.train", "ner-encoder") as pid:
+    with sleeping_process("stages.train", "ner-encoder") as pid:
         (locks / "train@ner-encoder.lock").write_text(str(pid))
         assert running() == ["train@ner-encoder"]
         assert states()["ner-encoder"] == "running: train"
     assert running() == []
 
 
-def test_refused_parameters_cost_no_output(project, monkeypatch):
+def test_invalid_parameters_remove_no_output(project, monkeypatch):
     monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(project))
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rat: 2.0e-3")
@@ -248,20 +247,20 @@ def test_refused_parameters_cost_no_output(project, monkeypatch):
     assert sorted(project.glob("models/*/*")) == before != []
 
 
-def test_every_stage_waits_for_the_check_of_parameters(project):
+def test_all_stages_depend_on_the_check_of_parameters(project):
     assert [step.name for step in steps() if not step.upstream] == ["check"]
 
 
 def test_list_fits_a_pipe(project):
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
-    told = wxb("list")
-    assert told.returncode == 0, told.stderr
-    assert "\x1b" not in told.stdout
-    assert max(map(len, told.stdout.splitlines())) <= 80
-    lines = {line.split()[0]: line for line in told.stdout.splitlines() if line[:1].strip()}
+    process = wxb("list")
+    assert process.returncode == 0, process.stderr
+    assert "\x1b" not in process.stdout
+    assert max(map(len, process.stdout.splitlines())) <= 80
+    lines = {line.split()[0]: line for line in process.stdout.splitlines() if line[:1].strip()}
     for name, block in load().experiments.items():
         assert "0.444 (0.400–0.500)" in lines[name], "a name is broken"
-        assert f"  {block.task} on {block.backbone}" in told.stdout
+        assert f"  {block.task} on {block.backbone}" in process.stdout
     assert "stale" in lines["ner-encoder"]
     assert "up to date" in lines["ner-decoder"]
     assert "train 1, valid 1, test 1" in lines["pii"]
@@ -269,21 +268,21 @@ def test_list_fits_a_pipe(project):
 
 
 def test_list_as_json(project):
-    told = json.loads(wxb("list", "--json").stdout)
-    assert list(told["experiments"]) == list(load().experiments)
-    assert told["experiments"]["ner-encoder"]["metrics"]["f1"] == 0.444
-    assert told["corpora"]["pii"]["labels"] == ["AGE", "NAME"]
-    assert told["unknown"] == ""
+    content = json.loads(wxb("list", "--json").stdout)
+    assert list(content["experiments"]) == list(load().experiments)
+    assert content["experiments"]["ner-encoder"]["metrics"]["f1"] == 0.444
+    assert content["corpora"]["pii"]["labels"] == ["AGE", "NAME"]
+    assert content["unknown"] == ""
 
 
-def test_show_tells_all_of_an_experiment(project):
+def test_show_prints_all_facts_on_an_experiment(project):
     (project / "logs").mkdir()
     (project / "logs/train@ner-encoder.log").write_text("done")
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
-    told = wxb("show", "ner-encoder")
-    assert told.returncode == 0, told.stderr
-    assert max(map(len, told.stdout.splitlines())) <= 80
-    rows = {tuple(line.split()) for line in told.stdout.splitlines()}
+    process = wxb("show", "ner-encoder")
+    assert process.returncode == 0, process.stderr
+    assert max(map(len, process.stdout.splitlines())) <= 80
+    rows = {tuple(line.split()) for line in process.stdout.splitlines()}
     for row in (
         "f1 0.444 (0.400–0.500), 95% interval",
         "trainable parameters 108.1 k",
@@ -295,29 +294,29 @@ def test_show_tells_all_of_an_experiment(project):
         "logs/train@ner-encoder.log 4 B",
         "training.batch_size 8",
         "model.word_features null",
-        "make what is stale or missing dvc repro evaluate@ner-encoder",
-        "again, though nothing changed dvc repro --force --single-item train@ner-encoder",
+        "run what is stale or missing dvc repro evaluate@ner-encoder",
+        "run again dvc repro --force --single-item train@ner-encoder",
     ):
         assert tuple(row.split()) in rows, row
-    assert "training.learning_rate: 0.002 -> 0.003" in " ".join(told.stdout.split())
+    assert "training.learning_rate: 0.002 -> 0.003" in " ".join(process.stdout.split())
 
 
-def test_how_long_training_might_have_been_is_told_as_it_was_then(project):
+def test_max_epochs_are_unknown_if_the_setting_has_changed(project):
     assert "epoch 2 of 4, stopped early (8 allowed)" in shown("ner-encoder")
-    unknown = Staleness(unknown="dvc is at work")
+    unknown = Staleness(unknown="DVC cannot read it")
     assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", unknown))
     edit("params.yaml", "      epochs: 8", "      epochs: 9")
     assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", staleness()))
 
 
-def test_training_was_at_its_best_where_its_score_was_least_if_less_is_better(project, monkeypatch):
+def test_the_best_evaluation_has_the_lowest_score_if_lower_is_better(project, monkeypatch):
     folder = project / "reports/training/ner/ner-encoder"
     curve = folder / "valid_f1.csv"
     (folder / "valid_cer.csv").write_text(curve.read_text().replace("f1", "cer"))
     curve.unlink()
 
     def best():
-        return look(Staleness()).details("ner-encoder")["experiments"]["best"]
+        return inventory(Staleness()).details("ner-encoder")["experiments"]["best"]
 
     assert (best()["metric"], best()["value"], best()["step"]) == ("valid_cer", 0.75, 20)
     scorer = SimpleNamespace(METRICS=[Metric("cer", "CER", lower_is_better=True, scale=None)])
@@ -327,15 +326,15 @@ def test_training_was_at_its_best_where_its_score_was_least_if_less_is_better(pr
     assert (best()["metric"], best()["value"]) == ("valid_loss", 5.25)
 
 
-def test_show_marks_the_settings_that_params_leave_out(project):
-    facts = look(Staleness()).details("ner-decoder")["experiments"]
+def test_show_marks_defaults(project):
+    facts = inventory(Staleness()).details("ner-decoder")["experiments"]
     assert facts["settings"]["training.weight_decay"] == 0.01
     assert "training.weight_decay" in facts["defaults"]
     assert "training.batch_size" not in facts["defaults"]
     assert "training.weight_decay             0.01 (default)" in shown("ner-decoder")
 
 
-def test_show_takes_corpora_backbones_and_studies(project):
+def test_show_prints_corpora_backbones_and_studies(project):
     corpus, backbone, study = map(shown, ("pii", "encoder", "ner"))
     assert "5 raw records, 2 labels" in corpus
     assert "empty text  1" in corpus
@@ -349,22 +348,22 @@ def test_show_takes_corpora_backbones_and_studies(project):
     assert "wxb table ner" in study
 
 
-def test_show_gives_every_block_of_a_name(project):
+def test_show_prints_all_blocks_with_a_name(project):
     blocks = load()
     pii = blocks.corpora["pii"]
     both = blocks.model_copy(update={"corpora": {"pii": pii, "ner": pii}})
-    found = look(Staleness())._replace(params=both).details("ner")
-    assert list(found) == ["corpora", "studies"]
+    facts = inventory(Staleness())._replace(params=both).details("ner")
+    assert list(facts) == ["corpora", "studies"]
 
 
-def test_show_names_what_is_near(project):
+def test_an_unknown_name_is_an_error_with_the_nearest(project):
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
-        look(Staleness()).details("ner-encodr")
+        inventory(Staleness()).details("ner-encodr")
     with pytest.raises(WxbError, match="experiments: ner-encoder, ner-decoder"):
-        look(Staleness()).details("xyz")
+        inventory(Staleness()).details("xyz")
 
 
-def test_a_folder_without_a_project_is_told(tmp_path, monkeypatch):
+def test_a_folder_without_a_project_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for command in (["list"], ["show", "ner"]):
         failed = wxb(*command)
@@ -374,13 +373,13 @@ def test_a_folder_without_a_project_is_told(tmp_path, monkeypatch):
 
 def test_a_project_that_dvc_cannot_read_is_listed(project):
     shutil.rmtree(project / ".git")
-    told = wxb("list")
-    assert told.returncode == 0
-    assert "ner-encoder" in told.stdout
-    assert "DVC cannot read this project" in told.stdout
+    process = wxb("list")
+    assert process.returncode == 0
+    assert "ner-encoder" in process.stdout
+    assert "DVC cannot read this project" in process.stdout
 
 
-def test_headlines_are_the_metrics_with_an_interval():
+def test_headlines_are_the_metrics_with_intervals():
     assert headlines(F1) == ["f1"]
     assert headlines({"bleu": 1.0, "bleu_low": 0.5, "bleu_high": 2.0, "chrf": 3.0}) == ["bleu"]
     assert headlines({"perplexity": 5.0}) == headlines({}) == []
@@ -396,13 +395,13 @@ BLOCKS = st.recursive(
 
 
 @given(BLOCKS)
-def test_flat_keeps_every_value_at_its_place(block):
-    for key, value in flat(block).items():
-        place = block
+def test_flatten_keeps_every_value(block):
+    for key, value in flatten(block).items():
+        inner = block
         for part in key.split("."):
-            place = place[part]
-        assert place == value
-    assert len(flat(block)) == leaves(block)
+            inner = inner[part]
+        assert inner == value
+    assert len(flatten(block)) == leaves(block)
 
 
 def leaves(block):
@@ -413,13 +412,13 @@ def leaves(block):
     st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["modified", "deleted", "1 -> 2"])),
     st.sampled_from("abcd"),
 )
-def test_stale_is_what_has_a_change_upstream(how, stage):
+def test_a_stage_is_stale_if_it_or_one_upstream_has_changed(changes, stage):
     stages = "abcd"  # in a line
     stale = Staleness(
-        {name: [Change("file", way)] for name, way in how.items()},
-        {name: list(stages[:place]) for place, name in enumerate(stages)},
+        {name: [Change("file", how)] for name, how in changes.items()},
+        {name: list(stages[:index]) for index, name in enumerate(stages)},
     )
-    reached = stages[: stages.index(stage) + 1]
-    expected = [name for name in reached if how.get(name, "deleted") != "deleted"]
-    assert [place for place, _ in stale.reasons(stage)] == expected
-    assert stale.of(stage) == bool(expected)
+    chain = stages[: stages.index(stage) + 1]
+    expected = [name for name in chain if changes.get(name, "deleted") != "deleted"]
+    assert [name for name, _ in stale.reasons(stage)] == expected
+    assert stale.is_stale(stage) == bool(expected)

@@ -1,4 +1,4 @@
-"""What `wxb clean` takes, and what it leaves."""
+"""What `wxb clean` removes and keeps."""
 
 import os
 import shutil
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.commands import asleep
+from tests.commands import sleeping_process
 from tests.repository import git
 from wxb.cli.app import app
 from wxb.core.params import load, read_yaml
 from wxb.project import leftovers
-from wxb.project.params_file import rendered
+from wxb.project.params_file import to_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,73 +30,72 @@ def make(*paths):
 
 
 def clean(*options):
-    told = CliRunner().invoke(app, ["clean", *options], catch_exceptions=False)
-    assert told.exit_code == 0
-    return told.stdout
+    result = CliRunner().invoke(app, ["clean", *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
 
 
 def edit(change):
     content = read_yaml(Path("params.yaml"))
     change(content)
-    Path("params.yaml").write_text(rendered(content))
+    Path("params.yaml").write_text(to_yaml(content))
 
 
 CHECKPOINTS = ".wxb/checkpoints"
 
 
-def test_what_a_running_stage_works_with_is_left():
-    """Else a training ends with its last weights, as its best ones are gone."""
-    mine = (f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")
-    make(*mine, f"{CHECKPOINTS}/train@older-1", "models/.older.partial", "models/older")
+def test_files_of_a_running_stage_are_kept():
+    """Otherwise training would lose its best weights."""
+    files = (f"{CHECKPOINTS}/train@old-1", "models/.old.partial", "data/features/old")
+    make(*files, f"{CHECKPOINTS}/train@older-1", "models/.older.partial", "models/older")
     locks = Path(".wxb/locks")
     locks.mkdir()
-    with asleep("stages.train", "old") as pid:
+    with sleeping_process("stages.train", "old") as pid:
         (locks / "train@old.lock").write_text(str(pid))
-        told = clean("--unfinished")
-        assert all(Path(path).exists() for path in mine)
-        assert [f"kept: {path} (train@old is running)" in told for path in mine] == [True] * 3
-        assert "3 removed" in told
+        output = clean("--unfinished")
+        assert all(Path(path).exists() for path in files)
+        assert all(f"kept: {path} (train@old is running)" in output for path in files)
+        assert "3 removed" in output
     assert "3 removed" in clean()
-    assert not any(Path(path).exists() for path in mine)
+    assert not any(Path(path).exists() for path in files)
 
 
-def test_downloads_are_left_while_one_runs():
+def test_downloads_are_kept_while_one_runs():
     make(".wxb/downloads/part")
-    (left,) = leftovers.find(load(), ["download@pii"])
-    assert left == (Path(".wxb/downloads/part"), "download@pii", "")
+    (leftover,) = leftovers.find(load(), ["download@pii"])
+    assert leftover == (Path(".wxb/downloads/part"), "download@pii", "")
     assert "1 removed" in clean()
 
 
-def test_what_a_stopped_run_would_go_on_from_is_left_unless_asked_for():
+def test_newest_checkpoints_are_kept_without_unfinished():
     stopped, before = f"{CHECKPOINTS}/train@ner-encoder-new", f"{CHECKPOINTS}/train@ner-encoder-old"
     others = [f"{CHECKPOINTS}/{name}-1" for name in ("pretrain@encoder", "lesson@images")]
     gone = f"{CHECKPOINTS}/train@gone-1"
     make(before, gone, stopped, *others)
     os.utime(before, (1, 1))
-    told = clean("--dry-run")
-    assert "2 to remove" in told
+    assert "2 to remove" in clean("--dry-run")
     assert Path(before).exists()
-    assert "2 removed" in (told := clean())
+    assert "2 removed" in (output := clean())
     assert not Path(before).exists()
     assert not Path(gone).exists()
     for path in (stopped, *others):
-        assert f"kept: {path} (a stopped run would go on from it)" in told
-    assert "`wxb clean --unfinished` removes" in told
+        assert f"kept: {path} (a stopped run would resume from it)" in output
+    assert "`wxb clean --unfinished` also removes" in output
     assert "3 removed" in clean("--unfinished")
     assert not any(Path(CHECKPOINTS).iterdir())
 
 
-def test_downloads_are_left_until_their_corpus_is_there():
+def test_downloads_are_kept_until_their_corpus_is_complete():
     address = {"address": "https://example.org/a.jsonl", "sha256": "0" * 64}
     edit(lambda content: content["corpora"]["pii"].update(generate=None, urls=[address]))
     make(".wxb/downloads/part")
-    assert "a stopped run would go on from it" in clean()
+    assert "a stopped run would resume from it" in clean()
     make("data/raw/pii")
     assert "1 removed" in clean()
 
 
-def test_what_params_name_is_left_wherever_it_lies():
-    """Raw records and checkpoints of one's own may lie in the folders that stages write to."""
+def test_inputs_in_output_folders_are_kept():
+    """Users may put raw records and checkpoints into the folders that stages write to."""
     edit(lambda content: content["lessons"]["attention"].update(path="models/mine"))
     edit(
         lambda content: content["parity"]["bert"].update(architecture=None, checkpoint="models/b/c")
@@ -108,8 +107,8 @@ def test_what_params_name_is_left_wherever_it_lies():
     assert clean() == "models/other\n1 removed\n"
 
 
-def test_what_git_has_is_left():
-    """The committed results of a study that only a profile brings are no leftovers."""
+def test_files_in_the_index_are_kept():
+    """Committed results of a study that only a profile adds are not leftovers."""
     committed = [
         "reports/studies/weibo.json",
         "reports/metrics/pretrain/weibo-encoder.json",
@@ -125,7 +124,7 @@ def test_what_git_has_is_left():
     assert all(Path(path).exists() for path in committed)
 
 
-def test_a_link_is_removed_and_not_where_it_leads(tmp_path):
+def test_a_link_is_removed_but_not_its_target(tmp_path):
     make("kept", "models")
     Path("models/old").symlink_to(tmp_path / "kept")
     (Path("models/file")).unlink()
@@ -134,7 +133,7 @@ def test_a_link_is_removed_and_not_where_it_leads(tmp_path):
     assert not Path("models/old").is_symlink()
 
 
-def test_files_of_a_user_beside_what_is_made_are_left():
+def test_other_files_of_the_user_are_kept():
     make("data/own/letters")
     Path("data/README.md").touch()
     clean("--unfinished")

@@ -1,4 +1,4 @@
-"""params.yaml is edited as text: what does not change keeps its bytes."""
+"""Edits of params.yaml as text: what does not change keeps its bytes."""
 
 import re
 from copy import deepcopy
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wxb.core.errors import WxbError
 from wxb.core.params import ParamsError
 from wxb.project import params_file
-from wxb.project.params_file import parse, rendered, scalar, updated
+from wxb.project.params_file import inline_yaml, parse, to_yaml, update
 
 ROOT = Path(__file__).parents[2]
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
@@ -19,8 +19,8 @@ BLOCK = "mine:\n  task: ner\n  path: x.json\n  split: {test: 0.2, valid: 0.1}\n"
 
 
 @pytest.mark.parametrize("section", ["corpora", "backbones", "experiments", "studies", "parity"])
-def test_all_else_keeps_its_bytes(section):
-    text = params_file.with_block(PARAMS, section, BLOCK)
+def test_other_blocks_keep_their_bytes(section):
+    text = params_file.add_block(PARAMS, section, BLOCK)
     added = "".join(f"  {line}\n" for line in BLOCK.splitlines())
     assert text.count(added) == 1
     assert text.replace(added, "") == PARAMS
@@ -41,9 +41,9 @@ gaps = st.sampled_from(["", "\n", "\n# What comes next\n", "# Next\n", "    # of
 
 @given(st.dictionaries(st.sampled_from("abc"), contents, min_size=1), gaps)
 def test_a_block_follows_the_last_one(blocks, gap):
-    lines = rendered({"corpora": blocks}, {"corpora": "all of them"})
+    lines = to_yaml({"corpora": blocks}, {"corpora": "all of them"})
     after = "# Next\nx: 1\n"
-    text = params_file.with_block(lines + gap + after, "corpora", BLOCK)
+    text = params_file.add_block(lines + gap + after, "corpora", BLOCK)
     assert parse(text) == {"corpora": {**blocks, **parse(BLOCK)}, "x": 1}
     of_block = gap if gap.startswith(" ") else ""
     assert text.startswith(lines + of_block)
@@ -52,46 +52,46 @@ def test_a_block_follows_the_last_one(blocks, gap):
 
 @pytest.mark.parametrize("nothing", ["corpora:", "corpora: {}", "corpora: {}  # none yet"])
 def test_the_first_block_of_a_section(nothing):
-    text = params_file.with_block(f"{nothing}\nx: 1\n", "corpora", BLOCK)
+    text = params_file.add_block(f"{nothing}\nx: 1\n", "corpora", BLOCK)
     assert parse(text) == {"corpora": parse(BLOCK), "x": 1}
 
 
-def test_line_ends_stay(tmp_path):
+def test_line_ends_are_kept(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_bytes(PARAMS.replace("\n", "\r\n").encode())
-    text = params_file.with_block(params_file.read(path), "studies", BLOCK)
+    text = params_file.add_block(params_file.read(path), "studies", BLOCK)
     assert text.count("\r\n") == PARAMS.count("\n")
 
 
-def test_a_block_that_is_there_is_not_overwritten():
+def test_an_existing_block_is_not_overwritten():
     with pytest.raises(WxbError, match=r"the corpus 'pii' already.*another name"):
-        params_file.with_block(PARAMS, "corpora", BLOCK.replace("mine", "pii"))
+        params_file.add_block(PARAMS, "corpora", BLOCK.replace("mine", "pii"))
     with pytest.raises(WxbError, match=r"the study 'ner' already"):
-        params_file.with_block(PARAMS, "studies", BLOCK.replace("mine", "ner"))
+        params_file.add_block(PARAMS, "studies", BLOCK.replace("mine", "ner"))
 
 
-def test_braces_are_told():
+def test_a_section_in_braces_is_an_error():
     with pytest.raises(WxbError, match=r"`corpora` is in braces"):
-        params_file.with_block("corpora: {a: {b: 1}}\n", "corpora", BLOCK)
+        params_file.add_block("corpora: {a: {b: 1}}\n", "corpora", BLOCK)
 
 
 @pytest.mark.parametrize(
-    "listed", ["experiments:   # order\n    - a\n    - b   # last", "experiments: [a, b]  # order"]
+    "entry", ["experiments:   # order\n    - a\n    - b   # last", "experiments: [a, b]  # order"]
 )
-def test_an_item_joins_its_list(listed):
-    text = updated(
-        f"s:\n  t:\n    {listed}\n\n# Next\nx: 1\n",
+def test_an_item_is_appended_to_its_list(entry):
+    text = update(
+        f"s:\n  t:\n    {entry}\n\n# Next\nx: 1\n",
         {"s": {"t": {"experiments": ["a", "b", "c"]}}, "x": 1},
     )
-    assert all(line in text for line in listed.replace("b]  #", "b, c] #").splitlines())
+    assert all(line in text for line in entry.replace("b]  #", "b, c] #").splitlines())
     assert text.endswith("\n\n# Next\nx: 1\n")
 
 
-def test_a_value_is_replaced_and_nothing_else():
+def test_only_a_changed_value_is_replaced():
     content = parse(PARAMS)
     content["experiments"]["ner-encoder"]["corpus"] = "mine"
-    was = "    corpus: pii                       # trained"
-    assert updated(PARAMS, content) == PARAMS.replace(was, was.replace("pii ", "mine"))
+    line = "    corpus: pii                       # trained"
+    assert update(PARAMS, content) == PARAMS.replace(line, line.replace("pii ", "mine"))
 
 
 @pytest.mark.parametrize(
@@ -108,34 +108,34 @@ def test_a_value_is_replaced_and_nothing_else():
         ("a: 1  # why\nb: 2", {"a": None, "c": 3}, "a:    # why\nc: 3\n"),
     ],
 )
-def test_layout_stays(before, content, after):
-    assert updated(before, content) == after
+def test_layout_is_kept(before, content, after):
+    assert update(before, content) == after
 
 
-def test_comments_around_a_block_that_goes_stay():
+def test_comments_around_a_removed_block_are_kept():
     text = "s:\n  # of a\n  a:\n    x: 1\n    # of x\n  # of b\n\n  b: {x: 1}\n# of t\nt: 1\n"
-    assert updated(text, {"s": {"b": {"x": 1}}, "t": 1}) == (
+    assert update(text, {"s": {"b": {"x": 1}}, "t": 1}) == (
         "s:\n  # of a\n  # of b\n\n  b: {x: 1}\n# of t\nt: 1\n"
     )
 
 
-def test_what_others_share_is_not_changed_for_one():
+def test_a_shared_value_cannot_be_changed():
     with pytest.raises(ParamsError, match="write these values out"):
-        updated("a: &one {x: 1}\nb: *one\n", {"a": {"x": 1}, "b": {"x": 2}})
+        update("a: &one {x: 1}\nb: *one\n", {"a": {"x": 1}, "b": {"x": 2}})
 
 
-def test_a_block_is_read_with_its_comments():
-    block = params_file.block(PARAMS, "experiments", "ner-generative")
+def test_a_block_has_its_comments():
+    block = params_file.block_text(PARAMS, "experiments", "ner-generative")
     assert parse(block) == {"ner-generative": parse(PARAMS)["experiments"]["ner-generative"]}
     assert "# texts at a time" in block
     assert "ner-generative-neftune" not in block
     with pytest.raises(ParamsError, match="did you mean 'ner-encoder'"):
-        params_file.block(PARAMS, "experiments", "ner-encodr")
+        params_file.block_text(PARAMS, "experiments", "ner-encodr")
 
 
 @given(contents)
-def test_what_is_rendered_reads_the_same(content):
-    assert parse(rendered({"a": {"b": content}}, {"a.b": "why"})) == {"a": {"b": content}}
+def test_yaml_parses_as_the_content(content):
+    assert parse(to_yaml({"a": {"b": content}}, {"a.b": "why"})) == {"a": {"b": content}}
 
 
 def test_invalid_parameters_are_never_written(tmp_path):
@@ -143,7 +143,7 @@ def test_invalid_parameters_are_never_written(tmp_path):
     path.write_text(PARAMS)
     with pytest.raises(ParamsError, match="split"):
         params_file.write(
-            params_file.with_block(PARAMS, "corpora", "mine:\n  task: ner\n  path: x\n"), path
+            params_file.add_block(PARAMS, "corpora", "mine:\n  task: ner\n  path: x\n"), path
         )
     assert path.read_text() == PARAMS
     assert [*tmp_path.iterdir()] == [path]
@@ -152,26 +152,28 @@ def test_invalid_parameters_are_never_written(tmp_path):
 keys = st.sampled_from(["a", "b", "c", "a b", "1", "#", "ja", "no"])
 blocks = st.dictionaries(keys, contents, min_size=1)
 files = st.dictionaries(st.sampled_from("xyz"), st.one_of(blocks, scalars), min_size=1)
-layouts = st.sampled_from([rendered, lambda c: "".join(f"{k}: {scalar(c[k])}  # {k}\n" for k in c)])
+layouts = st.sampled_from(
+    [to_yaml, lambda c: "".join(f"{k}: {inline_yaml(c[k])}  # {k}\n" for k in c)]
+)
 
 
 @given(files, files, layouts)
-def test_any_content_becomes_any_other(before, after, layout):
-    assert parse(updated(layout(before), after)) == after
+def test_any_content_can_become_any_other(before, after, layout):
+    assert parse(update(layout(before), after)) == after
 
 
 @given(files, layouts)
-def test_nothing_is_written_where_nothing_changes(content, layout):
+def test_an_unchanged_content_keeps_its_text(content, layout):
     text = layout(content)
-    assert updated(text, deepcopy(content)) == text
+    assert update(text, deepcopy(content)) == text
 
 
 def commented(blocks):
-    """A section with a comment above, in and beside each block."""
+    """The text of a section with a comment above, in and beside each block."""
     lines = []
-    for number, (name, value) in enumerate(blocks.items()):
-        why = {name: f"beside {number}", f"{name}.x": f"in {number}"}
-        lines.append(f"# above {number}\n{rendered({name: {'x': value, 'y': 1}}, why)}")
+    for index, (name, value) in enumerate(blocks.items()):
+        comments = {name: f"beside {index}", f"{name}.x": f"in {index}"}
+        lines.append(f"# above {index}\n{to_yaml({name: {'x': value, 'y': 1}}, comments)}")
     return "s:\n" + "".join(f"  {line}\n" for line in "".join(lines).splitlines())
 
 
@@ -179,23 +181,23 @@ values = st.one_of(st.integers(), st.booleans(), st.lists(st.integers(), max_siz
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), values, min_size=2), values, st.data())
-def test_comments_stay_where_they_are_and_other_blocks_keep_their_bytes(before, value, data):
+def test_comments_keep_their_order_and_other_blocks_their_bytes(before, value, data):
     text, content = commented(before), parse(commented(before))
     changed = data.draw(st.sampled_from(sorted(before)))
     content["s"][changed] |= {"x": value, "z": {"new": 1}}
-    after = updated(text, content)
+    after = update(text, content)
     assert re.findall("#.*", after) == re.findall("#.*", text)
     for name in before.keys() - {changed}:
-        assert params_file.block(after, "s", name) == params_file.block(text, "s", name)
+        assert params_file.block_text(after, "s", name) == params_file.block_text(text, "s", name)
     del content["s"][changed]
-    gone = updated(after, content)
-    assert parse(gone) == content
-    assert re.findall("# above.*", gone) == re.findall("# above.*", text)
+    removed = update(after, content)
+    assert parse(removed) == content
+    assert re.findall("# above.*", removed) == re.findall("# above.*", text)
     for name in before.keys() - {changed}:
-        assert params_file.block(gone, "s", name) == params_file.block(text, "s", name)
+        assert params_file.block_text(removed, "s", name) == params_file.block_text(text, "s", name)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_comments_keep_their_column_where_there_is_room(before, after):
-    text = rendered({"s": {"a": before}}, {"s.a": "why"})
-    assert updated(text, {"s": {"a": after}}) == rendered({"s": {"a": after}}, {"s.a": "why"})
+def test_comments_keep_their_column_if_there_is_room(before, after):
+    text = to_yaml({"s": {"a": before}}, {"s.a": "why"})
+    assert update(text, {"s": {"a": after}}) == to_yaml({"s": {"a": after}}, {"s.a": "why"})

@@ -3,23 +3,23 @@ import sys
 
 import pytest
 
-from tests import traced
-from tests.copied import ROOT
+from tests import import_traces
+from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.project import pipeline
 
-STAGES = traced.PIPELINE["stages"]
+STAGES = import_traces.PIPELINE["stages"]
 
 
-def test_dvc_yaml_is_made_from_pipeline_yaml():
-    printed = subprocess.run(
+def test_dvc_yaml_is_generated_from_pipeline_yaml():
+    output = subprocess.run(
         [sys.executable, "-m", "wxb.project.pipeline"], cwd=ROOT, capture_output=True, text=True
     ).stdout
-    assert (ROOT / "dvc.yaml").read_text() == printed, f"run `{pipeline.COMMAND}`"
+    assert (ROOT / "dvc.yaml").read_text() == output, f"run `{pipeline.COMMAND}`"
 
 
-def test_a_stage_depends_on_its_data_the_base_its_groups_and_its_own_code():
-    made = pipeline.dvc_yaml(
+def test_dependencies_are_data_base_groups_and_own_code():
+    text = pipeline.dvc_yaml(
         {
             "groups": {
                 "base": ["wxb/core/files.py"],
@@ -40,7 +40,7 @@ def test_a_stage_depends_on_its_data_the_base_its_groups_and_its_own_code():
         }
     )
     assert (
-        made
+        text
         == """\
 # Made from pipeline.yaml by `python -m wxb.project.pipeline > dvc.yaml`; edit that.
 
@@ -75,31 +75,36 @@ stages:
     )
 
 
-def test_an_unknown_group_is_refused_with_the_nearest():
+def test_an_unknown_group_is_an_error_with_the_nearest_name():
     content = {"groups": {"base": [], "trainer": []}, "stages": {"train": {"groups": ["trayner"]}}}
     with pytest.raises(WxbError, match=r"stages.train.groups: .*'trayner'; did you mean 'trainer'"):
-        pipeline.code(content, "train")
+        pipeline.code_by_group(content, "train")
 
 
 def test_every_group_is_used_and_every_path_exists():
-    used = {name for verb in STAGES for name in pipeline.code(traced.PIPELINE, verb)}
-    assert used >= traced.GROUPS.keys()
-    named = {
+    used = {
+        name for verb in STAGES for name in pipeline.code_by_group(import_traces.PIPELINE, verb)
+    }
+    assert used >= import_traces.GROUPS.keys()
+    files = {
         path
         for verb in STAGES
-        for paths in pipeline.code(traced.PIPELINE, verb).values()
+        for paths in pipeline.code_by_group(import_traces.PIPELINE, verb).values()
         for path in paths
     }
-    assert [path for path in sorted(named) if "$" not in path and not (ROOT / path).exists()] == []
+    assert [path for path in sorted(files) if "$" not in path and not (ROOT / path).exists()] == []
 
 
-def test_what_a_stage_imports_and_does_not_name_is_reported_with_its_groups():
-    assert traced.lacks("compare", "wxb/training/trainer.py") == (
-        "compare imports wxb/training/trainer.py, which none of its groups (base, gold, metrics)"
-        " and not its own `code` holds: add the group trainer, or add it to `code` of compare in"
+def test_errors_of_missing_and_unused_code_name_the_groups():
+    assert import_traces.missing_message("compare", "wxb/training/trainer.py") == (
+        "compare imports wxb/training/trainer.py, which neither its groups (base, gold, metrics)"
+        " nor its own `code` contain: add the group trainer, or add it to `code` of compare in"
         " pipeline.yaml, then run `python -m wxb.project.pipeline > dvc.yaml`"
     )
-    assert "add it to one of them" in traced.lacks("compare", "wxb/new.py")
-    named = "which its group gold holds"
-    assert named in traced.has_unused("compare", "wxb/tasks/ner/record/spans.py")
-    assert "which its `code` holds" in traced.has_unused("compare", "wxb/reporting/charts/pairs.py")
+    assert "add it to one of them" in import_traces.missing_message("compare", "wxb/new.py")
+    assert "which its group gold contains" in import_traces.unused_message(
+        "compare", "wxb/tasks/ner/record/spans.py"
+    )
+    assert "which its `code` contains" in import_traces.unused_message(
+        "compare", "wxb/reporting/charts/pairs.py"
+    )

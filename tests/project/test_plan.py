@@ -1,4 +1,4 @@
-"""Plans and stamps, which Snakemake reads in place of asking DVC."""
+"""Plans and stamps, which Snakemake reads instead of calling DVC."""
 
 import logging
 
@@ -6,25 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.project.engines import Quiet, Stage, Target, lay_stamps, read_plan, targets, write_plan
+from wxb.project.engines import (
+    LogFilter,
+    Stage,
+    Target,
+    read_plan,
+    targets,
+    write_plan,
+    write_stamps,
+)
 
 
 def test_a_lesson_is_a_target_too() -> None:
     files = ["reports/gates.html", "reports/metrics/lessons/gates.json"]
-    assert targets([Stage("lesson@gates", (), due=False)]) == {
+    assert targets([Stage("lesson@gates", (), is_due=False)]) == {
         "gates": Target("lesson@gates", files)
     }
 
 
 @given(due=st.lists(st.booleans(), max_size=12))
-def test_stamps_are_laid_for_what_is_not_due_and_grow_younger(
+def test_stages_that_are_not_due_have_stamps_in_order(
     due: list[bool], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("stamps")
-    stages = [Stage(f"verb@{place}", (), flag) for place, flag in enumerate(due)]
-    lay_stamps(stages, folder)
+    stages = [Stage(f"verb@{index}", (), is_due) for index, is_due in enumerate(due)]
+    write_stamps(stages, folder)
     stamps = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    assert [stamp.name for stamp in stamps] == [s.name for s in stages if not s.due]
+    assert [stamp.name for stamp in stamps] == [s.name for s in stages if not s.is_due]
 
 
 def test_other_machines_read_the_plan(tmp_path):
@@ -41,6 +49,6 @@ def test_other_machines_read_the_plan(tmp_path):
         ("Nothing to be done", True),
     ],
 )
-def test_that_stamps_have_no_history_is_not_said(message, shown):
+def test_warnings_about_missing_history_are_dropped(message, shown):
     record = logging.LogRecord("snakemake", logging.INFO, "", 0, message, (), None)
-    assert Quiet().filter(record) is shown
+    assert LogFilter().filter(record) is shown

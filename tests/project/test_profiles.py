@@ -1,4 +1,4 @@
-"""Profiles set sizes in params.yaml, and bring blocks that go again."""
+"""Profiles set sizes in params.yaml, and add blocks that another profile removes."""
 
 import re
 import shutil
@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 
 from wxb.cli.app import app
 from wxb.core.params import ParamsError, load, read_yaml
-from wxb.project.params_file import updated
-from wxb.project.profiles import BASE, additions, names, of, sizes, switch
-from wxb.project.revisions import WorkingTree
+from wxb.project.params_file import update
+from wxb.project.profiles import BASE, additions, contents, switch, switch_sizes
 
 ROOT = Path(__file__).parents[2]
 SIZES = ["full", "seeds", "tiny"]
@@ -20,7 +19,7 @@ PUBLIC = ["conll2003", "presidio", "weibo"]
 
 @pytest.fixture
 def params(tmp_path, monkeypatch):
-    """A project of which only the parameters are there."""
+    """A project with parameters and profiles only."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "params", "params")
     return Path(shutil.copy(ROOT / "params.yaml", "params.yaml"))
@@ -29,15 +28,15 @@ def params(tmp_path, monkeypatch):
 def edit(path, change):
     content = read_yaml(path)
     change(content)
-    path.write_text(updated(path.read_text(), content))
+    path.write_text(update(path.read_text(), content))
 
 
-def test_there_are_sizes_and_studies(params):
-    """A profile that is no size adds the study of its name; `full-` ones have published data."""
-    own = {name: blocks for name, blocks in additions(of(WorkingTree())).items() if blocks}
-    assert names() == sorted([BASE, *SIZES, *own])
-    demos = {name: blocks for name, blocks in own.items() if not name.startswith("full-")}
-    assert all(name in blocks["studies"] for name, blocks in demos.items())
+def test_a_profile_sets_sizes_or_adds_the_study_of_its_name(params):
+    profiles = contents()
+    own = {name: blocks for name, blocks in additions(profiles).items() if blocks}
+    assert [*profiles] == sorted([BASE, *SIZES, *own])
+    for name, blocks in own.items():
+        assert name.startswith("full-") or name in blocks["studies"]
     assert {*PUBLIC} <= own.keys()
 
 
@@ -48,7 +47,7 @@ def test_the_committed_parameters_are_the_demo(params):
 
 
 @pytest.mark.parametrize("profile", SIZES)
-def test_there_and_back_again(params, profile):
+def test_the_demo_undoes_the_sizes_of_a_profile(params, profile):
     before = load()
     changes = switch(profile).changes
     assert load() != before
@@ -60,24 +59,24 @@ def test_there_and_back_again(params, profile):
 
 
 @pytest.mark.parametrize("profile", [BASE, "tiny", "weibo"])
-def test_sizes_are_those_of_every_switch_without_making_it(params, profile, tmp_path):
+def test_switch_sizes_are_those_of_every_switch(params, profile, tmp_path):
     switch(profile)
     edit(params, lambda content: content.update(threads=7))
     text = params.read_text()
-    found = sizes()
+    sizes = switch_sizes()
     assert params.read_text() == text
-    for name, size in found.items():
+    for name, size in sizes.items():
         copy = Path(shutil.copy(params, tmp_path / "copy.yaml"))
         assert switch(name, copy).size == size
 
 
-def test_changes_are_told_with_both_values(params):
-    told = {change.key: (change.before, change.after) for change in switch("tiny").changes}
-    assert told["resamples"] == (1000, 100)
-    assert told["experiments.ner-encoder.training.epochs"][1] == 8
+def test_changes_have_both_values(params):
+    values = {change.key: (change.before, change.after) for change in switch("tiny").changes}
+    assert values["backbones.encoder.pretraining.batch_size"][1] == 8
+    assert values["experiments.ner-encoder.training.epochs"][1] == 8
 
 
-def test_comments_and_blocks_of_the_user_stay(params):
+def test_comments_and_blocks_of_the_user_are_kept(params):
     mine = {"task": "ner", "path": "x.json", "split": {"test": 0.2, "valid": 0.1}}
     edit(params, lambda content: content["corpora"].update(mine=mine))
     switch("tiny")
@@ -99,14 +98,14 @@ def test_a_removed_block_stays_removed(params):
     assert params.read_text() == before
 
 
-def test_unknown_profile_names_those_there_are(params):
+def test_an_unknown_profile_is_an_error_with_all_names(params):
     with pytest.raises(
         ParamsError, match=r"conll2003, demo, full, .*presidio, .*seeds, .*tiny, .*weibo"
     ):
         switch("huge")
 
 
-def test_invalid_outcome_leaves_the_file_alone(params):
+def test_an_invalid_result_is_not_written(params):
     Path("params/broken.yaml").write_text(
         "experiments: {ner-encoder: {encoding: {max_length: 100000}}}"
     )
@@ -120,25 +119,25 @@ def test_invalid_outcome_leaves_the_file_alone(params):
 
 
 @pytest.mark.parametrize("profile", PUBLIC)
-def test_blocks_come_and_go_and_leave_the_file_as_it_was(params, profile):
+def test_the_demo_removes_the_blocks_of_a_profile(params, profile):
     before, text = load(), params.read_text()
-    come = switch(profile)
+    first = switch(profile)
     now = load()
-    assert come.changes == come.removed == []
-    assert come.kept == {}
-    assert {f"corpora.{profile}", f"studies.{profile}"} < {*come.added}
+    assert first.changes == first.removed == []
+    assert first.kept == {}
+    assert {f"corpora.{profile}", f"studies.{profile}"} < {*first.added}
     assert {*now.studies} == {"ner", profile}
     assert now.experiments["ner-encoder"] == before.experiments["ner-encoder"]
     assert "&" not in params.read_text()  # the aliases of the profile are written out
-    there = params.read_text()
+    with_blocks = params.read_text()
     assert switch(profile).size == 0
-    assert params.read_text() == there
-    gone = switch("demo")
-    assert {*gone.removed} == {*come.added}
+    assert params.read_text() == with_blocks
+    second = switch("demo")
+    assert {*second.removed} == {*first.added}
     assert params.read_text() == text
 
 
-def test_from_one_public_set_to_another_and_through_the_sizes(params):
+def test_profiles_can_be_set_in_any_order(params):
     before = load()
     for profile in [*PUBLIC, *SIZES, *reversed(PUBLIC)]:
         switch(profile)
@@ -148,7 +147,7 @@ def test_from_one_public_set_to_another_and_through_the_sizes(params):
     assert load() == before
 
 
-def test_comments_around_blocks_that_go_stay(params):
+def test_comments_around_removed_blocks_are_kept(params):
     switch("weibo")
     text = params.read_text()
     params.write_text(re.sub(r"\n*^studies:", "\n  # mine\n\nstudies:", text, flags=re.MULTILINE))
@@ -157,32 +156,32 @@ def test_comments_around_blocks_that_go_stay(params):
     assert params.read_text().count("#") == (ROOT / "params.yaml").read_text().count("#") + 1
 
 
-def changed(content):
+def change_epochs(content):
     content["experiments"]["weibo-encoder"]["training"]["epochs"] = 1
 
 
-def used(content):
+def use_corpus(content):
     content["backbones"]["encoder"]["corpus"] = "weibo"
 
 
-def shown(content):
+def show_model(content):
     content["lessons"]["attention"]["path"] = "models/weibo-encoder"
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "reason"),
     [
-        (changed, "experiments.weibo-encoder.training.epochs"),
-        (used, "backbones.encoder.corpus"),
-        (shown, "lessons.attention.path"),
+        (change_epochs, "experiments.weibo-encoder.training.epochs"),
+        (use_corpus, "backbones.encoder.corpus"),
+        (show_model, "lessons.attention.path"),
     ],
 )
-def test_blocks_that_were_changed_or_are_used_stay(params, change, why):
+def test_blocks_that_were_changed_or_are_used_are_kept(params, change, reason):
     switch("weibo")
     edit(params, change)
     before = load()
-    done = switch("conll2003")
-    assert (done.removed, done.kept) == ([], {"weibo": why})
+    result = switch("conll2003")
+    assert (result.removed, result.kept) == ([], {"weibo": reason})
     assert {*load().studies} == {"ner", "weibo", "conll2003"}
     switch("demo")
     assert load() == before
@@ -191,13 +190,13 @@ def test_blocks_that_were_changed_or_are_used_stay(params, change, why):
 def test_setting_the_profile_again_undoes_changes_to_its_blocks(params):
     switch("weibo")
     before = load()
-    edit(params, changed)
-    (undone,) = switch("weibo").changes
-    assert undone == ("experiments.weibo-encoder.training.epochs", 1, 4)
+    edit(params, change_epochs)
+    (change,) = switch("weibo").changes
+    assert change == ("experiments.weibo-encoder.training.epochs", 1, 4)
     assert load() == before
 
 
-def test_two_profiles_may_add_blocks_of_one_name(params):
+def test_two_profiles_may_add_blocks_with_the_same_names(params):
     text = Path("params/weibo.yaml").read_text()
     Path("params/weibo-short.yaml").write_text(
         text.replace("epochs: 4, batch_size: 8", "epochs: 1, batch_size: 8")
@@ -205,8 +204,8 @@ def test_two_profiles_may_add_blocks_of_one_name(params):
     for profile in ("weibo", "weibo-short", "weibo", "weibo-short"):
         switch(profile)
         assert load().experiments["weibo-encoder"].training.epochs in (1, 4)
-    done = switch("demo")
-    assert (done.kept, {*load().studies}) == ({}, {"ner"})
+    result = switch("demo")
+    assert (result.kept, {*load().studies}) == ({}, {"ner"})
 
 
 def test_sections_may_be_empty(params):
@@ -218,33 +217,33 @@ def test_sections_may_be_empty(params):
     assert load() == before
 
 
-def test_blocks_are_told_by_name(params):
-    def told(profile):
+def test_the_command_prints_the_names_of_blocks(params):
+    def lines(profile):
         done = CliRunner().invoke(app, ["params", profile], catch_exceptions=False)
         return done.stdout.splitlines()
 
-    (added,) = told("weibo")
+    (added,) = lines("weibo")
     assert added.startswith("added: corpora.weibo, backbones.weibo-bert, ")
-    assert told("weibo") == ["params.yaml is weibo already"]
-    edit(params, changed)
+    assert lines("weibo") == ["params.yaml is weibo already"]
+    edit(params, change_epochs)
     kept = "kept: the blocks of weibo, as experiments.weibo-encoder.training.epochs is not of"
-    assert told("demo") == [f"{kept} params/weibo.yaml", "params.yaml is demo already"]
-    told("weibo")
-    assert told("demo") == [added.replace("added", "removed")]
+    assert lines("demo") == [f"{kept} params/weibo.yaml", "params.yaml is demo already"]
+    lines("weibo")
+    assert lines("demo") == [added.replace("added", "removed")]
 
 
-# What the public sets ask for
+# Public data
 
 
 @pytest.mark.parametrize("profile", PUBLIC)
-def test_what_is_compared_reads_the_same_as_often(params, profile):
+def test_compared_experiments_have_the_same_data_and_epochs(params, profile):
     switch(profile)
     now = load()
     assert all(download.sha256 for download in now.corpora[profile].urls)
     names = [f"ner{name.removeprefix(profile)}" for name in now.studies[profile].experiments]
     assert names == [*now.studies["ner"].experiments, "ner-pretrained"]
-    *made, pretrained = (now.experiments[name] for name in now.studies[profile].experiments)
-    assert len({block.training.model_dump_json() for block in made}) == 1
-    assert all(block.training.early_stopping_patience >= block.training.epochs for block in made)
-    assert {now.backbones[block.backbone].corpus for block in made} == {profile}
+    *native, pretrained = (now.experiments[name] for name in now.studies[profile].experiments)
+    assert len({block.training.model_dump_json() for block in native}) == 1
+    assert all(block.training.early_stopping_patience >= block.training.epochs for block in native)
+    assert {now.backbones[block.backbone].corpus for block in native} == {profile}
     assert now.backbones[pretrained.backbone].checkpoint == "minilm"

@@ -1,4 +1,4 @@
-"""Files of the working folder, git's index and commits are told apart."""
+"""Files of the working folder, of git's index and of commits."""
 
 import subprocess
 from pathlib import Path
@@ -29,34 +29,34 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_each_tree_has_its_own_files(repository):
-    found = {
+    contents = {
         tree.name: ([*map(str, tree.files("reports"))], tree.read("reports/a.json"))
         for tree in (revisions.WorkingTree(), revisions.index(), revisions.commit("HEAD"))
     }
     a, b, c = "reports/a.json", "reports/b.json", "reports/c.json"
     deep = "reports/deep/ü.json"
-    assert found == {
+    assert contents == {
         "here": ([a, b, c, deep], b"changed"),
         "git's index": ([a, b, deep], b"staged"),
         f"HEAD ({repository[:7]})": ([a, deep], b"committed"),
     }
 
 
-@pytest.mark.parametrize("tree", ["working tree", "index", "commit"])
-def test_what_is_not_there_is_nothing(repository, tree):
+@pytest.mark.parametrize("name", ["working tree", "index", "commit"])
+def test_absent_files_have_no_content(repository, name):
     trees = {"working tree": revisions.WorkingTree, "index": revisions.index}
-    found = trees.get(tree, lambda: revisions.commit("HEAD"))()
-    assert found.read("reports/none.json") is None
-    assert found.read("reports") is None
-    assert found.files("none") == []
+    tree = trees.get(name, lambda: revisions.commit("HEAD"))()
+    assert tree.read("reports/none.json") is None
+    assert tree.read("reports") is None
+    assert tree.files("none") == []
 
 
-def test_a_hash_is_named_once(repository):
+def test_the_name_of_a_hash_is_its_short_form(repository):
     assert revisions.commit(repository[:9]).name == repository[:7]
     assert revisions.commit(repository[:9]).sha == repository
 
 
-def test_an_unknown_revision_is_named_with_what_to_do(repository):
+def test_an_unknown_revision_is_an_error(repository):
     for unknown in ("no-such-branch", "HEAD~7", "0000000", "HEAD:reports"):
         with pytest.raises(WxbError, match=rf"'{unknown}'.*git log"):
             revisions.commit(unknown)
@@ -77,19 +77,19 @@ def test_a_repository_without_commits_has_a_head_without_files(tmp_path, monkeyp
         revisions.commit("main")
 
 
-def test_outside_a_repository_it_is_said(tmp_path, monkeypatch):
+def test_a_folder_without_repository_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    for ask in (revisions.index, lambda: revisions.commit("HEAD")):
+    for read in (revisions.index, lambda: revisions.commit("HEAD")):
         with pytest.raises(WxbError, match=r"expected a git repository.*Clone"):
-            ask()
+            read()
 
 
-def test_without_git_it_is_said(tmp_path, monkeypatch):
-    def absent(*_, **__):
+def test_missing_git_is_an_error(tmp_path, monkeypatch):
+    def run(*_, **__):
         raise FileNotFoundError
 
-    monkeypatch.setattr(subprocess, "run", absent)
+    monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(WxbError, match="install git"):
         revisions.index()
     assert revisions.WorkingTree().files(str(Path(tmp_path))) == []

@@ -1,4 +1,4 @@
-"""A really trained model: found by its name, loaded, and masking at the command line."""
+"""Trained experiments: found by name, loaded, and used by `wxb mask`."""
 
 import json
 import os
@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import wxb
-from tests.trained import SENTENCES
-from tests.trained import project as trained_project
+from tests.ner_project import SENTENCES, create_project
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.project import trained
@@ -22,43 +21,43 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return trained_project(tmp_path_factory.mktemp("project"))
+    return create_project(tmp_path_factory.mktemp("project"))
 
 
-def command(folder, *arguments, given=b""):
+def command(folder, *arguments, stdin=b""):
     return subprocess.run(
         [sys.executable, "-c", "from wxb.cli.app import main; main()", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        input=given,
+        input=stdin,
         capture_output=True,
         check=False,
     )
 
 
-def test_a_trained_experiment_masks_and_the_mapping_undoes_it(project):
+def test_a_trained_experiment_masks_and_its_mapping_unmasks(project):
     content = "".join(f"{json.dumps({'id': 1, 'text': text})}\n" for text, _ in SENTENCES).encode()
     path = project / "in.jsonl"
     path.write_bytes(content)
     options = ("--mapping", "m.json", "--verify", "--report", "report.json")
-    told = command(project, "mask", "-e", "ner-encoder", "in.jsonl", *options)
-    assert (told.returncode, told.stderr) == (0, b"")
-    numbers = {name: f"<NAME_{number}>" for number, (_, name) in enumerate(SENTENCES, 1)}
-    assert told.stdout.decode() == "".join(
-        json.dumps({"id": 1, "text": text.replace(name, numbers[name])}) + "\n"
+    masked = command(project, "mask", "-e", "ner-encoder", "in.jsonl", *options)
+    assert (masked.returncode, masked.stderr) == (0, b"")
+    placeholders = {name: f"<NAME_{index}>" for index, (_, name) in enumerate(SENTENCES, 1)}
+    assert masked.stdout.decode() == "".join(
+        json.dumps({"id": 1, "text": text.replace(name, placeholders[name])}) + "\n"
         for text, name in SENTENCES
     )
     report = json.loads((project / "report.json").read_text())
     assert (report["masked"], report["left"]) == ({"NAME": 24}, {})
-    undone = command(
-        project, "unmask", "--mapping", "m.json", "--format", "jsonl", given=told.stdout
+    unmasked = command(
+        project, "unmask", "--mapping", "m.json", "--format", "jsonl", stdin=masked.stdout
     )
-    assert undone.stdout == content
+    assert unmasked.stdout == content
     again = command(project, "mask", "-e", "models/ner-encoder", "in.jsonl", "--mapping", "m.json")
-    assert again.stdout == told.stdout
+    assert again.stdout == masked.stdout
 
 
-def test_it_is_found_by_name_from_anywhere_in_the_project(project, monkeypatch):
+def test_a_name_is_found_from_any_folder_of_the_project(project, monkeypatch):
     (project / "deep/er").mkdir(parents=True)
     monkeypatch.chdir(project / "deep/er")
     assert trained.find("ner-encoder") == project / "models/ner-encoder"
@@ -66,41 +65,41 @@ def test_it_is_found_by_name_from_anywhere_in_the_project(project, monkeypatch):
     assert trained.load("ner-encoder").types == ["NAME"]
 
 
-def test_a_name_brings_its_settings_of_prediction(project, monkeypatch):
+def test_a_name_has_its_prediction_settings(project, monkeypatch):
     params = read_yaml(project / "params.yaml")
     params["experiments"]["ner-encoder"]["prediction"] = {"batch_size": 17}
-    with monkeypatch.context() as here:
-        here.chdir(project)
-        here.setattr(trained, "load_params", lambda path: check(params))
+    with monkeypatch.context() as patch:
+        patch.chdir(project)
+        patch.setattr(trained, "load_params", lambda path: check(params))
         assert trained.load("ner-encoder").prediction.batch_size == 17
         assert trained.load("ner-encoder", batch_size="5").prediction.batch_size == 5
         assert trained.load(Path("models/ner-encoder")).prediction.batch_size == 32
 
 
-def test_what_is_wrong_with_a_name_is_told(project, monkeypatch, tmp_path):
+def test_errors_of_names_and_folders(project, monkeypatch, tmp_path):
     monkeypatch.chdir(project)
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
         trained.load("ner-encodr")
     with pytest.raises(WxbError, match=r"not trained yet.*`dvc repro train@ner-decoder` first"):
         trained.load("ner-decoder")
-    with pytest.raises(WxbError, match=r"with wxb\.json in it \(it has none\)"):
+    with pytest.raises(WxbError, match=r"which contains wxb\.json \(it has none\)"):
         trained.load(project / "bert")
-    with pytest.raises(WxbError, match="there is no such folder"):
+    with pytest.raises(WxbError, match="no such folder"):
         trained.load("models/none")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(WxbError, match="so experiments have no names"):
+    with pytest.raises(WxbError, match="so 'ner-encoder' is unknown"):
         trained.load("ner-encoder")
 
 
 @pytest.mark.parametrize("broken", ["wxb.json", "head.safetensors", "tokenizer.json"])
-def test_a_broken_model_is_told(project, tmp_path, broken):
+def test_a_broken_model_is_an_error(project, tmp_path, broken):
     shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
     (tmp_path / "m" / broken).write_text("{}")
-    with pytest.raises(WxbError, match="expected a model that its train stage wrote"):
+    with pytest.raises(WxbError, match=r"cannot load the model.*train@m"):
         trained.load(tmp_path / "m")
 
 
-def test_a_model_of_a_task_that_is_not_here_is_told(project, tmp_path):
+def test_a_model_of_an_unknown_task_is_an_error(project, tmp_path):
     shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
     settings = json.loads((tmp_path / "m/wxb.json").read_text())
     (tmp_path / "m/wxb.json").write_text(json.dumps({**settings, "task": "os.path"}))
@@ -108,8 +107,7 @@ def test_a_model_of_a_task_that_is_not_here_is_told(project, tmp_path):
         trained.load(tmp_path / "m")
 
 
-def test_looking_for_a_model_is_quick(project):
-    """Nothing that takes long is imported before it is known that there is a model."""
+def test_find_does_not_import_torch(project):
     code = (
         "import sys; from wxb.project.trained import find; find('ner-encoder')\n"
         "assert not {'torch', 'transformers'} & {*sys.modules}"
@@ -118,7 +116,7 @@ def test_looking_for_a_model_is_quick(project):
     subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True)
 
 
-def test_load_is_part_of_the_package(project, monkeypatch):
+def test_load_is_exported_by_the_package(project, monkeypatch):
     monkeypatch.chdir(project)
     assert wxb.load is trained.load
     assert wxb.load("ner-encoder").predict(["Yesterday Ann Lee said hello."])[0][0].span == (
@@ -130,7 +128,7 @@ def test_load_is_part_of_the_package(project, monkeypatch):
         wxb.lode  # noqa: B018
 
 
-def test_the_package_alone_is_light():
+def test_the_package_imports_no_large_library():
     code = "import sys, wxb; assert not {'torch', 'transformers', 'pydantic'} & {*sys.modules}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -1,4 +1,4 @@
-"""What becomes of the stages of a run, looked at from beside it."""
+"""The states of the stages of a run."""
 
 import json
 import os
@@ -19,16 +19,16 @@ CHAIN = {"train@a": (), "train@b": (), "evaluate@a": ("train@a",), "report@ner":
 
 @pytest.fixture
 def run(monkeypatch):
-    """A run whose due and running stages are as they are set."""
+    """A run with settable due and running stages."""
 
     class Run:
         due: frozenset[str] | set[str] = frozenset(CHAIN)
         running: tuple[str, ...] = ()
-        asked = 0
+        plans = 0
 
         @classmethod
         def plan(cls):
-            cls.asked += 1
+            cls.plans += 1
             return [Stage(name, upstream, name in cls.due) for name, upstream in CHAIN.items()]
 
     monkeypatch.setattr(watching, "PAUSE", 0.0)
@@ -40,7 +40,7 @@ def run(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still unless told."""
+    """A clock that a test sets."""
 
     class Clock:
         now = 100.0
@@ -50,94 +50,94 @@ def clock(monkeypatch):
 
 
 def names(state: State):
-    return [[one.stage for one in state.running], *map(list, state[1:])]
+    return [[running.stage for running in state.running], *map(list, state[1:])]
 
 
 def test_a_stage_waits_runs_and_is_done(run, clock):
     watch = Watch(load(HOME / "params.yaml"))
-    assert names(watch.look()) == [[], [*CHAIN], [], []]
+    assert names(watch.refresh()) == [[], [*CHAIN], [], []]
     run.running = ("train@a", "train@b")
-    assert names(watch.look()) == [["train@a", "train@b"], ["evaluate@a", "report@ner"], [], []]
+    assert names(watch.refresh()) == [["train@a", "train@b"], ["evaluate@a", "report@ner"], [], []]
     run.running, run.due = ("evaluate@a",), {"evaluate@a", "report@ner", "train@b"}
-    state = watch.look()  # DVC may be saving what train@b has made
+    state = watch.refresh()  # DVC may be saving the outputs of train@b
     assert names(state) == [["train@b", "evaluate@a"], ["report@ner"], [], ["train@a"]]
     assert state.running[0].label == "train@b: saving"
     clock.now += watching.SAVING + 1
-    assert names(watch.look()) == [["evaluate@a"], ["report@ner"], ["train@b"], ["train@a"]]
-    run.running, run.due = (), set()  # the rest needed no run: its inputs kept their bytes
-    state = watch.look()
+    assert names(watch.refresh()) == [["evaluate@a"], ["report@ner"], ["train@b"], ["train@a"]]
+    run.running, run.due = (), set()  # the others need not run: their inputs kept their bytes
+    state = watch.refresh()
     assert names(state) == [[], [], [], [*CHAIN]]
-    assert state.over
+    assert state.is_over
 
 
-def test_dvc_is_asked_when_something_has_changed_only(run, tmp_path, monkeypatch):
+def test_the_run_is_planned_again_only_after_changes(run, tmp_path, monkeypatch):
     watch = Watch(load(HOME / "params.yaml"))
     monkeypatch.chdir(tmp_path)
-    watch.look()
-    watch.look()
-    assert run.asked == 1
+    watch.refresh()
+    watch.refresh()
+    assert run.plans == 1
     run.running = ("train@a",)
-    watch.look()
-    assert run.asked == 2
-    for number, file in enumerate((dag.LOCKFILE, dag.RWLOCK), start=3):
+    watch.refresh()
+    assert run.plans == 2
+    for plans, file in enumerate((dag.LOCKFILE, dag.RWLOCK), start=3):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("changed")
-        watch.look()
-        watch.look()
-        assert run.asked == number
+        watch.refresh()
+        watch.refresh()
+        assert run.plans == plans
 
 
-def test_what_dvc_cannot_read_while_it_writes_is_asked_again(run, monkeypatch):
+def test_a_plan_that_fails_while_dvc_writes_is_retried(run, monkeypatch):
     watch = Watch(load(HOME / "params.yaml"))
-    watch.look()
+    watch.refresh()
 
     def fail():
         raise engines.PlanError("DVC cannot read this project")
 
     monkeypatch.setattr(engines, "plan", fail)
     run.running = ("train@a",)
-    assert names(watch.look())[0] == ["train@a"]
+    assert names(watch.refresh())[0] == ["train@a"]
     with pytest.raises(WxbError, match="cannot read this project"):
-        Watch(load(HOME / "params.yaml")).look()
+        Watch(load(HOME / "params.yaml")).refresh()
     monkeypatch.setattr(engines, "plan", run.plan)
     run.due = {"report@ner"}
-    assert names(watch.look())[1:] == [["report@ner"], [], ["train@b", "evaluate@a"]]
+    assert names(watch.refresh())[1:] == [["report@ner"], [], ["train@b", "evaluate@a"]]
 
 
-def test_a_study_has_the_stages_that_lead_to_it(run):
-    state = Watch(load(HOME / "params.yaml"), "ner").look()
+def test_a_study_has_the_stages_that_its_page_depends_on(run):
+    state = Watch(load(HOME / "params.yaml"), "ner").refresh()
     assert state.waiting == ["train@a", "evaluate@a", "report@ner"]
     run.due = set()
-    assert Watch(load(HOME / "params.yaml")).look().over
+    assert Watch(load(HOME / "params.yaml")).refresh().is_over
 
 
 @pytest.fixture
-def noted(tmp_path, monkeypatch):
-    """Notes of a stage that runs, as it would leave them."""
+def write_progress(tmp_path, monkeypatch):
+    """A function that writes the lock and the progress of a running stage."""
     monkeypatch.chdir(tmp_path)
 
-    def note(stage, *, by=None, **content):
-        lock, path = staleness.LOCKS / f"{stage}.lock", progress.NOTES / f"{stage}.json"
+    def write(stage, *, pid=None, **content):
+        lock, path = staleness.LOCKS / f"{stage}.lock", progress.PROGRESS_FOLDER / f"{stage}.json"
         for file in (lock, path):
             file.parent.mkdir(parents=True, exist_ok=True)
         lock.write_text(str(os.getpid()))
-        told = {"pid": by or os.getpid(), "label": stage, "done": 0, "total": None}
-        path.write_text(json.dumps({**told, "unit": "step", "seconds": 0.0, **content}))
+        note = {"pid": pid or os.getpid(), "label": stage, "done": 0, "total": None}
+        path.write_text(json.dumps({**note, "unit": "step", "seconds": 0.0, **content}))
 
-    return note
+    return write
 
 
-def test_progress_is_told_with_epoch_and_time_left(run, noted):
+def test_progress_has_epoch_and_time_left(run, write_progress):
     params = load(HOME / "params.yaml")
     epochs = params.experiments["ner-encoder"].training.epochs
-    noted("train@ner-encoder", done=600, total=1200, seconds=30.0, figures={"loss": "0.1"})
-    told = watching._told("train@ner-encoder", params)
-    assert (told.share, told.left, told.epochs) == (0.5, 30.0, epochs)
-    assert told.epoch == 1 + epochs // 2
-    assert told._replace(seconds=0.4).left is None  # too early to say
-    noted("pretrain@encoder", done=1200, total=1200, seconds=30.0)
-    told = watching._told("pretrain@encoder", params)
-    assert (told.share, told.left, told.epoch) == (1.0, 0.0, None)
+    write_progress("train@ner-encoder", done=600, total=1200, seconds=30.0, metrics={"loss": "0.1"})
+    running = watching._progress("train@ner-encoder", params)
+    assert (running.share, running.seconds_left, running.epochs) == (0.5, 30.0, epochs)
+    assert running.epoch == 1 + epochs // 2
+    assert running._replace(seconds=0.4).seconds_left is None  # too early to say
+    write_progress("pretrain@encoder", done=1200, total=1200, seconds=30.0)
+    running = watching._progress("pretrain@encoder", params)
+    assert (running.share, running.seconds_left, running.epoch) == (1.0, 0.0, None)
 
 
 def test_the_last_step_is_of_the_last_epoch():
@@ -146,13 +146,13 @@ def test_the_last_step_is_of_the_last_epoch():
     assert Running("train@a", "train@a: calibrate", 9, 9, "batch", epochs=3).epoch is None
 
 
-def test_the_note_of_an_earlier_run_tells_nothing(run, noted):
+def test_progress_of_an_earlier_run_is_ignored(run, write_progress):
     params = load(HOME / "params.yaml")
-    noted("train@ner-encoder", by=-1, done=600, total=1200)
-    assert watching._told("train@ner-encoder", params) == Running("train@ner-encoder")
-    assert watching._told("train@never", params) == Running("train@never")
+    write_progress("train@ner-encoder", pid=-1, done=600, total=1200)
+    assert watching._progress("train@ner-encoder", params) == Running("train@ner-encoder")
+    assert watching._progress("train@never", params) == Running("train@never")
 
 
 def test_a_stage_without_a_total_has_no_share():
-    told = Running("download@pii", "download@pii", 5, None, "record", 2.0)
-    assert (told.share, told.left, told.epoch) == (None, None, None)
+    running = Running("download@pii", "download@pii", 5, None, "record", 2.0)
+    assert (running.share, running.seconds_left, running.epoch) == (None, None, None)

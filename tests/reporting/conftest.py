@@ -38,13 +38,13 @@ RECORDS = [
 Records = list[tuple[str, str, list[tuple[int, int, str]]]]
 
 
-def spoilt(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
-    """Predictions that keep the first `skill` spans, and cut the others short."""
+def shorten_after(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
+    """The gold spans, where those after the first `skill` end one character early."""
     return tuple(s if i < skill else s._replace(end=s.end - 1) for i, s in enumerate(spans))
 
 
 class Tree:
-    """A project's reports about one study, as the stages leave them."""
+    """The reports of a study with as many experiments as members, written to the working folder."""
 
     def __init__(
         self,
@@ -63,11 +63,10 @@ class Tree:
         content["studies"] = {
             "ner": {"task": "ner", "title": title, "seed": 1, "experiments": members}
         }
-        content["resamples"] = 50
         self.params: Params = check(content)
         self.members, self.further = members, further
         for skill, member in enumerate(members):
-            self._evaluated(member, skill, records)
+            self._evaluate(member, skill, records)
             curve("ner", member, "loss", [(10, 2.5), (20, 1.25)])
             curve("ner", member, "valid_loss", [(20, 1.5)])
             curve("ner", member, "valid_f1", [(20, 0.25)])
@@ -82,50 +81,52 @@ class Tree:
             )
         compare.main(self.params, "ner")
 
-    def _evaluated(self, member: str, skill: int, records: Records) -> None:
-        judged = []
+    def _evaluate(self, member: str, skill: int, records: Records) -> None:
+        rows = []
         for key, text, spans in records:
             gold = tuple(Span(*span) for span in spans)
-            # One silent answer, so that precision, recall and F1 are three numbers.
-            found = () if key == "fr-4" else spoilt(gold, skill)
+            # One record without predictions, so that precision, recall and F1 differ.
+            predicted = () if key == "fr-4" else shorten_after(gold, skill)
             seen = tuple(span.type == "SURNAME" for span in gold)
-            scores = (1.0,) * len(found)
-            judged.append(metrics.Judged(key, text, gold, found, scores, key[:1], seen))
-        sets = {"test": {"": judged}, **{name: {"": judged[:3]} for name in self.further}}
-        evaluated(metrics.Scorer(), "ner", member, sets)
+            scores = (1.0,) * len(predicted)
+            rows.append(metrics.PredictionRow(key, text, gold, predicted, scores, key[:1], seen))
+        sets = {"test": {"": rows}, **{name: {"": rows[:3]} for name in self.further}}
+        write_evaluation(metrics.Scorer(), "ner", member, sets)
 
     @property
     def comparison(self) -> dict:
         return json.loads(Path("reports/studies/ner.json").read_text(encoding="utf-8"))
 
 
-def evaluated(scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[str, Any]]) -> None:
-    """What the stage evaluate leaves of one system, by test set and run."""
+def write_evaluation(
+    scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Write predictions and metrics of one system, as the stage evaluate does."""
     evaluation.save(scorer, Path("reports/predictions", study, member), sets)
-    measured = evaluation.metrics(scorer, [*sets["test"].values()], resamples=50, seed=1)
+    scores = evaluation.metrics(scorer, [*sets["test"].values()])
     sizes = {
         "parameters": 2_345_678,
         "trainable_parameters": 1_234_567,
         "updates": 1_500,
         "examples": 12_000,
     }
-    write_json(Path("reports/metrics", study, f"{member}.json"), {**measured, **sizes})
+    write_json(Path("reports/metrics", study, f"{member}.json"), {**scores, **sizes})
 
 
 def write_page(profile: str, rows: Sequence[Sequence[Any]]) -> None:
-    """The page of the study that a profile brings: its members judged as one of `rows` in turn.
+    """Write the page of a profile's study; its experiments have `rows` as predictions in turn.
 
-    Each of the test sets of its corpus has the same records.
+    All test sets have the same records.
     """
-    content = read_yaml(HOME / "params.yaml") | {"resamples": 50}
+    content = read_yaml(HOME / "params.yaml")
     for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
         content[section] = content[section] | blocks
     params = check(content)
     study = params.studies[profile]
-    for place, member in enumerate(study.experiments):
-        tests = params.corpora[params.experiments[member].corpus].split.tests
-        sets = {name: {"": rows[place % len(rows)]} for name in tests}
-        evaluated(tasks.get(study.task).metrics, profile, member, sets)
+    for index, member in enumerate(study.experiments):
+        tests = params.corpora[params.experiments[member].corpus].split.test_sets
+        sets = {name: {"": rows[index % len(rows)]} for name in tests}
+        write_evaluation(tasks.get(study.task).metrics, profile, member, sets)
         curve(profile, member, "loss", [(10, 2.5), (20, 1.25)])
         cost("train", member, 100)
         cost("evaluate", member, 5)
@@ -152,7 +153,7 @@ def cost(verb: str, name: str, seconds: float) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tree]:
-    """Makes the reports of a study with the members it is called with, in an empty folder."""
+    """The class Tree, in an empty working folder."""
     monkeypatch.chdir(tmp_path)
     return Tree
 
@@ -163,15 +164,23 @@ BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
 
 
 def comparison(
-    scores: dict[str, float], *, noise: float = 0.01, resamples: int = 9999, metric: Metric = F1
+    scores: dict[str, float],
+    *,
+    noise: float = 0.01,
+    groups: int = 20,
+    p_value: float = 0.0001,
+    metric: Metric = F1,
 ) -> dict:
-    """As the stage compare tells it: differences above `noise` are as sure as resamples allow."""
+    """A comparison as the stage compare writes it, from headline scores alone.
+
+    Differences above `noise` have a p value of `p_value`, or the least that `groups` allow.
+    """
     pairs = []
     for a, b in combinations(scores, 2):
         value = round(scores[a] - scores[b], 6)
-        sure = 1 / (1 + resamples) if abs(value) > noise else 0.5
+        p = max(p_value, 2.0 ** (1 - groups)) if abs(value) > noise else 0.5
         interval = {"low": value - noise, "high": value + noise}
-        pairs.append({"a": a, "b": b, "difference": {"value": value, **interval, "p_value": sure}})
+        pairs.append({"a": a, "b": b, "difference": {"value": value, **interval, "p_value": p}})
     kinds = ["correct", "wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
     systems = {
         name: {
@@ -195,12 +204,10 @@ def comparison(
         "unit": "records",
         "counts": {},
         "shares": {},
-        "documents": 9,
-        "groups": 9,
-        "support": 9,
-        "seed": 1,
+        "documents": groups,
+        "groups": groups,
+        "support": groups,
         "seeds": [1],
-        "resamples": resamples,
         "systems": systems,
         "pairs": pairs,
         "further": {},
@@ -211,7 +218,7 @@ def comparison(
 
 @pytest.fixture
 def compared() -> Callable[..., dict]:
-    """Makes a comparison from headline scores alone; see `comparison`."""
+    """The function `comparison`."""
     return comparison
 
 

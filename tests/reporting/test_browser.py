@@ -19,13 +19,13 @@ pytestmark = NEEDED
 
 
 class Look(NamedTuple):
-    """Both pages in one window and scheme, what the browser said of them, and what they asked."""
+    """Both pages in one window and scheme, with console messages and requested URLs."""
 
     study: Page
     index: Page
     width: int
-    said: list[str]
-    asked: list[str]
+    messages: list[str]
+    requests: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -53,28 +53,30 @@ def look(request, browser: Browser, written):
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, locale="en-GB"
     )
-    said: list[str] = []
-    asked: list[str] = []
-    context.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-    context.on("weberror", lambda error: said.append(str(error.error)))
-    context.on("dialog", lambda dialog: said.append(dialog.message))
-    context.on("request", lambda asking: asked.append(asking.url))
+    messages: list[str] = []
+    requests: list[str] = []
+    context.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+    context.on("weberror", lambda error: messages.append(str(error.error)))
+    context.on("dialog", lambda dialog: messages.append(dialog.message))
+    context.on("request", lambda request: requests.append(request.url))
     index, study = context.new_page(), context.new_page()  # the last is in front
     index.goto((written / "index.html").as_uri())
     study.goto((written / "ner.html").as_uri())
     expect(study.locator(".figure:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
-    study.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
-    yield Look(study, index, width, said, asked)
+    study.evaluate(
+        "for (const details of document.querySelectorAll('details')) details.open = true"
+    )
+    yield Look(study, index, width, messages, requests)
     context.close()
 
 
-def test_the_browser_has_nothing_to_say(look):
-    assert look.said == []
+def test_the_console_is_empty(look):
+    assert look.messages == []
 
 
-def test_nothing_is_asked_of_anyone(look, written):
+def test_pages_request_nothing_but_themselves(look, written):
     own = {(written / name).as_uri() for name in ("ner.html", "index.html")}
-    others = [url for url in look.asked if not url.startswith(("data:", "blob:"))]
+    others = [url for url in look.requests if not url.startswith(("data:", "blob:"))]
     assert {*others} == own
 
 
@@ -88,7 +90,7 @@ def test_hostile_text_is_shown_and_does_not_run(look):
         assert HOSTILE in look.study.inner_text(section)
 
 
-def test_nothing_sticks_out_of_the_page(look):
+def test_nothing_overflows_the_page(look):
     for page in (look.study, look.index):
         assert page.evaluate("document.documentElement.scrollWidth") <= look.width
         outside = page.evaluate(
@@ -96,13 +98,13 @@ def test_nothing_sticks_out_of_the_page(look):
               const { left, right } = element.getBoundingClientRect();
               return left < -1 || right > innerWidth + 1;
             }).map((element) => element.outerHTML.slice(0, 200))""",
-            # Tables scroll in a box; plotly measures text on a sheet that nobody sees.
+            # Tables scroll in a box; plotly measures text in a hidden element.
             "body *:not(.wide *, .unseen, #js-plotly-tester, #js-plotly-tester *)",
         )
         assert outside == []
 
 
-def test_tables_that_are_too_wide_scroll_in_their_box(look):
+def test_wide_tables_scroll_in_their_box(look):
     widths = look.study.evaluate(
         """() => [...document.querySelectorAll(".wide")].map((box) => {
           box.scrollLeft = 1e6;
@@ -116,7 +118,7 @@ def test_tables_that_are_too_wide_scroll_in_their_box(look):
     assert all(beyond <= 1 for *_, beyond in widths)
 
 
-def test_every_figure_is_drawn_in_the_room_it_has(look):
+def test_every_figure_fits_its_box(look):
     figures = look.study.evaluate(
         """() => [...document.querySelectorAll(".figure")].map((figure) => {
           const drawing = figure.querySelector(".main-svg").getBoundingClientRect();
@@ -137,7 +139,7 @@ def test_every_figure_is_drawn_in_the_room_it_has(look):
         assert figure["label"]
 
 
-def test_figures_wear_the_colours_of_the_scheme(look):
+def test_figures_use_the_colours_of_the_scheme(look):
     fills, ink, quiet = look.study.evaluate(
         """() => [
           [...document.querySelectorAll(".figure text")].map((text) => getComputedStyle(text).fill),
@@ -149,14 +151,14 @@ def test_figures_wear_the_colours_of_the_scheme(look):
 
 
 @pytest.mark.parametrize(
-    ("figure", "mark", "told"),
+    ("figure", "mark", "text"),
     [
         ("forest", ".scatterlayer .point", "F1 0."),
         ("errors", ".barlayer .point path", "wrong boundary"),
         ("loss-ner-encoder", ".scatterlayer .point", "step 10"),
     ],
 )
-def test_pointing_at_a_mark_tells_its_numbers(look, figure, mark, told):
+def test_hovering_over_a_marker_shows_its_numbers(look, figure, mark, text):
     look.study.locator(f"#{figure}").scroll_into_view_if_needed()
     x, y = look.study.evaluate(
         """(marks) => {
@@ -167,17 +169,17 @@ def test_pointing_at_a_mark_tells_its_numbers(look, figure, mark, told):
         f"#{figure} {mark}",
     )
     look.study.mouse.move(x, y)
-    expect(look.study.locator(f"#{figure} .hovertext").first).to_contain_text(told)
+    expect(look.study.locator(f"#{figure} .hovertext").first).to_contain_text(text)
 
 
-def test_the_keyboard_shows_where_it_is(look):
+def test_keyboard_focus_is_visible(look):
     for page in (look.study, look.index):
         page.keyboard.press("Tab")
         outline = page.evaluate("getComputedStyle(document.activeElement).outline")
         assert "solid 2px" in outline
 
 
-def test_headings_leave_out_no_level(look):
+def test_headings_skip_no_level(look):
     for page in (look.study, look.index):
         levels = [
             int(h[1])
@@ -190,26 +192,26 @@ def test_headings_leave_out_no_level(look):
         assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_every_table_has_a_caption_and_headed_columns(look):
+def test_every_table_has_a_caption_and_column_headers(look):
     tables = look.study.locator("table")
     assert tables.count() == look.study.locator("table > caption:not(:empty)").count() > 0
     assert look.study.locator("th:not([scope])").count() == 0
 
 
-def test_paper_is_white_and_figures_fit_it(look):
+def test_print_is_white_and_figures_fit_the_paper(look):
     look.study.emulate_media(media="print")
-    paper, narrow = look.study.evaluate(
+    background, width = look.study.evaluate(
         """() => {
           dispatchEvent(new Event("beforeprint"));
           document.querySelector("#forest").style.width = "250px";
           const drawing = document.querySelector("#forest .main-svg");
-          const seen = [getComputedStyle(document.body).backgroundColor, drawing.clientWidth];
+          const result = [getComputedStyle(document.body).backgroundColor, drawing.clientWidth];
           document.querySelector("#forest").style.width = "";
           dispatchEvent(new Event("afterprint"));
-          return seen;
+          return result;
         }"""
     )
     look.study.emulate_media(media="null")
-    assert paper == "rgb(255, 255, 255)"
-    assert narrow == 250
+    assert background == "rgb(255, 255, 255)"
+    assert width == 250
     assert look.study.locator("#forest svg[viewBox]").count() == 0

@@ -1,4 +1,4 @@
-"""Every kind of page in a browser, on a phone, on a screen and on paper: nothing is cut."""
+"""Every kind of page in a browser: nothing is cut on a phone, a screen or paper."""
 
 import json
 from functools import partial
@@ -15,10 +15,10 @@ from wxb.lessons import Lesson, Part, Table
 from wxb.lessons.page import assemble
 from wxb.reporting.charts import figures
 from wxb.reporting.index import write_index
-from wxb.tasks.chat.metrics import Judged as Answered
-from wxb.tasks.classification.metrics import Judged as Classified
-from wxb.tasks.speech.metrics import Judged as Heard
-from wxb.tasks.translation.metrics import Judged as Translated
+from wxb.tasks.chat.metrics import PredictionRow as ChatRow
+from wxb.tasks.classification.metrics import PredictionRow as ClassificationRow
+from wxb.tasks.speech.metrics import PredictionRow as SpeechRow
+from wxb.tasks.translation.metrics import PredictionRow as TranslationRow
 
 WORDS = [f"##token{number}" for number in range(40)]
 PARAMS = check(read_yaml(HOME / "params.yaml"))
@@ -27,74 +27,78 @@ pytestmark = NEEDED
 
 
 def classes(right):
-    """Records of two classes, so many of them right, of which some tell what decided."""
+    """40 predictions of two classes, the first `right` of them correct; three with evidence."""
     rows = []
-    for place in range(40):
-        gold = "ab"[place % 2]
-        said = gold if place < right else "ba"[place % 2]
-        likely = {name: 0.9 if name == said else 0.1 for name in "ab"}
-        told = [(0, 4, 0.5), (5, 9, -0.2)] if place < 3 else None
-        rows.append(Classified(str(place), "some long text " * 9, gold, said, likely, told))
+    for index in range(40):
+        gold = "ab"[index % 2]
+        predicted = gold if index < right else "ba"[index % 2]
+        probabilities = {name: 0.9 if name == predicted else 0.1 for name in "ab"}
+        evidence = [(0, 4, 0.5), (5, 9, -0.2)] if index < 3 else None
+        rows.append(
+            ClassificationRow(
+                str(index), "some long text " * 9, gold, predicted, probabilities, evidence
+            )
+        )
     return rows
 
 
 def translations(right):
-    """Sentences, so many of them as their reference, of which one shows what it looked at."""
+    """40 translations, the first `right` of them correct; one with attention."""
     weights = np.eye(40).tolist()
     attention = {"source": WORDS, "target": WORDS, "weights": weights}
     reference = "the cat sat on the mat and slept until the dog came home"
     return [
-        Translated(
-            str(place),
-            f"source {place}",
+        TranslationRow(
+            str(index),
+            f"source {index}",
             (reference,),
-            reference if place < right else "cat",
-            attention=attention if place == 0 else None,
+            reference if index < right else "cat",
+            attention=attention if index == 0 else None,
         )
-        for place in range(40)
+        for index in range(40)
     ]
 
 
 def answers(right):
-    """Questions of a few kinds, so many of them answered right, some asked in other ways, too."""
-    asked = "What is the longest word of all that were ever written down? " * 3
+    """40 answers to questions of nine kinds, the first `right` of them correct."""
+    question = "What is the longest word of all that were ever written down? " * 3
     return [
-        Answered(
-            str(place),
-            asked,
+        ChatRow(
+            str(index),
+            question,
             "a word",
-            "a word" if place < right else "another " * 30,
-            f"kind-{place % 9}",
+            "a word" if index < right else "another " * 30,
+            f"kind-{index % 9}",
             "text",
             ended=True,
             replies={"few-shot": "a word", "instruction": "none"},
         )
-        for place in range(40)
+        for index in range(40)
     ]
 
 
 def transcripts(right):
-    """Recordings of noise, so many of them written down without an error."""
-    said, noise = "這是一個很長的句子", np.random.default_rng(1)
-    for place in range(40):
-        soundfile.write(f"{place}.flac", 0.1 * noise.standard_normal(16_000), 16_000)
+    """40 transcripts of recordings of noise, the first `right` of them correct."""
+    reference, noise = "這是一個很長的句子", np.random.default_rng(1)
+    for index in range(40):
+        soundfile.write(f"{index}.flac", 0.1 * noise.standard_normal(16_000), 16_000)
     return [
-        Heard(str(place), f"{place}.flac", said, found, said, found, 1.0, 10.0 + place)
-        for place in range(40)
-        for found in [said if place < right else said[:4] + "了"]
+        SpeechRow(str(index), f"{index}.flac", reference, text, reference, text, 1.0, 10.0 + index)
+        for index in range(40)
+        for text in [reference if index < right else reference[:4] + "了"]
     ]
 
 
-def speech():
-    """A study of the two, whose recordings are in the working folder."""
+def speech_page():
+    """The page of `speech`, with recordings in the working folder."""
     write_page("speech", [transcripts(30), transcripts(20)])
 
 
-def lesson():
-    """A lesson with wide figures and tables."""
+def lesson_page():
+    """The page of a lesson with wide figures and tables."""
     heads = {
         f"Head {number}": figures.matrix(
-            np.eye(40), WORDS, WORDS, names=("looks", "is seen"), every=True
+            np.eye(40), WORDS, WORDS, names=("query", "key"), every=True
         )
         for number in range(4)
     }
@@ -104,9 +108,9 @@ def lesson():
     Path("reports/attention.html").write_text(page, encoding="utf-8")
 
 
-def index():
-    """The page of pages, with numbers of architectures."""
-    lesson()
+def index_page():
+    """The index page with metrics of architectures."""
+    lesson_page()
     parity = Path("reports/metrics/parity/some-long-architecture.json")
     parity.parent.mkdir(parents=True)
     keys = [f"a_difference_with_a_long_name_{number}" for number in range(9)]
@@ -118,10 +122,10 @@ PAGES = {
     "reviews": partial(write_page, "reviews", [classes(30), classes(20)]),
     "news": partial(write_page, "news", [classes(30), classes(20)]),
     "chat": partial(write_page, "chat", [answers(30), answers(20)]),
-    "speech": speech,
+    "speech": speech_page,
     "translation": partial(write_page, "translation", [translations(30), translations(20)]),
-    "attention": lesson,
-    "index": index,
+    "attention": lesson_page,
+    "index": index_page,
 }
 
 
@@ -146,22 +150,22 @@ def page(request, browser, written):
 
 
 def outside(page, width):
-    """What sticks out of the page, tables and wide figures apart, which scroll in their box."""
+    """Elements that overflow the page, except tables and wide figures, which scroll."""
     return page.evaluate(
         """([inside, width]) => [...document.querySelectorAll(inside)].filter((element) => {
           const { left, right } = element.getBoundingClientRect();
           return left < -1 || right > width + 1;
         }).map((element) => element.outerHTML.slice(0, 200))""",
-        # Plotly measures text on a sheet that nobody sees.
+        # Plotly measures text in a hidden element.
         ["body *:not(.wide *, .unseen, #js-plotly-tester, #js-plotly-tester *)", width],
     )
 
 
-def test_nothing_sticks_out_and_what_is_folded_has_room_when_it_is_opened(page):
+def test_nothing_overflows_with_all_details_open(page):
     width = page.viewport_size["width"]
     phone = width < 640
     assert page.locator("details[open]").count() == 0 or not phone
-    page.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
     page.wait_for_timeout(100)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert outside(page, width) == []
@@ -171,7 +175,7 @@ def test_nothing_sticks_out_and_what_is_folded_has_room_when_it_is_opened(page):
         )
 
 
-def test_every_label_of_a_matrix_is_there(page, written):
+def test_every_label_of_a_matrix_is_shown(page, written):
     if written.stem not in ("attention", "translation"):
         pytest.skip("has no matrix")
     matrix = page.locator(".figure:has(.heatmaplayer .hm)").first
@@ -179,7 +183,7 @@ def test_every_label_of_a_matrix_is_there(page, written):
         assert matrix.locator(f".{axis} text").all_text_contents() == WORDS
 
 
-def test_paper_cuts_nothing(page):
+def test_print_cuts_nothing(page):
     paper = 794 - 2 * 57  # pixels of A4 without its margins
     page.set_viewport_size({"width": paper, "height": 900})
     page.emulate_media(media="print")

@@ -1,4 +1,4 @@
-"""The page that leads to all others: what each found, in numbers as people read them."""
+"""The index page: the conclusion of each study and lesson."""
 
 from pathlib import Path
 
@@ -9,49 +9,50 @@ from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.lessons import Lesson, Part
 from wxb.lessons.page import assemble
-from wxb.reporting.index import described, write_index
+from wxb.reporting.index import read_description, write_index
 
 ANSWER = "It learns 3 < 4 of them."
 
 
-def index(made):
-    return write_index(made.params).read_text(encoding="utf-8")
+def index(reports):
+    return write_index(reports.params).read_text(encoding="utf-8")
 
 
-def test_every_lesson_says_in_a_line_what_it_found(tree):
-    made = tree(["ner-encoder"])
-    page = assemble(made.params, "gates", Lesson({}, ANSWER, [], [Part("One", ["Told."])]))
-    Path("reports/gates.html").write_text(page, encoding="utf-8")
+def test_every_lesson_has_its_answer(tree):
+    reports = tree(["ner-encoder"])
+    lesson = assemble(reports.params, "gates", Lesson({}, ANSWER, [], [Part("One", ["Told."])]))
+    Path("reports/gates.html").write_text(lesson, encoding="utf-8")
     Path("reports/images.html").write_text("<html><head></head></html>", encoding="utf-8")
-    assert described(Path("reports/gates.html")) == ANSWER
-    told = index(made)
+    assert read_description(Path("reports/gates.html")) == ANSWER
+    page = index(reports)
     assert (
-        f'<a href="gates.html">{made.params.lessons["gates"].title}</a> It learns 3 &lt; 4' in told
+        f'<a href="gates.html">{reports.params.lessons["gates"].title}</a> It learns 3 &lt; 4'
+        in page
     )
-    assert f'<a href="images.html">{made.params.lessons["images"].title}</a></li>' in told
-    assert "attention.html" not in told
+    assert f'<a href="images.html">{reports.params.lessons["images"].title}</a></li>' in page
+    assert "attention.html" not in page
 
 
-def test_a_study_says_what_it_found_in_its_head(tree):
-    made = tree(["ner-encoder", "ner-decoder"])
-    report.main(made.params, "ner")
-    claim = described(Path("reports/ner.html"))
-    assert claim.startswith("ner-decoder is best, with F1")
-    assert f"<p>{claim}</p>" in index(made)
+def test_the_claim_of_a_study_is_its_description(tree):
+    reports = tree(["ner-encoder", "ner-decoder"])
+    report.main(reports.params, "ner")
+    claim = read_description(Path("reports/ner.html"))
+    assert claim.startswith("ner-encoder and ner-decoder: no difference found (F1")
+    assert f"<p>{claim}</p>" in index(reports)
 
 
-def test_figures_of_architectures_are_formatted(tree):
-    made = tree(["ner-encoder"])
-    report.main(made.params, "ner")
-    figures = {
+def test_metrics_of_architectures_are_formatted(tree):
+    reports = tree(["ner-encoder"])
+    report.main(reports.params, "ner")
+    metrics = {
         "parameters": 112374,
         "logits_difference": 3.3e-07,
         "loss_difference": 0.0,
         "generation_equal": 1,
         "generation_equal_cached": 0,
     }
-    write_json(Path("reports/metrics/parity/gpt2.json"), figures)
-    row = index(made).split(">gpt2</th>")[1].split("</tr>")[0]
+    write_json(Path("reports/metrics/parity/gpt2.json"), metrics)
+    row = index(reports).split(">gpt2</th>")[1].split("</tr>")[0]
     assert row.replace("</td>", "").split("<td>")[1:] == ["112,374", "3.3e-07", "0", "yes", "no"]
 
 

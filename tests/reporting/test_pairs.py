@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from tests.reporting.conftest import BLEU, CER, comparison
 from wxb.reporting.charts.pairs import (
     ALPHA,
-    between,
     claim,
+    corrected_pairs,
+    groups_warning,
     holm,
     leaders,
     matrix,
+    pairs_by_names,
     ranking,
-    results,
-    too_few,
     verdicts,
 )
 
@@ -35,8 +35,8 @@ def test_holm_lies_between_the_raw_values_and_bonferroni(values):
 
 @given(p_values)
 def test_holm_keeps_the_order(values):
-    told = sorted(zip(values, holm(values), strict=True))
-    assert [p for _, p in told] == sorted(p for _, p in told)
+    ordered = sorted(zip(values, holm(values), strict=True))
+    assert [p for _, p in ordered] == sorted(p for _, p in ordered)
 
 
 @given(st.floats(0, 1))
@@ -44,18 +44,18 @@ def test_holm_of_one_test_corrects_nothing(value):
     assert holm([value]) == [value]
 
 
-def test_pairs_are_told_from_the_side_of_the_winner(compared):
-    (pair,) = results(compared({"loser": 0.25, "winner": 0.5}))
+def test_pairs_are_leads_of_the_winner(compared):
+    (pair,) = corrected_pairs(compared({"loser": 0.25, "winner": 0.5}))
     assert (pair.a, pair.b, pair.value) == ("winner", "loser", 0.25)
     assert pair.low == pytest.approx(0.24)
     assert pair.high == pytest.approx(0.26)
-    assert pair.turned().turned() == pair
+    assert pair.swapped().swapped() == pair
 
 
-def test_beyond_noise_takes_the_interval_and_the_corrected_p(compared):
-    (pair,) = results(compared({"a": 0.5, "b": 0.25}))
+def test_beyond_noise_needs_the_interval_and_the_corrected_p(compared):
+    (pair,) = corrected_pairs(compared({"a": 0.5, "b": 0.25}))
     assert pair.beyond_noise
-    assert pair.turned().beyond_noise
+    assert pair.swapped().beyond_noise
     assert not pair._replace(low=0.0).beyond_noise
     assert not pair._replace(corrected=ALPHA + 0.001).beyond_noise
 
@@ -65,21 +65,21 @@ def test_ranking_is_by_f1_whatever_the_order_of_the_study(order):
     scores = {name: SEVEN[name] for name in order}
     pairs = [
         {"a": a, "b": b, "difference": difference(scores[a] - scores[b])}
-        for place, a in enumerate(order)
-        for b in order[place + 1 :]
+        for index, a in enumerate(order)
+        for b in order[index + 1 :]
     ]
-    assert ranking(results(comparison(scores) | {"pairs": pairs})) == [*SEVEN]
+    assert ranking(corrected_pairs(comparison(scores) | {"pairs": pairs})) == [*SEVEN]
 
 
 def difference(value, low=-1.0, high=1.0, p_value=0.01):
     return {"value": value, "low": low, "high": high, "p_value": p_value}
 
 
-def test_between_knows_both_sides(compared):
-    sides = between(results(compared(SEVEN)))
-    assert len(sides) == 42
-    assert all(sides[a, b].value == -sides[b, a].value for a, b in sides)
-    assert sides["g", "a"].value == pytest.approx(-0.8)
+def test_pairs_by_names_has_both_orders(compared):
+    leads = pairs_by_names(corrected_pairs(compared(SEVEN)))
+    assert len(leads) == 42
+    assert all(leads[a, b].value == -leads[b, a].value for a, b in leads)
+    assert leads["g", "a"].value == pytest.approx(-0.8)
 
 
 def verdict(*numbers):
@@ -93,7 +93,7 @@ def test_a_clear_winner():
     )
 
 
-def test_the_interval_is_told_from_the_side_of_the_winner():
+def test_the_interval_is_that_of_the_winner():
     assert verdict(-0.1, -0.15, -0.05) == (
         "bob beats ann by 0.100 F1 (95% interval of the difference +0.050 to +0.150, p = 0.010)."
     )
@@ -108,16 +108,15 @@ def test_within_noise_nobody_is_called_ahead(value, signed):
 
 
 def test_an_interval_that_excludes_0_is_not_enough_after_correction(compared):
-    content = compared(SEVEN, noise=0.004, resamples=399)
-    told = verdicts(content)
-    assert told[0] == (
+    content = compared(SEVEN, noise=0.004, p_value=0.0025)
+    assert verdicts(content)[0] == (
         "a and b: suggestive, not established after correcting for 21 pairs (+0.005 F1, 95%"
         " interval of the difference +0.001 to +0.009, p = 0.003, Holm 0.052)."
     )
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_the_claim_is_the_same_whichever_of_two_alike_is_ahead(compared, swapped):
+def test_the_claim_does_not_depend_on_the_order_within_noise(compared, swapped):
     scores = SEVEN | ({"a": 0.895, "b": 0.90} if swapped else {})
     content = compared(scores)
     assert leaders(content) == ["a", "b"]
@@ -126,16 +125,16 @@ def test_the_claim_is_the_same_whichever_of_two_alike_is_ahead(compared, swapped
     assert verdicts(content)[0].startswith("a and b: no difference found (")
 
 
-def test_a_claim_says_whom_each_of_the_best_is_ahead_of(compared):
-    found = compared({"a": 0.50, "b": 0.49, "c": 0.485, "d": 0.3}, noise=0.012)
-    assert leaders(found) == ["a", "b"]
-    assert claim(found) == (
+def test_a_claim_names_who_each_leader_beats(compared):
+    content = compared({"a": 0.50, "b": 0.49, "c": 0.485, "d": 0.3}, noise=0.012)
+    assert leaders(content) == ["a", "b"]
+    assert claim(content) == (
         "a and b: no difference found (F1 0.500 and 0.490). Both are ahead of d beyond noise."
         " a is ahead of c beyond noise."
     )
 
 
-def test_many_equals_are_counted(compared):
+def test_many_leaders_are_counted(compared):
     assert claim(compared(SEVEN, noise=1.0)) == (
         "All seven experiments: no difference found (F1 0.100 to 0.900)."
     )
@@ -150,30 +149,31 @@ def test_a_tie_has_no_winner():
     assert verdict(0.0, -0.02, 0.02, 1.0) == "ann and bob have the same F1 (p = 1.000)."
 
 
-def test_verdicts_of_many_are_those_of_the_best_and_of_neighbours_alike(compared):
-    told = verdicts(compared(SEVEN))
-    assert [sentence.split(" by ")[0].split(" (")[0] for sentence in told] == [
+def test_verdicts_of_many_are_those_of_the_best_and_of_neighbours_within_noise(compared):
+    sentences = verdicts(compared(SEVEN))
+    assert [sentence.split(" by ")[0].split(" (")[0] for sentence in sentences] == [
         "a and b: no difference found",
         *(f"a beats {other}" for other in "cdefg"),
         "e and f: no difference found",
     ]
-    assert "p = 0.000, Holm 0.002" in told[1]
+    assert "p = 0.000, Holm 0.002" in sentences[1]
 
 
 def test_one_experiment_has_no_verdict(compared):
     assert verdicts(compared({"a": 0.5})) == []
 
 
-def test_too_few_resamples_are_told(compared):
-    assert too_few(compared(SEVEN)) == ""
-    assert too_few(compared({"a": 0.5, "b": 0.25}, resamples=19)) == ""
-    told = too_few(compared({"a": 0.5, "b": 0.25}, resamples=9))
-    assert told.startswith("9 resamples are too few to tell two systems apart: no p can")
-    told = too_few(compared(SEVEN, resamples=100))
-    assert "100 resamples" in told
-    assert "below 0.208" in told
-    assert "420 or more" in told
-    assert not any(pair.beyond_noise for pair in results(compared(SEVEN, resamples=100)))
+def test_too_few_groups_are_warned_of(compared):
+    assert groups_warning(compared(SEVEN)) == ""
+    assert groups_warning(compared({"a": 0.5, "b": 0.25}, groups=6)) == ""
+    assert groups_warning(compared({"a": 0.5, "b": 0.25}, groups=4)) == (
+        "4 groups of test records are too few to compare two systems: no p value can be below"
+        " 0.125."
+    )
+    content = compared(SEVEN, groups=8)
+    assert "8 groups" in groups_warning(content)
+    assert "no corrected p value can be below 0.164" in groups_warning(content)
+    assert not any(pair.beyond_noise for pair in corrected_pairs(content))
 
 
 def test_matrix_mirrors_itself(compared):
@@ -189,12 +189,12 @@ def test_matrix_mirrors_itself(compared):
     assert square["x"][2].value == -0.25
 
 
-def test_where_less_is_better_the_least_wins(compared):
+def test_the_lowest_wins_if_lower_is_better(compared):
     content = compared({"ann": 0.5, "bob": 0.25, "cid": 0.125}, metric=CER)
-    told = results(content)
-    assert ranking(told) == ["cid", "bob", "ann"]
-    ahead, low, high = (getattr(told[0], part) for part in ("value", "low", "high"))
-    assert (told[0].a, told[0].b, ahead) == ("bob", "ann", 0.25)
+    pairs = corrected_pairs(content)
+    assert ranking(pairs) == ["cid", "bob", "ann"]
+    ahead, low, high = (getattr(pairs[0], part) for part in ("value", "low", "high"))
+    assert (pairs[0].a, pairs[0].b, ahead) == ("bob", "ann", 0.25)
     assert (low, high) == (pytest.approx(0.24), pytest.approx(0.26))
     assert matrix(content)["ann"][1].value == -0.25
     assert verdicts(content) == [
@@ -205,15 +205,17 @@ def test_where_less_is_better_the_least_wins(compared):
     ]
 
 
-def test_the_interval_turns_with_the_direction():
+def test_the_interval_changes_its_sign_if_lower_is_better():
     pair = {"a": "ann", "b": "bob", "difference": difference(-0.1, -0.15, -0.02)}
-    (told,) = results(comparison({"ann": 0.4, "bob": 0.5}, metric=CER) | {"pairs": [pair]})
-    assert (told.a, told.value, told.low, told.high) == ("ann", 0.1, 0.02, 0.15)
+    (lead,) = corrected_pairs(comparison({"ann": 0.4, "bob": 0.5}, metric=CER) | {"pairs": [pair]})
+    assert (lead.a, lead.value, lead.low, lead.high) == ("ann", 0.1, 0.02, 0.15)
 
 
 def test_equal_systems_keep_the_order_of_the_study_in_both_directions(compared):
     for metric in (CER, BLEU):
-        assert ranking(results(compared(dict.fromkeys("abc", 0.5), metric=metric))) == [*"abc"]
+        assert ranking(corrected_pairs(compared(dict.fromkeys("abc", 0.5), metric=metric))) == [
+            *"abc"
+        ]
 
 
 def test_scores_out_of_a_hundred_have_their_own_decimals(compared):

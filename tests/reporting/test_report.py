@@ -1,4 +1,4 @@
-"""The stage and its page, from the reports of the stages before to one HTML file."""
+"""The stage `report` and its page."""
 
 import json
 import re
@@ -17,18 +17,21 @@ from wxb.reporting.charts.formatting import signed
 HOME = Path(__file__).resolve().parents[2]
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
 THREE = SEVEN[:3]
-SECTIONS = ["results", "noise", "types", "mistakes", "cost", "training", "published", "making"]
+SECTIONS = [
+    *("results", "noise", "types", "mistakes", "cost", "training", "published", "caveats"),
+    "making",
+]
 FIGURES = ["forest", "errors", "f1-seconds", "f1-parameters", "seconds", "valid_f1"]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
 def ranked(members):
-    """As the page lists the members of a tree: the best first, and equal ones in its order."""
+    """The members of a tree as its page ranks them."""
     return sorted(members, key=lambda name: min(SEVEN.index(name), 2), reverse=True)
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: its elements, its visible text, its scripts."""
+    """A parsed page: its elements, visible text, sections and scripts."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -63,18 +66,19 @@ class Page(HTMLParser):
         return json.loads(self.raw["script"][0])
 
     def cells(self, row_of: str) -> str:
-        """The text from an experiment's reproducing command to the end of its table row."""
+        """The text of an experiment's row in the table of results."""
         return self.text.split(f"dvc repro evaluate@{row_of}")[1].split("dvc repro")[0]
 
 
-def written(tree) -> Page:
+def parsed_page(tree) -> Page:
+    """Write the page of a tree and parse it."""
     report.main(tree.params, "ner")
     return Page(Path("reports/ner.html").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
 def test_sections_figures_and_commands_are_all_there(tree, number):
-    page = written(tree(SEVEN[:number]))
+    page = parsed_page(tree(SEVEN[:number]))
     assert list(page.sections) == SECTIONS
     places = [a["id"] for tag, a in page.elements if "figure" in (a.get("class") or "").split()]
     losses = [f"loss-{name}" for name in ranked(SEVEN[:number])]
@@ -87,56 +91,56 @@ def test_sections_figures_and_commands_are_all_there(tree, number):
 
 
 def test_lead_comes_first(tree):
-    page = written(tree(THREE))
-    told = page.text.split("Which is better?")[-1].split("test records")[0]
-    assert told.strip().startswith(
-        "ner-third, ner-decoder and ner-encoder: no difference found (F1"
+    page = parsed_page(tree(THREE))
+    text = page.text.split("Which is better?")[-1].split("test: 4 records")[0]
+    assert text.strip().startswith(
+        "ner-encoder, ner-decoder and ner-third: no difference found (F1"
     )
-    assert "too few to tell 3 pairs apart" in told
-    assert "Training ner-third takes 1 min 40 s for 1.23 M parameters" in told
-    assert "Its commonest error is" in told
+    assert "too few to compare 3 pairs" in text
+    assert "ner-third trains 1.23 M parameters in 1 min 40 s." in text
+    assert "The most frequent error is" in text
 
 
-def test_every_pair_is_in_the_matrix_from_both_sides(tree):
-    made = tree(SEVEN)
-    page = written(made)
-    told = page.sections["noise"]
+def test_every_pair_is_in_the_matrix_twice(tree):
+    reports = tree(SEVEN)
+    page = parsed_page(reports)
+    text = page.sections["noise"]
     cells = [a for tag, a in page.elements if tag == "td" and "pale" in (a.get("class") or "")]
-    assert len(cells) == 42  # 50 resamples are too few to tell 21 pairs apart
-    assert "too few" in told
-    for pair in made.comparison["pairs"]:
+    assert len(cells) == 42  # 4 groups are too few to tell 21 pairs apart
+    assert "too few" in text
+    for pair in reports.comparison["pairs"]:
         value, low = pair["difference"]["value"], pair["difference"]["low"]
         for number in (value, 0 - value, low):
-            assert signed(number, F1).replace("-", "−") in told
-        assert f"p {pair['difference']['p_value']:.3f} → " in told
-    assert "+0.000" not in told
-    assert "−0.000" not in told
+            assert signed(number, F1).replace("-", "−") in text
+        assert f"p {pair['difference']['p_value']:.3f} → " in text
+    assert "+0.000" not in text
+    assert "−0.000" not in text
 
 
 def test_two_experiments_need_no_correction(tree):
-    page = written(tree(THREE[:2]))
-    told = page.sections["noise"]
-    assert "Holm" not in told
-    assert "→" not in told
+    page = parsed_page(tree(THREE[:2]))
+    text = page.sections["noise"]
+    assert "Holm" not in text
+    assert "→" not in text
 
 
 def test_one_experiment_has_no_matrix(tree):
-    told = written(tree(["ner-encoder"])).sections["noise"]
-    assert "nothing to be compared with" in told
-    assert "+" not in told
+    text = parsed_page(tree(["ner-encoder"])).sections["noise"]
+    assert "there are no differences to test" in text
+    assert "+" not in text
 
 
 def test_numbers_in_the_table_are_those_of_the_study(tree):
-    made = tree(THREE)
-    page = written(made)
-    for name, system in made.comparison["systems"].items():
+    reports = tree(THREE)
+    page = parsed_page(reports)
+    for name, system in reports.comparison["systems"].items():
         cells = page.cells(name)
         for metric in ("f1", "precision", "recall"):
             score = system[metric]
             assert f"{score['value']:.3f}" in cells
             assert f"{score['low']:.3f}–{score['high']:.3f}" in cells
         assert f"{system['predicted']} found" in cells
-        assert f"{made.comparison['support']} gold" in cells
+        assert f"{reports.comparison['support']} gold" in cells
         assert "12,000 examples" in cells
         assert "120 a second" in cells
         assert "2.35 M" in cells
@@ -150,7 +154,7 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
 
 
 def test_page_loads_nothing(tree):
-    page = written(tree(THREE[:2]))
+    page = parsed_page(tree(THREE[:2]))
     for tag, attrs in page.elements:
         assert tag not in {"link", "base", "iframe", "object", "embed", "img"}
         assert not {"src", "srcset", "data", "action", "poster"} & set(attrs)
@@ -165,7 +169,7 @@ def test_page_loads_nothing(tree):
 
 
 def test_plotly_is_there_once(tree):
-    page = written(tree(THREE))
+    page = parsed_page(tree(THREE))
     assert sum(len(script) > 1_000_000 for script in page.raw["script"]) == 1
 
 
@@ -175,9 +179,9 @@ def test_hostile_text_stays_text(tree):
     # As many as the lead needs to name the type.
     records = [(f"{HOSTILE}-{number}", text, [(0, 5, kind)]) for number in range(40)]
     records.append(("en-2", "Ann", [(0, 3, "<b>X")]))
-    friendly = written(tree(THREE[:2]))
+    friendly = parsed_page(tree(THREE[:2]))
     shutil.rmtree("reports")
-    hostile = written(tree(THREE[:2], records))
+    hostile = parsed_page(tree(THREE[:2], records))
     for tag in ("script", "img", "b"):
         count = [sum(t == tag for t, _ in page.elements) for page in (friendly, hostile)]
         assert count[0] == count[1], tag
@@ -187,106 +191,107 @@ def test_hostile_text_stays_text(tree):
         assert kind in hostile.sections[section]
 
 
-def test_systems_are_listed_by_their_scores_and_as_params_do_on_demand(tree):
-    told = written(tree(SEVEN)).text.split("Beyond noise?")[0]
-    first, second = told.split("In the order of params.yaml\n")
-    for text, order in ((first, ranked(SEVEN)), (second, SEVEN)):
-        assert re.findall("dvc repro evaluate@(.+)", text) == order
+def test_systems_are_ranked_and_also_in_the_order_of_params(tree):
+    text = parsed_page(tree(SEVEN)).text.split("Beyond noise?")[0]
+    first, second = text.split("In the order of params.yaml\n")
+    for rows, order in ((first, ranked(SEVEN)), (second, SEVEN)):
+        assert re.findall("dvc repro evaluate@(.+)", rows) == order
     shutil.rmtree("reports")
-    assert "In the order of" not in written(tree(SEVEN[:1])).text
+    assert "In the order of" not in parsed_page(tree(SEVEN[:1])).text
 
 
-def test_initial_weights_are_told_of_backbones_that_start_from_ours(tree):
-    made = tree(THREE[:2])
-    assert "weights of decoder and encoder are not" in written(made).sections["cost"]
-    content = made.params.model_dump()
+def test_structured_initialization_is_a_caveat(tree):
+    reports = tree(THREE[:2])
+    assert (
+        "of decoder and encoder starts from structured" in parsed_page(reports).sections["caveats"]
+    )
+    content = reports.params.model_dump()
     content["backbones"]["encoder"] |= {
         "architecture": None,
         "tokenizer": None,
         "checkpoint": "some/model",
     }
-    made.params = check(content)
-    assert "weights of decoder are not" in written(made).sections["cost"]
+    reports.params = check(content)
+    assert "of decoder starts from structured" in parsed_page(reports).sections["caveats"]
 
 
-def test_curves_that_nobody_drew(tree):
-    made = tree(THREE[:2])
+def test_missing_curves(tree):
+    reports = tree(THREE[:2])
     shutil.rmtree("reports/training")
-    page = written(made)
+    page = parsed_page(reports)
     assert not {"loss-ner-encoder", "valid_f1", "pretraining-loss"} & set(page.figures)
     assert "Pretraining loss of each backbone: not recorded here." in page.text
 
 
-def test_a_loss_that_was_logged_out_of_turn_is_no_point(tree):
-    made = tree(THREE[:1])
+def test_losses_of_checkpoints_are_no_points(tree):
+    reports = tree(THREE[:1])
     path = Path("reports/training/ner/ner-encoder/loss.csv")
     path.write_text("step,loss\n10,2.0\n13,9.0\n20,1.0\n")
-    page = written(made)
+    page = parsed_page(reports)
     assert page.figures["loss-ner-encoder"]["data"][0]["x"] == [10, 20]
     assert page.figures["loss-ner-encoder"]["data"][0]["y"][1] == pytest.approx(3.4)
 
 
 def test_a_loss_that_is_not_a_number_is_a_gap(tree):
-    page = written(tree(THREE[:1]))
+    page = parsed_page(tree(THREE[:1]))
     assert page.figures["pretraining-loss"]["data"][0]["y"] == [7.0, None]
 
 
 def test_same_reports_make_the_same_page(tree):
-    made = tree(THREE)
-    report.main(made.params, "ner")
+    reports = tree(THREE)
+    report.main(reports.params, "ner")
     first = Path("reports/ner.html").read_bytes()
-    report.main(made.params, "ner")
+    report.main(reports.params, "ner")
     assert Path("reports/ner.html").read_bytes() == first
 
 
-def test_settings_are_split_by_whether_they_differ(tree):
-    page = written(tree(THREE[:2]))
-    told = page.sections["making"]
-    differing, common = told.split("Settings in common", 1)
+def test_settings_that_differ_come_first(tree):
+    page = parsed_page(tree(THREE[:2]))
+    differing, common = page.sections["making"].split("Settings in common", 1)
     assert "backbone.tokenizer.kind" in differing
     assert "training.epochs" in common
     assert "training.epochs" not in differing
 
 
-def test_curves_of_one_experiment_look_alike_in_every_figure(tree):
-    drawn = written(tree(SEVEN)).figures
-    for number, name in enumerate(ranked(SEVEN)):
-        loss, valid_loss = drawn[f"loss-{name}"]["data"]
-        valid_f1 = drawn["valid_f1"]["data"][number]
+def test_an_experiment_has_the_same_colour_in_every_figure(tree):
+    drawings = parsed_page(tree(SEVEN)).figures
+    for index, name in enumerate(ranked(SEVEN)):
+        loss, valid_loss = drawings[f"loss-{name}"]["data"]
+        valid_f1 = drawings["valid_f1"]["data"][index]
         assert loss["line"]["color"] == valid_loss["line"]["color"] == valid_f1["line"]["color"]
         assert valid_loss["line"]["dash"] == "dash"
-        assert valid_f1["marker"]["symbol"] == drawn["forest"]["data"][number]["marker"]["symbol"]
-    assert "valid_accuracy" not in drawn
-    looks = {(t["line"]["color"], t["marker"]["symbol"]) for t in drawn["valid_f1"]["data"]}
+        assert valid_f1["marker"]["symbol"] == drawings["forest"]["data"][index]["marker"]["symbol"]
+    assert "valid_accuracy" not in drawings
+    looks = {(t["line"]["color"], t["marker"]["symbol"]) for t in drawings["valid_f1"]["data"]}
     assert len(looks) == 7
 
 
-def test_who_is_watched_by_accuracy_has_a_figure_for_it(tree):
-    made = tree(THREE)
+def test_validation_accuracy_has_its_own_figure(tree):
+    reports = tree(THREE)
     for name in THREE[1:]:
         path = Path("reports/training/ner", name, "valid_f1.csv")
         path.rename(path.with_name("valid_accuracy.csv"))
-    page = written(made)
-    drawn = {
+    page = parsed_page(reports)
+    drawings = {
         key: [trace["name"] for trace in page.figures[key]["data"]]
         for key in ("valid_f1", "valid_accuracy")
     }
-    assert drawn["valid_f1"] == THREE[:1]
-    assert drawn["valid_accuracy"] == ranked(THREE[1:])
+    assert drawings["valid_f1"] == THREE[:1]
+    assert drawings["valid_accuracy"] == ranked(THREE[1:])
     symbols = [trace["marker"]["symbol"] for trace in page.figures["valid_accuracy"]["data"]]
     assert symbols == [figures.symbol(0), figures.symbol(1)]
 
 
-def test_scores_by_type_stand_beside_the_published_ones(tree):
-    made = tree(THREE[:2])
-    page = written(made)
-    told = page.sections["types"]
-    head = told.split("generative-neftune\n")[0].split("here\n")[1]
+def test_scores_by_type_are_next_to_published_ones(tree):
+    reports = tree(THREE[:2])
+    page = parsed_page(reports)
+    text = page.sections["types"]
+    head = text.split("generative-neftune\n")[0].split("ours\n")[1]
     assert head.index("published") < head.index("ner-decoder") < head.index("ner-encoder")
     assert head.index("ner-encoder") < head.index("encoder-bio")
-    rows = [line.split() for line in told.split("SURNAME")[1].splitlines() if line.strip()]
+    rows = [line.split() for line in text.split("SURNAME")[1].splitlines() if line.strip()]
     cells = [cell for row in rows for cell in row][:8]
-    systems = made.comparison["systems"]
+    systems = reports.comparison["systems"]
     f1 = [systems[name]["by_type"]["SURNAME"]["f1"] for name in ranked(THREE[:2])]
     assert cells[:4] == ["3", *(f"{score:.2f}" for score in f1), "480"]
     assert "ours" in {a.get("class") for _, a in page.elements}
@@ -294,35 +299,35 @@ def test_scores_by_type_stand_beside_the_published_ones(tree):
 
 def test_the_study_of_params_has_a_page(tree):
     params = load(Path(__file__).parents[2] / "params.yaml")
-    made = tree(params.studies["ner"].experiments)
-    made.params = params
-    page = written(made)
+    reports = tree(params.studies["ner"].experiments)
+    reports.params = params
+    page = parsed_page(reports)
     assert params.studies["ner"].experiments[-1] in page.sections["making"]
     assert "training.epochs" in page.sections["making"]
 
 
-def test_published_scores_stand_apart_from_ours(tree):
-    page = written(tree(THREE[:2]))
-    told = page.sections["published"]
+def test_published_scores_are_separate_from_ours(tree):
+    page = parsed_page(tree(THREE[:2]))
+    text = page.sections["published"]
     for system in ("encoder-bio", "decoder-bio", "generative", "generative-neftune"):
-        assert system in told
-    assert "can be held against a number of ours" in told
-    assert "github.com/AUSTIN2526/learning-wx-b-in-30-days" in told
-    assert "ner-encoder" not in told
+        assert system in text
+    assert "do not compare them with our scores" in " ".join(text.split())
+    assert "github.com/AUSTIN2526/learning-wx-b-in-30-days" in text
+    assert "ner-encoder" not in text
     hollow = page.figures["forest"]["data"][-1]
     assert hollow["marker"]["symbol"] == "circle-open"
     assert len(hollow["x"]) == 4
 
 
 def test_every_experiment_has_its_examples(tree):
-    page = written(tree(SEVEN))
+    page = parsed_page(tree(SEVEN))
     assert page.sections["mistakes"].count("4 records") == 7
     marks = [a["class"] for tag, a in page.elements if tag == "mark"]
     assert {"missed", "wrong_boundary", "correct"} <= {*marks[6:]}
 
 
-class Watched:
-    """Params that remember which of their keys were read."""
+class RecordedParams:
+    """Params that record which of their keys are read."""
 
     def __init__(self, params):
         self.params, self.read = params, set()
@@ -331,30 +336,30 @@ class Watched:
         self.read.add(key)
         return getattr(self.params, key)
 
-    def named(self, section, name):
+    def block(self, section, name):
         self.read.add(f"{section}.{name}")
-        return self.params.named(section, name)
+        return self.params.block(section, name)
 
-    def origin(self, experiment):
+    def backbone_of(self, experiment):
         self.read |= {"experiments", "backbones"}
-        return self.params.origin(experiment)
+        return self.params.backbone_of(experiment)
 
 
 def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
-    """Else the page goes on showing what params.yaml said before."""
-    params = Watched(tree(THREE).params)
+    """Otherwise the page would show outdated settings."""
+    params = RecordedParams(tree(THREE).params)
     report.main(params, "ner")
     stage = read_yaml(HOME / "dvc.yaml")["stages"]["report"]["do"]
     assert {"experiments", "backbones", "studies.ner"} <= params.read
     assert params.read == {key.replace("${key}", "ner") for key in stage["params"]}
 
 
-def test_further_test_sets_stand_beside_the_first(tree):
-    made = tree(THREE, further=["new"])
-    page = written(made)
+def test_further_test_sets_are_columns(tree):
+    reports = tree(THREE, further=["new"])
+    page = parsed_page(reports)
     text = page.text
-    assert "On new no difference was found between" in text
+    assert "On new, no difference was found between" in text
     assert "F1 on new" in text
     assert "On new" in text.split("Beyond noise?")[1]
-    for name, system in made.comparison["further"]["new"]["systems"].items():
+    for name, system in reports.comparison["further"]["new"]["systems"].items():
         assert f"{system['f1']['value']:.3f}" in page.cells(name)

@@ -1,4 +1,4 @@
-"""The study of several seeds that is kept, and what README shows of it."""
+"""The committed study of several seeds, and its table in README."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from wxb.reporting.tables import over_seeds
 
 
 class Index:
-    """An index that has the study of a tree, with two seeds."""
+    """A git index with a study of two seeds."""
 
     name = "the index"
 
@@ -30,14 +30,14 @@ class Index:
 
 @pytest.fixture
 def study(tree):
-    found = tree(["ner-encoder", "ner-a"], further=["new"]).comparison
-    found["seeds"] = [4, 5]
-    for system in (*found["systems"].values(), *found["further"]["new"]["systems"].values()):
+    content = tree(["ner-encoder", "ner-a"], further=["new"]).comparison
+    content["seeds"] = [4, 5]
+    for system in (*content["systems"].values(), *content["further"]["new"]["systems"].values()):
         system["f1_by_run"] = [0.25, 0.75]
-    return found
+    return content
 
 
-def test_every_seed_and_their_mean_are_told(study):
+def test_every_seed_and_the_mean_are_shown(study):
     header, _, encoder, _ = over_seeds(study).splitlines()
     assert header.startswith(
         "| experiment | seed 4 | seed 5 | test: mean ± deviation (95% interval)"
@@ -61,7 +61,7 @@ def test_one_seed_is_not_kept(tree):
     made = tree(["ner-encoder", "ner-a"])
     Path("params.yaml").write_text(json.dumps(made.params.model_dump(mode="json")))
     with pytest.raises(WxbError, match=r"several seeds; run `wxb params seeds`"):
-        seeds.found()
+        seeds.study_with_seeds()
 
 
 def test_the_study_of_several_seeds_is_kept_whatever_its_name(tree, monkeypatch):
@@ -70,9 +70,9 @@ def test_the_study_of_several_seeds_is_kept_whatever_its_name(tree, monkeypatch)
     content["studies"]["ner"]["seed"] = [4, 5]
     Path("params.yaml").write_text(json.dumps(content))
     with pytest.raises(WxbError, match="several seeds"):  # it was made with one
-        seeds.found()
+        seeds.study_with_seeds()
     path = Path("reports/studies/ner.json")
     path.write_text(json.dumps({**made.comparison, "seeds": [4, 5]}))
-    found = seeds.found()
+    found = seeds.study_with_seeds()
     assert found["seeds"] == [4, 5]
     assert found["made"]["machines"] == [{"device": "some machine"}]

@@ -7,54 +7,54 @@ from wxb.reporting.tables import markdown, over_seeds, side_by_side, study_table
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
 
-def test_markdown_of_two_has_one_bullet_and_says_nothing_of_corrections(tree):
-    told = markdown(tree(SEVEN[:2]).comparison)
-    assert told.count("\n- ") == 1
-    assert "Holm" not in told
-    assert "test: 4 records, 7 spans.\n" in told
-    assert "50 bootstrap resamples of records (seed 1).\n" in told
-    assert [line for line in told.splitlines() if line.startswith("| ner-a ")] == [
-        "| ner-a | 0.462 (0.286–0.500) | 0.500 | 0.429 | 3 | 6 | 7 |",
+def test_markdown_of_two_has_one_bullet_and_no_correction(tree):
+    text = markdown(tree(SEVEN[:2]).comparison)
+    assert text.count("\n- ") == 1
+    assert "Holm" not in text
+    assert "test: 4 records, 7 spans.\n" in text
+    assert "intervals and p values: jackknife over records.\n" in text
+    assert [line for line in text.splitlines() if line.startswith("| ner-a ")] == [
+        "| ner-a | 0.462 (0.335–0.594) | 0.500 | 0.429 | 3 | 6 | 7 |",
         "| ner-a | 0.667 | 0.250 |",
         "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |",
     ]
 
 
-def test_seconds_are_told_where_they_are_known(tree):
-    told = markdown(tree(SEVEN[:2]).comparison, {"ner-a": 240.0})
-    assert "| experiment | parameters | updates | examples | examples a second | training |" in told
-    assert "| 1,500 | 12,000 | 50 | 4 min 00 s |\n" in told
-    assert "| ner-encoder | 2.35 M (1.23 M trained) | 1,500 | 12,000 | – | – |\n" in told
+def test_measured_seconds_are_shown(tree):
+    text = markdown(tree(SEVEN[:2]).comparison, {"ner-a": 240.0})
+    assert "| experiment | parameters | updates | examples | examples a second | training |" in text
+    assert "| 1,500 | 12,000 | 50 | 4 min 00 s |\n" in text
+    assert "| ner-encoder | 2.35 M (1.23 M trained) | 1,500 | 12,000 | – | – |\n" in text
 
 
-def test_further_test_sets_stand_beside_the_first(tree):
-    told = markdown(tree(SEVEN[:2], further=["new"]).comparison)
-    assert "| experiment | F1 (95% interval) | new: F1 (95% interval) | precision |" in told
-    assert "| new: recall of mentions that training has | new: recall of other mentions |" in told
-    assert "\ntest: 4 records, 7 spans.\nnew: 3 records, 6 spans.\n" in told
+def test_further_test_sets_are_columns(tree):
+    text = markdown(tree(SEVEN[:2], further=["new"]).comparison)
+    assert "| experiment | F1 (95% interval) | new: F1 (95% interval) | precision |" in text
+    assert "| new: recall of mentions that training has | new: recall of other mentions |" in text
+    assert "\ntest: 4 records, 7 spans.\nnew: 3 records, 6 spans.\n" in text
 
 
-def test_groups_and_seeds_are_told(compared):
+def test_groups_and_seeds_are_shown(compared):
     content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
     content["systems"]["a"]["f1_by_run"] = [0.4, 0.6]
-    told = markdown(content)
-    assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in told
-    assert "F1, mean ± deviation of 2 seeds (95% interval)" in told
-    assert "test: 9 records in 3 groups, 9 spans." in told
-    assert "resamples of groups and of seeds 4 and 5 (seed 1)" in told
+    text = markdown(content)
+    assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in text
+    assert "F1, mean ± deviation of 2 seeds (95% interval)" in text
+    assert "test: 20 records in 3 groups, 20 spans." in text
+    assert "jackknife over groups and seeds 4 and 5" in text
 
 
 def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
-    made = tree(SEVEN)
-    told = markdown(made.comparison)
-    assert 6 <= told.count("\n- ") <= 11
-    assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in told
-    assert "50 resamples are too few to tell 21 pairs apart" in told
-    rows = [line.split()[1] for line in told.splitlines() if line.startswith("| ner")]
+    reports = tree(SEVEN)
+    text = markdown(reports.comparison)
+    assert 6 <= text.count("\n- ") <= 11
+    assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in text
+    assert "4 groups of test records are too few to compare 21 pairs" in text
+    rows = [line.split()[1] for line in text.splitlines() if line.startswith("| ner")]
     assert rows == 3 * SEVEN
 
 
-def test_a_model_that_is_trained_whole_is_told_so_once(compared):
+def test_trainable_parameters_are_omitted_if_all_are(compared):
     content = compared({"a": 0.5})
     system = content["systems"]["a"]
     system["trainable_parameters"] = system["parameters"]
@@ -62,8 +62,8 @@ def test_a_model_that_is_trained_whole_is_told_so_once(compared):
 
 
 def test_study_table_has_a_row_an_experiment(tree):
-    made = tree(SEVEN)
-    table = study_table(made.comparison)
+    reports = tree(SEVEN)
+    table = study_table(reports.comparison)
     assert list(table.experiment) == SEVEN
     scores = [
         f"{key}{end}" for key in ("precision", "recall", "f1") for end in ("", "_low", "_high")
@@ -71,22 +71,24 @@ def test_study_table_has_a_row_an_experiment(tree):
     counts = ["recall_seen", "recall_unseen", "support", "predicted", "correct"]
     errors = ["wrong_type", "wrong_boundary", "wrong_both", "missed", "spurious"]
     assert [*table.columns[2:-4]] == [*scores, *counts, *errors]
-    for (_, row), system in zip(table.iterrows(), made.comparison["systems"].values(), strict=True):
+    for (_, row), system in zip(
+        table.iterrows(), reports.comparison["systems"].values(), strict=True
+    ):
         for score in ("precision", "recall", "f1"):
-            told = (row[f"{score}_low"], row[score], row[f"{score}_high"])
-            assert told == tuple(system[score][part] for part in ("low", "value", "high"))
+            values = (row[f"{score}_low"], row[score], row[f"{score}_high"])
+            assert values == tuple(system[score][part] for part in ("low", "value", "high"))
         assert (row["support"], row["predicted"]) == (7, system["predicted"])
         assert (row["parameters"], row["trainable_parameters"]) == (2_345_678, 1_234_567)
         assert row["wrong_boundary"] == system["errors"]["wrong_boundary"]
 
 
-def test_studies_of_the_same_experiments_stand_side_by_side(compared):
-    made = {
+def test_studies_of_the_same_experiments_are_columns(compared):
+    comparisons = {
         "one": compared({"one-encoder": 0.5, "one-decoder": 0.25}) | {"documents": 3453},
         "two": compared({"two-encoder": 0.75, "two-pretrained": 0.875}) | {"documents": 270},
     }
-    told = side_by_side(made, {"one": 3000, "two": None})
-    assert told.splitlines() == [
+    text = side_by_side(comparisons, {"one": 3000, "two": None})
+    assert text.splitlines() == [
         "| F1 (95% interval) | one | two |",
         "| --- | ---: | ---: |",
         "| encoder | 0.500 (0.490–0.510) | 0.750 (0.740–0.760) |",
@@ -97,37 +99,37 @@ def test_studies_of_the_same_experiments_stand_side_by_side(compared):
     ]
 
 
-def test_a_table_tells_any_score_in_its_own_words(compared):
+def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     content = compared({"a": 30.26, "b": 28.0}, noise=1.0, metric=BLEU)
     chrf = Metric("chrf", "chrF", scale=100.0, decimals=2)
     content |= {"counts": {"words": "words"}, "shares": {"rare": "rare words"}}
     content["metrics"] |= {"chrf": chrf._asdict()}
     for system in content["systems"].values():
         system |= {"chrf": {"value": 51.5, "low": 50.0, "high": 53.0}, "words": 1234, "rare": 0.5}
-    told = markdown(content)
-    assert "| experiment | BLEU (95% interval) | chrF | words |\n" in told
-    assert "| a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in told
-    assert "| experiment | test: rare words |\n" in told
-    assert "\ntest: 9 records.\n" in told  # which are what is counted
-    assert "\nMade-up BLEU; intervals and p values from 9,999 bootstrap" in told
+    text = markdown(content)
+    assert "| experiment | BLEU (95% interval) | chrF | words |\n" in text
+    assert "| a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in text
+    assert "| experiment | test: rare words |\n" in text
+    assert "\ntest: 20 records.\n" in text  # no units, as these are records
+    assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
     (row, _) = study_table(content).to_dict("records")
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)
 
 
-def test_seeds_are_told_with_the_decimals_of_the_score(compared):
+def test_seeds_have_the_decimals_of_the_metric(compared):
     content = compared({"a": 30.0}, noise=1.0, metric=BLEU) | {"seeds": [4, 5]}
     content["systems"]["a"]["bleu_by_run"] = [29.0, 31.0]
     assert over_seeds(content).splitlines()[-1] == "| a | 29.0 | 31.0 | 30.0 ± 1.4 (29.0–31.0) |"
 
 
-def test_studies_of_other_scores_have_tables_of_their_own(compared):
-    made = {
+def test_studies_with_another_headline_have_their_own_table(compared):
+    comparisons = {
         "one": compared({"one-x": 0.5}),
         "ear": compared({"ear-x": 0.125}, metric=CER),
         "two": compared({"two-x": 0.25}),
     }
-    told = side_by_side(made, dict.fromkeys(made))
-    first, second = told.split("\n\n")
+    text = side_by_side(comparisons, dict.fromkeys(comparisons))
+    first, second = text.split("\n\n")
     assert first.startswith("| F1 (95% interval) | one | two |\n")
     assert second.startswith("| CER (95% interval) | ear |\n")
     assert "| x | 0.125 (0.115–0.135) |\n" in second

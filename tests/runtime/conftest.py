@@ -5,7 +5,7 @@ from tests.runtime.toy import ROOT, TOY
 
 @pytest.fixture
 def project(tmp_path):
-    """A project with the committed parameters, a toy stage and a corpus of its own."""
+    """A project with the committed parameters, and a toy stage."""
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
     params = params.replace("threads: 1 ", "threads: 3 ")
     (tmp_path / "params.yaml").write_text(params, encoding="utf-8")

@@ -16,20 +16,20 @@ def test_output_goes_to_the_log_and_progress_to_the_terminal(project):
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "message", "trace"),
+    ("name", "code", "message", "traceback"),
     [
         ("wrong", 1, "WxbError: found this; expected that; do so", False),
         ("broken", 1, "ZeroDivisionError: a defect", True),
     ],
 )
-def test_a_failure_is_told_and_leaves_only_the_log(project, name, code, message, trace):
+def test_a_failure_prints_the_log_and_leaves_only_it(project, name, code, message, traceback):
     failed = python(project, "toy.py", name)
     log = (project / f"logs/toy@{name}.log").read_text()
     assert failed.returncode == code
     assert f"toy@{name} failed. The last lines of logs/toy@{name}.log:" in failed.stderr
     assert f"  {message}" in failed.stderr
     assert f"Run it again with: dvc repro --single-item toy@{name}" in failed.stderr
-    assert ("Traceback" in log) == trace
+    assert ("Traceback" in log) == traceback
     assert message in log
     assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
 

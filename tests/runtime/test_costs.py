@@ -6,7 +6,7 @@ from tests.runtime.toy import python
 from wxb.runtime import costs
 
 
-def test_the_cost_is_kept_apart(project):
+def test_the_cost_is_written_to_its_own_file(project):
     python(project, "toy.py", "good")
     cost = json.loads((project / "reports/cost/toy/good.json").read_text())
     assert sorted(cost)[:3] == ["cpu", "device", "finished"]
@@ -16,7 +16,7 @@ def test_the_cost_is_kept_apart(project):
     assert cost["device"] == f"{cost['cpu']}, 3 CPU thread(s)"
 
 
-def test_the_cost_names_the_instruction_set_where_torch_computes():
-    cost = costs.of_process(1.0)
+def test_with_torch_the_cost_has_the_instruction_set():
+    cost = costs.process_cost(1.0)
     assert cost["capability"] == torch.backends.cpu.get_cpu_capability()
     assert cost["torch"] == torch.__version__

@@ -11,7 +11,7 @@ from wxb.runtime import kernels
 POOLS = ["OMP", "MKL", "OPENBLAS", "RAYON"]
 
 
-def test_threads_of_params_are_obeyed(project):
+def test_threads_of_params_are_set(project):
     names = [f"{pool}_NUM_THREADS" for pool in POOLS]
     code = f"import os, stages; print([os.environ[n] for n in {names}], end='')"
     assert python(project, "-c", code).stdout == str(["3"] * len(POOLS))
@@ -31,24 +31,26 @@ torch.nn.functional.conv2d(torch.randn(8, 32, 8, 8), torch.randn(64, 32, 3, 3))
 
 
 @pytest.mark.skipif(not AVX2, reason="this CPU has no AVX2")
-def test_portable_holds_every_library_to_avx2(project, monkeypatch):
+def test_portable_limits_every_library_to_avx2(project, monkeypatch):
     path = project / "params.yaml"
     path.write_text(path.read_text().replace("portable: false", "portable: true"))
     for library in ("MKL", "ONEDNN"):
         monkeypatch.setenv(f"{library}_VERBOSE", "1")
-    told = python(project, "-W", "ignore", "-c", KERNELS)
-    assert "AVX2 False\n" in told.stdout
+    done = python(project, "-W", "ignore", "-c", KERNELS)
+    assert "AVX2 False\n" in done.stdout
     if torch.backends.mkl.is_available():
-        assert "CNR:COMPATIBLE" in told.stdout
-    assert "isa:Intel AVX2\n" in told.stdout
-    assert "avx512" not in told.stdout
+        assert "CNR:COMPATIBLE" in done.stdout
+    assert "isa:Intel AVX2\n" in done.stdout
+    assert "avx512" not in done.stdout
 
 
-def test_portable_is_refused_where_torch_cannot_obey(project, monkeypatch):
+def test_portable_is_an_error_if_torch_uses_other_kernels(project, monkeypatch):
     params = load(project / "params.yaml")
     portable = params.model_copy(update={"portable": True})
-    for found, refused in {"AVX2": False, "DEFAULT": True, "AVX512": True}.items():
-        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda found=found: found)
+    for capability, is_error in {"AVX2": False, "DEFAULT": True, "AVX512": True}.items():
+        monkeypatch.setattr(
+            torch.backends.cpu, "get_cpu_capability", lambda value=capability: value
+        )
         kernels.check(params)
-        with pytest.raises(WxbError, match="portable: false") if refused else nullcontext():
+        with pytest.raises(WxbError, match="portable: false") if is_error else nullcontext():
             kernels.check(portable)

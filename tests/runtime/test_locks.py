@@ -1,16 +1,16 @@
 import os
 import signal
 
-from tests.runtime.toy import events, python, started, waits_for
+from tests.runtime.toy import events, python, start, waiting_message
 
 
 def test_processes_of_a_stage_take_turns(project):
-    with started(project, "toy.py", "slow") as first:
+    with start(project, "toy.py", "slow") as first:
         events(project, 1)
         log = project / "logs/toy@slow.log"
         opened = log.stat().st_mtime_ns
-        with started(project, "toy.py", "slow") as second:
-            assert second.stderr.readline() == waits_for(first)
+        with start(project, "toy.py", "slow") as second:
+            assert second.stderr.readline() == waiting_message(first)
             assert python(project, "toy.py", "good").returncode == 0, "another stage need not wait"
             assert events(project, 1) == ["begin"]
             assert log.stat().st_mtime_ns == opened
@@ -19,19 +19,19 @@ def test_processes_of_a_stage_take_turns(project):
     assert events(project, 4) == ["begin", "end", "begin", "end"]
 
 
-def test_a_stage_goes_on_when_the_other_is_killed(project):
-    with started(project, "toy.py", "slow") as first:
+def test_a_waiting_stage_runs_when_the_other_is_killed(project):
+    with start(project, "toy.py", "slow") as first:
         events(project, 1)
-        with started(project, "toy.py", "slow") as second:
-            assert second.stderr.readline() == waits_for(first)
+        with start(project, "toy.py", "slow") as second:
+            assert second.stderr.readline() == waiting_message(first)
             first.kill()
             assert events(project, 2) == ["begin", "begin"]
             (project / "go").touch()
             assert second.wait() == 0
 
 
-def test_what_a_killed_stage_has_started_keeps_none_waiting(project):
-    with started(project, "toy.py", "parent") as killed:
+def test_children_of_a_killed_stage_do_not_hold_its_lock(project):
+    with start(project, "toy.py", "parent") as killed:
         assert killed.wait() == -signal.SIGKILL
     children = [int(pid) for pid in (project / "children").read_text().split()]
     try:
@@ -40,4 +40,4 @@ def test_what_a_killed_stage_has_started_keeps_none_waiting(project):
         assert "waiting" not in again.stderr
     finally:
         for pid in children:
-            os.kill(pid, signal.SIGKILL)  # fails if it has ended, and the test meant nothing
+            os.kill(pid, signal.SIGKILL)  # fails if the child has ended: then the test is void

@@ -1,4 +1,4 @@
-"""A stage that does as a test names it, in a project of its own, and processes of it."""
+"""A stage whose behaviour depends on its name, and processes that run it."""
 
 import os
 import subprocess
@@ -28,11 +28,11 @@ def wait():
 
 def leave_children():
     run = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    forked = os.fork()
-    if forked == 0:
+    child = os.fork()
+    if child == 0:
         time.sleep(60)
         os._exit(0)
-    Path("children").write_text(f"{run.pid} {forked}")
+    Path("children").write_text(f"{run.pid} {child}")
     os.kill(os.getpid(), signal.SIGKILL)
 
 def main(params, name):
@@ -43,7 +43,7 @@ def main(params, name):
     print("to standard output")
     print("to standard error", file=sys.stderr)
     os.system("echo from a child")
-    Progress("toy@" + name, 2).at(2)
+    Progress("toy@" + name, 2).update(2)
     with publish("out") as (draft,):
         draft.write_text(os.environ["OMP_NUM_THREADS"])
         if name == "wrong":
@@ -61,8 +61,8 @@ run("toy", main, "A toy.")
 
 
 @contextmanager
-def started(project, *arguments, **options):
-    """A process, killed at the end at the latest."""
+def start(project, *arguments, **options):
+    """Start a process, and kill it at the end."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         cwd=project,
@@ -80,7 +80,7 @@ def started(project, *arguments, **options):
 
 
 def events(project, count):
-    """The first events that the toy has noted, when there are as many."""
+    """Wait until the toy has written `count` events, and return all."""
     deadline = time.monotonic() + 60
     path = project / "events"
     while not path.exists() or len(path.read_text().splitlines()) < count:
@@ -100,7 +100,7 @@ def python(project, *arguments):
     )
 
 
-def waits_for(process):
+def waiting_message(process):
     return (
         f"toy@slow: waiting for process {process.pid}, "
         "which runs the same stage (was its engine stopped?)\n"

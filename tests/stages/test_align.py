@@ -1,9 +1,9 @@
-"""What `tokenize` and `align` make of every split of a corpus."""
+"""Tokenize and align every split of a corpus."""
 
 from pathlib import Path
 
 from stages import align, tokenize
-from tests.corpora.made import record
+from tests.corpora.records import record
 from wxb.core.files import read_json, write_json
 from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
@@ -42,7 +42,7 @@ def test_every_split_is_tokenized_and_aligned(tmp_path, monkeypatch):
     targets = Path("data/targets/ner-encoder")
     assert {file.stem for file in targets.glob("*.arrow")} == {*splits}
     accounts = read_json(targets / "alignment.json")
-    assert {name: told["gold"] for name, told in accounts.items()} == {
+    assert {name: counts["gold"] for name, counts in accounts.items()} == {
         "train": 4,
         "valid": 1,
         "test": 2,

@@ -1,11 +1,11 @@
-"""The stage before all others."""
+"""The stage that runs before all others."""
 
 import shutil
 
 import pytest
 
 from stages.check import CHECKED, main
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 
 
 @pytest.fixture
@@ -23,15 +23,15 @@ def edit(project, old, new):
     path.write_text(text.replace(old, new, 1))
 
 
-def test_the_mark_is_the_same_for_all_parameters(project):
+def test_the_output_is_the_same_for_all_valid_parameters(project):
     main()
-    mark = CHECKED.read_bytes()
+    output = CHECKED.read_bytes()
     edit(project, "learning_rate: ", "learning_rate: 1")
     main()
-    assert CHECKED.read_bytes() == mark
+    assert CHECKED.read_bytes() == output
 
 
-def test_a_slip_is_told_and_leaves_no_mark(project):
+def test_invalid_parameters_are_an_error_without_output(project):
     edit(project, "threads:", "thread:")
     with pytest.raises(SystemExit, match="did you mean 'threads'"):
         main()

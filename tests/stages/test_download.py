@@ -14,11 +14,11 @@ def project(tmp_path):
 
 
 @pytest.mark.parametrize("stage", ["download", "preprocess"])
-def test_an_unknown_name_is_told_with_the_nearest(project, stage):
+def test_an_unknown_name_is_an_error_with_the_nearest(project, stage):
     failed = python(project, "-m", f"stages.{stage}", "pij")
     assert failed.returncode == 1
     assert f"The last lines of logs/{stage}@pij.log:" in failed.stderr
-    assert "corpora has no 'pij'; did you mean 'pii'? (there is: pii)" in failed.stderr
+    assert "corpora has no 'pij'; did you mean 'pii'? (choose from: pii)" in failed.stderr
     assert f"dvc repro --single-item {stage}@pij" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml"]

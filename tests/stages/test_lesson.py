@@ -1,4 +1,4 @@
-"""The stage of lessons, in a project of its own: files, targets, and how other commands see it."""
+"""The stage `lesson`: files, targets and other commands."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import sys
 import pytest
 from ruamel.yaml import YAML
 
-from tests.copied import ROOT, Project
+from tests.project_copy import ROOT, Project
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +21,9 @@ def wxb(project, *arguments):
 
 @pytest.mark.slow
 class TestLesson:
-    """In this order: the project is made once and changes from test to test."""
+    """These tests run in order and share a project that they change."""
 
-    def test_a_table_that_is_not_made_says_how(self, project):
+    def test_a_missing_table_is_an_error_with_the_command(self, project):
         code, output = project.attempt("wxb", "table", "gates")
         assert code == 1
         assert "dvc repro lesson@gates" in output
@@ -36,27 +36,27 @@ class TestLesson:
         assert metrics["xor_mlp_numpy"] == 1
         assert (project.folder / "reports/cost/lesson/gates.json").exists()
 
-    def test_its_page_holds_all_that_it_shows(self, project):
+    def test_its_page_is_self_contained(self, project):
         page = (project.folder / "reports/gates.html").read_text(encoding="utf-8")
         assert "A perceptron learns OR and AND" in page
         assert not re.search(r'(src|href)="(?!#)', page.partition("<script")[0])
-        places = set(re.findall(r'class="figure" id="([^"]+)"', page))
-        drawn = re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)
-        assert drawn
-        assert places == set(json.loads(drawn[1])) != set()
+        figure_ids = set(re.findall(r'class="figure" id="([^"]+)"', page))
+        figures = re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)
+        assert figures
+        assert figure_ids == set(json.loads(figures[1])) != set()
         ids = re.findall(r' id="([^"]+)"', page.partition("<script")[0])
         assert len(ids) == len(set(ids))
         assert {link[1:] for link in re.findall(r'href="(#[^"]+)"', page)} <= set(ids)
 
-    def test_its_table_shows_every_figure_and_the_index_its_page(self, project):
-        told = wxb(project, "table", "gates", "--all")
-        assert "What can a perceptron learn" in told
-        assert re.search(r"xor perceptron steps +0\.500", told)
-        assert str(project.folder / "reports/gates.html") in told
+    def test_its_table_has_all_metrics_and_the_index_links_its_page(self, project):
+        output = wxb(project, "table", "gates", "--all")
+        assert "What can a perceptron learn" in output
+        assert re.search(r"xor perceptron steps +0\.500", output)
+        assert str(project.folder / "reports/gates.html") in output
         wxb(project, "report")
         assert 'href="gates.html"' in (project.folder / "reports/index.html").read_text()
 
-    def test_list_and_show_know_it(self, project):
+    def test_list_and_show_include_it(self, project):
         listed = json.loads(wxb(project, "list", "--json"))["lessons"]
         assert listed["gates"]["stale"] is False
         assert listed["gates"]["metrics"]["xor_mlp_torch"] == 1
@@ -65,7 +65,7 @@ class TestLesson:
         for part in ("Lesson gates", "up to date", "snakemake --cores 2 gates", "learning_rate"):
             assert part in shown
 
-    def test_snakemake_makes_the_other_by_its_name(self, project):
+    def test_snakemake_runs_a_lesson_by_its_name(self, project):
         output = project.run("snakemake", "--cores", "1", "images")
         assert re.findall(r"Running stage '([^']+)'", output) == ["lesson@images"]
         assert "Nothing to be done" in project.run("snakemake", "--cores", "1", "images", "gates")
@@ -73,25 +73,25 @@ class TestLesson:
         assert accuracy
         assert float(accuracy[1]) > 0.6
 
-    def test_another_knob_reruns_its_lesson_only(self, project):
+    def test_an_edited_setting_reruns_its_lesson_only(self, project):
         project.edit(lambda params: params["lessons"]["gates"].update(hidden=4))
         output = project.run("dvc", "repro", "lesson@gates", "lesson@images")
         assert re.findall(r"Running stage '([^']+)'", output) == ["check", "lesson@gates"]
 
-    def test_who_watches_a_run_is_told_of_it_and_does_not_disturb_it(self, project):
+    def test_watch_follows_a_run(self, project):
         project.edit(lambda params: params["lessons"]["gates"].update(hidden=6))
         code = "from wxb.cli.app import main; main()"
         watching = project.start(sys.executable, "-c", code, "watch", "gates")
         assert "0 of 1 stages done, 0 running, 1 waiting; nothing" in watching.stdout.readline()
         project.run("dvc", "repro", "lesson@gates")
-        told, _ = watching.communicate(timeout=300)
+        output, _ = watching.communicate(timeout=300)
         assert watching.returncode == 0
-        assert "lesson@gates: begins" in told
-        assert told.splitlines()[-2].endswith("all done: 1 stage")
-        assert told.splitlines()[-1].endswith("lesson@gates: done")
+        assert "lesson@gates: begins" in output
+        assert output.splitlines()[-2].endswith("all done: 1 stage")
+        assert output.splitlines()[-1].endswith("lesson@gates: done")
         assert "every stage is up to date" in wxb(project, "watch", "gates")
 
-    def test_its_path_may_be_what_another_stage_makes(self, project):
+    def test_its_path_may_be_an_output_of_another_stage(self, project):
         project.edit(lambda params: params["lessons"]["gates"].update(path="models/ner-encoder"))
         graph = project.run("dvc", "dag", "--dot", "lesson@gates")
         assert '"train@ner-encoder" -> "lesson@gates"' in graph
@@ -108,5 +108,5 @@ def test_every_lesson_has_a_module_and_a_path_of_the_project():
     lessons = YAML(typ="safe").load((ROOT / "params.yaml").read_text())["lessons"]
     for block in lessons.values():
         assert (ROOT / "wxb/lessons" / f"{block['lesson']}.py").exists()
-        made = block["path"].startswith("models/")  # by another stage
-        assert made or (ROOT / block["path"]).exists()
+        is_output = block["path"].startswith("models/")  # by another stage
+        assert is_output or (ROOT / block["path"]).exists()

@@ -1,11 +1,11 @@
-"""A study with several seeds: each trains as it would alone, and the scores are told together."""
+"""A study with several seeds: each trains as it would alone, and one table has all scores."""
 
 from pathlib import Path
 
 import pytest
 
 from stages import align, compare, evaluate, pretrain, tokenize, tokenizer, train
-from tests.trained import ROOT, SENTENCES
+from tests.ner_project import ROOT, SENTENCES
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, sha256, write_json
 from wxb.core.params import check, read_yaml
@@ -42,7 +42,6 @@ def params_of(seed):
     content = read_yaml(ROOT / "params.yaml")
     experiment = {**content["experiments"]["ner-encoder"], **SETTINGS}
     content |= {
-        "resamples": 20,
         "backbones": {"encoder": BACKBONE},
         "experiments": {"ner-encoder": experiment},
         "studies": {
@@ -54,7 +53,7 @@ def params_of(seed):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A folder where all was made with the seeds 3 and 5, but nothing was scored."""
+    """A project that was trained with the seeds 3 and 5, but not evaluated."""
     folder = tmp_path_factory.mktemp("project")
     records = [
         Record(text, text, (Span(text.index(name), text.index(name) + 7, "NAME"),), None, "")
@@ -96,14 +95,14 @@ def test_each_seed_trains_as_it_would_alone(project, monkeypatch):
     assert (weights(models), weights(models / "seed-5")) == (first, second)
 
 
-def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
+def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     monkeypatch.chdir(project)
     params = params_of([3, 5])
     evaluate.main(params, "ner-encoder")
     compare.main(params, "ner")
     runs = evaluation.load(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
     assert {
-        name: {place: len(run) for place, run in found.items()} for name, found in runs.items()
+        name: {folder: len(run) for folder, run in seeds.items()} for name, seeds in runs.items()
     } == {
         "test": {"": len(SENTENCES), "seed-5": len(SENTENCES)},
         "new": {"": 5, "seed-5": 5},
@@ -120,21 +119,21 @@ def test_scores_of_all_seeds_are_told_together(project, monkeypatch):
     assert "mean ± deviation of 2 seeds" in Path("reports/studies/ner.md").read_text()
 
 
-def scored(right):
-    """A run that gets so many of four records right."""
+def run(correct):
+    """A run with this number of correct records, out of four."""
     gold = (Span(0, 3, "NAME"),)
-    wrong = scorer.Judged("", "Ann", gold, (), ())
-    hit = scorer.Judged("", "Ann", gold, gold, (1.0,))
-    return [(hit if n < right else wrong)._replace(id=str(n)) for n in range(4)]
+    wrong = scorer.PredictionRow("", "Ann", gold, (), ())
+    hit = scorer.PredictionRow("", "Ann", gold, gold, (1.0,))
+    return [(hit if n < correct else wrong)._replace(id=str(n)) for n in range(4)]
 
 
-def test_scores_are_told_in_the_order_of_the_seeds(tmp_path, monkeypatch):
+def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path("reports/predictions/ner/ner-encoder")
     evaluation.save(
         scorer.Scorer(),
         folder,
-        {"test": {"": scored(4), "seed-10": scored(2), "seed-2": scored(0)}},
+        {"test": {"": run(4), "seed-10": run(2), "seed-2": run(0)}},
     )
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
@@ -142,10 +141,12 @@ def test_scores_are_told_in_the_order_of_the_seeds(tmp_path, monkeypatch):
         compare.main(params_of(seeds), "ner")
         system = read_json(Path("reports/studies/ner.json"))["systems"]["ner-encoder"]
         assert system["f1_by_run"] == pytest.approx(expected, abs=1e-6)
-    with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; evaluate both again"):
+    with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; run `dvc repro evaluate@"):
         compare.main(params_of([3, 2, 4]), "ner")
 
 
-def test_a_seed_is_given_once():
-    with pytest.raises(Exception, match=r"studies\.ner.*found seeds \[1, 1\]; expected each once"):
+def test_a_repeated_seed_is_an_error():
+    with pytest.raises(
+        Exception, match=r"studies\.ner.*found seeds \[1, 1\]; expected each seed once"
+    ):
         params_of([1, 1])

@@ -1,4 +1,4 @@
-"""What methods take whose input is one text."""
+"""The defaults of methods and trained models."""
 
 from itertools import chain
 
@@ -19,7 +19,7 @@ BATCH = 3
 
 
 class Sum(nn.Module):
-    """Gives the sum of the ids of each text."""
+    """The sum of the ids of each text, times a factor."""
 
     def __init__(self, factor):
         super().__init__()
@@ -69,46 +69,48 @@ def items(tokenizer):
     return methods.inputs(tokenizers.encode(tokenizer, TEXTS), tokenizer, 5)
 
 
-def test_inputs_have_special_tokens_and_lose_their_end_where_they_are_too_long(tokenizer, items):
-    whole = [tokenizer(text)["input_ids"] for text in TEXTS]
+def test_inputs_have_special_tokens_and_are_truncated(tokenizer, items):
+    full = [tokenizer(text)["input_ids"] for text in TEXTS]
     ids = [item["input_ids"].tolist() for item in items]
-    assert ids[0] == [*whole[0][:4], whole[0][-1]]
-    assert ids[1:] == whole[1:]
-    assert len(ids[0]) == 5 < len(whole[0])
+    assert ids[0] == [*full[0][:4], full[0][-1]]
+    assert ids[1:] == full[1:]
+    assert len(ids[0]) == 5 < len(full[0])
 
 
-def test_texts_are_written_and_read_again(tokenizer, tmp_path):
+def test_encoded_texts_are_written_and_read(tokenizer, tmp_path):
     records = [Record(text, text, None, None, "") for text in TEXTS]
     Method(None, [], tokenizer).encode(records, tmp_path / "texts.arrow", label="encode")
     expected = tokenizers.encode(tokenizer, TEXTS)
-    for found, column in zip(read_encoded(tmp_path / "texts.arrow"), expected, strict=True):
-        np.testing.assert_array_equal(found, column)
+    for column, expected_column in zip(
+        read_encoded(tmp_path / "texts.arrow"), expected, strict=True
+    ):
+        np.testing.assert_array_equal(column, expected_column)
 
 
-def test_batches_hold_each_item_once_beside_those_of_its_length():
+def test_batches_have_each_item_once_sorted_by_length():
     lengths = [5, 1, 3, 1, 9]
-    batches = methods.in_batches(lengths, 2)
-    assert [[lengths[at] for at in batch] for batch in batches] == [[1, 1], [3, 5], [9]]
+    batches = methods.batches_by_length(lengths, 2)
+    assert [[lengths[index] for index in batch] for batch in batches] == [[1, 1], [3, 5], [9]]
     assert sorted(chain(*batches)) == [0, 1, 2, 3, 4]
 
 
 def test_outputs_are_in_the_order_of_the_items(tokenizer, items):
     model = Sum(2)
-    found = Adder(model, tokenizer).outputs(items, label="add")
-    assert [float(one["sum"]) for one in found] == [2 * item["input_ids"].sum() for item in items]
+    outputs = Adder(model, tokenizer).outputs(items, label="add")
+    assert [float(output["sum"]) for output in outputs] == [
+        2 * item["input_ids"].sum() for item in items
+    ]
     assert [size[0] for size in model.sizes] == [BATCH, len(TEXTS) - BATCH]
     assert Adder(model, tokenizer).outputs([], label="add") == []
 
 
 def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
-    made = Adder.from_training(Sum(3), Method(Experiment, ("a", "b"), tokenizer), tmp_path)
-    made.save(tmp_path / "model", Experiment, updates=2, examples=7)
+    predictor = Adder.from_training(Sum(3), Method(Experiment, ("a", "b"), tokenizer), tmp_path)
+    predictor.save(tmp_path / "model", Experiment, updates=2, examples=7)
     loaded = Adder.load(tmp_path / "model", Prediction(batch_size=1))
-    assert (Adder.load(tmp_path / "model").prediction.batch_size, loaded.prediction.batch_size) == (
-        BATCH,
-        1,
-    )
-    assert loaded.outputs(items, label="add") == made.outputs(items, label="add")
+    assert loaded.prediction.batch_size == 1
+    assert Adder.load(tmp_path / "model").prediction.batch_size == BATCH
+    assert loaded.outputs(items, label="add") == predictor.outputs(items, label="add")
     assert read_json(tmp_path / "model" / "wxb.json") == {
         "task": "adding",
         "method": "sum",
@@ -119,12 +121,12 @@ def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
     }
 
 
-def test_the_likeliest_class_is_summed_up():
+def test_summaries_are_the_most_likely_classes():
     logits = torch.tensor([[0.1, 0.9], [2.0, -1.0]])
     assert Method.summarize(logits, torch.tensor([0, 0])).tolist() == [1, 0]
 
 
-def test_accuracy_is_of_the_labels_that_count():
+def test_accuracy_excludes_ignored_labels():
     labels = np.array([1, IGNORED, 0, 2])
     assert Method.compute_metrics(np.array([1, 1, 1, 2]), labels) == {
         "accuracy": pytest.approx(2 / 3)
@@ -135,9 +137,9 @@ def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
     records = [Record(label, label, label, None, "") for label in "abc"]
     method, files = Method(Experiment, ["a", "c"], tokenizer), [tmp_path / "f", tmp_path / "t"]
     method.encode(records, files[0], label="encode")
-    columns, splits, account = method.align(files[0], [records[:2], records[2:]])
+    columns, splits, counts = method.align(files[0], [records[:2], records[2:]])
     write_columns(files[1], columns, splits)
     assert columns["labels"].tolist() == [0, IGNORED, 1]
     assert splits.tolist() == [0, 1, 2, 3]
-    assert account == {"gold": 3, "kept": 2, "lost": 1}
+    assert counts == {"gold": 3, "kept": 2, "lost": 1}
     assert [item["labels"] for item in method.dataset(*files, records)] == [0, IGNORED, 1]

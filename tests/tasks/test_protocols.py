@@ -1,4 +1,4 @@
-"""Every task has all that its base classes ask for."""
+"""Every task defines what its base classes require."""
 
 import pytest
 
@@ -8,8 +8,8 @@ PARTS = ("record", "reading", "metrics", "page")
 OPTIONAL = ("card", "exports")
 
 
-def lacking(cls):
-    """The class attributes that bases declare and a class does not define."""
+def missing_attributes(cls):
+    """The class attributes that base classes declare and a class does not define."""
     declared = {name for base in cls.__mro__[:-1] for name in vars(base).get("__annotations__", {})}
     return {name for name in declared if name.isupper() and not hasattr(cls, name)}
 
@@ -17,32 +17,32 @@ def lacking(cls):
 @pytest.mark.parametrize("task", tasks.names())
 @pytest.mark.parametrize("part", PARTS)
 def test_a_task_has_every_part(task, part):
-    assert lacking(type(getattr(tasks.get(task), part))) == set()
+    assert missing_attributes(type(getattr(tasks.get(task), part))) == set()
 
 
 @pytest.mark.parametrize("task", tasks.names())
 @pytest.mark.parametrize("part", OPTIONAL)
-def test_an_optional_part_is_whole_or_none(task, part):
-    found = getattr(tasks.get(task), part)
-    assert found is None or lacking(type(found)) == set()
+def test_an_optional_part_is_complete_or_none(task, part):
+    instance = getattr(tasks.get(task), part)
+    assert instance is None or missing_attributes(type(instance)) == set()
 
 
 @pytest.mark.parametrize(
     ("task", "name"), [(task, name) for task in tasks.names() for name in tasks.get(task).methods]
 )
-def test_a_method_and_its_predictor_can_be_made(task, name):
+def test_methods_and_predictors_are_complete(task, name):
     method = tasks.get(task).method(name)
     assert method.__abstractmethods__ == method.Predictor.__abstractmethods__ == frozenset()
-    assert lacking(method) == set()
+    assert missing_attributes(method) == set()
 
 
-def test_a_task_without_an_optional_part_has_none():
+def test_a_missing_optional_part_is_none():
     assert tasks.get("chat").card is None
     assert tasks.get("chat").exports is None
     assert tasks.get("chat").new is None
     assert tasks.get("ner").new is not None
 
 
-def test_a_part_that_every_task_has_must_be_there():
+def test_a_missing_required_part_is_an_error():
     with pytest.raises(ModuleNotFoundError, match="no_such_task"):
         _ = tasks.get("no_such_task").metrics

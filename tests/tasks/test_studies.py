@@ -1,4 +1,4 @@
-"""The study of each profile as users run it, at the smallest size: stages, table, page, use."""
+"""A small study of each profile, as users run it: stages, table, page, predictions."""
 
 import hashlib
 import json
@@ -12,15 +12,15 @@ import pytest
 import soundfile
 
 import wxb
-from tests import forked, traced
-from tests.built import ran
-from tests.copied import Project
+from tests import forks, import_traces
+from tests.project_copy import Project
+from tests.small_project import stages_run
 
 pytestmark = pytest.mark.slow
 
 
 class Study(NamedTuple):
-    """What is left of a study, and what its page shows."""
+    """A reduced study, and texts on its page."""
 
     members: list[str]
     small: Callable  # changes the parameters of its profile
@@ -97,11 +97,10 @@ STUDIES = {
 
 
 def small(params, name):
-    """Some experiments of one study on few records, seconds each."""
+    """Reduce the parameters to some experiments of one study on few records, seconds each."""
     study = STUDIES[name]
-    params["portable"], params["resamples"] = False, 50
-    kept = {*study.members, *study.others}
-    for other in {*params["experiments"]} - kept:
+    params["portable"] = False
+    for other in {*params["experiments"]} - {*study.members, *study.others}:
         del params["experiments"][other]
     params["lessons"], params["parity"] = {}, {}
     del params["studies"]["ner"], params["backbones"]["encoder"], params["backbones"]["decoder"]
@@ -120,29 +119,29 @@ def project(request, tmp_path_factory):
     name = request.param
     if name == "speech" and find_spec("espeakng_loader") is None:
         pytest.skip("the extra `speech` is not installed")
-    made = Project(tmp_path_factory.mktemp(name) / "project")
-    made.study, made.traces = name, made.folder.parent / "traces"
-    made.run("wxb", "params", name)
-    made.edit(lambda params: small(params, name))
-    made.traces.mkdir()
-    forked.stages(made, f"report@{name}", traces=made.traces)
-    return made
+    project = Project(tmp_path_factory.mktemp(name) / "project")
+    project.study, project.traces = name, project.folder.parent / "traces"
+    project.run("wxb", "params", name)
+    project.edit(lambda params: small(params, name))
+    project.traces.mkdir()
+    forks.stages(project, f"report@{name}", traces=project.traces)
+    return project
 
 
-def test_its_stages_declare_what_they_import(project):
-    verbs = {stage.partition("@")[0] for stage in traced.imported(project.traces)}
+def test_stages_declare_what_they_import(project):
+    verbs = {stage.partition("@")[0] for stage in import_traces.imported(project.traces)}
     assert verbs > {"train", "evaluate", "report"}
-    assert traced.undeclared(project, project.traces) == {}
+    assert import_traces.undeclared(project, project.traces) == {}
 
 
 def test_dvc_finds_nothing_to_do(project):
     assert "up to date" in project.run("dvc", "repro", f"report@{project.study}")
 
 
-def test_its_page_and_table_tell_of_it(project):
+def test_page_and_table_are_complete(project):
     page = (project.folder / f"reports/{project.study}.html").read_text(encoding="utf-8")
-    for shown in STUDIES[project.study].page:
-        assert shown in page
+    for text in STUDIES[project.study].page:
+        assert text in page
     table = project.run("wxb", "table", project.study)
     assert all(name in table for name in STUDIES[project.study].members)
 
@@ -152,22 +151,22 @@ def result(project, path):
 
 
 @pytest.mark.parametrize("project", ["chat"], indirect=True)
-def test_every_question_and_answer_is_accounted_for(project):
+def test_counts_of_conversations_add_up(project):
     records = result(project, "data/clean/chat/profile.json")["records"]
     assert records["raw"] == sum(value for name, value in records.items() if name != "raw")
     study = result(project, "reports/studies/chat.json")
     assert [*study["systems"]] == STUDIES["chat"].members
     assert [*study["further"]] == ["kinds", "wordings"]
     for name in STUDIES["chat"].members:
-        measured = result(project, f"reports/metrics/chat/{name}.json")
-        assert measured["perplexity"] > 1
-        assert measured["scored"] == study["support"]
+        metrics = result(project, f"reports/metrics/chat/{name}.json")
+        assert metrics["perplexity"] > 1
+        assert metrics["scored"] == study["support"]
         for row in result(project, f"data/targets/{name}/alignment.json").values():
             assert row["gold"] == row["kept"] + row["shortened"] + row["lost"]
 
 
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
-def test_dvc_makes_the_same_bytes(project):
+def test_a_rerun_writes_the_same_bytes(project):
     files = [
         path
         for name in ("models/reviews-tfidf", "models/reviews-bilstm", "reports/metrics/reviews")
@@ -177,32 +176,32 @@ def test_dvc_makes_the_same_bytes(project):
     before = [hashlib.sha256(path.read_bytes()).digest() for path in files]
     again = ["train@reviews-tfidf", "train@reviews-bilstm"]
     output = project.run("dvc", "repro", "--force", "--single-item", *again)
-    assert ran(output) == {*again}
+    assert stages_run(output) == {*again}
     assert [hashlib.sha256(path.read_bytes()).digest() for path in files] == before
 
 
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
-def test_pages_and_cards_tell_what_the_models_are(project):
+def test_pages_and_cards_describe_the_models(project):
     assert "accuracy" in project.run("wxb", "table", "reviews")
     page = (project.folder / "reports/reviews.html").read_text(encoding="utf-8")
     answer = page[page.index('class="answer"') :]
     assert answer.index("A neural network is") < answer.index("</p>")
     card = project.run("wxb", "card", "reviews-transformer-cls")
     assert 'pipeline("text-classification"' in card
-    assert "It is no model of transformers." in project.run("wxb", "card", "reviews-tfidf")
+    assert "transformers has no such model." in project.run("wxb", "card", "reviews-tfidf")
 
 
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
 def test_a_text_gets_its_class_and_probabilities(project):
-    told = project.run("wxb", "predict", "-e", "reviews-tfidf", "--json", "The plot is good.")
-    row = json.loads(told.splitlines()[-1])
+    output = project.run("wxb", "predict", "-e", "reviews-tfidf", "--json", "The plot is good.")
+    row = json.loads(output.splitlines()[-1])
     assert row["label"] in ("positive", "negative")
     assert sum(row["probabilities"].values()) == pytest.approx(1)
-    assert "evidence" not in row  # which params.yaml asks for, but for the page
+    assert "evidence" not in row  # params.yaml requests it for the page only
 
 
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
-def test_what_decides_is_told_where_it_is_asked_for(project, monkeypatch):
+def test_evidence_is_computed_on_request(project, monkeypatch):
     monkeypatch.chdir(project.folder)
     good = ["The plot is good."]
     assert wxb.load("reviews-tfidf").predict(good)[0].evidence is None
@@ -211,13 +210,13 @@ def test_what_decides_is_told_where_it_is_asked_for(project, monkeypatch):
 
 
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
-def test_nothing_that_loads_code_is_kept(project):
-    kept = [path for path in (project.folder / "models").rglob("*") if path.is_file()]
-    assert {path.suffix for path in kept} == {".json", ".safetensors"}
+def test_models_have_no_files_that_run_code(project):
+    files = [path for path in (project.folder / "models").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".safetensors"}
 
 
 @pytest.mark.parametrize("project", ["speech"], indirect=True)
-def test_what_is_frozen_trains_nothing_and_an_adapter_little(project):
+def test_frozen_models_train_nothing_and_adapters_little(project):
     assert "CER" in project.run("wxb", "table", "speech")
     frozen, adapted = (
         result(project, f"reports/metrics/speech/{name}.json") for name in STUDIES["speech"].members
@@ -228,7 +227,7 @@ def test_what_is_frozen_trains_nothing_and_an_adapter_little(project):
 
 
 @pytest.mark.parametrize("project", ["speech"], indirect=True)
-def test_files_folders_and_standard_input_are_written_down(project):
+def test_files_folders_and_standard_input_are_transcribed(project):
     folder = project.folder / "录音"
     folder.mkdir()
     source = sorted((project.folder / "data/raw/speech/audio").glob("*.flac"))[0]
@@ -238,24 +237,24 @@ def test_files_folders_and_standard_input_are_written_down(project):
     (folder / "notes.txt").write_text("not a recording")
     command = ["wxb", "predict", "-e", "speech-whisper", "--json"]
     lines = project.run(*command, "录音").splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
-    assert [row["input"] for row in found] == ["录音/two.wav", "录音/一 二.flac"]
-    long = found[0]["segments"]
-    assert len(long) > 1
-    assert all(one["start"] < one["end"] <= other["start"] for one, other in pairwise(long))
+    rows = [json.loads(line) for line in lines if line.startswith("{")]
+    assert [row["input"] for row in rows] == ["录音/two.wav", "录音/一 二.flac"]
+    segments = rows[0]["segments"]
+    assert len(segments) > 1
+    assert all(left["start"] < left["end"] <= right["start"] for left, right in pairwise(segments))
     piped = project.run("bash", "-c", f"cat '录音/一 二.flac' | {' '.join(command)} -")
-    again = [json.loads(line) for line in piped.splitlines() if line.startswith("{")]
-    assert again == [{**found[1], "input": "-"}]
+    from_pipe = [json.loads(line) for line in piped.splitlines() if line.startswith("{")]
+    assert from_pipe == [{**rows[1], "input": "-"}]
     (folder / "broken.wav").write_bytes(b"")
-    code, told = project.attempt(*command, "录音", "录音/notes.txt")
+    code, output = project.attempt(*command, "录音", "录音/notes.txt")
     assert code != 0
-    assert "broken.wav: empty file" in told
-    assert "notes.txt: not readable" in told
-    assert all(json.dumps(row, ensure_ascii=False) in told for row in found)
+    assert "broken.wav: empty file" in output
+    assert "notes.txt: not readable" in output
+    assert all(json.dumps(row, ensure_ascii=False) in output for row in rows)
 
 
 @pytest.mark.parametrize("project", ["translation"], indirect=True)
-def test_every_sentence_is_accounted_for(project):
+def test_counts_of_sentence_pairs_add_up(project):
     clean = result(project, "data/clean/phrases/profile.json")
     counts = clean["records"]
     assert counts["raw"] == sum(value for name, value in counts.items() if name != "raw")
@@ -276,36 +275,36 @@ def test_every_sentence_is_accounted_for(project):
     ],
     indirect=["project"],
 )
-def test_another_way_to_predict_reruns_evaluate_alone(project, experiment, options):
+def test_changed_prediction_settings_rerun_evaluate_only(project, experiment, options):
     project.edit(lambda params: params["experiments"][experiment]["prediction"].update(options))
     stage = f"evaluate@{experiment}"
-    assert ran(project.run("dvc", "repro", stage)) - {"check"} == {stage}
+    assert stages_run(project.run("dvc", "repro", stage)) - {"check"} == {stage}
 
 
 @pytest.mark.parametrize("project", ["chat"], indirect=True)
-def test_what_is_trained_answers_in_a_pipe_and_is_merged(project):
+def test_a_trained_model_answers_in_a_pipe_and_can_be_merged(project):
     project.run("wxb", "merge", "chat-qlora-neftune", "--output", "merged")
-    asked = "printf 'What is 1 plus 2?\\n你好\\n/reset\\n' | wxb chat -e merged"
-    assert "begun anew" in project.run("bash", "-c", asked)
-    found = project.run("wxb", "predict", "-e", "chat-qlora-neftune", "--json", "Spell cat.")
-    rows = [json.loads(line) for line in found.splitlines() if line.startswith("{")]
+    command = "printf 'What is 1 plus 2?\\n你好\\n/reset\\n' | wxb chat -e merged"
+    assert "conversation cleared" in project.run("bash", "-c", command)
+    output = project.run("wxb", "predict", "-e", "chat-qlora-neftune", "--json", "Spell cat.")
+    rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     assert [row["input"] for row in rows] == ["Spell cat."]
     assert {"reply", "ended"} <= rows[0].keys()
-    code, told = project.attempt("wxb", "chat", "-e", "chat-nothing")
+    code, output = project.attempt("wxb", "chat", "-e", "chat-nothing")
     assert code == 1
-    assert "chat-nothing" in told
+    assert "chat-nothing" in output
 
 
 @pytest.mark.parametrize("project", ["translation"], indirect=True)
-def test_what_is_trained_translates_with_the_options_asked_for(project):
+def test_a_trained_model_translates_with_options(project):
     command = ["wxb", "predict", "-e", "translation-attention", "--json"]
-    given = ["", "老师昨天买了三本书。", "\0 and 😀"]
-    (project.folder / "given.txt").write_text("\n".join(given))
-    greedy = project.run(*command, "--beam", "1", "given.txt")
-    best = project.run(*command, "--beam=3", "--n-best", "2", "given.txt")
+    sources = ["", "老师昨天买了三本书。", "\0 and 😀"]
+    (project.folder / "sources.txt").write_text("\n".join(sources))
+    greedy = project.run(*command, "--beam", "1", "sources.txt")
+    best = project.run(*command, "--beam=3", "--n-best", "2", "sources.txt")
     for output, others in ((greedy, 0), (best, 1)):
         rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-        assert [row["input"] for row in rows] == given
+        assert [row["input"] for row in rows] == sources
         assert rows[0]["translation"] == ""
         assert len(rows[1].get("others", [])) == others
     code, output = project.attempt(*command, "--bean", "3", "x")

@@ -1,4 +1,4 @@
-"""Put on PYTHONPATH, this makes every Python process tell which modules of ours it imported."""
+"""On PYTHONPATH, makes every stage write the modules of this project that it imported."""
 
 import atexit
 import json
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 
-def tell(stage: str, main: str | Path, folder: str | Path) -> None:
-    """Write the files that a stage imported, its main module's among them."""
+def write_imports(stage: str, main: str | Path, folder: str | Path) -> None:
+    """Write the files of the modules that a stage imported, including its main module."""
     modules = {
         os.path.relpath(file)
         for name, module in sys.modules.items()
@@ -19,11 +19,11 @@ def tell(stage: str, main: str | Path, folder: str | Path) -> None:
     Path(folder, f"{stage}.json").write_text(json.dumps(files))
 
 
-def _tell() -> None:
+def _at_exit() -> None:
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     if main is not None and main.name.startswith("stages."):
         stage = "@".join([main.name.removeprefix("stages."), *sys.argv[1:]])
-        tell(stage, main.origin, os.environ["WXB_TRACE"])
+        write_imports(stage, main.origin, os.environ["WXB_TRACE"])
 
 
-atexit.register(_tell)
+atexit.register(_at_exit)

@@ -1,4 +1,4 @@
-"""Batches: every item whole and in its place, and padding that says nothing."""
+"""Batches: padding on either side, types, and attention masks."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ sides = st.sampled_from(["left", "right"])
 
 
 def items(lengths):
-    """Items of these lengths, with values that differ from all padding."""
+    """Items of these lengths, whose values differ from all padding."""
     return [
         {
             "input_ids": np.arange(100 * row, 100 * row + length, dtype=np.int32) + 1,
@@ -40,21 +40,22 @@ def items(lengths):
 
 @settings(deadline=None)
 @given(lengths, sides)
-def test_items_stand_on_their_side_and_the_rest_is_padding(lengths, side):
+def test_items_are_padded_on_the_other_side(lengths, side):
     rows = items(lengths)
     batch = collate(rows, PAD, side=side)
     assert set(batch) == {*rows[0], "attention_mask"}
+    longest = max(lengths)
     for row, item in enumerate(rows):
-        length, gap = len(item["input_ids"]), max(lengths) - len(item["input_ids"])
+        length = len(item["input_ids"])
         for name, fill in FILL.items():
-            values = item.get(name, np.ones(length)).tolist()
-            expected = [fill] * gap + values if side == "left" else values + [fill] * gap
+            values, padding = item.get(name, np.ones(length)).tolist(), [fill] * (longest - length)
+            expected = padding + values if side == "left" else values + padding
             assert batch[name][row].tolist() == expected
     assert batch["next_sentence_label"].tolist() == list(range(len(lengths)))
     assert all(values.dtype == torch.int64 for values in batch.values())
 
 
-def test_padding_is_on_the_right_unless_asked_for_on_the_left():
+def test_padding_is_on_the_right_by_default():
     batch = collate(items([1, 2]), PAD)
     assert batch["input_ids"].tolist() == [[1, PAD], [101, 102]]
     assert collate(items([1, 2]), PAD, side="left")["attention_mask"].tolist() == [[0, 1], [1, 1]]
@@ -68,25 +69,25 @@ def test_a_batch_shares_no_memory_with_its_items():
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4), sides)
-def test_every_column_is_as_long_as_its_own_longest(lengths, side):
-    """As source and target of a translation are."""
+def test_columns_are_padded_separately(lengths, side):
+    """Such as source and target of a translation."""
     rows = [
         {"input_ids": np.arange(source) + 1, "labels": np.arange(target) + 1}
         for source, target in lengths
     ]
     batch = collate(rows, PAD, side=side)
-    for place, name in enumerate(["input_ids", "labels"]):
-        longest = max(pair[place] for pair in lengths)
+    for column, name in enumerate(["input_ids", "labels"]):
+        longest = max(pair[column] for pair in lengths)
         fill = FILL[name]
         for row, pair in enumerate(lengths):
-            values, gap = list(range(1, pair[place] + 1)), [fill] * (longest - pair[place])
-            expected = gap + values if side == "left" else values + gap
+            values, padding = list(range(1, pair[column] + 1)), [fill] * (longest - pair[column])
+            expected = padding + values if side == "left" else values + padding
             assert batch[name][row].tolist() == expected
     assert batch["attention_mask"].shape == batch["input_ids"].shape
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_floating_numbers_are_float32_and_padded_with_silence(kind):
+def test_floats_are_float32_and_padded_with_0(kind):
     rows = [
         {"input_features": np.full((frames, 2), 0.5, kind), "labels": np.array([3] * labels)}
         for frames, labels in ((3, 1), (1, 2))
@@ -105,7 +106,7 @@ def test_without_ids_there_is_no_attention_mask():
     ("kind", "expected"),
     [(np.int8, torch.int64), (np.bool_, torch.int64), (np.float64, torch.float32)],
 )
-def test_scalars_are_of_the_same_two_types(kind, expected):
+def test_scalars_have_the_same_two_types(kind, expected):
     batch = collate([{"target": np.array(1, kind)}, {"target": np.array(0, kind)}], PAD)
     assert batch["target"].dtype == expected
     assert batch["target"].tolist() == [1, 0]

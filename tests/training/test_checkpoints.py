@@ -1,4 +1,4 @@
-"""Where unfinished training lives: named after what decides the result, and never half read."""
+"""Folders of checkpoints: their names, and the detection of incomplete checkpoints."""
 
 import io
 import json
@@ -24,41 +24,41 @@ from wxb.training.trainer import fit
 
 @pytest.fixture
 def inputs(tmp_path):
-    def make(place, text="a"):
-        data = tmp_path / place / "data"
+    def make(name, text="a"):
+        data = tmp_path / name / "data"
         data.mkdir(parents=True)
         (data / "train.arrow").write_text(text)
         (data / "nested").mkdir()
         (data / "nested" / "types.json").write_text("[]")
-        single = tmp_path / place / "single.json"
+        single = tmp_path / name / "single.json"
         single.write_text("{}")
         return [data, single]
 
     return make
 
 
-def test_the_name_does_not_depend_on_place_or_order(inputs):
-    here, there = inputs("here"), inputs("there")
-    name = folder("train@x", [Head(projection=8), 1, 1], here)
-    assert name == folder("train@x", [Head(projection=8), 1, 1], there)
-    assert name == folder("train@x", [Head(projection=8), 1, 1], here[::-1])
+def test_the_name_does_not_depend_on_parent_folder_or_order(inputs):
+    first, second = inputs("first"), inputs("second")
+    name = folder("train@x", [Head(projection=8), 1, 1], first)
+    assert name == folder("train@x", [Head(projection=8), 1, 1], second)
+    assert name == folder("train@x", [Head(projection=8), 1, 1], first[::-1])
     assert name.parent == FOLDER
     assert name.name.startswith("train@x-")
 
 
 def test_the_name_depends_on_settings_and_content(inputs):
     head = Head(projection=8)
-    here, other, renamed = inputs("here"), inputs("other", text="b"), inputs("renamed")
+    plain, edited, renamed = inputs("plain"), inputs("edited", text="b"), inputs("renamed")
     (renamed[0] / "train.arrow").rename(renamed[0] / "valid.arrow")
     names = [
-        folder("train@x", [head, 1, 12], here),
-        folder("train@x", [head, 11, 2], here),  # the same digits
-        folder("train@x", [head, 2, 1], here),
-        folder("train@x", [Head(projection=9), 1, 12], here),
-        folder("train@x", [head, 1, 12], other),
+        folder("train@x", [head, 1, 12], plain),
+        folder("train@x", [head, 11, 2], plain),  # the same digits
+        folder("train@x", [head, 2, 1], plain),
+        folder("train@x", [Head(projection=9), 1, 12], plain),
+        folder("train@x", [head, 1, 12], edited),
         folder("train@x", [head, 1, 12], renamed),
-        folder("train@x", [head, 1, 12], here[:1]),
-        folder("train@y", [head, 1, 12], here),
+        folder("train@x", [head, 1, 12], plain[:1]),
+        folder("train@y", [head, 1, 12], plain),
     ]
     assert all(a != b for a, b in combinations(names, 2))
 
@@ -66,16 +66,16 @@ def test_the_name_depends_on_settings_and_content(inputs):
 def test_the_name_depends_on_the_code(inputs, tmp_path, monkeypatch):
     import wxb.tasks.ner.tagging.bio
 
-    here = inputs("here")
-    before = folder("train@x", [1], here)
+    paths = inputs("data")
+    before = folder("train@x", [1], paths)
     changed = tmp_path / "align.py"
     changed.write_text("# another way to align")
     monkeypatch.setattr(wxb.tasks.ner.tagging.bio, "__file__", str(changed))
-    assert folder("train@x", [1], here) != before
+    assert folder("train@x", [1], paths) != before
 
 
 def checkpoint(folder, step, *, best=None, **content):
-    """A checkpoint with the files that the Trainer writes, or what `content` says of them."""
+    """A checkpoint with the files of the Trainer; `content` replaces them, None removes them."""
     path = folder / f"checkpoint-{step}"
     path.mkdir(parents=True)
     weights = {"layer.weight": np.ones((4, 4), np.float32)}
@@ -87,10 +87,10 @@ def checkpoint(folder, step, *, best=None, **content):
         ).encode(),
         **content,
     }
-    for name, written in files.items():
-        if written is not None:
+    for name, data in files.items():
+        if data is not None:
             stem, _, suffix = name.rpartition("_")
-            (path / f"{stem}.{suffix}").write_bytes(written)
+            (path / f"{stem}.{suffix}").write_bytes(data)
     return path
 
 
@@ -103,7 +103,7 @@ def archive():
 ARCHIVE = archive()
 
 
-def test_the_newest_is_newest_by_number(tmp_path):
+def test_checkpoints_are_ordered_by_step(tmp_path):
     newest = [checkpoint(tmp_path, step) for step in (900, 1000, 99)][1]
     assert last_complete(tmp_path) == newest
     assert len(list(tmp_path.iterdir())) == 3
@@ -121,14 +121,14 @@ def test_the_newest_is_newest_by_number(tmp_path):
         ),
     ],
 )
-def test_a_cut_off_checkpoint_is_passed_over_and_removed(tmp_path, content):
+def test_an_incomplete_checkpoint_is_skipped_and_deleted(tmp_path, content):
     complete = checkpoint(tmp_path, 2)
     checkpoint(tmp_path, 3, **content)
     assert last_complete(tmp_path) == complete
     assert list(tmp_path.iterdir()) == [complete]
 
 
-def test_a_checkpoint_whose_best_one_is_gone_is_passed_over(tmp_path):
+def test_a_checkpoint_whose_best_one_is_gone_is_skipped(tmp_path):
     best = checkpoint(tmp_path, 2)
     last = checkpoint(tmp_path, 4, best=best)
     assert last_complete(tmp_path) == last
@@ -138,14 +138,14 @@ def test_a_checkpoint_whose_best_one_is_gone_is_passed_over(tmp_path):
     assert last_complete(tmp_path) is None
 
 
-def test_none_where_there_is_none(tmp_path):
+def test_a_folder_without_checkpoints_is_none(tmp_path):
     assert last_complete(tmp_path / "missing") is None
     checkpoint(tmp_path, 3, trainer_state_json=None)
     assert last_complete(tmp_path) is None
 
 
 class Linear(nn.Module):
-    """The smallest model with random numbers of its own (dropout)."""
+    """A minimal model with randomness in training (dropout)."""
 
     def __init__(self):
         super().__init__()
@@ -157,7 +157,7 @@ class Linear(nn.Module):
 
 
 def fit_linear(checkpoints):
-    """The weights after three epochs by a figure that says the first was best."""
+    """The weights after three epochs, the first of which has the best metric."""
     values = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
     items = [{"input_ids": v, "labels": int(v[0] > 0)} for v in values]
     set_seed(3)
@@ -185,18 +185,18 @@ def fit_linear(checkpoints):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Training with only its checkpoints left to remove: where, a copy of them, and the weights."""
-    place = tmp_path_factory.mktemp("finished")
-    weights = fit_linear(place / "train@x")
-    shutil.copytree(place / "train@x", place / "copy")
-    assert {p.name for p in (place / "copy").iterdir()} == {"checkpoint-4", "checkpoint-12"}
-    return place / "train@x", place / "copy", weights
+    """Finished training: the folder of checkpoints, a copy of it, and the weights."""
+    parent = tmp_path_factory.mktemp("finished")
+    weights = fit_linear(parent / "train@x")
+    shutil.copytree(parent / "train@x", parent / "copy")
+    assert {p.name for p in (parent / "copy").iterdir()} == {"checkpoint-4", "checkpoint-12"}
+    return parent / "train@x", parent / "copy", weights
 
 
 @settings(max_examples=6)
 @given(order=st.randoms(use_true_random=False), share=st.floats(0, 1))
 @pytest.mark.slow
-def test_what_a_killed_removal_has_left_does_not_change_the_weights(finished, order, share):
+def test_partly_deleted_checkpoints_do_not_change_the_weights(finished, order, share):
     path, copy, weights = finished
     shutil.rmtree(path)
     shutil.copytree(copy, path)

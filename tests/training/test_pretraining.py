@@ -1,4 +1,4 @@
-"""Pretraining: both objectives read the same texts, in items that anyone can make again."""
+"""Pretraining: items of both objectives, their loss, and metrics."""
 
 import math
 from itertools import pairwise
@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
 
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import ids_of, train
+from wxb.corpora.text.tokenizers import token_ids, train
 from wxb.training.batches import collate
 from wxb.training.pretraining import Objective, measure, sentences, stream
 
@@ -35,14 +35,14 @@ def same(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def restored(item):
-    """The ids of an item before any was masked."""
+def unmasked(item):
+    """The ids of an item before masking."""
     return np.where(item["labels"] == IGNORED, item["input_ids"], item["labels"])
 
 
 def parts(item):
     """The texts a and b of a pair, without special tokens."""
-    ids, second = restored(item), item["token_type_ids"] == 1
+    ids, second = unmasked(item), item["token_type_ids"] == 1
     a, b = ids[~second], ids[second]
     assert a[0] == CLS
     assert a[-1] == b[-1] == SEP
@@ -52,8 +52,8 @@ def parts(item):
 # The stream
 
 
-def is_twice(objective, item):
-    """Whether an item holds a passage twice."""
+def is_copy(objective, item):
+    """Whether an item has a passage twice."""
     if objective == "mlm+nsp":
         first, second = parts(item)
         return first == second
@@ -64,22 +64,22 @@ def is_twice(objective, item):
 def test_both_objectives_read_the_same_documents_at_the_same_step(copying):
     encoder, decoder = (items(objective, length=30, copying=copying) for objective in KINDS)
     for index in range(30):
-        read = DECODER.decode(decoder[index]["input_ids"], skip_special_tokens=True)
-        assert parts(encoder[index])[0][0] == read[0]
-        assert is_twice("mlm+nsp", encoder[index]) == is_twice("causal-lm", decoder[index])
+        text = DECODER.decode(decoder[index]["input_ids"], skip_special_tokens=True)
+        assert parts(encoder[index])[0][0] == text[0]
+        assert is_copy("mlm+nsp", encoder[index]) == is_copy("causal-lm", decoder[index])
 
 
 @each_objective
 @pytest.mark.parametrize("copying", [0.0, 0.5])
 def test_an_item_is_a_function_of_seed_and_index(objective, copying):
-    longer, shorter, other = (
+    longer, shorter, another_seed = (
         items(objective, length=40, copying=copying),
         items(objective, length=23, copying=copying),
         items(objective, length=40, copying=copying, seed=2),
     )
     backwards = {index: shorter[index] for index in reversed(range(23))}
     assert all(same(longer[index], backwards[index]) for index in range(23))
-    assert not all(same(longer[index], other[index]) for index in range(40))
+    assert not all(same(longer[index], another_seed[index]) for index in range(40))
 
 
 @each_objective
@@ -94,19 +94,19 @@ def test_every_round_reads_every_document_once(objective):
 @each_objective
 @pytest.mark.parametrize("copying", [0.0, 1.0])
 @pytest.mark.parametrize("max_length", [5, 9, 10, 64])
-def test_items_are_at_most_as_long_as_asked_for(objective, max_length, copying):
-    drawn = items(objective, max_length=max_length, copying=copying)
-    lengths = [len(drawn[index]["input_ids"]) for index in range(40)]
+def test_items_are_truncated(objective, max_length, copying):
+    dataset = items(objective, max_length=max_length, copying=copying)
+    lengths = [len(dataset[index]["input_ids"]) for index in range(40)]
     assert max(lengths) <= max_length
     if max_length <= 10:
-        # Of an odd rest, two equal halves leave one out.
+        # Two equal halves leave out one token of an odd rest.
         special = {"mlm+nsp": 3, "causal-lm": 2}[objective]
         short = (max_length - special) % 2 if copying else 0
         assert set(lengths) == {max_length - short}
 
 
 @each_objective
-def test_settings_left_on_a_tokenizer_are_not_obeyed(objective):
+def test_padding_settings_of_a_tokenizer_are_ignored(objective):
     expected = items(objective)[0]
     backend = TOKENIZERS[objective].backend_tokenizer
     backend.enable_padding(length=128)
@@ -125,67 +125,68 @@ def test_causal_items_are_documents_between_special_tokens():
     assert np.array_equal(item["labels"], item["input_ids"])
 
 
-def test_pairs_follow_each_other_or_come_from_two_documents():
+def test_half_of_the_pairs_follow_each_other():
     documents = [text.replace(" ", "") for text in TEXTS]
-    drawn = items("mlm+nsp", length=600)
+    dataset = items("mlm+nsp", length=600)
     labels = []
     for index in range(600):
-        item = drawn[index]
+        item = dataset[index]
         labels.append(int(item["next_sentence_label"]))
-        (home,) = [d for d in documents if d.startswith(parts(item)[0])]
-        assert (home == "".join(parts(item))) == (labels[-1] == 0)
+        (document,) = [d for d in documents if d.startswith(parts(item)[0])]
+        assert (document == "".join(parts(item))) == (labels[-1] == 0)
     assert np.mean(labels) == pytest.approx(0.5, abs=0.08)
 
 
-def test_a_corpus_of_one_document_has_no_other():
-    drawn = items("mlm+nsp", TEXTS[:1])
-    assert {int(drawn[index]["next_sentence_label"]) for index in range(40)} == {0}
+def test_pairs_of_a_single_document_follow_each_other():
+    dataset = items("mlm+nsp", TEXTS[:1])
+    assert {int(dataset[index]["next_sentence_label"]) for index in range(40)} == {0}
 
 
-def test_a_single_sentence_is_cut_in_the_middle():
+def test_a_single_sentence_is_split_in_the_middle():
     assert parts(items("mlm+nsp", ["a b c d"])[0]) == ["ab", "cd"]
 
 
 @pytest.mark.parametrize("copying", [0.0, 1.0])
 @pytest.mark.parametrize("texts", [["1"], ["1", "", "  "]])
-def test_documents_with_next_to_nothing_are_items_too(texts, copying):
+def test_blank_documents_are_items_too(texts, copying):
     for objective in KINDS:
-        drawn = items(objective, texts, length=9, copying=copying)
-        assert all(len(drawn[index]["input_ids"]) >= 2 for index in range(9))
+        dataset = items(objective, texts, length=9, copying=copying)
+        assert all(len(dataset[index]["input_ids"]) >= 2 for index in range(9))
 
 
 def test_masking_has_the_proportions_of_bert():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list(LETTERS), 60)) for _ in range(40)]
-    drawn = items("mlm+nsp", texts, length=400)
-    chosen = masked = kept = other = candidates = 0
+    dataset = items("mlm+nsp", texts, length=400)
+    selected = masked = unchanged = replaced = candidates = 0
     for index in range(400):
-        item = drawn[index]
+        item = dataset[index]
         ids, labels = item["input_ids"], item["labels"]
-        at = labels != IGNORED
-        assert not np.isin(labels[at], [CLS, SEP]).any()
-        assert (ids[~at] != MASK).all()
-        candidates += len(ids) - 3
-        chosen += at.sum()
-        masked += (ids[at] == MASK).sum()
-        kept += (ids[at] == labels[at]).sum()
-        replaced = ids[at][(ids[at] != MASK) & (ids[at] != labels[at])]
-        assert not np.isin(replaced, ENCODER.all_special_ids).any()
-        other += len(replaced)
-    assert chosen / candidates == pytest.approx(0.15, abs=0.005)
-    assert masked / chosen == pytest.approx(0.8, abs=0.03)
-    assert kept / chosen == pytest.approx(0.1, abs=0.03)
-    assert other / chosen == pytest.approx(0.1, abs=0.03)
+        is_selected = labels != IGNORED
+        assert (ids[~is_selected] != MASK).all()
+        ids, labels = ids[is_selected], labels[is_selected]
+        assert not np.isin(labels, [CLS, SEP]).any()
+        candidates += len(item["input_ids"]) - 3
+        selected += len(ids)
+        masked += (ids == MASK).sum()
+        unchanged += (ids == labels).sum()
+        replacements = ids[(ids != MASK) & (ids != labels)]
+        assert not np.isin(replacements, ENCODER.all_special_ids).any()
+        replaced += len(replacements)
+    assert selected / candidates == pytest.approx(0.15, abs=0.005)
+    assert masked / selected == pytest.approx(0.8, abs=0.03)
+    assert unchanged / selected == pytest.approx(0.1, abs=0.03)
+    assert replaced / selected == pytest.approx(0.1, abs=0.03)
 
 
 # Copying
 
 
 @pytest.mark.parametrize("max_length", [16, 64])
-def test_a_causal_item_holds_a_passage_twice_and_asks_for_the_second(max_length):
-    drawn = items("causal-lm", copying=1.0, max_length=max_length)
+def test_a_causal_copy_item_has_labels_for_the_second_passage(max_length):
+    dataset = items("causal-lm", copying=1.0, max_length=max_length)
     for index in range(40):
-        ids, labels = drawn[index]["input_ids"], drawn[index]["labels"]
+        ids, labels = dataset[index]["input_ids"], dataset[index]["labels"]
         half = (len(ids) - 2) // 2
         first, second = np.split(ids[1:-1], 2)
         assert first.tolist() == second.tolist()
@@ -197,47 +198,50 @@ def test_a_causal_item_holds_a_passage_twice_and_asks_for_the_second(max_length)
 
 
 @pytest.mark.parametrize("max_length", [17, 64])
-def test_a_masked_pair_holds_a_passage_twice_which_does_not_follow(max_length):
-    drawn = items("mlm+nsp", copying=1.0, max_length=max_length)
-    masked_apart = 0
+def test_a_masked_copy_pair_does_not_follow(max_length):
+    dataset = items("mlm+nsp", copying=1.0, max_length=max_length)
+    differently_masked = 0
     for index in range(40):
-        item = drawn[index]
+        item = dataset[index]
         first, second = parts(item)
         assert first == second
         assert any(first in text.replace(" ", "") for text in TEXTS)
         assert int(item["next_sentence_label"]) == 1
         assert np.diff(np.bincount(item["token_type_ids"])) == -1
-        # Each of the two is masked on its own, so that the other tells what is under the mask.
+        # Both copies are masked separately, so that one shows the masked tokens of the other.
         a, b = np.split(np.delete(item["labels"], [0, len(first_half(item)) + 1, -1]), 2)
-        masked_apart += int(((a == IGNORED) != (b == IGNORED)).any())
-    assert masked_apart > 30
+        differently_masked += int(((a == IGNORED) != (b == IGNORED)).any())
+    assert differently_masked > 30
 
 
 def first_half(item):
-    """The tokens of a pair's first passage."""
+    """The tokens of the first passage of a pair."""
     return item["input_ids"][1 : (item["token_type_ids"] == 0).sum() - 1]
 
 
 @each_objective
-def test_passages_come_from_anywhere_in_their_document(objective):
-    text = "".join(chr(ord("a") + number % 12) + " " for number in range(20))
-    document = ids_of(TOKENIZERS[objective], [text])[0].tolist()
+def test_passages_start_at_random_positions(objective):
+    text = "".join(chr(ord("a") + index % 12) + " " for index in range(20))
+    document = token_ids(TOKENIZERS[objective], [text])[0].tolist()
     special, length = {"mlm+nsp": 3, "causal-lm": 2}[objective], 6
-    drawn = items(objective, [text], length=300, copying=1.0, max_length=2 * length + special)
-    windows = [document[at : at + length] for at in range(len(document) - length + 1)]
+    dataset = items(objective, [text], length=300, copying=1.0, max_length=2 * length + special)
+    starts = range(len(document) - length + 1)
+    windows = [document[start : start + length] for start in starts]
     first = slice(1, 1 + length)
-    assert {tuple(restored(drawn[i])[first].tolist()) for i in range(300)} == {*map(tuple, windows)}
+    assert {tuple(unmasked(dataset[i])[first].tolist()) for i in range(300)} == {
+        *map(tuple, windows)
+    }
 
 
 @each_objective
 @pytest.mark.parametrize("copying", [0.0, 0.25, 1.0])
-def test_as_many_items_as_asked_for_hold_a_passage_twice(objective, copying):
-    drawn = items(objective, length=600, copying=copying)
-    share = np.mean([is_twice(objective, drawn[index]) for index in range(600)])
+def test_copying_is_the_share_of_copy_items(objective, copying):
+    dataset = items(objective, length=600, copying=copying)
+    share = np.mean([is_copy(objective, dataset[index]) for index in range(600)])
     assert share == pytest.approx(copying, abs=0.05 if 0 < copying < 1 else 0)
 
 
-def test_without_copying_nothing_is_twice():
+def test_without_copying_there_are_no_copy_items():
     for item in (items("causal-lm")[index] for index in range(40)):
         inner = item["input_ids"][1:-1]
         assert inner[: len(inner) // 2].tolist() != inner[len(inner) // 2 :].tolist()
@@ -247,10 +251,10 @@ def test_without_copying_nothing_is_twice():
 
 @settings(deadline=None)
 @given(st.text(alphabet="ab1 .!?…。！？\n\t", max_size=40))
-def test_sentences_lose_nothing_but_white_space(text):
-    found = sentences(text)
-    assert all(sentence == sentence.strip() != "" for sentence in found)
-    assert "".join("".join(found).split()) == "".join(text.split())
+def test_sentences_lose_only_white_space(text):
+    result = sentences(text)
+    assert all(sentence == sentence.strip() != "" for sentence in result)
+    assert "".join("".join(result).split()) == "".join(text.split())
 
 
 def test_sentences_end_at_the_punctuation_of_their_language():
@@ -281,19 +285,19 @@ def model_of(objective):
 @each_objective
 @pytest.mark.parametrize("copying", [0.0, 0.5])
 def test_measure_equals_a_computation_item_by_item(objective, copying):
-    model, drawn = model_of(objective), items(objective, length=11, copying=copying)
-    metrics = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
+    model, dataset = model_of(objective), items(objective, length=11, copying=copying)
+    metrics = measure(model, dataset, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
     assert not model.training
     nll, hits, pairs = [], [], []
     for index in range(11):
-        item = {name: torch.from_numpy(values)[None] for name, values in drawn[index].items()}
+        item = {name: torch.from_numpy(values)[None] for name, values in dataset[index].items()}
         labels = item.pop("labels")[0]
-        apart = item.pop("next_sentence_label", None)
+        pair_label = item.pop("next_sentence_label", None)
         with torch.inference_mode():
             output = model(**item)
         if objective == "mlm+nsp":
             logits = output.prediction_logits[0]
-            pairs.append(int(output.seq_relationship_logits.argmax()) == int(apart))
+            pairs.append(int(output.seq_relationship_logits.argmax()) == int(pair_label))
         else:
             logits, labels = output.logits[0, :-1], labels[1:]
         for scores, label in zip(logits, labels, strict=True):
@@ -309,13 +313,16 @@ def test_measure_equals_a_computation_item_by_item(objective, copying):
 
 @each_objective
 @pytest.mark.parametrize("copying", [0.0, 0.5, 1.0])
-def test_loss_and_gradients_are_those_of_transformers(objective, copying):
-    model, drawn = model_of(objective).double().eval(), items(objective, length=6, copying=copying)
-    batch = collate([drawn[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
+def test_loss_and_gradients_equal_transformers(objective, copying):
+    model, dataset = (
+        model_of(objective).double().eval(),
+        items(objective, length=6, copying=copying),
+    )
+    batch = collate([dataset[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
     losses, gradients = [], []
-    for way in (Objective(model), model):
+    for objective_or_model in (Objective(model), model):
         model.zero_grad()
-        output = way(**batch)
+        output = objective_or_model(**batch)
         losses.append(output["loss"].float())
         losses[-1].backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
@@ -324,20 +331,20 @@ def test_loss_and_gradients_are_those_of_transformers(objective, copying):
 
 
 @each_objective
-def test_the_head_reads_only_what_is_asked(objective):
-    model, drawn = model_of(objective), items(objective, length=6)
-    batch = collate([drawn[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
-    asked = batch["labels"] if objective == "mlm+nsp" else batch["labels"][:, 1:]
-    found = Objective(model)(**batch)
-    assert found["logits"].shape == (int((asked != IGNORED).sum()), len(TOKENIZERS[objective]))
+def test_logits_are_computed_for_labels_only(objective):
+    model, dataset = model_of(objective), items(objective, length=6)
+    batch = collate([dataset[index] for index in range(6)], TOKENIZERS[objective].pad_token_id)
+    labels = batch["labels"] if objective == "mlm+nsp" else batch["labels"][:, 1:]
+    logits = Objective(model)(**batch)["logits"]
+    assert logits.shape == (int((labels != IGNORED).sum()), len(TOKENIZERS[objective]))
     inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
-    assert model(**inputs)[0].shape[:2] == batch["labels"].shape  # as before
+    assert model(**inputs)[0].shape[:2] == batch["labels"].shape  # the hook is removed
 
 
 @each_objective
-def test_a_batch_of_copies_alone_teaches(objective):
-    model, drawn = Objective(model_of(objective)).train(), items(objective, copying=1.0)
-    batch = collate([drawn[index] for index in range(4)], TOKENIZERS[objective].pad_token_id)
+def test_a_batch_of_copies_reduces_the_loss(objective):
+    model, dataset = Objective(model_of(objective)).train(), items(objective, copying=1.0)
+    batch = collate([dataset[index] for index in range(4)], TOKENIZERS[objective].pad_token_id)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
     losses = []
     for _ in range(2):
@@ -349,16 +356,16 @@ def test_a_batch_of_copies_alone_teaches(objective):
 
 
 @each_objective
-def test_copies_are_measured_as_other_items_are(objective):
-    model, drawn = model_of(objective), items(objective, length=5, copying=1.0)
-    metrics = measure(model, drawn, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
+def test_metrics_of_copies_have_the_same_keys(objective):
+    model, dataset = model_of(objective), items(objective, length=5, copying=1.0)
+    metrics = measure(model, dataset, pad=TOKENIZERS[objective].pad_token_id, batch_size=4)
     pairs = ["nsp_accuracy"] if objective == "mlm+nsp" else []
     assert list(metrics) == ["loss", "perplexity", "accuracy", *pairs]
 
 
 @each_objective
 def test_measure_does_not_depend_on_the_batch_size(objective):
-    model, drawn = model_of(objective), items(objective, length=11)
-    several = [measure(model, drawn, pad=0, batch_size=size) for size in (1, 3, 11)]
-    for one, other in pairwise(several):
-        assert one == pytest.approx(other, rel=1e-4)
+    model, dataset = model_of(objective), items(objective, length=11)
+    by_size = [measure(model, dataset, pad=0, batch_size=size) for size in (1, 3, 11)]
+    for metrics, others in pairwise(by_size):
+        assert metrics == pytest.approx(others, rel=1e-4)

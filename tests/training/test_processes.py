@@ -1,7 +1,4 @@
-"""Two processes make the updates of one, go on after a kill, and leave the same in the end.
-
-So they do with the whole model in each, and with a part of it in each (FSDP).
-"""
+"""Two processes train as one does, and resume after a kill, with and without FSDP."""
 
 import json
 import os
@@ -20,10 +17,10 @@ from wxb.core.errors import WxbError
 from wxb.core.params import ParamsError, check, read_yaml
 from wxb.core.params.training import Training
 from wxb.training import processes
-from wxb.training.sharing import own_part
+from wxb.training.sharing import collate_part
 
 ROOT = Path(__file__).parents[2]
-# 19 records: the last batch of 8 has 3, of which one process gets two and the other one.
+# 19 records: the last batch of 8 has 3, two for one process and one for the other.
 TRAIN = """
 import json, sys
 from functools import partial
@@ -65,18 +62,18 @@ count = int(sys.argv[1])
 rng = np.random.default_rng(0)
 items = [rng.integers(1, 30, rng.integers(3, 12)) for _ in range(19)]
 items = [{"input_ids": ids, "labels": (ids * 7) % 30} for ids in items]
-with processes.together(count):
+with processes.launch(count):
     for fsdp in (False, True)[:count]:
         settings = Training(epochs=6, batch_size=8, learning_rate=1e-2, processes=count, fsdp=fsdp,
                             gradient_accumulation=int(sys.argv[2]))
-        with processes.published(Path(f"made-{fsdp}")) as (folder,):
+        with processes.publish(Path(f"model-{fsdp}")) as (folder,):
             set_seed(1)
             model = Model()
             history = fit(model, TrainingRun(
                 settings, train=items, valid=items[:5], collate=partial(collate, pad=0),
                 seed=1, checkpoints=Path(f"checkpoints-{fsdp}"), label="toy",
                 summarize=lambda logits, labels: logits.argmax(-1), best=Metric("right", "right"),
-                compute_metrics=lambda found, labels: {"right": float((found == labels).mean())},
+                compute_metrics=lambda ids, labels: {"right": float((ids == labels).mean())},
             ))
             folder.mkdir()
             (folder / "history.json").write_text(json.dumps(history, sort_keys=True))
@@ -104,32 +101,32 @@ def train(folder, count, accumulation=1):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """By their number of processes, the folders of trainings."""
+    """Folders of trainings, by the number of processes."""
     return {count: train(tmp_path_factory.mktemp("runs") / str(count), count) for count in (1, 2)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fsdp", [False, True])
-def test_two_processes_give_the_curve_of_one(runs, fsdp):
-    made = runs[1] / "made-False", runs[2] / f"made-{fsdp}"
-    alone, both = (json.loads((folder / "history.json").read_text()) for folder in made)
-    assert len(alone) == len(both) > 10
-    for row, other in zip(alone, both, strict=True):
-        assert row.keys() == other.keys()
+def test_two_processes_have_the_history_of_one(runs, fsdp):
+    folders = runs[1] / "model-False", runs[2] / f"model-{fsdp}"
+    one, two = (json.loads((folder / "history.json").read_text()) for folder in folders)
+    assert len(one) == len(two) > 10
+    for row, other_row in zip(one, two, strict=True):
+        assert row.keys() == other_row.keys()
         for key, value in row.items():
-            # In the loss the last batch of validation is filled up for the second process.
+            # The loss has repeated items in the last validation batch of the second process.
             rel = 0.2 if key == "valid_loss" else 1e-4
-            assert other[key] == pytest.approx(value, rel=rel, abs=1e-6), key
-    weights, others = (load_file(folder / "model.safetensors") for folder in made)
-    assert weights.keys() == others.keys()
+            assert other_row[key] == pytest.approx(value, rel=rel, abs=1e-6), key
+    weights, other_weights = (load_file(folder / "model.safetensors") for folder in folders)
+    assert weights.keys() == other_weights.keys()
     for name, values in weights.items():
-        assert np.allclose(values, others[name], atol=1e-4), name
+        assert np.allclose(values, other_weights[name], atol=1e-4), name
 
 
 @pytest.mark.slow
-def test_killed_processes_go_on_to_the_same_bytes(runs, tmp_path):
+def test_killed_processes_resume_to_the_same_bytes(runs, tmp_path):
     killed = tmp_path / "killed"
-    # The second training is to find what one leaves that was killed in its last epoch.
+    # The second training finds checkpoints of a run that was killed in its last epoch.
     shutil.copytree(runs[2] / "checkpoints-True", killed / "checkpoints-True")
     max(killed.glob("*/*/rng_state_1.pth")).unlink()
     process = start(killed, 2)
@@ -137,33 +134,33 @@ def test_killed_processes_go_on_to_the_same_bytes(runs, tmp_path):
     while not any(killed.glob("checkpoints-False/*/trainer_state.json")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)  # the first alone: the other notices
+    process.send_signal(signal.SIGKILL)  # only the first: the other notices
     process.wait()
-    if not (killed / "made-True").exists():
+    if not (killed / "model-True").exists():
         train(killed, 2)
-    assert "going on from checkpoints-True/checkpoint-15" in (killed / "log").read_text()
+    assert "resuming from checkpoints-True/checkpoint-15" in (killed / "log").read_text()
     for name in ("model.safetensors", "history.json"):
-        for made in ("made-False", "made-True"):
-            assert (runs[2] / made / name).read_bytes() == (killed / made / name).read_bytes()
+        for folder in ("model-False", "model-True"):
+            assert (runs[2] / folder / name).read_bytes() == (killed / folder / name).read_bytes()
 
 
-def test_processes_that_something_else_has_started(monkeypatch):
+def test_launch_starts_nothing_if_world_size_is_set(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "4")
-    with processes.together(4):
+    with processes.launch(4):
         assert processes.count() == 4
-    with pytest.raises(WxbError, match=r"found 4 processes .*expected `training.processes`"):
-        processes.together(2).__enter__()
+    with pytest.raises(WxbError, match=r"found 4 processes .*expected 2"):
+        processes.launch(2).__enter__()
 
 
-def test_one_that_fails_ends_all(tmp_path):
+def test_a_failed_process_ends_all(tmp_path):
     script = tmp_path / "fails.py"
     script.write_text(
         "import time\nfrom wxb.training import processes\n"
-        "with processes.together(2):\n"
+        "with processes.launch(2):\n"
         "    if processes.rank():\n        raise SystemExit(3)\n"
         "    time.sleep(60)\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, script],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -171,38 +168,38 @@ def test_one_that_fails_ends_all(tmp_path):
         timeout=50,
         check=False,
     )
-    assert done.returncode == 1
-    assert "process 1 of 2 failed (exit code 3)" in done.stderr
+    assert process.returncode == 1
+    assert "process 1 of 2 failed (exit code 3)" in process.stderr
 
 
-def test_what_others_write_is_thrown_away(tmp_path, monkeypatch):
+def test_only_files_of_the_first_process_are_published(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
-    with processes.published(tmp_path / "out") as (draft,):
+    with processes.publish(tmp_path / "out") as (draft,):
         draft.write_text("mine")
     assert not [*tmp_path.iterdir()]
     monkeypatch.setenv("RANK", "0")
-    with processes.published(tmp_path / "out") as (draft,):
+    with processes.publish(tmp_path / "out") as (draft,):
         draft.write_text("mine")
     assert (tmp_path / "out").read_text() == "mine"
 
 
 @pytest.mark.parametrize("length", range(1, 10))
-def test_parts_of_a_batch_are_all_of_it(length, monkeypatch):
+def test_parts_of_a_batch_add_up(length, monkeypatch):
     items = [*range(length)]
     monkeypatch.setenv("WORLD_SIZE", "3")
     parts = []
     for rank in range(3):
         monkeypatch.setenv("RANK", str(rank))
-        parts.append(own_part(list, items))
-    if length < 3:  # each has them all, and the mean of the three is theirs
+        parts.append(collate_part(list, items))
+    if length < 3:  # each has them all, so their mean is the same
         assert parts == [items] * 3
     else:
         assert sorted(item for part in parts for item in part) == items
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_a_model_is_divided_among_several():
-    with pytest.raises(ValueError, match="fsdp is set, and processes is 1"):
+def test_fsdp_needs_several_processes_and_full_precision():
+    with pytest.raises(ValueError, match="fsdp shards a model among several"):
         Training(epochs=1, batch_size=8, learning_rate=1.0, fsdp=True)
     content = read_yaml(ROOT / "params.yaml")
     content["experiments"]["ner-decoder-qlora"]["training"] |= {"processes": 2, "fsdp": True}
@@ -210,6 +207,6 @@ def test_a_model_is_divided_among_several():
         check(content)
 
 
-def test_a_batch_is_divided_evenly():
+def test_the_batch_size_must_be_a_multiple_of_processes():
     with pytest.raises(ValueError, match="batch_size 8 is not a multiple of processes 3"):
         Training(epochs=1, batch_size=8, learning_rate=1.0, processes=3)

@@ -1,4 +1,4 @@
-"""`fit`: repeatable, resumable at any moment, with the schedules that params.yaml names."""
+"""`fit`: determinism, resuming, schedules, early stopping and checkpoints."""
 
 import math
 import os
@@ -56,11 +56,11 @@ RATE = 1e-2
 
 
 class PowerError(Exception):
-    """The plug is pulled."""
+    """Simulates a kill."""
 
 
 class Linear(nn.Module):
-    """The smallest model with random numbers of its own (dropout)."""
+    """A minimal model with randomness in training (dropout)."""
 
     def __init__(self):
         super().__init__()
@@ -82,16 +82,16 @@ def stack(items):
 
 
 class Scripted:
-    """Gives one F1 after another, or stops at an evaluation (counted from 0)."""
+    """Metrics function that returns given F1 scores, or raises at evaluation `stop_at`."""
 
     def __init__(self, scores, *, begin=0, stop_at=None):
-        self.scores, self.at, self.stop_at = scores, begin, stop_at
+        self.scores, self.index, self.stop_at = scores, begin, stop_at
 
     def __call__(self, predictions, labels):
-        if self.at == self.stop_at:
+        if self.index == self.stop_at:
             raise PowerError
-        self.at += 1
-        return {"f1": self.scores[self.at - 1]}
+        self.index += 1
+        return {"f1": self.scores[self.index - 1]}
 
 
 def fit_linear(folder, settings, compute_metrics=None, records=16):
@@ -130,7 +130,7 @@ def rates(history):
     return [row["learning_rate"] for row in history if "learning_rate" in row]
 
 
-def test_a_model_of_which_nothing_learns_is_measured_alone(tmp_path):
+def test_a_model_without_trainable_weights_is_only_evaluated(tmp_path):
     model = Linear().requires_grad_(False)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     (row,) = fit(
@@ -151,21 +151,21 @@ def test_a_model_of_which_nothing_learns_is_measured_alone(tmp_path):
     )
     assert (row["step"], row["epoch"], row["valid_f1"]) == (0, 0, 0.5)
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
-    assert row.keys() == {"step", "epoch", "valid_loss", "valid_f1"}  # nothing that takes time
+    assert row.keys() == {"step", "epoch", "valid_loss", "valid_f1"}  # no timings
 
 
 class Counter(Linear):
-    """Writes down how many updates it was told of, and which rows came together."""
+    """Records its `updates` at every step, and the lengths of labels of every batch."""
 
     updates = 0
 
     def __init__(self):
         super().__init__()
-        self.told, self.batches = [], []
+        self.steps, self.batches = [], []
 
     def forward(self, input_ids, labels):
         if self.training:
-            self.told.append(self.updates)
+            self.steps.append(self.updates)
             self.batches.append([len(row) for row in labels])
         return {"loss": self.layer(torch.ones(1, 4)).sum(), "logits": torch.zeros(len(labels))}
 
@@ -196,14 +196,14 @@ def fit_counter(folder, lengths, **changes):
     return model
 
 
-def test_a_model_that_asks_is_told_how_many_updates_were_made(tmp_path):
-    assert fit_counter(tmp_path, [(1, 1)] * 8, epochs=2).told == [0, 1, 2, 3]
+def test_updates_of_a_model_are_set_at_every_step(tmp_path):
+    assert fit_counter(tmp_path, [(1, 1)] * 8, epochs=2).steps == [0, 1, 2, 3]
 
 
-def test_batches_are_grouped_by_the_lengths_of_targets_too(tmp_path):
+def test_batches_are_grouped_by_the_lengths_of_labels_too(tmp_path):
     lengths = [(5, n % 4 + 1) for n in range(64)]
     batches = fit_counter(tmp_path, lengths, epochs=1).batches
-    # The longest of all comes first, and what it changes places with goes where it was.
+    # The sampler swaps the longest item with the first one.
     assert sum(max(batch) - min(batch) > 1 for batch in batches) <= 2 < len(batches)
 
 
@@ -224,7 +224,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize("schedule", FORMULAS)
 @pytest.mark.parametrize("kind", [Training, Pretraining])
-def test_schedules_follow_their_formula(tmp_path, schedule, kind):
+def test_schedules_equal_their_formulas(tmp_path, schedule, kind):
     settings = kind(
         **({"epochs": 5} if kind is Training else {"steps": STEPS, "max_length": 4}),
         batch_size=4,
@@ -233,9 +233,9 @@ def test_schedules_follow_their_formula(tmp_path, schedule, kind):
         schedule=schedule,
         schedule_options=OPTIONS.get(schedule, {}),
     )
-    figures = Scripted([0.1, 0.2, 0.3, 0.4, 0.5]) if kind is Training else None
+    metrics = Scripted([0.1, 0.2, 0.3, 0.4, 0.5]) if kind is Training else None
     records = STEPS * 4 // (5 if kind is Training else 1)
-    _, history = fit_linear(tmp_path, settings, figures, records)
+    _, history = fit_linear(tmp_path, settings, metrics, records)
     expected = [
         RATE * (step / WARMUP if step < WARMUP else FORMULAS[schedule](step - WARMUP))
         for step in range(STEPS)
@@ -243,14 +243,14 @@ def test_schedules_follow_their_formula(tmp_path, schedule, kind):
     assert rates(history) == pytest.approx(expected, abs=1e-9)
 
 
-def plateau_rates(figures, mode, steps_between):
-    """The rates before the first and after each of the evaluations but the last."""
+def plateau_rates(scores, mode, steps_between):
+    """The learning rates of all steps, with one evaluation after every `steps_between`."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=RATE)
     scheduler = ReduceLROnPlateau(optimizer, mode=mode, factor=0.5, patience=0)
     expected = []
-    for figure in figures:
+    for score in scores:
         expected += [optimizer.param_groups[0]["lr"]] * steps_between
-        scheduler.step(figure)
+        scheduler.step(score)
     return expected
 
 
@@ -276,7 +276,7 @@ def test_plateau_lowers_the_rate_of_pretraining_when_the_loss_stalls(tmp_path):
 # Early stopping and the best checkpoint
 
 
-def test_early_stopping_stops_and_the_best_weights_win(tmp_path):
+def test_early_stopping_ends_with_the_best_weights(tmp_path):
     scores = [0.1, 0.5, 0.4, 0.5, 0.9]
     settings = training(epochs=5, early_stopping_patience=2)
     model, history = fit_linear(tmp_path, settings, Scripted(scores))
@@ -287,30 +287,30 @@ def test_early_stopping_stops_and_the_best_weights_win(tmp_path):
 
 
 class Removing(Scripted):
-    """Removes all checkpoints at its last evaluation, as someone who tidies up meanwhile."""
+    """Deletes all checkpoints at its last evaluation, as a user might do."""
 
     def __init__(self, scores, folder):
         super().__init__(scores)
         self.folder = folder
 
     def __call__(self, predictions, labels):
-        if self.at == len(self.scores) - 1:
+        if self.index == len(self.scores) - 1:
             shutil.rmtree(self.folder)
         return super().__call__(predictions, labels)
 
 
-def test_without_the_best_checkpoint_the_last_weights_do_not_win(tmp_path):
-    figures = Removing([0.1, 0.5, 0.4], tmp_path / "x")
-    with pytest.raises(WxbError, match="weights of step 8, which had the best f1, are gone"):
-        fit_linear(tmp_path / "x", training(epochs=3), figures)
-    with pytest.raises(WxbError, match="no evaluation gave a number for f1"):
+def test_training_without_a_best_checkpoint_is_an_error(tmp_path):
+    metrics = Removing([0.1, 0.5, 0.4], tmp_path / "x")
+    with pytest.raises(WxbError, match="checkpoint of step 8, which had the best f1, was deleted"):
+        fit_linear(tmp_path / "x", training(epochs=3), metrics)
+    with pytest.raises(WxbError, match="f1 was not a number in any evaluation"):
         fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
 
 
-def test_killed_after_stopping_early_it_does_not_go_on(tmp_path):
+def test_a_stopped_training_is_not_continued_after_a_kill(tmp_path):
     settings = training(epochs=5, early_stopping_patience=2)
     model, history = fit_linear(tmp_path, settings, Scripted([0.1, 0.5, 0.4, 0.5]))
-    # Were it to train another epoch, this score would make that the best one.
+    # If it trained another epoch, this score would make that the best one.
     again, its_history = fit_linear(tmp_path, settings, Scripted([0.9]))
     assert same_weights(model, again)
     assert its_history[: len(history) - 1] == history[:-1]
@@ -320,7 +320,7 @@ def test_killed_after_stopping_early_it_does_not_go_on(tmp_path):
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_the_same_seed_gives_the_same_weights_and_history(tmp_path, accumulation):
+def test_the_seed_determines_weights_and_history(tmp_path, accumulation):
     scores = [0.1, 0.2, 0.3, 0.4]
     settings = training(gradient_accumulation=accumulation)
     first, history = fit_linear(tmp_path / "a", settings, Scripted(scores))
@@ -347,8 +347,8 @@ def test_resumed_early_stopping_equals_uninterrupted(tmp_path, stop_at):
     model, history = fit_linear(tmp_path / "whole", settings, Scripted(scores), records=84)
     with pytest.raises(PowerError):
         fit_linear(tmp_path / "cut", settings, Scripted(scores, stop_at=stop_at), records=84)
-    figures = Scripted(scores, begin=stop_at)
-    again, its_history = fit_linear(tmp_path / "cut", settings, figures, records=84)
+    metrics = Scripted(scores, begin=stop_at)
+    again, its_history = fit_linear(tmp_path / "cut", settings, metrics, records=84)
     assert same_weights(model, again)
     assert history == its_history
 
@@ -372,7 +372,7 @@ def toy_items(count):
     return items
 
 
-def fit_tagger(folder, figures=Tagging.compute_metrics):
+def fit_tagger(folder):
     model = toy_tagger()
     fit(
         model,
@@ -382,7 +382,7 @@ def fit_tagger(folder, figures=Tagging.compute_metrics):
             valid=toy_items(10),
             collate=partial(collate, pad=0),
             targets=Tagging.TARGETS,
-            compute_metrics=figures,
+            compute_metrics=Tagging.compute_metrics,
             summarize=Tagging.summarize,
             best=Tagging.BEST,
             seed=5,
@@ -396,7 +396,7 @@ def fit_tagger(folder, figures=Tagging.compute_metrics):
 def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
     tmp_path, monkeypatch
 ):
-    whole = fit_tagger(tmp_path / "whole")
+    uninterrupted = fit_tagger(tmp_path / "whole")
     save = TrainerState.save_to_json
 
     def cut_off(self, path):
@@ -410,7 +410,7 @@ def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
         with pytest.raises(PowerError):
             fit_tagger(tmp_path / "cut")
     assert (tmp_path / "cut/checkpoint-8/model.safetensors").exists()
-    assert same_weights(whole, fit_tagger(tmp_path / "cut"))
+    assert same_weights(uninterrupted, fit_tagger(tmp_path / "cut"))
 
 
 @pytest.fixture(scope="module")
@@ -420,26 +420,27 @@ def llama(tmp_path_factory):
 
 
 NEW_TOKENS = [50, 51]
-ADAPTED = {"lora": Tagging, "qlora": Tagging, "qlora, writing": Generation}
+ADAPTED = {"lora": Tagging, "qlora": Tagging, "qlora generator": Generation}
 
 
 def adapted(llama, kind):
-    """A tagger or a generator, with all that is random in training."""
+    """A tagger or a generator, with every source of randomness in training."""
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=["q_proj", "v_proj"])
-    how = Tuning(lora=lora, four_bit=kind != "lora", gradient_checkpointing=True, neftune_alpha=5.0)
+    settings = Tuning(
+        lora=lora, four_bit=kind != "lora", gradient_checkpointing=True, neftune_alpha=5.0
+    )
     set_seed(5)
     if ADAPTED[kind] is Tagging:
-        bare = tuning.adapt(
-            load_backbone(llama, four_bit=how.four_bit), how, task_type="FEATURE_EXTRACTION"
-        )
-        return Tagger(bare, 5, Head(projection=8), neftune_alpha=how.neftune_alpha)
-    bare = language_model(llama, tokens=52, four_bit=True)
-    bare = tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)
-    return Generator(bare, neftune_alpha=how.neftune_alpha)
+        backbone = load_backbone(llama, four_bit=settings.four_bit)
+        adapter = tuning.adapt(backbone, settings, task_type="FEATURE_EXTRACTION")
+        return Tagger(adapter, 5, Head(projection=8), neftune_alpha=settings.neftune_alpha)
+    backbone = language_model(llama, tokens=52, four_bit=True)
+    adapter = tuning.adapt(backbone, settings, task_type="CAUSAL_LM", new_tokens=NEW_TOKENS)
+    return Generator(adapter, neftune_alpha=settings.neftune_alpha)
 
 
 def toy_answers(count):
-    """Prompts that are to be written again, between new tokens."""
+    """Prompts whose answers repeat them between new tokens."""
     items = []
     for item in toy_items(count):
         ids = item["input_ids"]
@@ -478,14 +479,14 @@ def fit_adapted(folder, llama, kind, stop_at=None):
 
 
 @pytest.mark.parametrize("kind", ADAPTED)
-def test_checkpoints_hold_what_learns_and_training_goes_on_from_them(tmp_path, llama, kind):
+def test_checkpoints_have_trainable_weights_and_training_resumes_from_them(tmp_path, llama, kind):
     model, history = fit_adapted(tmp_path / "whole", llama, kind)
     with pytest.raises(PowerError):
         fit_adapted(tmp_path / "cut", llama, kind, stop_at=1)
     (checkpoint,) = (tmp_path / "cut").iterdir()
-    learns = {name for name, p in model.named_parameters() if p.requires_grad}
-    assert load_file(checkpoint / "model.safetensors").keys() == learns
-    assert len(learns) < len(list(model.parameters()))
+    trainable = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert load_file(checkpoint / "model.safetensors").keys() == trainable
+    assert len(trainable) < len(list(model.parameters()))
     assert not {"adapter_model.safetensors", "adapter_config.json"} & {
         path.name for path in checkpoint.iterdir()
     }
@@ -495,7 +496,7 @@ def test_checkpoints_hold_what_learns_and_training_goes_on_from_them(tmp_path, l
     assert not same_weights(model, adapted(llama, kind))
 
 
-def test_a_checkpoint_of_another_model_is_refused(tmp_path, llama):
+def test_a_checkpoint_of_another_model_is_an_error(tmp_path, llama):
     with pytest.raises(PowerError):
         fit_adapted(tmp_path, llama, "lora", stop_at=1)
     (checkpoint,) = tmp_path.iterdir()
@@ -507,14 +508,14 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path, llama):
 
 
 def fit_pretraining(folder, kill_at=None):
-    """Pretrain a small BERT; with `kill_at` the process kills itself at that batch."""
+    """Pretrain a small BERT; the process kills itself at batch `kill_at`."""
     texts = [f"Number {i} is odd. Then comes {i + 1}. It is even." for i in range(1, 40, 2)]
     tokenizer = train("wordpiece", 300, texts)
     settings = Pretraining(steps=10, max_length=24, batch_size=4, learning_rate=RATE, checkpoints=3)
     items = partial(pretraining.stream, "mlm+nsp", texts, tokenizer, max_length=24, seed=2)
     batches = iter(range(1000))
 
-    def deadly(rows):
+    def collate_or_die(rows):
         if next(batches) == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return collate(rows, pad=tokenizer.pad_token_id)
@@ -527,7 +528,7 @@ def fit_pretraining(folder, kill_at=None):
             settings,
             train=items(length=40),
             valid=items(length=8),
-            collate=deadly,
+            collate=collate_or_die,
             targets=["labels"],
             compute_metrics=None,
             summarize=None,
@@ -557,7 +558,7 @@ def test_pretraining_killed_and_resumed_equals_uninterrupted(tmp_path):
     assert history == its_history
 
 
-def test_curves_hold_one_file_a_figure(tmp_path):
+def test_curves_have_one_file_for_each_metric(tmp_path):
     history = [{"step": 1, "loss": 0.5, "epoch": 0.5}, {"step": 2, "loss": 0.25, "valid_f1": 1.0}]
     write_curves(tmp_path / "curves", history)
     files = {p.name: p.read_text() for p in (tmp_path / "curves").iterdir()}

@@ -1,4 +1,4 @@
-"""The command `wxb`: what the two engines don't do."""
+"""The command `wxb`: everything around runs of `dvc repro` and `snakemake`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,13 +16,12 @@ from wxb.cli import chat as conversation
 from wxb.cli import listing, mask, reference, search
 from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
-from wxb.cli.helping import unwrapped
 from wxb.cli.new import command as new
-from wxb.cli.options import AsJson
+from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import paths
-from wxb.core.errors import WxbError, choices
+from wxb.core.errors import WxbError, require_output
 from wxb.core.files import read_json
-from wxb.core.params import Params, load, read_yaml
+from wxb.core.params import load, read_yaml
 from wxb.project import (
     doctor,
     engines,
@@ -34,7 +33,7 @@ from wxb.project import (
     revisions,
     staleness,
 )
-from wxb.project.completion import names, require_shell
+from wxb.project.completion import name_completer, require_shell
 from wxb.project.estimate import command as estimating
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
@@ -46,20 +45,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-UNWRAPPED = 10_000  # columns of a file or pipe
-
-Study = Annotated[
-    str,
-    typer.Argument(
-        help="a study or lesson of params.yaml, or all",
-        autocompletion=names("studies", "lessons", more=("all",)),
-    ),
-]
+UNWRAPPED = 10_000  # columns of a file or pipe, so that no line wraps
 
 
-def tell_version(asked: bool) -> None:
-    """Print the installed version, and end."""
-    if asked:
+def print_version(is_requested: bool) -> None:
+    """Print the installed version and exit, if it is requested."""
+    if is_requested:
         from importlib.metadata import version
 
         print(f"wxb {version('wxb')}")
@@ -67,15 +58,15 @@ def tell_version(asked: bool) -> None:
 
 
 @app.callback()
-def describe(
+def top_level(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=tell_version, is_eager=True, help="show the version and exit"
+            "--version", callback=print_version, is_eager=True, help="print the version and exit"
         ),
     ] = False,
 ) -> None:
-    """Train and compare models reproducibly. The work itself: `dvc repro` or `snakemake`."""
+    """Train and compare models reproducibly. `dvc repro` or `snakemake` runs the stages."""
 
 
 @app.command()
@@ -86,8 +77,8 @@ def params(
 ) -> None:
     """Set the values of params/PROFILE.yaml in params.yaml; without PROFILE, check params.yaml.
 
-    A profile can set sizes and add blocks. Blocks of the previous profile are removed. params.yaml
-    cannot be changed while a run of dvc or snakemake is at work in the project.
+    A profile can set sizes and add blocks. Blocks of the previous profile are removed. While dvc
+    or snakemake runs in the project, params.yaml is not changed.
     """
     if profile is None:
         load()
@@ -95,7 +86,7 @@ def params(
         return
     switched = profiles.switch(profile)
     if switched.changes:
-        rows = ((each.key, str(each.before), str(each.after)) for each in switched.changes)
+        rows = ((c.key, str(c.before), str(c.after)) for c in switched.changes)
         title = f"params.yaml is now {profile}"
         terminal.show(terminal.table(["key", "before", "after"], rows, title=title))
     for what in ("added", "removed"):
@@ -114,11 +105,11 @@ def list_(as_json: AsJson = False) -> None:
     Example: wxb list --json | jq '.experiments | map_values(.metrics.f1)'
     """
     project = _project()
-    there = project.overview()
+    blocks = project.overview()
     if as_json:
-        terminal.show_json({**there, "unknown": project.stale.unknown})
+        terminal.show_json({**blocks, "unknown": project.staleness.unknown})
         return
-    terminal.show(*listing.overview(there, project.stale.unknown))
+    terminal.show(*listing.overview(blocks, project.staleness.unknown))
 
 
 @app.command()
@@ -127,7 +118,7 @@ def show(
         str,
         typer.Argument(
             help="an experiment, backbone, corpus, study or lesson of params.yaml",
-            autocompletion=names(*inventory.SECTIONS),
+            autocompletion=name_completer(*inventory.SECTIONS),
         ),
     ],
     as_json: AsJson = False,
@@ -139,20 +130,20 @@ def show(
 
     Example: wxb show ner-encoder
     """
-    inventory.sections(load(), name)  # a slip is told before DVC is asked, which takes a second
+    inventory.sections(load(), name)  # fails early: staleness takes a second
     project = _project()
-    found = project.details(name)
+    details = project.details(name)
     if as_json:
-        terminal.show_json({**found, "unknown": project.stale.unknown})
+        terminal.show_json({**details, "unknown": project.staleness.unknown})
         return
-    for section, facts in found.items():
-        for part in listing.details(name, section, facts, project.stale.unknown):
+    for section, facts in details.items():
+        for part in listing.details(name, section, facts, project.staleness.unknown):
             terminal.show(part, "")
 
 
 @app.command("doctor")
 def examine(as_json: AsJson = False) -> None:
-    """Check that this machine and folder can run the project, and how to fix what cannot.
+    """Check whether this machine and folder can run the project, and how to fix problems.
 
     Exit code 1 if there is a problem. Uses no network and changes nothing.
 
@@ -174,7 +165,7 @@ def examine(as_json: AsJson = False) -> None:
 def table(
     study: Study = "all",
     everything: Annotated[
-        bool, typer.Option("--all", help="every table, all tests, and the path of the page")
+        bool, typer.Option("--all", help="print every table, all tests, and the path of the page")
     ] = False,
 ) -> None:
     """Print the table of a study or lesson, and its conclusion.
@@ -182,7 +173,7 @@ def table(
     A terminal shows the columns that fit; --all prints every table. In a file or pipe, lines
     are not wrapped, and --all writes Markdown.
     """
-    from wxb.cli.markdown import Terminal
+    from wxb.cli.markdown import TerminalMarkdown
     from wxb.reporting import costs, tables
     from wxb.reporting.charts import pairs
 
@@ -190,26 +181,26 @@ def table(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = UNWRAPPED
-    for name in _pages(params, study):
+    for name in page_names(params, study):
         if name in params.lessons:
-            metrics = read_json(_there(paths.metrics(paths.LESSONS, name), "lesson"))
-            console.print(listing.measured(params.lessons[name].title, metrics))
+            metrics = _read_output(paths.metrics(paths.LESSONS, name), "lesson")
+            console.print(listing.metrics_table(params.lessons[name].title, metrics))
         elif everything:
-            comparison = read_json(_there(paths.study(name), "report"))
-            text = tables.markdown(comparison, costs.read_training(comparison))
-            console.print(Terminal(text)) if console.is_terminal else print(text, end="")
+            comparison = _read_output(paths.study(name), "report")
+            text = tables.markdown(comparison, costs.read_training_seconds(comparison))
+            console.print(TerminalMarkdown(text)) if console.is_terminal else print(text, end="")
         else:
-            comparison = read_json(_there(paths.study(name), "report"))
+            comparison = _read_output(paths.study(name), "report")
             console.print(Text(comparison["title"], style="bold"))
-            console.print(listing.scores(*tables.columns(comparison), console.width))
+            console.print(listing.score_table(*tables.columns(comparison), console.width))
             console.print(Text(pairs.claim(comparison)))
         if everything:
-            print(f"\n{reproduction.page(name, params)}")
+            print(f"\n{reproduction.page_line(name, params)}")
 
 
 @app.command()
 def report() -> None:
-    """Join the pages of all studies and lessons into reports/index.html."""
+    """Write reports/index.html, which links the pages of all studies and lessons."""
     from wxb.reporting.index import write_index
 
     print(f"Index: {write_index(load()).resolve()}")
@@ -230,30 +221,31 @@ def export(
         typer.Option(help="the file to write or replace; default: standard output"),
     ] = None,
 ) -> None:
-    """Write labelled records for other tools: jsonl or csv of any task, and formats of its own.
+    """Write labelled records for other tools, as jsonl, csv or a format of their task.
 
-    Where gold is spans in a text, there are three:
+    Records with spans have three formats:
 
-    conll: a token and its IOB2 tag a line, divided by a tab; an experiment's lines have the gold
-    tag, then the predicted one, so that conlleval -d '\\t' scores them.
+    conll: one token and its IOB2 tag per line, separated by a tab. Lines of an experiment have the
+    gold tag, then the predicted one, as conlleval -d '\\t' expects.
 
-    jsonl: {"text", "spans": [{"start", "end", "label"}], "meta"} a line, as Prodigy reads it; an
-    experiment's spans are the predicted ones with their score, and "gold" holds the gold ones.
+    jsonl: {"text", "spans": [{"start", "end", "label"}], "meta"} per line, as in Prodigy. Spans of
+    an experiment are the predicted ones with scores, and "gold" has the gold ones.
 
-    spacy: binary, for spacy train and spacy debug data; an experiment's doc.ents are the predicted
-    spans, and doc.spans["gold"] the gold ones.
+    spacy: binary, for spacy train and spacy debug data. In documents of an experiment, doc.ents
+    are the predicted spans, and doc.spans["gold"] the gold ones.
     """
     params = load()
     task = exports.task_of(params, name)
-    chosen = exports.format_of(output, format_, task)
+    chosen = exports.choose_format(output, format_, task)
     content, _ = exports.formats(task)
-    exports.write(content[chosen](exports.records(params, name, split)), output)
+    exports.write(content[chosen](exports.load_records(params, name, split)), output)
 
 
 @app.command("card")
 def card_(
     name: Annotated[
-        str, typer.Argument(help="a trained experiment", autocompletion=names("experiments"))
+        str,
+        typer.Argument(help="a trained experiment", autocompletion=name_completer("experiments")),
     ],
     output: Annotated[
         Path | None, typer.Option(help="copy the model and its card to this new folder")
@@ -290,7 +282,7 @@ def merge_(
 app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
 app.command()(estimating.estimate)
-# Which options an experiment has, its method says.
+# Further options are settings of the experiment.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
 app.command()(conversation.chat)
 app.command()(mask.mask)
@@ -301,42 +293,42 @@ app.command()(watching.watch)
 
 @app.command()
 def clean(
-    dry_run: Annotated[bool, typer.Option(help="only say what would be removed")] = False,
+    dry_run: Annotated[bool, typer.Option(help="only list what would be removed")] = False,
     unfinished: Annotated[
         bool,
         typer.Option(
             "--unfinished",
-            help="also what stopped runs would go on from (the newest checkpoints of each stage"
-            " in params.yaml, downloads that a corpus still lacks), and the vectors of searches",
+            help="also remove what stopped runs would resume from (the newest checkpoints of each"
+            " stage, unfinished downloads), and the vectors of searches",
         ),
     ] = False,
 ) -> None:
-    """Remove what blocks no longer in params.yaml and killed runs left behind.
+    """Remove outputs of blocks that are no longer in params.yaml, and of killed runs.
 
-    What a stage that runs by itself works with is kept, and so is what params.yaml names. While a
-    run of dvc or snakemake is at work in the project, nothing is removed.
+    Keeps outputs of blocks in params.yaml and files that a running stage uses. Removes nothing
+    while dvc or snakemake runs in the project.
     """
-    every = list(leftovers.find(load(), staleness.running()))
-    going = [left for left in every if not left.running and (unfinished or not left.use)]
-    with nullcontext() if dry_run else engines.no_run("nothing was removed"):
-        for left in going:
-            print(left.path)
+    items = list(leftovers.find(load(), staleness.running()))
+    removable = [item for item in items if not item.running and (unfinished or not item.use)]
+    with nullcontext() if dry_run else engines.exclude_runs("nothing was removed"):
+        for item in removable:
+            print(item.path)
             if not dry_run:
-                leftovers.remove(left.path)
-    print(f"{len(going)} {'to remove' if dry_run else 'removed'}")
-    kept = [left for left in every if left not in going]
-    for left in kept:
-        why = f"{left.running} is running" if left.running else left.use
-        print(f"kept: {left.path} ({why})")
-    if any(not left.running for left in kept):
-        print("`wxb clean --unfinished` removes what no stage works with now, too")
+                leftovers.remove(item.path)
+    print(f"{len(removable)} {'to remove' if dry_run else 'removed'}")
+    kept = [item for item in items if item not in removable]
+    for item in kept:
+        reason = f"{item.running} is running" if item.running else item.use
+        print(f"kept: {item.path} ({reason})")
+    if any(not item.running for item in kept):
+        print("`wxb clean --unfinished` also removes what no running stage uses")
 
 
 @app.command("readme")
 def refresh_readme() -> None:
     """Refresh the generated parts of the READMEs and docs/: results, stages and commands.
 
-    Results are those in git's index. Records in reports/provenance.json which machines made them.
+    Uses the results in git's index, and records their machines in reports/provenance.json.
     """
     provenance.record(load(), revisions.index())
     for path in readme.PAGES:
@@ -344,40 +336,29 @@ def refresh_readme() -> None:
     reference.PATH.write_text(reference.page(app), encoding="utf-8")
 
 
-# Those that take inputs of the folder they are called in find the project by themselves.
+# Commands run in the root of the project, except those whose inputs are paths.
 for _command in (*app.registered_commands, *new.app.registered_commands):
     if _command.callback not in (prediction.predict, mask.mask, mask.unmask, None):
         _command.callback = at_root(_command.callback)
-    _command.help = unwrapped(_command.callback)
+    _command.help = reference.unwrap_help(_command.callback)
 
 
-def _project() -> inventory.Project:
-    """The project in this folder, as it is now."""
+def _project() -> inventory.Inventory:
+    """The inventory of the project in this folder."""
     params = load()
     dag = read_yaml(Path("dvc.yaml"))["stages"]
-    return inventory.Project(params, dag, staleness.staleness(), staleness.running())
+    return inventory.Inventory(params, dag, staleness.staleness(), staleness.running())
 
 
-def _pages(params: Params, name: str) -> list[str]:
-    """The studies and lessons of this name, or all."""
-    names = {**params.studies, **params.lessons}
-    if name == "all":
-        return list(names)
-    if name not in names:
-        raise WxbError(f"params.yaml has no study or lesson {name!r}{choices(name, names)}")
-    return [name]
-
-
-def _there(path: Path, verb: str) -> Path:
-    """A table that a stage has written."""
-    if not path.exists():
-        raise WxbError(f"{path}: not there yet; run `dvc repro {verb}@{path.stem}` first")
-    return path
+def _read_output(path: Path, verb: str) -> Any:
+    """The JSON file that a stage wrote. Raises WxbError with the command if it does not exist."""
+    require_output(path, f"{verb}@{path.stem}")
+    return read_json(path)
 
 
 def main() -> None:
-    """Run the command line; a WxbError is told without a traceback, exit code 1."""
-    # As in stages: nothing is compiled, and loading torch's compiler takes half as long as torch.
+    """Run the command line; a WxbError is printed without a traceback, with exit code 1."""
+    # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     try:
         if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:

@@ -1,4 +1,4 @@
-"""`wxb chat`: a conversation with a trained experiment, in a terminal or in a pipe."""
+"""`wxb chat`: a conversation with a trained experiment, in a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from wxb import tasks
-from wxb.cli.options import apart, require_value, usage_error
+from wxb.cli.options import require_value, split_options, usage_error
 from wxb.core import paths
-from wxb.core.errors import WxbError, nearest
+from wxb.core.errors import WxbError, did_you_mean
 from wxb.core.files import read_json
 from wxb.core.params import PARAMS
 from wxb.core.params import load as load_params
-from wxb.project.completion import names
-from wxb.project.root import root as find_root
+from wxb.project.completion import name_completer
+from wxb.project.root import find_root
 
 if TYPE_CHECKING:
     from wxb.tasks.chat.predictor import Replier
 
 COMMANDS = {
-    "/reset": "begins anew",
-    "/system TEXT": "says how to answer, and begins anew",
-    "/save FILE": "keeps the conversation as JSON",
+    "/reset": "clears the conversation",
+    "/system TEXT": "clears it and sets the system prompt",
+    "/save FILE": "writes the messages as JSON",
 }
-HELP = ", ".join(f"{name} {what}" for name, what in COMMANDS.items())
+HELP = ", ".join(f"{name} {effect}" for name, effect in COMMANDS.items())
 Message = dict[str, str]
 
 
@@ -41,14 +41,14 @@ def chat(
             "-e",
             callback=require_value,
             help="a trained experiment, or its folder; default: the one with the best score",
-            autocompletion=names("experiments"),
+            autocompletion=name_completer("experiments"),
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[--SETTING VALUE...]",
-            help="what the experiment may set under `prediction`, such as --max-new-tokens 200",
+            help="settings of the experiment's `prediction`, such as --max-new-tokens 200",
         ),
     ] = None,
 ) -> None:
@@ -62,13 +62,13 @@ def chat(
     """
     from wxb.project import trained
 
-    given, options = apart(settings or [])
-    if given:
-        usage_error(given[0], "not expected here: messages are typed, or come through a pipe")
-    name = experiment or _best()
+    texts, options = split_options(settings or [])
+    if texts:
+        usage_error(texts[0], "not expected here; type messages, or send them through a pipe")
+    name = experiment or _best_experiment()
     predictor = trained.load(name, **options)
     if not hasattr(predictor, "reply"):
-        raise WxbError(f"{name}: does not answer messages; `wxb predict -e {name}` uses it")
+        raise WxbError(f"{name} is no chat model; use `wxb predict -e {name}`")
     console = Console(terminal=sys.stdin.isatty() and sys.stdout.isatty())
     if console.terminal:
         console.note(f"{name}: {HELP}; Ctrl-C stops an answer, Ctrl-D ends")
@@ -77,87 +77,84 @@ def chat(
     Conversation(cast("Replier", predictor), console).run()
 
 
-def _best() -> str:
-    """The experiment with the best score of its study, of those that are trained and answer."""
-    there = find_root()
-    if there is None:
+def _best_experiment() -> str:
+    """The trained chat model with the best score of its study."""
+    root = find_root()
+    if root is None:
         raise WxbError(
             f"{Path.cwd()}: no {PARAMS} here or above; give the folder of a trained model with -e"
         )
-    found: dict[str, float] = {}
-    answering = []
-    for name, block in load_params(there / PARAMS).experiments.items():
+    scores: dict[str, float] = {}
+    studies = []
+    for name, block in load_params(root / PARAMS).experiments.items():
         if not hasattr(tasks.get(block.task).method(block.method).Predictor, "reply"):
             continue
-        answering.append(block.study)
-        measured = there / paths.metrics(block.study, name)
-        if measured.exists() and (there / paths.model(name)).is_dir():
+        studies.append(block.study)
+        file = root / paths.metrics(block.study, name)
+        if file.exists() and (root / paths.model(name)).is_dir():
             scorer = tasks.get(block.task).metrics
             metric = next(m for m in scorer.METRICS if m.key == scorer.HEADLINE)
-            score = read_json(measured)[metric.key]
-            found[name] = -score if metric.lower_is_better else score
-    if not found:
-        how = f"`make run STUDY={answering[0]}`" if answering else "`wxb params chat`"
-        raise WxbError(
-            "found no trained experiment that answers messages; name one with -e, or begin with"
-            f" {how}"
-        )
-    return max(found, key=lambda name: found[name])
+            score = read_json(file)[metric.key]
+            scores[name] = -score if metric.lower_is_better else score
+    if not scores:
+        command = f"`make run STUDY={studies[0]}`" if studies else "`wxb params chat`"
+        raise WxbError(f"found no trained chat model; name one with -e, or run {command}")
+    return max(scores, key=lambda name: scores[name])
 
 
 class Console:
-    """Lines from standard input, and what is said: answers to standard output, the rest beside it.
+    """Input lines and output of a conversation: answers on stdout, notes on stderr.
 
-    Either a terminal, where somebody types, or a pipe, where what cannot be done is an error.
+    Either a terminal or a pipe. In a pipe, errors end the conversation.
     """
 
     def __init__(self, *, terminal: bool) -> None:
         self.terminal = terminal
         if terminal:
-            with contextlib.suppress(ImportError):  # not every Python can edit lines
+            with contextlib.suppress(ImportError):  # some Pythons lack readline
                 import readline  # noqa: F401
 
     def lines(self) -> Iterator[str]:
-        """What is typed, line by line, up to Ctrl-D or the end of the pipe."""
+        """Input lines up to Ctrl-D or the end of the pipe."""
         while True:
             try:
-                yield input("> ") if self.terminal else _line()
+                yield input("> ") if self.terminal else _read_line()
             except EOFError:
                 break
             except KeyboardInterrupt:
                 if not self.terminal:
                     raise
-                self.note("\nCtrl-D ends")
+                self.note("\nCtrl-D exits")
         if self.terminal:
             print()
 
-    def say(self, text: str) -> None:
-        """A piece of an answer, at once; what would steer the terminal is left out.
+    def write(self, text: str) -> None:
+        """Print a piece of an answer without control characters, and flush it.
 
-        In a pipe a line break within an answer is a space.
+        In a pipe, line breaks become spaces.
         """
         if not self.terminal:
             text = " ".join(text.split("\n"))
         print("".join(c for c in text if c.isprintable() or c in "\n\t"), end="", flush=True)
 
     @staticmethod
-    def end() -> None:
-        """The end of an answer's line."""
+    def end_line() -> None:
+        """End the line of an answer."""
         print(flush=True)
 
     @staticmethod
     def note(text: str) -> None:
-        """Something about the conversation, not of it."""
+        """Print a note on the conversation to standard error."""
         print(text, file=sys.stderr, flush=True)
 
-    def refuse(self, text: str) -> None:
-        """What cannot be done: who types can go on, a pipe ends with WxbError."""
+    def report_error(self, text: str) -> None:
+        """Print an error in a terminal, or raise it as WxbError in a pipe."""
         if not self.terminal:
             raise WxbError(text)
         self.note(f"wxb: {text}")
 
 
-def _line() -> str:
+def _read_line() -> str:
     raw = sys.stdin.buffer.readline()
     if not raw:
         raise EOFError
@@ -168,75 +165,76 @@ def _line() -> str:
 
 
 class Conversation:
-    """What was said so far, and the answers to what comes."""
+    """The messages so far; `run` answers new ones with a predictor."""
 
     def __init__(self, predictor: Replier, console: Any) -> None:
         self.predictor, self.console = predictor, console
         self.messages: list[Message] = []
 
     def run(self) -> None:
-        """Answer line after line."""
+        """Answer each input line, or run it as a command."""
         for line in self.console.lines():
             text = line.strip()
             if text.startswith("/"):
-                name, _, rest = text.partition(" ")
-                self._command(name, rest.strip())
+                name, _, argument = text.partition(" ")
+                self._run_command(name, argument.strip())
             elif text:
                 self._answer(text)
 
     def _answer(self, text: str) -> None:
-        asked = [*self.messages, {"role": "user", "content": text}]
+        messages = [*self.messages, {"role": "user", "content": text}]
         pieces: list[str] = []
         try:
-            if number := self.predictor.dropped(asked):
-                self.console.note(f"({number} earlier messages no longer fit, and are not read)")
-            for piece in self._written(asked):
+            if dropped := self.predictor.count_dropped(messages):
+                self.console.note(f"({dropped} earlier messages no longer fit and are dropped)")
+            for piece in self._stream(messages):
                 pieces.append(piece)
-                self.console.say(piece)
+                self.console.write(piece)
         except KeyboardInterrupt:
             if not self.console.terminal:
                 raise
-            self.console.end()
+            self.console.end_line()
             self.console.note("(stopped)")
         except WxbError as error:
-            self.console.refuse(str(error))
+            self.console.report_error(str(error))
             return
-        if answer := "".join(pieces).strip():  # without one there is no turn to go on from
-            self.messages = [*asked, {"role": "assistant", "content": answer}]
+        if answer := "".join(pieces).strip():  # an empty answer is no turn of the conversation
+            self.messages = [*messages, {"role": "assistant", "content": answer}]
 
-    def _written(self, asked: Sequence[Message]) -> Iterator[str]:
-        """The pieces of an answer, and the end of its line; an answer that is cut off is told."""
-        ended = yield from self.predictor.reply(asked)
-        self.console.end()
-        if not ended:
-            self.console.note("(as long as it may be: --max-new-tokens allows more)")
+    def _stream(self, messages: Sequence[Message]) -> Iterator[str]:
+        """The pieces of an answer; then ends its line, and notes if it was cut."""
+        is_complete = yield from self.predictor.reply(messages)
+        self.console.end_line()
+        if not is_complete:
+            self.console.note("(cut at the maximum length: increase --max-new-tokens)")
 
-    def _command(self, name: str, rest: str) -> None:
+    def _run_command(self, name: str, argument: str) -> None:
         match name:
             case "/reset":
-                self.messages = [each for each in self.messages if each["role"] == "system"]
-                kept = ": what /system said stays" if self.messages else ""
-                self.console.note(f"(begun anew{kept})")
-            case "/system" if rest:
-                self.messages = [{"role": "system", "content": rest}]
-                self.console.note("(begun anew, with this said)")
-            case "/save" if rest:
-                self._save(Path(rest).expanduser())
+                self.messages = [m for m in self.messages if m["role"] == "system"]
+                kept = "; the system prompt is kept" if self.messages else ""
+                self.console.note(f"(conversation cleared{kept})")
+            case "/system" if argument:
+                self.messages = [{"role": "system", "content": argument}]
+                self.console.note("(conversation cleared, system prompt set)")
+            case "/save" if argument:
+                self._save(Path(argument).expanduser())
             case _:
-                known = [each.partition(" ")[0] for each in COMMANDS]
-                fault = "something must follow it" if name in known else "no such command"
-                meant = "" if name in known else nearest(name, known)
-                self.console.refuse(f"{name}: {fault}{meant}; {HELP}")
+                names = [command.partition(" ")[0] for command in COMMANDS]
+                fault = "its argument is missing" if name in names else "no such command"
+                hint = "" if name in names else did_you_mean(name, names)
+                self.console.report_error(f"{name}: {fault}{hint}; {HELP}")
 
     def _save(self, path: Path) -> None:
-        if not any(each["role"] == "assistant" for each in self.messages):
-            self.console.refuse(f"{path}: not saved: nothing was answered yet")
+        """Write the messages to a new JSON file."""
+        if not any(message["role"] == "assistant" for message in self.messages):
+            self.console.report_error(f"{path}: not saved: there is no answer yet")
             return
         try:
             with path.open("x", encoding="utf-8") as file:
                 json.dump([{"messages": self.messages}], file, ensure_ascii=False, indent=2)
                 file.write("\n")
         except OSError as error:
-            self.console.refuse(f"{path}: not saved: {error.strerror}")
+            self.console.report_error(f"{path}: not saved: {error.strerror}")
             return
         self.console.note(f"(saved: {path})")

@@ -1,4 +1,4 @@
-"""Vectors of texts from any encoder, and which of them are nearest to another by their cosine."""
+"""Embeddings of texts from any encoder, and their nearest neighbours by cosine."""
 
 from __future__ import annotations
 
@@ -16,29 +16,26 @@ from transformers import PreTrainedTokenizerBase
 
 from wxb.core.errors import WxbError
 from wxb.core.files import publish
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import encode, special_tokens
-from wxb.corpora.text.windows import over
+from wxb.corpora.text.windows import text_windows
 
 Pooling = Literal["mean", "cls"]
 
-LONGEST = 512  # tokens that are read at once, where the model's positions allow it
+MAX_LENGTH = 512  # tokens of a window, if the model has as many positions
 BATCH = 32  # windows
 TINY = np.finfo(float).tiny
 
 
-class Found(NamedTuple):
-    """A text that was found: its place among those searched, and its cosine with the query."""
+class Neighbour(NamedTuple):
+    """A text by its row among those searched, and its cosine with the query."""
 
-    place: int
+    row: int
     cosine: float
 
 
 def mean(hidden: Tensor, mask: Tensor) -> Tensor:
-    """The mean (B, H) of the hidden states (B, T, H) where mask (B, T) is 1: padding has no say.
-
-    A row that is all padding gives zeros.
-    """
+    """Mean (B, H) of hidden states (B, T, H) where mask (B, T) is 1; zeros for empty rows."""
     weights = mask[:, :, None].to(hidden.dtype)  # (B, T, 1)
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
@@ -51,35 +48,35 @@ def embed(
     pooling: Pooling,
     label: str | None = None,
 ) -> NDArray[np.float32]:
-    """Vectors (N, H) of length 1: the mean over a text's tokens, special ones included, or [CLS].
+    """Unit vectors (N, H): means over all tokens, special ones included, or those of [CLS].
 
-    The mean is that of Reimers and Gurevych 2019 (Sentence-BERT, section 3). A text longer than the
-    model's positions is read through windows, whose vectors are averaged by their tokens. Raises
-    WxbError for `cls` where the tokenizer puts no such token first.
+    Mean pooling: Reimers and Gurevych 2019 (Sentence-BERT, section 3). Longer texts are split into
+    windows, whose vectors are averaged, weighted by their number of tokens. Shows progress under
+    `label`, if any. Raises WxbError for `cls` if the tokenizer does not put [CLS] first.
     """
     before, after = special_tokens(tokenizer)
     if pooling == "cls" and tokenizer.cls_token_id not in before[:1]:
         raise WxbError("the encoder reads no [CLS] token at the start; use the mean instead")
-    size = min(LONGEST, backbone.config.max_position_embeddings)
+    size = min(MAX_LENGTH, backbone.config.max_position_embeddings)
     encoded = encode(tokenizer, texts)
-    windows = over(encoded, tokenizer, max_length=size, stride=0)
+    windows = text_windows(encoded, tokenizer, max_length=size, stride=0)
     order = np.argsort(windows.lasts - windows.firsts, kind="stable")
     batches = [order[first : first + BATCH] for first in range(0, len(order), BATCH)]
     sums = np.zeros((len(texts), backbone.config.hidden_size))
-    for chosen in tracked(batches, label, len(batches), unit="batch") if label else batches:
+    for batch in track(batches, label, len(batches), unit="batch") if label else batches:
         rows = [
             np.concatenate([before, encoded.ids[windows.begins[w] : windows.stops[w]], after])
-            for w in chosen
+            for w in batch
         ]
         means = _forward(backbone, rows, tokenizer.pad_token_id, pooling).double().numpy()
         weights = np.array([len(row) for row in rows])
-        np.add.at(sums, windows.rows[chosen], means * weights[:, None])
+        np.add.at(sums, windows.rows[batch], means * weights[:, None])
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     vectors: NDArray[np.float32] = (sums / np.maximum(lengths, TINY)).astype(np.float32)
     return vectors
 
 
-def of_texts(
+def cached_embeddings(
     backbone: Any,
     tokenizer: PreTrainedTokenizerBase,
     texts: Sequence[str],
@@ -87,10 +84,9 @@ def of_texts(
     pooling: Pooling,
     folder: Path | None,
 ) -> NDArray[np.float32]:
-    """The vectors (N, H) of `embed`, with progress; where `folder` has them, from there.
+    """The vectors (N, H) of `embed`, read from or written to a cache in `folder`, if any.
 
-    It keeps them in a file named by the hash of all that they are made of: weights, tokenizer,
-    settings and texts.
+    The cache file is named by a hash of weights, tokenizer, settings and texts.
     """
     if folder is None:
         return embed(backbone, tokenizer, texts, pooling=pooling, label="search")
@@ -99,15 +95,15 @@ def of_texts(
         vectors = embed(backbone, tokenizer, texts, pooling=pooling, label="search")
         with publish(file) as (draft,), draft.open("wb") as out:
             np.save(out, vectors)
-    kept: NDArray[np.float32] = np.load(file, allow_pickle=False)
-    return kept
+    cached: NDArray[np.float32] = np.load(file, allow_pickle=False)
+    return cached
 
 
 def _hash(
     backbone: Any, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], pooling: Pooling
 ) -> str:
-    spelled = json.loads(tokenizer.backend_tokenizer.to_str())
-    settings = [pooling, LONGEST, backbone.config.to_dict(), spelled, list(texts)]
+    rules = json.loads(tokenizer.backend_tokenizer.to_str())
+    settings = [pooling, MAX_LENGTH, backbone.config.to_dict(), rules, list(texts)]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, weights in sorted(backbone.state_dict().items()):
         digest.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
@@ -115,30 +111,34 @@ def _hash(
     return digest.hexdigest()
 
 
-def centred(
+def center(
     query: NDArray[np.float32], vectors: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """A query (H,) and vectors (N, H) without the vectors' mean, of length 1 again.
+    """A query (H,) and vectors (N, H) minus the vectors' mean, scaled to length 1 again.
 
-    Vectors of an encoder that was not trained for similarity all lie in one direction, and their
-    cosines near 1 (Mu and Viswanath 2018, All-but-the-top). Fewer than two are left as they are.
+    Without training for similarity, all vectors have a common direction and cosines near 1 (Mu and
+    Viswanath 2018, All-but-the-top). Fewer than two vectors are returned unchanged.
     """
     if len(vectors) < 2:
         return query, vectors
-    moved = np.vstack([query, vectors]).astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-    directions: NDArray[np.float32] = (moved / np.maximum(lengths, TINY)).astype(np.float32)
+    shifted = np.vstack([query, vectors]).astype(np.float64) - vectors.mean(
+        axis=0, dtype=np.float64
+    )
+    lengths = np.linalg.norm(shifted, axis=1, keepdims=True)
+    directions: NDArray[np.float32] = (shifted / np.maximum(lengths, TINY)).astype(np.float32)
     return directions[0], directions[1:]
 
 
-def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], *, top: int) -> list[Found]:
-    """The `top` of the vectors (N, H) with the largest cosine to the query (H,), largest first.
+def nearest(
+    query: NDArray[np.float32], vectors: NDArray[np.float32], *, top: int
+) -> list[Neighbour]:
+    """The `top` unit vectors (N, H) with the largest cosine to a query (H,), largest first.
 
-    All are of length 1. Of equal ones the first comes first.
+    Equal cosines keep their order.
     """
     cosines = vectors @ query
     order = np.argsort(-cosines, kind="stable")[:top]
-    return [Found(int(place), float(cosines[place])) for place in order]
+    return [Neighbour(int(index), float(cosines[index])) for index in order]
 
 
 @torch.inference_mode()
@@ -146,8 +146,8 @@ def _forward(backbone: Any, rows: list[NDArray[np.int32]], pad: int, pooling: Po
     """The vector (B, H) of each row of token ids."""
     ids = torch.full((len(rows), max(map(len, rows))), pad)  # (B, T)
     mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.from_numpy(row.astype(np.int64))
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = torch.from_numpy(row.astype(np.int64))
+        mask[index, : len(row)] = 1
     hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, H)
     return hidden[:, 0] if pooling == "cls" else mean(hidden, mask)

@@ -1,4 +1,4 @@
-"""What wxb/project/inventory.py knows of a project, laid out for people at 80 columns and more."""
+"""Format the inventory of a project for terminals of 80 columns or more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wxb.reporting.charts.formatting import (
 )
 from wxb.reporting.terminal import grid, table
 
-LACKS = {
+MISSING = {
     "pretrained": "no model",
     "measured": "no metrics",
     "trained": "no model",
@@ -33,7 +33,7 @@ LACKS = {
     "compared": "no table",
     "reported": "no page",
 }
-STYLES = {"stale": "yellow", "up to date": "green", "not made": "dim"}
+STYLES = {"stale": "yellow", "up to date": "green", "not run": "dim"}
 KINDS = {
     "corpora": "Corpus",
     "backbones": "Backbone",
@@ -41,61 +41,63 @@ KINDS = {
     "studies": "Study",
     "lessons": "Lesson",
 }
-DESCRIBED = ("characters", "languages")  # of every text
+TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any task
 NOTES = {
-    "stale": "stale: something that it was made from has changed; `wxb show NAME` tells what.",
-    "no model": "no model: the metric was made elsewhere, and came with the committed reports.",
+    "stale": "stale: an input has changed since the last run; `wxb show NAME` lists the changes.",
+    "no model": "no model: the metric is from the committed reports, made on another machine.",
 }
 
 
-def overview(there: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator[RenderableType]:
-    """The tables of `wxb list`, and what explains them."""
-    for name, study in there["studies"].items():
-        yield from _study(name, study, there["experiments"])
+def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator[RenderableType]:
+    """The tables of `wxb list` and notes; `unknown` is why staleness is unknown, else empty."""
+    for name, study in blocks["studies"].items():
+        yield from _study(name, study, blocks["experiments"])
     yield _blocks(
         ["lesson", "metric (95% interval)", "state"],
         [
-            (name, _is(facts), _headline(facts["metrics"]), state(facts))
-            for name, facts in there["lessons"].items()
+            (name, _description(facts), _headline_metrics(facts["metrics"]), state(facts))
+            for name, facts in blocks["lessons"].items()
         ],
     )
     yield Text()
     yield _blocks(
         ["backbone", "on held-out texts", "state"],
         [
-            (name, _is(facts), _learnt(facts["metrics"]), state(facts))
-            for name, facts in there["backbones"].items()
+            (name, _description(facts), _backbone_metrics(facts["metrics"]), state(facts))
+            for name, facts in blocks["backbones"].items()
         ],
     )
     yield Text()
     yield _blocks(
         ["corpus", "records by split", "state"],
         [
-            (name, _is(facts), _records(facts["records"]), state(facts))
-            for name, facts in there["corpora"].items()
+            (name, _description(facts), _records(facts["records"]), state(facts))
+            for name, facts in blocks["corpora"].items()
         ],
     )
     yield Text()
-    states = [state(facts) for section in there.values() for facts in section.values()]
+    states = [state(facts) for section in blocks.values() for facts in section.values()]
     for word, note in NOTES.items():
-        if any(word in told for told in states):
+        if any(word in text for text in states):
             yield Text(note)
     if unknown:
-        yield Text(f"What is stale is not known now: {unknown}.")
+        yield Text(f"Staleness is unknown: {unknown}.")
 
 
 def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
-    """The parts of `wxb show` for one block; what there is nothing to tell of is left out."""
-    title = Text(f"{KINDS[section]} {name}: {_is(facts)}\n", style="bold")
+    """The parts of `wxb show` for one block, without empty ones; `unknown` as in `overview`."""
+    title = Text(f"{KINDS[section]} {name}: {_description(facts)}\n", style="bold")
     users = f"\nused by {listed(facts['users'])}" if facts["users"] else ""
-    told = state(facts) + (f" ({unknown})" if unknown else "") + users
-    yield title.append(told, style="not bold")
+    text = state(facts) + (f" ({unknown})" if unknown else "") + users
+    yield title.append(text, style="not bold")
     if facts["changes"]:
-        yield grid(_where(facts["changes"]), title="Changed since it was made, by stage")
-    if found := facts.get("metrics"):
-        yield measured("Metrics", found)
+        yield grid(
+            _changes_by_stage(facts["changes"]), title="Changed since the last run, by stage"
+        )
+    if metrics := facts.get("metrics"):
+        yield metrics_table("Metrics", metrics)
     if best := facts["best"]:
-        yield grid([_training(best)], title="Training")
+        yield grid([_best_evaluation(best)], title="Training")
     if facts["members"]:
         yield _members(facts["members"])
     if facts["cost"]:
@@ -117,50 +119,50 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
 GAP = 2  # spaces between columns
 
 
-def scores(columns: Sequence[Sequence[str]], headlines: int, width: int) -> Table:
-    """The columns that have room in `width`, the first `headlines` of them in any case.
+def score_table(columns: Sequence[Sequence[str]], required: int, width: int) -> Table:
+    """The columns that fit into `width`, and the first `required` ones in any case.
 
-    Names are whole. A score stands on one line with its interval if all headlines have room so.
+    Names are not wrapped. Intervals are on a line of their own unless all required columns fit.
     """
 
-    def room(number: int, broken: bool) -> int:
-        cells = columns[number][1:]
-        parts = [part for cell in cells for part in (cell.split() if broken else [cell])]
-        head = max(map(len, columns[number][0].split()))
-        return max(head, *map(len, parts)) + GAP
+    def needed(column: Sequence[str], wrapped: bool) -> int:
+        title, *cells = column
+        parts = [part for cell in cells for part in (cell.split() if wrapped else [cell])]
+        return max(map(len, [*title.split(), *parts])) + GAP
 
-    names = max(map(len, columns[0]))
-    broken = names + sum(room(number, False) for number in range(1, headlines)) > width
-    scores = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    scores.add_column(columns[0][0], no_wrap=True, min_width=names)
-    left, shown = width - names, columns[:1]
-    for number, column in enumerate(columns[1:], start=1):
-        left -= room(number, broken)
-        if left < 0 and number >= headlines:
+    names, *others = columns
+    left = width - max(map(len, names))
+    wrapped = sum(needed(column, False) for column in others[: required - 1]) > left
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(names[0], no_wrap=True, min_width=max(map(len, names)))
+    shown = [names]
+    for column in others:
+        left -= needed(column, wrapped)
+        if left < 0 and len(shown) >= required:
             break
-        scores.add_column(column[0], justify="right", width=room(number, broken) - GAP)
-        shown = [*shown, column]
+        table.add_column(column[0], justify="right", width=needed(column, wrapped) - GAP)
+        shown.append(column)
     for row in list(zip(*shown, strict=True))[1:]:
-        scores.add_row(*row)
-    return scores
+        table.add_row(*row)
+    return table
 
 
-def measured(title: str, found: Mapping[str, float]) -> RenderableType:
-    """Metrics under a title, as `wxb table` prints those of a lesson."""
-    return grid(_metrics(found), title=title)
+def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
+    """Metrics under a title."""
+    return grid(_metrics(metrics), title=title)
 
 
 def state(facts: Facts) -> str:
-    """What is there of a block, and whether it is stale, in a few words."""
+    """Which outputs of a block are missing, and whether it is running or stale."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
-    made = {word: facts[word] for word in ("cleaned", *LACKS) if word in facts}
-    if not any(made.values()):
-        return "not made"
-    lacking = [LACKS[word] for word, there in made.items() if not there]
-    if not lacking:
-        return {True: "stale", False: "up to date", None: "made"}[facts["stale"]]
-    return ", ".join([*lacking, *(["stale"] if facts["stale"] else [])])
+    outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}
+    if not any(outputs.values()):
+        return "not run"
+    missing = [MISSING[key] for key, exists in outputs.items() if not exists]
+    if not missing:
+        return {True: "stale", False: "up to date", None: "exists"}[facts["stale"]]
+    return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 
 
 def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterator[RenderableType]:
@@ -173,15 +175,15 @@ def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterato
 
 
 def _members(members: Mapping[str, Facts]) -> RenderableType:
-    """The experiments of a study."""
-    told = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
+    """A table of the experiments of a study."""
+    keys = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
     return _blocks(
-        ["experiment", *(f"{words(key)} (95%)" for key in told or ["metric"]), "state"],
+        ["experiment", *(f"{words(key)} (95%)" for key in keys or ["metric"]), "state"],
         [
             (
                 member,
-                _is(facts),
-                *(_interval(facts["metrics"], key) for key in told or [""]),
+                _description(facts),
+                *(_interval(facts["metrics"], key) for key in keys or [""]),
                 state(facts),
             )
             for member, facts in members.items()
@@ -190,29 +192,29 @@ def _members(members: Mapping[str, Facts]) -> RenderableType:
 
 
 def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
-    """A row for each block: its name, what it is (below the name), its metrics, and its state."""
+    """A table of blocks: name with description below, further cells, and the state."""
     return table(
         header,
         (
             (
-                Group(Text(name), Padding(Text(what, style="dim"), (0, 0, 0, 2))),
+                Group(Text(name), Padding(Text(description, style="dim"), (0, 0, 0, 2))),
                 *cells,
-                Text(told, style=next((s for word, s in STYLES.items() if word in told), "")),
+                Text(status, style=next((s for word, s in STYLES.items() if word in status), "")),
             )
-            for name, what, *cells, told in rows
+            for name, description, *cells, status in rows
         ),
-        whole=True,
+        no_wrap=True,
     )
 
 
 def _splits(title: str, rows: Mapping[str, Mapping[str, int]]) -> RenderableType:
-    """Counts by split."""
+    """A table of counts by split."""
     header = ["split", *map(words, next(iter(rows.values())))]
     counts = ((name, *(f"{n:,}" for n in row.values())) for name, row in rows.items())
     return table(header, counts, title=title, numbers=True)
 
 
-def _is(facts: Facts) -> str:
+def _description(facts: Facts) -> str:
     """What a block is, in one line."""
     if "title" in facts:
         return str(facts["title"])
@@ -222,19 +224,21 @@ def _is(facts: Facts) -> str:
     if "objective" not in facts:
         return str(facts["origin"])
     if facts["objective"] == "none":
-        return f"{facts['origin']}, as it is"
+        return f"{facts['origin']}, not pretrained here"
     return f"{facts['origin']}, {facts['objective']}; {facts['corpus']}"
 
 
-def _learnt(metrics: Mapping[str, float]) -> str:
-    told = [f"perplexity {metrics['perplexity']:,.1f}"] if "perplexity" in metrics else []
-    return ", ".join([*told, f"{amount(metrics['parameters'])} parameters"]) if metrics else "–"
+def _backbone_metrics(metrics: Mapping[str, float]) -> str:
+    if not metrics:
+        return "–"
+    perplexity = f"perplexity {metrics['perplexity']:,.1f}, " if "perplexity" in metrics else ""
+    return f"{perplexity}{amount(metrics['parameters'])} parameters"
 
 
 def _records(records: Mapping[str, int]) -> str:
-    """Those of each split, as profile.json counts them: what it read and rejected aside."""
-    told = [f"{name} {n:,}" for name, n in records.items() if name not in ("raw", "rejected")]
-    return ", ".join(told) or "–"
+    """The counts of each split in profile.json, without those of raw and rejected records."""
+    counts = [f"{name} {n:,}" for name, n in records.items() if name not in ("raw", "rejected")]
+    return ", ".join(counts) or "–"
 
 
 def _interval(metrics: Mapping[str, float], key: str) -> str:
@@ -245,10 +249,10 @@ def _interval(metrics: Mapping[str, float], key: str) -> str:
     )
 
 
-def _headline(metrics: Mapping[str, float]) -> str:
-    """The metrics that come with an interval, by their names."""
-    told = [f"{words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
-    return ", ".join(told) or "–"
+def _headline_metrics(metrics: Mapping[str, float]) -> str:
+    """The metrics that have an interval, with their names."""
+    texts = [f"{words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
+    return ", ".join(texts) or "–"
 
 
 def _metrics(metrics: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -262,31 +266,30 @@ def _metrics(metrics: Mapping[str, float]) -> Iterator[tuple[str, str]]:
             yield words(key), f"{value:,}" if isinstance(value, int) else rounded(value)
 
 
-def _where(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The changes by stage, each at the first stage where it shows."""
-    told: dict[str, list[str]] = {}
+def _changes_by_stage(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The distinct changes by stage, each at its first stage."""
+    by_stage: dict[str, list[str]] = {}
     seen = set()
     for change in changes:
         what, how = change["what"], change["how"]
         if (what, how) not in seen:
-            line = what if how == "modified" else f"{what}: {how}"
-            told.setdefault(change["stage"], []).append(line)
+            text = what if how == "modified" else f"{what}: {how}"
+            by_stage.setdefault(change["stage"], []).append(text)
             seen.add((what, how))
-    return [(stage, ", ".join(sorted(what))) for stage, what in told.items()]
+    return [(stage, ", ".join(sorted(texts))) for stage, texts in by_stage.items()]
 
 
-def _training(best: Facts) -> tuple[str, str]:
-    told = f"{rounded(best['value'])} at step {best['step']:,}"
-    place = f"evaluation {best['evaluation']} of {best['evaluations']}"
-    if "allowed" in best:  # of an experiment, evaluated once an epoch
-        place = f"epoch {best['evaluation']} of {best['evaluations']}"
-        if best["evaluations"] < (best["allowed"] or 0):
-            place += f", stopped early ({best['allowed']} allowed)"
-    return f"best {words(best['metric'])}", f"{told}, {place}"
+def _best_evaluation(best: Facts) -> tuple[str, str]:
+    unit = "epoch" if "max_epochs" in best else "evaluation"  # experiments: one per epoch
+    text = f"{rounded(best['value'])} at step {best['step']:,}"
+    text += f", {unit} {best['evaluation']} of {best['evaluations']}"
+    if best["evaluations"] < (best.get("max_epochs") or 0):
+        text += f", stopped early ({best['max_epochs']} allowed)"
+    return f"best {words(best['metric'])}", text
 
 
 def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    """Time and memory of each stage, and the machines they ran on."""
+    """A table of time and memory of each stage; its title names the machines."""
     rows = []
     for stage, cost in costs.items():
         memory = size(cost["peak_memory_mib"] * 2**20)
@@ -300,19 +303,19 @@ def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
 
 
 def _profile(profile: Facts) -> RenderableType:
-    listed = [f", {len(names)} {key}" for key, names in profile.items() if isinstance(names, list)]
+    counts = [f", {len(names)} {key}" for key, names in profile.items() if isinstance(names, list)]
     return _splits(
-        f"Corpus, of {profile['records']['raw']:,} raw records{''.join(listed)}",
+        f"Corpus, of {profile['records']['raw']:,} raw records{''.join(counts)}",
         {name: _split(split) for name, split in profile["splits"].items()},
     )
 
 
 def _split(split: Facts) -> dict[str, int]:
-    """What a split holds: records, and what a task counts in them by its labels."""
+    """Counts of a split: records, gold as its task counts it, groups and characters."""
     counts = {
         key: sum(by_name.values())
         for key, by_name in split.items()
-        if isinstance(by_name, Mapping) and key not in DESCRIBED
+        if isinstance(by_name, Mapping) and key not in TEXT_KEYS
     }
     return {
         "labelled": split["labelled"],
@@ -325,21 +328,24 @@ def _split(split: Facts) -> dict[str, int]:
 
 
 def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, str]]:
-    """How many texts of each test set say nearly what one of training says."""
+    """The shares of texts in each test set that nearly repeat a training text."""
     for name, shares in nearness.items():
-        one, two = shares["within_one_word"], shares["within_two_words"]
-        yield f"{name}:", f"{one:.1%} within one word of training, {two:.1%} within two"
+        within_one, within_two = shares["within_one_word"], shares["within_two_words"]
+        yield (
+            f"{name}:",
+            f"{within_one:.1%} within one word of training, {within_two:.1%} within two",
+        )
 
 
 def _rejects(profile: Facts) -> Iterator[RenderableType]:
     for title, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
         if counts := profile.get(key):
-            rows = [(why, f"{count:,}") for why, count in counts.items()]
+            rows = [(reason, f"{count:,}") for reason, count in counts.items()]
             yield grid(rows, title=title, numbers=True)
 
 
 def _settings(settings: Facts, defaults: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each setting as params.yaml would state it; those that it leaves out are marked."""
+    """Each setting with its value; defaults are marked."""
     for key, value in settings.items():
-        told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield key, f"{told} (default)" if key in defaults else told
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield key, f"{text} (default)" if key in defaults else text

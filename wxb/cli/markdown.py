@@ -1,4 +1,4 @@
-"""Markdown on a terminal whose tables keep every character, however narrow it is."""
+"""Markdown for terminals, whose tables are never cut off, however narrow the terminal is."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 
-class Terminal(Markdown):
-    """Markdown in whose tables names break at hyphens, and numbers between words.
+class TerminalMarkdown(Markdown):
+    """Markdown whose tables break names at hyphens, and numbers between words.
 
-    Columns that have no room beside the names stand in a table below, with the names again.
+    Columns that do not fit are in another table below, with the names repeated.
     """
 
 
 class Name(NamedTuple):
-    """A name that is broken at its hyphens where it has too little room."""
+    """A name that breaks at its hyphens if it does not fit."""
 
     text: str
 
@@ -44,29 +44,27 @@ class _Columns(TableElement):
         rows = [self.header.row, *self.body.rows]
         first, *numbers = zip(*([cell.content for cell in row.cells] for row in rows), strict=True)
         names = [Name(name.plain) for name in first]
-        whole = _table(names, numbers)
-        if (
-            whole.__rich_measure__(console, options.update(width=10_000)).maximum
-            <= options.max_width
-        ):
-            yield from (whole, "")
+        table = _table(names, numbers)
+        width = table.__rich_measure__(console, options.update(width=10_000)).maximum
+        if width <= options.max_width:
+            yield from (table, "")
         else:
             least = max(name.__rich_measure__(console, options).minimum for name in names)
-            for some in _that_fit(numbers, options.max_width - least):
-                yield from (_table(names, some, narrow=True), "")
+            for group in _group_columns(numbers, options.max_width - least):
+                yield from (_table(names, group, narrow=True), "")
 
 
-def _that_fit(columns: Sequence[Sequence[Text]], room: int) -> Iterator[list[Sequence[Text]]]:
-    """Columns that have room side by side, one at least."""
-    some: list[Sequence[Text]] = []
-    used = 0
+def _group_columns(columns: Sequence[Sequence[Text]], room: int) -> Iterator[list[Sequence[Text]]]:
+    """Groups of columns that fit side by side; at least one column each."""
+    group: list[Sequence[Text]] = []
+    width = 0
     for column in columns:
-        if some and used + _width(column) + 1 > room:
-            yield some
-            some, used = [], 0
-        some.append(column)
-        used += _width(column) + 1
-    yield some
+        if group and width + _width(column) + 1 > room:
+            yield group
+            group, width = [], 0
+        group.append(column)
+        width += _width(column) + 1
+    yield group
 
 
 def _table(
@@ -91,4 +89,4 @@ def _width(cells: Sequence[Text]) -> int:
     return max(len(word) for cell in cells for word in cell.plain.split())
 
 
-Terminal.elements = {**Markdown.elements, "table_open": _Columns}
+TerminalMarkdown.elements = {**Markdown.elements, "table_open": _Columns}

@@ -1,4 +1,4 @@
-"""`wxb mask` and `wxb unmask`. What takes long to import waits until it is needed."""
+"""`wxb mask` and `wxb unmask`. Slow imports are in functions, so that help starts fast."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import wxb
-from wxb.cli.options import ARGUMENT, path_of, require_value, to_path, usage_error
+from wxb.cli.options import (
+    ARGUMENT,
+    Experiment,
+    existing_path,
+    require_value,
+    to_path,
+    usage_error,
+)
 from wxb.core.errors import WxbError, choices
 from wxb.masking import folders
 from wxb.masking.documents import Document
 from wxb.masking.sources import Format, Layout
-from wxb.project.completion import names
 
 if TYPE_CHECKING:
     from wxb.masking.edits import Edit
@@ -26,9 +33,9 @@ if TYPE_CHECKING:
     from wxb.masking.operators import Operators
     from wxb.masking.work import Part
 
-SHOWN = 3  # unknown placeholders that unmask names
+SHOWN = 3  # unknown placeholders in the warning of unmask
 
-# Typer would take an empty argument for the folder here.
+# An empty argument is an error, not the current folder.
 _PATH: dict[str, Any] = {"parser": to_path, "metavar": "<path>"}
 
 Input = Annotated[
@@ -40,38 +47,29 @@ Input = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        **_PATH, help="file to write, or folder for those of a FOLDER; default: standard output"
+        **_PATH, help="output file, or output folder for a FOLDER; default: standard output"
     ),
 ]
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="default: from the suffix, else text")
 ]
-Lines = Annotated[bool, typer.Option("--lines", help="of text: each line is a document")]
-Field = Annotated[str, typer.Option(help="of JSONL: the key of the text")]
-Column = Annotated[str, typer.Option(help="of CSV: the name of the text's column")]
+Lines = Annotated[bool, typer.Option("--lines", help="text format: each line is a document")]
+Field = Annotated[str, typer.Option(help="jsonl format: the key of the text")]
+Column = Annotated[str, typer.Option(help="csv format: the column of the text")]
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        **_PATH, help="encrypts the mapping with this key; mask makes one if there is no file"
+        **_PATH, help="encrypt the mapping with the key in this file; mask creates a new file"
     ),
 ]
 SkipUnreadable = Annotated[
     bool,
-    typer.Option("--skip-unreadable", help="of a FOLDER: skip files that cannot be read"),
+    typer.Option("--skip-unreadable", help="skip files of a FOLDER that cannot be read"),
 ]
 
 
 def mask(
-    experiment: Annotated[
-        str,
-        typer.Option(
-            "--experiment",
-            "-e",
-            callback=require_value,
-            help="a trained experiment, or the path of its folder",
-            autocompletion=names("experiments"),
-        ),
-    ],
+    experiment: Experiment,
     source: Input = None,
     output: Output = None,
     operators: Annotated[
@@ -85,15 +83,15 @@ def mask(
     ] = None,
     mapping: Annotated[
         Path | None,
-        typer.Option(**_PATH, help="JSON file that keeps what placeholders stand for: a secret"),
+        typer.Option(**_PATH, help="JSON file for the values of placeholders; keep it secret"),
     ] = None,
     key_file: KeyFile = None,
     threshold: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="least score of a span; default: chosen in training"),
+        typer.Option(min=0, max=1, help="minimum score of a span; default: from training"),
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="mask this type alone; repeatable")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="leave this value; repeatable")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="mask only this type; repeatable")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="keep this value; repeatable")] = None,
     format_: FormatOption = None,
     lines: Lines = False,
     field: Field = "text",
@@ -103,10 +101,13 @@ def mask(
         bool, typer.Option("--json", help="write masked texts and spans with scores, as JSONL")
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(**_PATH, help="JSON file for counts by type; never has values")
+        Path | None, typer.Option(**_PATH, help="JSON file for counts by type, without values")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="look into the masked texts, too; exit 3 if not clean")
+        bool,
+        typer.Option(
+            "--verify", help="predict on the masked texts too; exit code 3 if spans are found"
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="write nothing; print the counts by type")
@@ -116,12 +117,12 @@ def mask(
 
     Example: wxb mask -e ner-encoder --mapping secret.json letters --output masked
 
-    A FILE is one document, a line (--lines), the field of each JSON line (.jsonl) or the column of
-    each row (.csv, .tsv); it must be UTF-8, and all around the spans keeps its bytes. Files of a
-    FOLDER keep their names and permissions; hidden ones are left out.
+    A document is a FILE, a line (--lines), a field of each JSON line (.jsonl) or a column of each
+    row (.csv, .tsv). Files must be UTF-8; all bytes outside of spans are kept. Files of a FOLDER
+    keep their names and permissions. Hidden files are skipped.
 
     \b
-    A YAML for --operators has one for each type, and DEFAULT for the rest:
+    A YAML file for --operators has an operator for each type, and DEFAULT for all others:
       DEFAULT: {operator: number}         # <CITY_1>, the same for the same value
       EMAIL: {operator: mask, masking_char: "*", chars_to_mask: 8}  # from_end
       GIVENNAME: {operator: fake, locale: de_DE, seed: 7}  # method: one of Faker
@@ -130,23 +131,23 @@ def mask(
       AGE: {operator: keep}               # also: redact; replace, with new_value
 
     The same options give the same bytes, except for encrypt, which is randomized. With --mapping,
-    numbers count through all documents; otherwise they restart in each. If a text already has a
-    placeholder of the mapping, that gets a placeholder too, so that unmask restores the text.
+    placeholders are numbered through all documents, otherwise in each document. Placeholders of
+    the mapping that are already in a text are masked too, so that unmask restores the text.
 
     --json writes spans as {start, end, label, score, new}; offsets count characters of the input.
-    --verify counts spans with letters or digits that no operator wrote.
+    --verify counts spans with letters or digits that are not from an operator.
 
-    If files of a FOLDER are not UTF-8, or not in their format, they are all listed and nothing is
-    masked; with --skip-unreadable they are listed and skipped. A subfolder that cannot be read is
-    always listed and skipped. --report counts what was skipped.
+    If files of a FOLDER are not UTF-8, or not in their format, they are listed and nothing is
+    masked; with --skip-unreadable they are listed and skipped. Subfolders that cannot be read are
+    always listed and skipped. --report counts skipped files and subfolders.
 
-    Exit status: 0 done (with --skip-unreadable even if something was skipped), 1 error or a
-    subfolder that cannot be read, 2 usage, 3 --verify found something, 130 interrupted.
+    Exit code: 0 success (with --skip-unreadable also if something was skipped), 1 error or a
+    subfolder that cannot be read, 2 usage, 3 --verify found spans, 130 interrupted.
     """
     from wxb.masking import work
     from wxb.masking.masker import Report
 
-    chosen, kept = _replacements(operators, mapping, key_file, dry_run=dry_run)
+    replacements, placeholders = _replacements(operators, mapping, key_file, dry_run=dry_run)
     layout = Layout(format_, lines, field, column)
     stream, skipped = _stream(
         source,
@@ -155,20 +156,20 @@ def mask(
         one_output=as_json or dry_run,
         skip_unreadable=skip_unreadable,
     )
-    masker = _masker(experiment, chosen, kept)
-    _choose(masker, experiment, threshold, only, allow)
+    masker = _load_masker(experiment, replacements, placeholders)
+    _select_spans(masker, experiment, threshold, only, allow)
     counts = Report(experiment, skipped=len(skipped))
 
     def change(texts: Sequence[str]) -> list[list[Edit]]:
-        done = masker.edits(texts, counts)
+        edits = masker.edits(texts, counts)
         if verify:
-            masker.verify(texts, done, counts)
-        return done
+            masker.verify(texts, edits, counts)
+        return edits
 
-    with work.Nowhere() if dry_run else work.Sink() as sink:
-        saved = None if dry_run else kept
-        work.process(stream, change, _as_json if as_json else _as_it_was, sink, saved)
-    _tell(counts, report, dry_run=dry_run)
+    with work.NullSink() if dry_run else work.Sink() as sink:
+        emit = _json_line if as_json else _to_bytes
+        work.process(stream, change, emit, sink, None if dry_run else placeholders)
+    _report(counts, report, dry_run=dry_run)
     if skipped and not skip_unreadable:
         raise typer.Exit(1)
     if counts.left:
@@ -176,7 +177,9 @@ def mask(
 
 
 def unmask(
-    mapping: Annotated[Path, typer.Option(**_PATH, help="what `wxb mask --mapping` wrote")],
+    mapping: Annotated[
+        Path, typer.Option(**_PATH, help="the file that `wxb mask --mapping` wrote")
+    ],
     source: Input = None,
     output: Output = None,
     key_file: KeyFile = None,
@@ -186,15 +189,15 @@ def unmask(
     column: Column = "text",
     skip_unreadable: SkipUnreadable = False,
 ) -> None:
-    """Replace the placeholders of a mapping by their values.
+    """Replace placeholders by their values from a mapping.
 
     Example: wxb unmask --mapping secret.json masked --output letters
 
     Reads and writes files like mask; use the same --lines, --field and so on. Only the operator
-    number can be undone: the output of replace, redact, mask, hash, fake and encrypt stays.
-    Placeholders that the mapping lacks stay, and are listed on standard error.
+    number can be undone: the output of replace, redact, mask, hash, fake and encrypt is kept.
+    Placeholders that the mapping lacks are kept, and listed on standard error.
 
-    Exit status: 0 done (with --skip-unreadable even if something was skipped), 1 error or a
+    Exit code: 0 success (with --skip-unreadable also if something was skipped), 1 error or a
     subfolder that cannot be read, 2 usage, 130 interrupted.
     """
     from wxb.masking import mapping as mappings
@@ -202,25 +205,25 @@ def unmask(
 
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
-    key = mappings.read_key(key_file, new=False) if key_file else None
+    key = mappings.read_key(key_file, create=False) if key_file else None
     values = mappings.Mapping(mapping, key)
     layout = Layout(format_, lines, field, column)
     stream, skipped = _stream(source, output, layout, skip_unreadable=skip_unreadable)
-    strange: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
 
-    def undo(texts: Sequence[str]) -> list[list[Edit]]:
-        strange.update(one for text in texts for one in values.strange(text))
-        return list(map(values.undone, texts))
+    def restore(texts: Sequence[str]) -> list[list[Edit]]:
+        unknown.update(placeholder for text in texts for placeholder in values.unknown(text))
+        return list(map(values.restore, texts))
 
     with work.Sink() as sink:
-        work.process(stream, undo, _restored, sink)
-    if strange:
-        # Only what has the form of a type is shown: another text could be someone's words.
-        shown = [one for one in strange if one.isupper() and one.isascii()][:SHOWN]
-        more = [*shown, "..."] if len(strange) > len(shown) else shown
+        work.process(stream, restore, partial(_to_bytes, is_restored=True), sink)
+    if unknown:
+        # Only upper-case strings are shown: others may be words of the text.
+        shown = [name for name in unknown if name.isupper() and name.isascii()][:SHOWN]
+        names = [*shown, "..."] if len(unknown) > len(shown) else shown
         print(
-            f"wxb: {mapping} does not know all placeholders: {strange.total()} stay as they are"
-            f" ({', '.join(more)}); were they written with another mapping?",
+            f"wxb: {mapping} lacks {unknown.total()} placeholders, which are kept"
+            f" ({', '.join(names)}); were they written with another mapping?",
             file=sys.stderr,
         )
     if skipped and not skip_unreadable:
@@ -235,104 +238,98 @@ def _stream(
     one_output: bool = False,
     skip_unreadable: bool = False,
 ) -> tuple[Iterator[Part], list[str]]:
-    """The documents of the text, file or folder that is meant, or of standard input.
+    """The documents of a text, file, folder or standard input, and lines on skipped files.
 
-    With them a line for each file or subfolder of a folder that is skipped; it has been told on
-    standard error, too. Raises typer's usage error before any is read.
+    Prints these lines to standard error. Raises typer's usage error before any file is read.
     """
     from wxb.masking import work
 
-    path = path_of(source)
+    path = existing_path(source)
     if path is None:
-        target = folders.file_to_write(output) if output else None
+        target = folders.resolve_output(output) if output else None
         if source in (None, "-"):
             if source is None and sys.stdin.isatty():
-                usage_error(ARGUMENT, "missing: what shall be read?")
-            return work.parts([folders.Source(None, "standard input", target)], layout), []
+                usage_error(ARGUMENT, "missing; expected a text, a file, a folder or -")
+            return work.read_parts([folders.Source(None, "standard input", target)], layout), []
         assert source is not None
         text = folders.Source(None, "the text", target)
-        whole = work.Part(text, Document(source, after="\n"), 1)
-        return iter([whole, work.Part(text, None)]), []
+        part = work.Part(text, Document(source, after="\n"), 1)
+        return iter([part, work.Part(text, None)]), []
     if path.is_dir() and output is None and not one_output:
-        usage_error(
-            ARGUMENT,
-            f"{path} is a folder, so --output is needed: the folder for what is made of it",
-        )
-    found = folders.sources(path, output, one_output=one_output)
+        usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder for results")
+    inputs = folders.find_inputs(path, output, one_output=one_output)
     if path.is_dir():
-        found = folders.readable(found, layout, skip=skip_unreadable)
-        for line in found.unread:
+        inputs = folders.check_inputs(inputs, layout, skip=skip_unreadable)
+        for line in inputs.unreadable:
             print(f"wxb: skipped: {line}", file=sys.stderr)
-    parts = work.parts(found.sources, layout)
-    return work.joined(parts) if one_output else parts, found.unread
+    parts = work.read_parts(inputs.sources, layout)
+    return work.with_one_end(parts) if one_output else parts, inputs.unreadable
 
 
 def _replacements(
     operators: str | None, mapping: Path | None, key_file: Path | None, *, dry_run: bool
 ) -> tuple[Operators, Mapping | None]:
-    """The operators, and the mapping that they write, held until the process ends."""
+    """The operators and the mapping, which is locked until the process ends, or None."""
     from wxb.masking import mapping as mappings
-    from wxb.masking import operators as known
+    from wxb.masking.operators import Number, read_operators
 
-    chosen = known.read(operators or ("number" if mapping else "replace"))
+    by_type = read_operators(operators or ("number" if mapping else "replace"))
     if mapping is None:
         if key_file:
-            usage_error("--key-file", "encrypts a --mapping, and there is none")
-        return chosen, None
-    if not any(isinstance(operator, known.Number) for operator in chosen.values()):
-        usage_error(
-            "--mapping", "is written by the operator number, and --operators has it nowhere"
-        )
-    mapping = folders.file_to_write(mapping)
+            usage_error("--key-file", "requires --mapping, which it encrypts")
+        return by_type, None
+    if not any(isinstance(operator, Number) for operator in by_type.values()):
+        usage_error("--mapping", "requires the operator number, which --operators lacks")
+    mapping = folders.resolve_output(mapping)
     if not dry_run:
-        mappings.hold(mapping)
-    fresh = not dry_run and not mapping.exists()
-    new_and_dry = dry_run and not mapping.exists()  # nothing to open, nothing to write
-    key = mappings.read_key(key_file, new=fresh) if key_file and not new_and_dry else None
-    return chosen, mappings.Mapping(mapping, key)
+        mappings.lock_mapping(mapping)
+    exists = mapping.exists()
+    key = (
+        mappings.read_key(key_file, create=not dry_run and not exists)
+        if key_file and (exists or not dry_run)
+        else None
+    )
+    return by_type, mappings.Mapping(mapping, key)
 
 
-def _masker(experiment: str, operators: Operators, mapping: Mapping | None) -> Masker:
-    from wxb.masking import operators as known
+def _load_masker(experiment: str, operators: Operators, mapping: Mapping | None) -> Masker:
     from wxb.masking.masker import Masker
+    from wxb.masking.operators import check_types
 
     recognizer: Any = wxb.load(experiment)
     if not hasattr(recognizer, "types"):
-        raise WxbError(f"{experiment}: finds no entities; expected an experiment of task ner")
-    known.check_types(operators, recognizer.types, experiment)
+        raise WxbError(f"{experiment} predicts no spans; expected an experiment of task ner")
+    check_types(operators, recognizer.types, experiment)
     return Masker(recognizer, operators, mapping)
 
 
-def _choose(
+def _select_spans(
     masker: Masker,
     experiment: str,
     threshold: float | None,
     only: list[str] | None,
     allow: list[str] | None,
 ) -> None:
-    """What of the found spans is masked."""
+    """Set which predicted spans are masked."""
     types = masker.recognizer.types
     if unknown := sorted({*(only or ())} - {*types}):
-        usage_error("--only", f"{experiment} finds no {unknown[0]!r}{choices(unknown[0], types)}")
+        usage_error(
+            "--only", f"{experiment} has no type {unknown[0]!r}{choices(unknown[0], types)}"
+        )
     masker.only = frozenset(only) if only else None
     masker.allowed = frozenset(allow or ())
     if threshold is not None:
         masker.recognizer.threshold = threshold
 
 
-def _as_it_was(part: Part, edits: list[Edit]) -> bytes:
+def _to_bytes(part: Part, edits: list[Edit], *, is_restored: bool = False) -> bytes:
     assert part.document is not None
-    return part.document.written(edits)
+    return part.document.to_bytes(edits, is_restored=is_restored)
 
 
-def _restored(part: Part, edits: list[Edit]) -> bytes:
-    assert part.document is not None
-    return part.document.written(edits, restored=True)
-
-
-def _as_json(part: Part, edits: list[Edit]) -> bytes:
-    """A line for a document: its source, the masked text, and spans in characters of the input."""
-    from wxb.masking.edits import applied
+def _json_line(part: Part, edits: list[Edit]) -> bytes:
+    """A JSON line with the source of a document, its masked text, and its spans in the input."""
+    from wxb.masking.edits import apply_edits
 
     assert part.document is not None
     if not part.document.text:
@@ -341,29 +338,30 @@ def _as_json(part: Part, edits: list[Edit]) -> bytes:
         {"start": e.start, "end": e.end, "label": e.type, "score": e.score, "new": e.new}
         for e in edits
     ]
-    told = {
+    content = {
         "source": part.source.name,
         "document": part.number,
-        "text": applied(part.document.text, edits),
+        "text": apply_edits(part.document.text, edits),
         "spans": spans,
     }
-    return (json.dumps(told, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
-def _tell(counts: Report, report: Path | None, *, dry_run: bool) -> None:
+def _report(counts: Report, report: Path | None, *, dry_run: bool) -> None:
+    """Write the report file, print the report of a dry run, and warn of spans found by verify."""
     from wxb.core.files import publish, write_json
     from wxb.masking import work
 
-    told = counts.told()
+    content = counts.to_json()
     if report:
         try:
             with publish(report.resolve()) as (draft,):
-                write_json(draft, told)
+                write_json(draft, content)
         except OSError as error:
             raise WxbError(f"{report}: cannot be written ({error.strerror})") from None
     if dry_run:
         with work.standard_output() as file:
-            file.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
+            file.write((json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
             file.flush()
     if counts.left:
         by_type = ", ".join(f"{type_} {count}" for type_, count in sorted(counts.left.items()))

@@ -1,4 +1,4 @@
-"""What options and arguments of several commands mean."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,57 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from wxb.core.errors import WxbError, choices
+from wxb.core.params import Params
+from wxb.project.completion import name_completer
+
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 ARGUMENT = "TEXT | FILE | FOLDER | -"
 EMPTY = "found an empty argument (a shell variable that is not set?)"
-SUFFIXES = (".txt", ".jsonl", ".ndjson", ".csv", ".tsv")  # a file is meant, though there is none
+SUFFIXES = (".txt", ".jsonl", ".ndjson", ".csv", ".tsv")  # of a path, even if no file exists
 
 
-def path_of(source: str | None) -> Path | None:
-    """The file or folder that is meant, or None for a text. Raises typer's error for a slip."""
+def require_value(value: str | None) -> str | None:
+    """The value of an option, unchanged. Raises typer's usage error if it is empty."""
+    if value == "":
+        raise typer.BadParameter(EMPTY)
+    return value
+
+
+Experiment = Annotated[
+    str,
+    typer.Option(
+        "--experiment",
+        "-e",
+        callback=require_value,
+        help="a trained experiment, or its folder",
+        autocompletion=name_completer("experiments"),
+    ),
+]
+Study = Annotated[
+    str,
+    typer.Argument(
+        help="a study or lesson of params.yaml, or all",
+        autocompletion=name_completer("studies", "lessons", extra=("all",)),
+    ),
+]
+
+
+def page_names(params: Params, name: str) -> list[str]:
+    """The study or lesson of this name, or all if it is "all". Raises WxbError if unknown."""
+    names = [*params.studies, *params.lessons]
+    if name == "all":
+        return names
+    if name not in names:
+        raise WxbError(f"params.yaml has no study or lesson {name!r}{choices(name, names)}")
+    return [name]
+
+
+def existing_path(source: str | None) -> Path | None:
+    """The file or folder named by an argument, or None if it is a text or "-".
+
+    Raises typer's usage error for a missing file, recognized by its suffix.
+    """
     if source in (None, "-"):
         return None
     assert source is not None
@@ -29,7 +72,7 @@ def path_of(source: str | None) -> Path | None:
     if path.suffix.lower() in SUFFIXES and not any(map(str.isspace, source)):
         usage_error(
             ARGUMENT,
-            f"no file {source!r}; to have these words read as a text, give them on standard input",
+            f"no file {source!r}; to pass this as a text, use standard input",
         )
     try:
         source.encode()
@@ -38,26 +81,25 @@ def path_of(source: str | None) -> Path | None:
     return None
 
 
-def require_value(value: str | None) -> str | None:
-    """The value of an option, unchanged. Raises typer's usage error where it is empty."""
-    if value == "":
-        raise typer.BadParameter(EMPTY)
-    return value
+def visible_files(folder: Path) -> list[Path]:
+    """All files below a folder, sorted, without hidden ones and those in hidden folders."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]
 
 
 def to_path(value: str) -> Path:
-    """The path that an option names, which must not be empty: that would be the folder here."""
+    """The path in an option. Raises typer's usage error if it is empty, not the current folder."""
     require_value(value)
     return Path(value)
 
 
 def usage_error(option: str, fault: str) -> NoReturn:
-    """Raise the usage error of an option."""
+    """Raise typer's usage error for an option."""
     raise typer.BadParameter(fault, param_hint=option)
 
 
-def apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Inputs, and what stands among them as `--name value` or `--name=value`."""
+def split_options(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Positional arguments, and options given as `--name value` or `--name=value`."""
     inputs: list[str] = []
     options: dict[str, str] = {}
     rest = iter(arguments)
@@ -69,8 +111,8 @@ def apart(arguments: Iterable[str]) -> tuple[list[str], dict[str, str]]:
         if not argument.startswith("--"):  # a text may begin with a dash
             inputs.append(argument)
             continue
-        option, given, value = argument.partition("=")
-        value = value if given else next(rest, "")
+        option, equals, value = argument.partition("=")
+        value = value if equals else next(rest, "")
         if not value:
             usage_error(option, "missing its value")
         options[option[2:].replace("-", "_")] = value

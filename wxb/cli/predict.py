@@ -1,4 +1,4 @@
-"""`wxb predict`: what a trained experiment makes of inputs, whatever its task."""
+"""`wxb predict`: predictions of a trained experiment of any task."""
 
 from __future__ import annotations
 
@@ -10,35 +10,25 @@ from typing import Annotated, Any
 
 import typer
 
-from wxb.cli.options import apart, path_of, require_value, usage_error
+from wxb.cli.options import Experiment, existing_path, split_options, usage_error, visible_files
 from wxb.core.errors import WxbError
-from wxb.project.completion import names
 from wxb.tasks.exports import json_line
 
 CHUNK = 512  # inputs that are predicted before the first of them is printed
-FILES = 32  # the same, of inputs that are files
+FILES = 32  # the same for inputs that are files
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")  # records; others: lines
 FIELDS = ("input", "text")
 
 
 def predict(
-    experiment: Annotated[
-        str,
-        typer.Option(
-            "--experiment",
-            "-e",
-            callback=require_value,
-            help="a trained experiment, or its folder",
-            autocompletion=names("experiments"),
-        ),
-    ],
+    experiment: Experiment,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[INPUT...]",
             help="a text, a file (one input per line, or records: .jsonl, .json, .csv, .parquet), a"
             " folder of such files, or - for standard input; default: -. For speech models:"
-            " a recording, a folder of such, or - for one on standard input",
+            " a recording, a folder of recordings, or - for one on standard input",
         ),
     ] = None,
     field: Annotated[
@@ -46,7 +36,7 @@ def predict(
         typer.Option(help=f"the field of records to read; default: {' or '.join(FIELDS)}"),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="a JSON object a line, for other programs")
+        bool, typer.Option("--json", help="one JSON object per line, for other programs")
     ] = False,
 ) -> None:
     """Print one prediction per input, in order.
@@ -59,74 +49,74 @@ def predict(
     """
     from wxb.project import trained
 
-    named, options = apart(inputs or [])
-    if not named and sys.stdin.isatty():
-        usage_error("INPUT", "missing: what shall be read?")
-    sources = [(given, path_of(given)) for given in named or ["-"]]  # a slip is told at once
+    arguments, options = split_options(inputs or [])
+    if not arguments and sys.stdin.isatty():
+        usage_error("INPUT", "missing; expected a text, a file, a folder or -")
+    sources = [(source, existing_path(source)) for source in arguments or ["-"]]
     predictor = trained.load(experiment, **options)
-    given = _files(sources, predictor.files) if predictor.files else _texts(sources, field)
-    refused: list[str] = []  # told at the end, where they are seen
-    for chunk in _chunks(given, FILES if predictor.files else CHUNK):
-        for one, prediction in _predicted(predictor, chunk, refused):
-            told = predictor.describe(one, prediction)
-            name = one if isinstance(one, str) else "-"
-            line = json_line({"input": name, **told}).decode().rstrip("\n")
-            print(line if as_json else predictor.show(one, prediction), flush=True)
-    if refused:
-        raise WxbError("\n".join(refused))
+    items = _files(sources, predictor.files) if predictor.files else _texts(sources, field)
+    errors: list[str] = []  # printed at the end, where users see them
+    while chunk := list(islice(items, FILES if predictor.files else CHUNK)):
+        for item, prediction in _predict(predictor, chunk, errors):
+            described = predictor.describe(item, prediction)
+            name = item if isinstance(item, str) else "-"
+            line = json_line({"input": name, **described}).decode().rstrip("\n")
+            print(line if as_json else predictor.show(item, prediction), flush=True)
+    if errors:
+        raise WxbError("\n".join(errors))
 
 
-def _predicted(predictor: Any, chunk: list[Any], refused: list[str]) -> Iterator[tuple[Any, Any]]:
-    """Inputs with their predictions; a file that cannot be read costs no other its prediction."""
+def _predict(predictor: Any, chunk: list[Any], errors: list[str]) -> Iterator[tuple[Any, Any]]:
+    """Inputs with their predictions; files that cannot be read are skipped and add an error."""
     try:
         yield from zip(chunk, predictor.predict(chunk, label="predict"), strict=True)
     except WxbError as error:
         if not predictor.files:
             raise
         if len(chunk) == 1:
-            refused.append(str(error))
+            errors.append(str(error))
             return
-        for one in chunk:
-            yield from _predicted(predictor, [one], refused)
-
-
-def _chunks(given: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    while chunk := list(islice(given, size)):
-        yield chunk
+        for item in chunk:
+            yield from _predict(predictor, [item], errors)
 
 
 def _files(
     sources: Iterable[tuple[str, Path | None]], suffixes: Sequence[str]
 ) -> Iterator[str | bytes]:
-    """The files of arguments, whose paths are given, or what one on standard input holds."""
-    for given, path in sources:
-        if given == "-":
+    """The paths of all files in arguments with their paths, or the bytes of standard input."""
+    for source, path in sources:
+        if source == "-":
             yield sys.stdin.buffer.read()
         elif path is None:
-            raise WxbError(f"{given}: no such file or folder; this model reads files, not texts")
+            raise WxbError(f"{source}: no such file or folder; this model reads files, not texts")
         elif path.is_file():
             yield str(path)
         else:
-            found = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in suffixes]
-            if not any(map(Path.is_file, found)):
+            files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in suffixes]
+            files = [file for file in files if file.is_file()]
+            if not files:
                 raise WxbError(f"{path}: found no file in it that ends in {', '.join(suffixes)}")
-            yield from (str(file) for file in found if file.is_file())
+            yield from map(str, files)
 
 
 def _texts(sources: Iterable[tuple[str, Path | None]], field: str | None) -> Iterator[str]:
-    """The inputs of arguments, whose paths are given. Raises WxbError for a file of none."""
-    for given, path in sources:
-        if given == "-":
-            yield from _of_standard_input()
+    """The texts in arguments with their paths."""
+    for source, path in sources:
+        if source == "-":
+            yield from _texts_from_standard_input()
         elif path is None:
-            yield given
+            yield source
         elif path.is_dir():
-            yield from _of_folder(path, field)
+            files = visible_files(path)
+            if not files:
+                raise WxbError(f"{path}: found no file in it; expected files of texts or records")
+            for file in files:
+                yield from _texts_from_file(file, field)
         else:
-            yield from _of_file(path, field)
+            yield from _texts_from_file(path, field)
 
 
-def _of_standard_input() -> Iterator[str]:
+def _texts_from_standard_input() -> Iterator[str]:
     for number, line in enumerate(sys.stdin.buffer, start=1):
         try:
             yield line.decode().rstrip("\r\n")
@@ -134,22 +124,13 @@ def _of_standard_input() -> Iterator[str]:
             raise WxbError(f"standard input, line {number}: expected UTF-8; {error}") from None
 
 
-def _of_folder(folder: Path, field: str | None) -> Iterator[str]:
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    shown = [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]
-    if not shown:
-        raise WxbError(f"{folder}: found no file in it; expected files of texts or records")
-    for path in shown:
-        yield from _of_file(path, field)
-
-
-def _of_file(path: Path, field: str | None) -> Iterator[str]:
+def _texts_from_file(path: Path, field: str | None) -> Iterator[str]:
     from wxb.corpora.formats import raw_records
     from wxb.corpora.layout import decode
     from wxb.corpora.records import RecordError
 
     if path.suffix.lower() not in SUFFIXES:
-        # Only line feeds end a line: texts may hold other separators of Unicode.
+        # Only line feeds separate lines: texts may have other separators of Unicode.
         yield from (line.rstrip("\r") for line in decode(path).removesuffix("\n").split("\n"))
         return
     for raw in raw_records(path):
@@ -163,11 +144,11 @@ def _field(content: Any, field: str | None, place: str) -> str:
     if isinstance(content, str):
         return content
     names = [field] if field else FIELDS
-    found = content if isinstance(content, dict) else {}
+    fields = content if isinstance(content, dict) else {}
     for name in names:
-        if isinstance(found.get(name), str):
-            return str(found[name])
+        if isinstance(fields.get(name), str):
+            return str(fields[name])
     raise WxbError(
-        f"{place}: found {', '.join(map(repr, found)) or type(content).__name__}; expected a text"
+        f"{place}: found {', '.join(map(repr, fields)) or type(content).__name__}; expected a text"
         f" in {' or '.join(map(repr, names))}: name its field with --field"
     )

@@ -1,14 +1,18 @@
-"""docs/commands.md: the reference of the command `wxb`, generated from its help."""
+"""Help of the command `wxb`, and docs/commands.md, which is generated from it."""
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer.cli import get_docs_for_click
 
 PATH = Path("docs/commands.md")
+NO_REWRAP = "\b"  # as in Click: marks a paragraph that keeps its lines
 
 HEAD = """# Commands
 
@@ -21,12 +25,20 @@ Run commands in the root of the project, inside its environment (`source .venv/b
 """
 
 
+def unwrap_help(command: Callable[..., Any] | None) -> str:
+    """The docstring of a command with each paragraph on one line, so that only Rich wraps it."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(
+        part if part.startswith(NO_REWRAP) else part.replace("\n", " ") for part in paragraphs
+    )
+
+
 def page(app: typer.Typer) -> str:
-    """The reference of an application and all its commands, in Markdown."""
+    """The help of an application and all its commands, in Markdown."""
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="wxb")
     _, _, commands = get_docs_for_click(obj=command, ctx=context, name="wxb").partition("\n## ")
     commands = commands.replace("* `--help`: Show this message and exit.\n", "")
-    commands = commands.replace("**Options**:\n\n\n", "")  # of a command with no other option
+    commands = commands.replace("**Options**:\n\n\n", "")  # of commands whose only option is --help
     stripped = re.sub(r"[ \t]+$", "", commands, flags=re.MULTILINE).rstrip()
     return f"{HEAD}\n## {stripped}\n"

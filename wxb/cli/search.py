@@ -1,4 +1,4 @@
-"""`wxb search`: the texts that are nearest to a query in meaning, as an encoder sees it."""
+"""`wxb search`: the texts whose embeddings are nearest to that of a query."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import typer
 
 from wxb.cli.options import AsJson, usage_error
 from wxb.core import paths
-from wxb.core.errors import WxbError, choices
-from wxb.core.hub import packaged
+from wxb.core.errors import WxbError, choices, require_output
+from wxb.core.hub import package_folder
 from wxb.core.params import PARAMS, load
-from wxb.core.params.backbones import NAMED
-from wxb.project.completion import names
+from wxb.core.params.backbones import PACKAGES
+from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import rounded
 from wxb.reporting.terminal import grid, show, show_json
 
 if TYPE_CHECKING:
     from wxb.cli.embeddings import Pooling
 
-MEANING = "minilm"  # the encoder of NAMED to take where none is named
-TRAINED = "modules.json"  # sentence-transformers writes it beside encoders trained for similarity
+SENTENCE_ENCODER = "minilm"  # of PACKAGES: the default
+MODULES = "modules.json"  # a file of sentence-transformers, with encoders trained for similarity
 
 
-def is_folder(encoder: str | None) -> bool:
-    """Whether what is given for an encoder is a folder here."""
-    return bool(encoder) and Path(str(encoder)).is_dir()
+def absolute_folder(encoder: str | None) -> str | None:
+    """The absolute path of an encoder that is a folder; other names are returned unchanged."""
+    return str(Path(encoder).absolute()) if encoder and Path(encoder).is_dir() else encoder
 
 
 def search(
@@ -36,56 +36,55 @@ def search(
     encoder: Annotated[
         str | None,
         typer.Option(
-            callback=lambda given: str(Path(given).absolute()) if is_folder(given) else given,
+            callback=absolute_folder,
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
-            f" {', '.join(NAMED)}; default: {MEANING}, or where it is not installed the first"
-            " backbone",
-            autocompletion=names("backbones", "experiments", more=tuple(NAMED)),
+            f" {', '.join(PACKAGES)}; default: {SENTENCE_ENCODER}, or the first backbone if it is"
+            " not installed",
+            autocompletion=name_completer("backbones", "experiments", extra=tuple(PACKAGES)),
         ),
     ] = None,
     corpus: Annotated[
         str | None,
         typer.Option(
             help="whose test texts are searched; default: the first corpus",
-            autocompletion=names("corpora"),
+            autocompletion=name_completer("corpora"),
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(help="a text file to search instead of a corpus, line by line")
+        Path | None, typer.Option(help="search the lines of this text file instead of a corpus")
     ] = None,
     cls: Annotated[
-        bool, typer.Option("--cls", help="compare [CLS] vectors; default: means of all tokens")
+        bool, typer.Option("--cls", help="compare [CLS] vectors; default: means over all tokens")
     ] = False,
     top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    r"""Show the texts nearest to QUERY, by the cosine between their vectors.
+    r"""Show the texts nearest to QUERY, by the cosine between their embeddings.
 
-    A sentence encoder comes with `pip install --editable '.\[pretrained]'`. A small backbone from
-    this project is no sentence encoder: the mean of all vectors is subtracted from its vectors,
-    which are nearly equal otherwise.
+    `pip install --editable '.\[pretrained]'` installs a sentence encoder. Embeddings of other
+    encoders are nearly equal, so their mean is subtracted.
 
-    In a project the vectors of the texts are kept in .wxb/vectors for the next search of the same
-    texts with the same encoder; `wxb clean --unfinished` removes them.
+    In a project, embeddings are cached in .wxb/vectors for the next search of the same texts with
+    the same encoder. `wxb clean --unfinished` removes them.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
     if not query.strip():
-        usage_error("QUERY", "found an empty one; expected words to look for")
+        usage_error("QUERY", "is empty; expected words to look for")
     texts = _lines(file) if file else _texts(corpus)
     pooling: Pooling = "cls" if cls else "mean"
-    folder = folder_of(encoder)
-    found = _search(folder, query, texts, pooling, top)
-    if not _trained(folder):
+    folder = encoder_folder(encoder)
+    neighbours = _search(folder, query, texts, pooling, top)
+    if not _is_sentence_encoder(folder):
         print(
-            f"wxb: {folder} was not trained to tell meaning, so what it finds alike may say other"
-            f" things; `--encoder {MEANING}` was",
+            f"wxb: {folder} was not trained for similarity, so its nearest texts may differ in"
+            f" meaning; use `--encoder {SENTENCE_ENCODER}`",
             file=sys.stderr,
         )
     if as_json:
-        show_json(found)
+        show_json(neighbours)
         return
-    show(grid((rounded(row["cosine"]), row["text"]) for row in found))
+    show(grid((rounded(row["cosine"]), row["text"]) for row in neighbours))
 
 
 def _search(
@@ -101,33 +100,33 @@ def _search(
 
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
-    kept = None
+    cache = None
     if Path(PARAMS).is_file():
-        kept = paths.VECTORS
-        torch.set_num_threads(load().threads)  # as in stages: more cost a small model most time
-    vectors = embeddings.of_texts(model, tokenizer, texts, pooling=pooling, folder=kept)
-    (asked,) = embeddings.embed(model, tokenizer, [query], pooling=pooling)
-    if not _trained(folder):
-        asked, vectors = embeddings.centred(asked, vectors)
+        cache = paths.VECTORS
+        torch.set_num_threads(load().threads)  # as in stages: more threads slow small models down
+    vectors = embeddings.cached_embeddings(model, tokenizer, texts, pooling=pooling, folder=cache)
+    (target,) = embeddings.embed(model, tokenizer, [query], pooling=pooling)
+    if not _is_sentence_encoder(folder):
+        target, vectors = embeddings.center(target, vectors)
     return [
-        {"cosine": round(hit.cosine, 6), "place": hit.place, "text": texts[hit.place]}
-        for hit in embeddings.nearest(asked, vectors, top=top)
+        {"cosine": round(cosine, 6), "index": index, "text": texts[index]}
+        for index, cosine in embeddings.nearest(target, vectors, top=top)
     ]
 
 
-def _trained(folder: Path) -> bool:
-    """Whether an encoder was trained for vectors whose cosine tells meaning."""
-    return (folder / TRAINED).is_file()
+def _is_sentence_encoder(folder: Path) -> bool:
+    """Whether an encoder was trained for similarity of its embeddings."""
+    return (folder / MODULES).is_file()
 
 
-def folder_of(encoder: str | None) -> Path:
-    """The folder of an encoder by its name; WxbError where there is none."""
-    if encoder is None and find_spec(NAMED[MEANING]):
-        encoder = MEANING
-    if encoder in NAMED:
-        return packaged(encoder)
-    if is_folder(encoder):
-        return Path(str(encoder))
+def encoder_folder(encoder: str | None) -> Path:
+    """The folder of an encoder by its name, or of the default. Raises WxbError if unknown."""
+    if encoder is None and find_spec(PACKAGES[SENTENCE_ENCODER]):
+        encoder = SENTENCE_ENCODER
+    if encoder in PACKAGES:
+        return package_folder(encoder)
+    if encoder and Path(encoder).is_dir():
+        return Path(encoder)
     params = load()
     known = [*params.backbones, *params.experiments]
     name = encoder or known[0]
@@ -136,29 +135,27 @@ def folder_of(encoder: str | None) -> Path:
             f"--encoder: no folder, backbone or experiment {name!r}{choices(name, known)}"
         )
     backbone = params.backbones.get(name)
-    if backbone and backbone.checkpoint in NAMED and not backbone.pretraining:
-        return packaged(backbone.checkpoint)
+    if backbone and backbone.checkpoint in PACKAGES and not backbone.pretraining:
+        return package_folder(backbone.checkpoint)
     folder = paths.model(name)
-    if not folder.is_dir():
-        stage = f"{'pretrain' if name in params.backbones else 'train'}@{name}"
-        raise WxbError(f"{folder}: not there yet; run `dvc repro {stage}` first")
+    require_output(folder, f"{'pretrain' if name in params.backbones else 'train'}@{name}")
     return folder
 
 
 def _texts(corpus: str | None) -> list[str]:
-    """The test texts of a corpus, each once."""
+    """The distinct test texts of a corpus."""
     from wxb.corpora import clean
 
     params = load()
     name = corpus or next(iter(params.corpora))
-    params.named("corpora", name)
+    params.block("corpora", name)
     path = paths.clean(name) / "test.parquet"
-    if not path.exists():
-        raise WxbError(f"{path}: not there yet; run `dvc repro preprocess@{name}` first")
-    return list(dict.fromkeys(clean.texts(path)))
+    require_output(path, f"preprocess@{name}")
+    return list(dict.fromkeys(clean.input_texts(path)))
 
 
 def _lines(file: Path) -> list[str]:
+    """The lines of a file that are not blank."""
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""`wxb watch`: the run of the DAG as it goes on, drawn in a terminal or told in lines."""
+"""`wxb watch`: live progress of a run of the DAG, as a table in a terminal, else as lines."""
 
 from __future__ import annotations
 
@@ -19,28 +19,22 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from wxb.cli.options import Study, page_names
 from wxb.core import paths
-from wxb.core.errors import WxbError, choices
+from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project.completion import names
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
 
-SECONDS_BETWEEN_LOOKS = 1.0
-SECONDS_BETWEEN_LINES = 15.0  # of one stage, where there is no terminal
-SECONDS_IDLE = 30.0  # without any stage, until a run that was seen is taken to have ended
-NAMED = 8  # waiting stages named one by one
-LAST = 40  # lines of a run that failed
+REFRESH_SECONDS = 1.0
+LINE_SECONDS = 15.0  # between two progress lines of a stage, without a terminal
+IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
+MAX_NAMES = 8  # of waiting or stopped stages
+LOG_LINES = 40  # printed of a run that failed
 
 
 def watch(
-    study: Annotated[
-        str,
-        typer.Argument(
-            help="a study or lesson of params.yaml, or all",
-            autocompletion=names("studies", "lessons", more=("all",)),
-        ),
-    ] = "all",
+    study: Study = "all",
     command: Annotated[
         list[str] | None, typer.Argument(help="after --: the command of a run to start and watch")
     ] = None,
@@ -59,29 +53,28 @@ def watch(
     Example: wxb watch ner -- snakemake --cores 2 ner
     """
     params, console = load(), Console()
-    pages = {**params.studies, **params.lessons}
-    if study != "all" and study not in pages:
-        raise WxbError(f"params.yaml has no study or lesson {study!r}{choices(study, pages)}")
-    watched = Watch(params, None if study == "all" else study)
+    page_names(params, study)
+    watcher = Watch(params, None if study == "all" else study)
     if command:
-        raise typer.Exit(_begun(command, watched, console))
-    states = _states(watched)
+        raise typer.Exit(_run(command, watcher, console))
+    states = _states(watcher)
     if once:
-        console.print(drawn(next(states)))
+        console.print(render_state(next(states)))
     elif console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
             for state in states:
-                live.update(drawn(state), refresh=True)
-        console.print(drawn(state))
+                live.update(render_state(state), refresh=True)
+        console.print(render_state(state))
     else:
-        for line in lines(states):
+        for line in progress_lines(states):
             print(line, flush=True)
 
 
-def _begun(command: list[str], watched: Watch, console: Console) -> int:
-    """Run a command to its end, drawn in a terminal; its exit code.
+def _run(command: list[str], watcher: Watch, console: Console) -> int:
+    """Run a command with a live table, and return its exit code.
 
-    Ctrl-C reaches the command as it would alone, and is left to it: this waits until it has ended.
+    Without a terminal, replaces this process by the command. Ctrl-C goes to the command; this waits
+    until it has ended.
     """
     log = paths.log("run")
     log.parent.mkdir(exist_ok=True)
@@ -93,147 +86,143 @@ def _begun(command: list[str], watched: Watch, console: Console) -> int:
     except OSError as error:
         raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
     with process:
-        _draw_until_ended(process, watched, console)
-    state = _look(watched)
-    if state and (state.over or state.done or state.stopped):
-        console.print(drawn(state))
+        _show_until_ended(process, watcher, console)
+    state = _refresh(watcher)
+    if state and (state.is_over or state.done or state.stopped):
+        console.print(render_state(state))
     if process.returncode:
-        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        print(*said[-LAST:], sep="\n")
-    print(f"All that the run said: {log}")
+        output = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        print(*output[-LOG_LINES:], sep="\n")
+    print(f"Output of the run: {log}")
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def _draw_until_ended(process: subprocess.Popen[bytes], watched: Watch, console: Console) -> None:
-    stopping = False
+def _show_until_ended(process: subprocess.Popen[bytes], watcher: Watch, console: Console) -> None:
+    is_stopping = False
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while process.poll() is None:
             try:
-                if stopping:
+                if is_stopping:
                     process.wait()
-                elif state := _look(watched):
-                    live.update(drawn(state), refresh=True)
+                elif state := _refresh(watcher):
+                    live.update(render_state(state), refresh=True)
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(SECONDS_BETWEEN_LOOKS)
+                    process.wait(REFRESH_SECONDS)
             except KeyboardInterrupt:
-                stopping = True
-                live.update(Text("stopping; what is done is kept"), refresh=True)
+                is_stopping = True
+                live.update(Text("stopping; finished stages are kept"), refresh=True)
 
 
-def _look(watched: Watch) -> State | None:
-    """How things stand; None where nobody can tell, as where params.yaml is just being written."""
+def _refresh(watcher: Watch) -> State | None:
+    """The current state; None if it cannot be read, such as while params.yaml is written."""
     try:
-        with redirect_stderr(io.StringIO()):  # bars of DVC, across what is drawn
-            return watched.look()
+        with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
+            return watcher.refresh()
     except WxbError:
         return None
 
 
-def _states(watched: Watch) -> Iterator[State]:
-    """The states of a run one after another, until it has ended or the user has."""
-    active = None
+def _states(watcher: Watch) -> Iterator[State]:
+    """The state every second, until the run ends or Ctrl-C."""
+    last_active = None
     try:
         while True:
-            with redirect_stderr(io.StringIO()):  # bars of DVC, across what is drawn
-                state = watched.look()
+            with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
+                state = watcher.refresh()
             yield state
             now = time.monotonic()
             if state.running:
-                active = now
-            if state.over or (active is not None and now - active > SECONDS_IDLE):
+                last_active = now
+            if state.is_over or (last_active is not None and now - last_active > IDLE_SECONDS):
                 return
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(REFRESH_SECONDS)
     except KeyboardInterrupt:
         return
 
 
-def drawn(state: State) -> RenderableType:
-    """A state, for a terminal of 80 columns or more."""
+def render_state(state: State) -> RenderableType:
+    """A state for a terminal of 80 columns or more."""
     parts: list[RenderableType] = [Text(headline(state), style="bold")]
-    for one in state.running:
+    for stage in state.running:
         row = Table.grid(padding=(0, 1), expand=False)
         row.add_column(width=34, overflow="ellipsis", no_wrap=True)
         row.add_column(width=18)
         row.add_column(width=5, justify="right")
         row.add_column(no_wrap=True)
-        share = one.share
+        share = stage.share
         bar = ProgressBar(total=1.0, completed=share or 0.0, pulse=share is None)
-        row.add_row(one.stage, bar, _percent(share), _left(one))
+        row.add_row(stage.stage, bar, _percent(share), _time_left(stage))
         parts.append(row)
-        if told := figures(one):
-            parts.append(Text(f"  {told}", style="dim"))
-    for what, stages in (("stopped", state.stopped), ("waiting", state.waiting)):
-        if stages:
-            parts.append(
-                Text(
-                    f"{what}: {shortened(stages, NAMED)}", style="red" if what == "stopped" else ""
-                )
-            )
+        if text := describe_progress(stage):
+            parts.append(Text(f"  {text}", style="dim"))
     if state.stopped:
-        parts.append(Text(f"logs/{state.stopped[0]}.log says why it stopped", style="red"))
+        parts.append(Text(f"stopped: {shortened(state.stopped, MAX_NAMES)}", style="red"))
+    if state.waiting:
+        parts.append(Text(f"waiting: {shortened(state.waiting, MAX_NAMES)}"))
+    if state.stopped:
+        parts.append(Text(f"logs/{state.stopped[0]}.log has the reason", style="red"))
     return Group(*parts)
 
 
-def lines(states: Iterable[State]) -> Iterator[str]:
-    """What changes from state to state, and now and then how far each stage is."""
-    told: dict[str, float] = {}  # when each running stage was last told of
+def progress_lines(states: Iterable[State]) -> Iterator[str]:
+    """Lines with a time: changes between states, and progress of running stages now and then."""
+    printed: dict[str, float] = {}  # time of the last progress line of each stage
     before: State | None = None
     for state in states:
         clock = datetime.now().astimezone().strftime("%H:%M:%S")
         if before is None or _counts(state) != _counts(before):
             yield f"{clock} {headline(state)}"
-        for stage, what in _changed(before, state):
-            yield f"{clock} {stage}: {what}"
-        for one in state.running:
+        for name, change in _changes(before, state):
+            yield f"{clock} {name}: {change}"
+        for stage in state.running:
             now = time.monotonic()
-            if (
-                one.share is not None
-                and now - told.get(one.stage, now - 60) > SECONDS_BETWEEN_LINES
-            ):
-                told[one.stage] = now
-                rest = ", ".join(filter(None, [figures(one), _left(one)]))
-                yield f"{clock} {one.stage}: {_percent(one.share)}, {rest}"
+            is_due = now - printed.get(stage.stage, now - 60) > LINE_SECONDS
+            if stage.share is not None and is_due:
+                printed[stage.stage] = now
+                rest = ", ".join(filter(None, [describe_progress(stage), _time_left(stage)]))
+                yield f"{clock} {stage.stage}: {_percent(stage.share)}, {rest}"
         before = state
 
 
 def headline(state: State) -> str:
-    """How many stages are where."""
-    if state.over:
+    """The number of stages by state, in a line."""
+    if state.is_over:
         if not state.done:
             return "every stage is up to date"
         return f"all done: {len(state.done)} stage{'s' if len(state.done) > 1 else ''}"
     total = sum(map(len, state))
-    told = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
-    told += f", {len(state.waiting)} waiting"
+    counts = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
+    counts += f", {len(state.waiting)} waiting"
     if state.stopped:
-        told += f", {len(state.stopped)} stopped"
-    return told if state.running or state.done else f"{told}; nothing runs yet"
+        counts += f", {len(state.stopped)} stopped"
+    return counts if state.running or state.done else f"{counts}; nothing runs yet"
 
 
-def figures(one: Running) -> str:
-    """What a running stage has told: epoch, units, metrics."""
+def describe_progress(stage: Running) -> str:
+    """The step, epoch, units and metrics of a running stage, in a line."""
     parts = []
-    if one.label and one.label.partition(" (seed ")[0] != one.stage:
-        parts.append(one.label.removeprefix(f"{one.stage}: "))
-    if one.epoch:
-        parts.append(f"epoch {one.epoch} of {one.epochs}")
-    if one.unit:
-        many = f"{one.done:,} of {one.total:,}" if one.total else f"{one.done:,}"
-        parts.append(f"{one.unit} {many}")
-    return ", ".join([*parts, *(f"{words(key)} {value}" for key, value in one.figures.items())])
+    if stage.label and stage.label.partition(" (seed ")[0] != stage.stage:
+        parts.append(stage.label.removeprefix(f"{stage.stage}: "))
+    if stage.epoch:
+        parts.append(f"epoch {stage.epoch} of {stage.epochs}")
+    if stage.unit:
+        count = f"{stage.done:,} of {stage.total:,}" if stage.total else f"{stage.done:,}"
+        parts.append(f"{stage.unit} {count}")
+    return ", ".join([*parts, *(f"{words(key)} {value}" for key, value in stage.metrics.items())])
 
 
-def _changed(before: State | None, state: State) -> Iterator[tuple[str, str]]:
-    was = _places(before) if before else {}
-    for stage, place in _places(state).items():
-        if before and was.get(stage) != place and place != "waiting":
-            yield stage, {"running": "begins"}.get(place, place)
+def _changes(before: State | None, state: State) -> Iterator[tuple[str, str]]:
+    """The stages whose state has changed since `before`, with the new one."""
+    old = _states_by_stage(before) if before else {}
+    for stage, name in _states_by_stage(state).items():
+        if before and old.get(stage) != name and name != "waiting":
+            yield stage, {"running": "begins"}.get(name, name)
 
 
-def _places(state: State) -> Mapping[str, str]:
-    running = [one.stage for one in state.running]
+def _states_by_stage(state: State) -> Mapping[str, str]:
+    running = [stage.stage for stage in state.running]
     groups = {**state._asdict(), "running": running}
-    return {stage: place for place, stages in groups.items() for stage in stages}
+    return {stage: name for name, stages in groups.items() for stage in stages}
 
 
 def _counts(state: State) -> tuple[int, ...]:
@@ -244,5 +233,5 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
-def _left(one: Running) -> str:
-    return "" if one.left is None else f"{duration(one.left)} left"
+def _time_left(stage: Running) -> str:
+    return "" if stage.seconds_left is None else f"{duration(stage.seconds_left)} left"

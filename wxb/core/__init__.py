@@ -1,1 +1,1 @@
-"""What all other packages may import: errors, files, paths, parameters, the hub."""
+"""Foundations of all packages: errors, files, paths, parameters, progress and the hub."""

@@ -1,30 +1,37 @@
-"""The error that is meant for the user, and the wording that such errors share."""
+"""The exception for errors that a user can fix, and helpers for error messages."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class WxbError(Exception):
-    """Something the user can mend.
+    """An error that the user can fix.
 
-    The message says what was found, what was expected and what to do; no traceback is needed.
+    The message says what is wrong, where, and what to do. Commands print it without a traceback.
     """
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
-    """ "; did you mean 'encoder'?" after a name that is like one of the known; else nothing."""
-    near = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A suffix such as "; did you mean 'encoder'?"; empty if no known name is similar."""
+    similar = difflib.get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 def choices(name: object, known: Iterable[str]) -> str:
-    """The nearest of the known names, and all of them."""
+    """The suffix of `did_you_mean`, and a list of all known names."""
     names = list(known)
-    return f"{nearest(name, names)} (there is: {', '.join(names)})"
+    return f"{did_you_mean(name, names)} (choose from: {', '.join(names)})"
 
 
-def in_one_line(error: BaseException) -> str:
-    """An error's type and text, whatever white space the text has."""
+def require_output(path: Path, stage: str) -> None:
+    """Raise WxbError with the stage to run, such as `train@NAME`, if a path does not exist."""
+    if not path.exists():
+        raise WxbError(f"{path} does not exist; run `dvc repro {stage}` first")
+
+
+def error_line(error: BaseException) -> str:
+    """The type and message of an error, on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

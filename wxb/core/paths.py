@@ -1,14 +1,14 @@
-"""Where every artifact of the pipeline lies, spelled once; relative to the project's root."""
+"""Paths of all artifacts of the pipeline, relative to the project's root."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PROFILE = "profile.json"  # of a clean corpus
-SETTINGS = "wxb.json"  # of a trained experiment, beside its weights
-LABELS = "labels.json"  # of targets
-ALIGNMENT = "alignment.json"  # of targets: what became of gold
-SEED = "seed-"  # begins the folder of another seed than a study's first
+PROFILE = "profile.json"  # in the folder of a clean corpus
+SETTINGS = "wxb.json"  # in the folder of a trained experiment
+LABELS = "labels.json"  # in the folder of targets
+ALIGNMENT = "alignment.json"  # in the folder of targets: counts of aligned and lost gold
+SEED = "seed-"  # prefix of the folders of all seeds of a study but the first
 DATA = Path("data")
 RAW, CLEAN, TOKENIZERS = DATA / "raw", DATA / "clean", DATA / "tokenizers"
 FEATURES, TARGETS = DATA / "features", DATA / "targets"
@@ -17,23 +17,24 @@ LOGS = Path("logs")
 REPORTS = Path("reports")
 METRICS, PREDICTIONS = REPORTS / "metrics", REPORTS / "predictions"
 TRAINING, STUDIES, COST = REPORTS / "training", REPORTS / "studies", REPORTS / "cost"
-INDEX = REPORTS / "index.html"  # leads to the pages of all studies and lessons
-PROVENANCE = REPORTS / "provenance.json"  # where the committed studies were made
-SEEDS = REPORTS / "seeds.json"  # the study with several seeds, as README shows it
-PROMISE = REPORTS / "tiny.json"  # the bytes that are promised for the profile tiny
-VECTORS = Path(".wxb/vectors")  # of texts that were searched
+INDEX = REPORTS / "index.html"  # links to the pages of all studies and lessons
+PROVENANCE = REPORTS / "provenance.json"  # the machines and versions of the committed studies
+BENCHMARKS = REPORTS / "benchmarks"  # committed figures of benchmarks/
+SEEDS = REPORTS / "seeds.json"  # the study with several seeds that README shows
+EXPECTED_HASHES = REPORTS / "tiny.json"  # hashes of the results of the profile tiny
+VECTORS = Path(".wxb/vectors")  # cached embeddings of searched texts
 
-# Folders beside those of studies.
+# Names used instead of a study's in paths below reports/.
 LESSONS, PRETRAIN, PARITY = "lessons", "pretrain", "parity"
 
 
 def raw(corpus: str) -> Path:
-    """The folder of a corpus as it was brought in."""
+    """The folder of the raw files of a corpus."""
     return RAW / corpus
 
 
 def clean(corpus: str) -> Path:
-    """The folder of its clean records, by split."""
+    """The folder of the clean records of a corpus."""
     return CLEAN / corpus
 
 
@@ -48,7 +49,7 @@ def features(experiment: str) -> Path:
 
 
 def targets(experiment: str) -> Path:
-    """The folder of what it is to learn."""
+    """The folder of the training targets of an experiment."""
     return TARGETS / experiment
 
 
@@ -58,35 +59,35 @@ def model(name: str) -> Path:
 
 
 def metrics(study: str, name: str) -> Path:
-    """The metrics of an experiment; in place of a study LESSONS, PRETRAIN or PARITY."""
+    """The metrics file of an experiment; `study` may also be LESSONS, PRETRAIN or PARITY."""
     return METRICS / study / f"{name}.json"
 
 
 def predictions(study: str, experiment: str) -> Path:
-    """The folder of what an experiment predicted for the test records."""
+    """The folder of the predictions of an experiment for the test records."""
     return PREDICTIONS / study / experiment
 
 
 def training(study: str, name: str) -> Path:
-    """The folder of the curves of a training; in place of a study PRETRAIN."""
+    """The folder of the training curves of an experiment; `study` may also be PRETRAIN."""
     return TRAINING / study / name
 
 
 def study(name: str, suffix: str = "json") -> Path:
-    """The comparison of a study, as json, csv or md."""
+    """The comparison file of a study; `suffix` is json, csv or md."""
     return STUDIES / f"{name}.{suffix}"
 
 
 def page(name: str) -> Path:
-    """The page of a study or lesson."""
+    """The HTML page of a study or lesson."""
     return REPORTS / f"{name}.html"
 
 
 def cost(verb: str, name: str) -> Path:
-    """What a stage took: seconds, memory, and where."""
+    """The file with the seconds, memory and machine of a stage."""
     return COST / verb / f"{name}.json"
 
 
 def log(stage: str) -> Path:
-    """What a stage such as `train@NAME` printed."""
+    """The log file of a stage such as `train@NAME`."""
     return LOGS / f"{stage}.log"

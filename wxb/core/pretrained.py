@@ -1,8 +1,7 @@
-"""Models, tokenizers and adapters of local folders: nothing that a folder holds is ever run.
+"""Load models, tokenizers and adapters in Hugging Face's format, without running their code.
 
-Whatever is loaded in Hugging Face's layout is loaded here. A folder may ask for Python code, of its
-own or of the hub; transformers then asks on standard input whether to run it. Such folders are
-refused before transformers reads them, and it is told to run none.
+The configuration of a folder may request custom Python code, and transformers then asks on standard
+input whether to run it. Such folders are rejected before transformers reads them.
 """
 
 from __future__ import annotations
@@ -14,65 +13,70 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json
 
 if TYPE_CHECKING:
-    # Their imports take seconds, which few uses need.
+    # These imports take seconds.
     from peft import PeftModel
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
-SAFE: dict[str, Any] = {"trust_remote_code": False}
+NO_CODE: dict[str, Any] = {"trust_remote_code": False}
 
 
 def config(folder: str | Path) -> Any:
-    """The configuration of a model. Raises WxbError for a folder that asks for code."""
+    """Load the configuration of a model. Raises WxbError as `require_no_code` does."""
     from transformers import AutoConfig
 
-    return AutoConfig.from_pretrained(harmless(folder), **SAFE)
+    return AutoConfig.from_pretrained(require_no_code(folder), **NO_CODE)
 
 
 def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a folder; errors as of `config`."""
+    """Load the tokenizer of a folder. Raises WxbError as `require_no_code` does."""
     from transformers import AutoTokenizer
 
-    found: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(harmless(folder), **SAFE)
-    return found
+    loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+        require_no_code(folder), **NO_CODE
+    )
+    return loaded
 
 
 def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
-    """The model of a folder, by a class of transformers, from safetensors; errors as of `config`.
+    """Load a model from safetensors with the class `cls` of transformers.
 
-    Raises WxbError too for an adapter, in whose place transformers loads the model that it names,
-    from wherever that is. While `meta` is torch's device no weights are read: the model has a shape
-    alone, of the `config` among the options.
+    If `meta` is torch's default device, no weights are read and the model has the shapes of
+    `options["config"]`.
+
+    Raises WxbError as `require_no_code` does, and for an adapter: transformers would load the model
+    that it names, which may be anywhere.
     """
-    path = harmless(folder)
+    path = require_no_code(folder)
     if (path / ADAPTER).exists():
         raise WxbError(
-            f"{path}: found {ADAPTER}; expected a whole model, not an adapter of another: take one,"
-            " or remove that file where config.json and the weights of a whole model lie beside it"
+            f"{path}: found {ADAPTER}; expected a full model, not an adapter: name another folder,"
+            " or remove that file if config.json and the weights of a full model are in this one"
         )
     import torch
 
     if torch.get_default_device().type == "meta":
         options.pop("quantization_config", None)
-        shape: PreTrainedModel = cls.from_config(options.pop("config"), **options)
-        return shape
-    found: PreTrainedModel = cls.from_pretrained(path, use_safetensors=True, **SAFE, **options)
-    return found
+        shapes: PreTrainedModel = cls.from_config(options.pop("config"), **options)
+        return shapes
+    loaded: PreTrainedModel = cls.from_pretrained(path, use_safetensors=True, **NO_CODE, **options)
+    return loaded
 
 
 def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
-    """Low-rank matrices put onto the model that they belong to; errors as of `config`.
+    """Load a LoRA adapter onto its base model; its parameters stay trainable.
 
-    Raises WxbError too for adapters of other kinds, which may load files from elsewhere, and where
-    the weights are not there as safetensors.
+    Raises WxbError as `require_no_code` does, for other kinds of adapters, which may load files
+    from elsewhere, and if the weights are not in safetensors.
     """
     from peft import PeftModel
 
-    kind = json.loads((harmless(folder) / ADAPTER).read_text(encoding="utf-8")).get("peft_type")
+    kind = read_json(require_no_code(folder) / ADAPTER).get("peft_type")
     if kind != "LORA":
         raise WxbError(f"{folder / ADAPTER}: found an adapter of kind {kind!r}; expected LORA")
     if not (folder / ADAPTER_WEIGHTS).is_file():
@@ -81,35 +85,38 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
             " can run code when they are loaded: convert those you trust with `save_pretrained`"
         )
     with warnings.catch_warnings():
-        # peft 0.19 asks transformers 5 by the old name: nothing that a user could mend.
+        # peft 0.19 uses an old name of transformers; users cannot fix that.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
-        # What learned stays marked as such, so that it can be counted.
+        # Trainable parameters are counted later.
         return PeftModel.from_pretrained(base, folder, is_trainable=True)
 
 
-def harmless(folder: str | Path) -> Path:
-    """The folder itself. Raises WxbError where it is none, or asks for code."""
+def require_no_code(folder: str | Path) -> Path:
+    """Return the folder as a Path if its configuration files request no custom code.
+
+    Raises WxbError if it does not exist, or if a file requests Python code or a kernel of the hub.
+    """
     path = Path(folder)
-    if not path.is_dir():  # transformers would ask the hub for it
+    if not path.is_dir():  # transformers would look for it on the hub
         raise WxbError(f"{path}: no such folder; expected one with a model or tokenizer")
     for file in sorted(path.glob("*config*.json")):
-        for key, value in _settings(json.loads(file.read_text(encoding="utf-8"))):
+        for key, value in _settings(read_json(file)):
             if key == "auto_map" and value:
-                found = f"`auto_map`, Python code of its own: {json.dumps(value)}"
+                request = f"`auto_map`, custom Python code: {json.dumps(value)}"
             elif key.endswith("attn_implementation") and "/" in str(value):
-                found = f"`{key}`, code from the hub: {json.dumps(value)}"
+                request = f"`{key}`, code from the hub: {json.dumps(value)}"
             else:
                 continue
             raise WxbError(
-                f"{file}: found {found}; expected a model or tokenizer that transformers loads"
-                " without, as code can do anything on this machine: take another, or, where its"
-                f" `model_type` is one of transformers' own, remove `{key}` from the file"
+                f"{file}: found {request}; expected a model or tokenizer without custom code, which"
+                " can do anything on this machine: choose another, or, if transformers has its"
+                f" `model_type`, remove `{key}` from the file"
             )
     return path
 
 
 def _settings(content: Any) -> Iterator[tuple[str, Any]]:
-    """All keys of a JSON value with their values, those of settings within settings too."""
+    """All keys and values of a JSON value, nested ones included."""
     match content:
         case dict():
             yield from content.items()

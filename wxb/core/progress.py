@@ -1,6 +1,6 @@
-"""Progress of long work, as whole lines: readable on a terminal that several jobs share.
+"""Progress of long work, printed as whole lines, so that several jobs can share a terminal.
 
-A stage of the pipeline notes its progress in a file, too, where `wxb watch` finds it.
+Pipeline stages also write their progress to a file, which `wxb watch` reads.
 """
 
 from __future__ import annotations
@@ -19,51 +19,53 @@ from tqdm import tqdm
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 5.0
-SECONDS_BETWEEN_NOTES = 1.0
-NOTES = Path(".wxb/progress")
+SECONDS_BETWEEN_WRITES = 1.0
+PROGRESS_FOLDER = Path(".wxb/progress")
 
 
 class Progress:
-    """Prints a line such as `train@NAME:  40%|████    | 80/200 [...]` now and then.
+    """Prints a line such as `train@NAME:  40%|████    | 80/200 [...]` every few seconds.
 
-    `console` is shared by all: a stage diverts standard error to its log and points it at the
-    terminal.
+    `console` is the stream of all instances. A stage redirects standard error to its log and sets
+    `console` to the terminal. If `callback` is set, it is called instead of printing.
     """
 
     console: TextIO = sys.stderr
-    follower: Callable[[int, int | None], None] | None = None  # is told in place of the console
+    callback: Callable[[int, int | None], None] | None = None
 
     def __init__(self, label: str, total: int | None, unit: str = "step") -> None:
         self.label, self.total, self.unit = label, total, unit
-        self.started = self.printed = time.monotonic()
-        self.noted = self.started - SECONDS_BETWEEN_NOTES
-        self.stage = stage_of(sys.orig_argv)
+        self.start = self.last_line = time.monotonic()
+        self.last_write = self.start - SECONDS_BETWEEN_WRITES
+        self.stage = stage_name(sys.orig_argv)
 
-    def at(self, done: int, **figures: float | str) -> None:
-        """Tell that `done` units are finished; the last one is always printed."""
-        if Progress.follower:
-            Progress.follower(done, self.total)
+    def update(self, done: int, **metrics: float | str) -> None:
+        """Report that `done` units are finished; the last unit is always printed."""
+        if Progress.callback:
+            Progress.callback(done, self.total)
             return
         now = time.monotonic()
-        if self.stage and now - self.noted >= SECONDS_BETWEEN_NOTES:
-            self.noted = now
-            self._note(NOTES / f"{self.stage}.json", done, now - self.started, figures)
-        if done != self.total and now - self.printed < SECONDS_BETWEEN_LINES:
+        if self.stage and now - self.last_write >= SECONDS_BETWEEN_WRITES:
+            self.last_write = now
+            self._write(PROGRESS_FOLDER / f"{self.stage}.json", done, now - self.start, metrics)
+        if done != self.total and now - self.last_line < SECONDS_BETWEEN_LINES:
             return
-        self.printed = now
+        self.last_line = now
         line = tqdm.format_meter(
             done,
             self.total,
-            now - self.started,
+            now - self.start,
             prefix=self.label,
             unit=self.unit,
-            postfix=", ".join(f"{key}={value}" for key, value in figures.items()),
+            postfix=", ".join(f"{key}={value}" for key, value in metrics.items()),
             ncols=110,
         )
         print(line, file=self.console, flush=True)
 
-    def _note(self, path: Path, done: int, seconds: float, figures: dict[str, float | str]) -> None:
-        """Replace the file as a whole: whoever reads it may do so at any moment."""
+    def _write(
+        self, path: Path, done: int, seconds: float, metrics: dict[str, float | str]
+    ) -> None:
+        """Replace the progress file atomically; it may be read at any moment."""
         content = {
             "pid": os.getpid(),
             "label": self.label,
@@ -71,40 +73,40 @@ class Progress:
             "total": self.total,
             "unit": self.unit,
             "seconds": round(seconds, 1),
-            "figures": figures,
+            "metrics": metrics,
         }
         draft = path.with_suffix(f".{os.getpid()}")
-        with suppress(OSError):  # no work fails because nobody can watch it
+        with suppress(OSError):  # a progress file that cannot be written must not stop the work
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(json.dumps(content), encoding="utf-8")
             draft.replace(path)
 
 
-def stage_of(command: Sequence[str]) -> str:
-    """The stage that a process runs (`train@NAME`), by its command line; empty for any other."""
+def stage_name(command: Sequence[str]) -> str:
+    """The stage that a command line runs, such as `train@NAME`; empty if it runs none."""
     if len(command) < 4 or command[1] != "-m" or not command[2].startswith("stages."):
         return ""
     return f"{command[2].removeprefix('stages.')}@{command[3]}"
 
 
 @contextmanager
-def followed(follower: Callable[[int, int | None], None]) -> Iterator[None]:
-    """Tell `follower` how many units of how many are done meanwhile, and print no line."""
-    before, Progress.follower = Progress.follower, follower
+def progress_callback(callback: Callable[[int, int | None], None]) -> Iterator[None]:
+    """Call `callback(done, total)` at each progress update instead of printing a line."""
+    previous, Progress.callback = Progress.callback, callback
     try:
         yield
     finally:
-        Progress.follower = before
+        Progress.callback = previous
 
 
-def tracked(
+def track(
     items: Iterable[T], label: str, total: int | None = None, *, unit: str = "record"
 ) -> Iterator[T]:
-    """Pass items on and show how many went by; of a single one there is nothing to show."""
+    """Yield the items and print progress; prints nothing if `total` is 1."""
     if total == 1:
         yield from items
         return
     progress = Progress(label, total, unit)
     for done, item in enumerate(items, start=1):
         yield item
-        progress.at(done)
+        progress.update(done)

@@ -1,1 +1,1 @@
-"""Where records come from: one module per corpus format, and generators."""
+"""Download, read, clean and divide corpora; `text` tokenizes them."""

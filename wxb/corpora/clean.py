@@ -1,4 +1,4 @@
-"""The clean records of a corpus: a Parquet file for each split."""
+"""Read and write the clean records of a corpus: a Parquet file per split."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.records import Record
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
 
 def splits(folder: Path) -> list[str]:
-    """The names of the splits of a clean corpus: train, valid, test, and further test sets."""
+    """The names of the splits of a clean corpus: train, valid, test and further test sets."""
     return [*read_json(folder / "profile.json")["splits"]]
 
 
 def test_sets(folder: Path) -> list[str]:
-    """The splits of a clean corpus that are tested on, `test` first."""
+    """The names of the test sets of a clean corpus, `test` first."""
     return splits(folder)[SPLITS.index("test") :]
 
 
@@ -57,32 +57,29 @@ def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
     return Record(**{**row, "gold": gold})
 
 
-def labelled(path: Path, labelling: Labelling) -> list[Record]:
-    """Only the records with gold."""
+def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
+    """The records of a Parquet file that have gold, in order."""
     return [record for record in read(path, labelling) if record.gold is not None]
 
 
-def chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
-    """What `labelled` gives, a chunk at a time, so that not all are in memory; shows progress."""
+def read_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
+    """The records with gold in chunks, to save memory; prints progress under `label`."""
     batches = pq.ParquetFile(path).iter_batches(CHUNK)
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
-    for batch in tracked(batches, label, total, unit="chunk"):
+    for batch in track(batches, label, total, unit="chunk"):
         yield [_record(row, labelling) for row in batch.to_pylist() if row["gold"] is not None]
 
 
-def texts(path: Path, *, labelled: bool = False) -> list[str]:
-    """All texts of a Parquet file in order, or those of labelled records alone."""
-    columns = pq.read_table(path, columns=["input", "gold"] if labelled else ["input"])
-    if labelled:
-        columns = columns.filter(columns["gold"].is_valid())
-    found: list[str] = columns["input"].to_pylist()
-    return found
+def input_texts(path: Path) -> list[str]:
+    """The inputs of all records of a Parquet file, in order."""
+    texts: list[str] = pq.read_table(path, columns=["input"])["input"].to_pylist()
+    return texts
 
 
 def gold_texts(path: Path) -> list[str]:
-    """All texts that are gold in a Parquet file, in order: one a record, or several.
+    """The gold texts of all records of a Parquet file, in order; a record may have several.
 
-    Of gold with fields it is the one called `text`. Raises WxbError where gold is not text.
+    If gold has fields, these are the values of `text`. Raises WxbError if gold is not text.
     """
     column = pq.read_table(path, columns=["gold"])["gold"].drop_null()
     if pa.types.is_struct(column.type) and column.type.get_field_index("text") >= 0:
@@ -90,6 +87,9 @@ def gold_texts(path: Path) -> list[str]:
     if pa.types.is_list(column.type):
         column = pc.list_flatten(column)
     if not pa.types.is_string(column.type):
-        raise WxbError(f"{path}: found gold of type {column.type}; expected text")
-    found: list[str] = column.to_pylist()
-    return found
+        raise WxbError(
+            f"{path}: found gold of type {column.type}; expected text: remove `gold` from"
+            " `tokenizer.texts` of the backbone"
+        )
+    texts: list[str] = column.to_pylist()
+    return texts

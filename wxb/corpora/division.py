@@ -1,4 +1,4 @@
-"""Records divided into splits that share no text, no wording and no group."""
+"""Divide records into splits that share no text, no wording and no group."""
 
 from __future__ import annotations
 
@@ -13,93 +13,96 @@ from wxb.corpora.near import units
 from wxb.corpora.records import Record, Reject
 
 Splits = dict[str, list[Record]]
-Wording = Callable[[Record], str]  # what near duplicates share; empty: nothing
+Wording = Callable[[Record], str]  # the text that near duplicates share; empty if there is none
 
 
-def divided(
+def divide(
     records: Iterable[Record], split: Split, wording: Wording, *, limit: int | None, seed: int
 ) -> tuple[Splits, list[Reject]]:
-    """The splits in the order of params, and what had to go: repetitions, and what is over `limit`.
+    """Divide records into train, valid and test sets; duplicates and surplus records are rejected.
 
-    Test sets that files make stay whole, with the duplicates in them, as published scores have
-    them; other records go where they repeat one of those. The limit is for all records that are
-    divided here, or for the training records of given splits.
+    Test sets that are defined by files keep all records, including duplicates, as published scores
+    do. Other records are rejected if they repeat one of those. `limit` is the maximum number of
+    records to divide, or of training records if files define the splits.
 
-    Raises WxbError when a split would be left without labelled records.
+    Raises WxbError if a split has no labelled record.
     """
     members: dict[str | None, list[Record]] = {}
     for record in records:
         members.setdefault(record.split, []).append(record)
-    splits = {name: members.get(name, []) for name in split.tests if name in split.patterns}
+    splits = {
+        name: members.get(name, []) for name in split.test_sets if name in split.file_patterns
+    }
     tests = [*chain(*splits.values())]
     if split.files:
-        splits["valid"], of_valid = without_duplicates(members.get("valid", []), wording, tests)
-        held = [*tests, *splits["valid"]]
-        train, of_train = without_duplicates(members.get("train", []), wording, held)
-        splits["train"], surplus = limited(train, limit)
-        rejects = [*of_valid, *of_train, *surplus]
-        how = "its files were read"
+        splits["valid"], valid_rejects = drop_duplicates(members.get("valid", []), wording, tests)
+        held_out = [*tests, *splits["valid"]]
+        train, train_rejects = drop_duplicates(members.get("train", []), wording, held_out)
+        splits["train"], surplus = truncate(train, limit)
+        rejects = [*valid_rejects, *train_rejects, *surplus]
+        source = "its files were read"
     else:
-        good, of_rest = without_duplicates(members.get(None, []), wording, tests)
-        good, surplus = limited(good, limit)
-        splits |= _shared_out(good, split, wording, seed)
-        rejects = [*of_rest, *surplus]
-        groups = len({record.group for record in good})
-        how = f"{len(good)} records in {groups} groups were divided, those of one wording together"
-    splits = {name: splits[name] for name in ("train", "valid", *split.tests)}
-    _check_labelled(splits, how)
+        unique, rejects = drop_duplicates(members.get(None, []), wording, tests)
+        unique, surplus = truncate(unique, limit)
+        splits |= _divide_by_share(unique, split, wording, seed)
+        rejects = [*rejects, *surplus]
+        groups = len({record.group for record in unique})
+        source = f"{len(unique)} records in {groups} groups were divided, same wordings together"
+    splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
+    _check_labelled(splits, source)
     return splits, rejects
 
 
-def without_duplicates(
+def drop_duplicates(
     records: Iterable[Record], wording: Wording, held_out: Sequence[Record] = ()
 ) -> tuple[list[Record], list[Reject]]:
-    """Keep one record of each text, the first labelled one, and none that repeats a held-out one.
+    """Keep one record per text, a labelled one if possible; reject all others.
 
-    Unlabelled copies of a labelled text go, wherever they stand. Of held-out records not even the
-    wording may be repeated.
+    Also rejects records with the text or the wording of a held-out record.
     """
-    held = {record.input: record for record in held_out}
-    kept: dict[str, Record] = {}
+    held_out_texts = {record.input: record for record in held_out}
+    unique: dict[str, Record] = {}
     rejects = []
     for record in records:
-        other = held.get(record.input) or kept.get(record.input)
+        other = held_out_texts.get(record.input) or unique.get(record.input)
         if other is None:
-            kept[record.input] = record
+            unique[record.input] = record
             continue
-        if record.input not in held and other.gold is None and record.gold is not None:
-            kept[record.input] = record
+        is_held_out = record.input in held_out_texts
+        if not is_held_out and other.gold is None and record.gold is not None:
+            unique[record.input] = record
             record, other = other, record
         rejects.append(Reject(record.id, "duplicate text", f"same text as {other.id}", record.id))
-    near = {wording(record): record for record in reversed(held_out)}
-    near.pop("", None)
-    for record in [*kept.values()]:
-        if repeated := near.get(wording(record)):
-            del kept[record.input]
-            detail = f"same wording as {repeated.id}"
+    held_out_wordings = {wording(record): record for record in reversed(held_out)}
+    held_out_wordings.pop("", None)
+    for record in [*unique.values()]:
+        if other := held_out_wordings.get(wording(record)):
+            del unique[record.input]
+            detail = f"same wording as {other.id}"
             rejects.append(Reject(record.id, "near duplicate", detail, record.id))
-    return list(kept.values()), rejects
+    return list(unique.values()), rejects
 
 
-def limited(records: list[Record], limit: int | None) -> tuple[list[Record], list[Reject]]:
-    """The first so many records, and the others as rejects."""
+def truncate(records: list[Record], limit: int | None) -> tuple[list[Record], list[Reject]]:
+    """The first `limit` records, and the others as rejects."""
     surplus = records[limit:] if limit else []
     return records[:limit], [Reject(r.id, "over max_records", "", r.id) for r in surplus]
 
 
-def _shared_out(records: Sequence[Record], split: Split, wording: Wording, seed: int) -> Splits:
-    """Divide records so that no group and no wording stands in two splits.
+def _divide_by_share(
+    records: Sequence[Record], split: Split, wording: Wording, seed: int
+) -> Splits:
+    """Divide records by the shares of `split`, so that splits share no group and no wording.
 
-    First go the further test sets, whole values of a field; then test, then valid. The values (or
-    groups) are shuffled by a hash of seed and name, so neither the order of the file nor other
-    records move them; in turn they go in, with all that has to stay with them, up to the share of
-    all records, as nearly as that allows.
+    Further test sets come first, by whole values of a field, then test, then valid. Units of
+    records that must stay together are shuffled by a hash of seed and name, so neither the order of
+    the file nor other records change the order. A split takes units in this order up to its share.
     """
     assert split.test is not None
     assert split.valid is not None
-    held_out = enumerate(split.held_out.items())
+    held_out = enumerate(split.held_out_fields.items())
     steps: list[tuple[str, float, Callable[[Record], str]]] = [
-        *((name, share, _value(place)) for place, (name, (_, share)) in held_out),
+        *((name, share, _value_at(index)) for index, (name, (_, share)) in held_out),
         ("test", split.test, _group),
         ("valid", split.valid, _group),
     ]
@@ -108,30 +111,30 @@ def _shared_out(records: Sequence[Record], split: Split, wording: Wording, seed:
     for name, share, value in steps:
         unit_of = units(left, value, wording)
         sizes = Counter(unit_of)
-        quota, filled = share * len(records), 0
-        chosen = set()
+        quota, count = share * len(records), 0
+        split_units = set()
         for unit in sorted(sizes, key=lambda u: hashlib.sha256(f"{seed}:{u}".encode()).digest()):
-            # Rounds to the nearest: a unit goes in if at least half of it fits.
-            if filled + sizes[unit] / 2 <= quota:
-                chosen.add(unit)
-                filled += sizes[unit]
-        splits[name] = [r for r, unit in zip(left, unit_of, strict=True) if unit in chosen]
-        left = [r for r, unit in zip(left, unit_of, strict=True) if unit not in chosen]
+            # Take a unit if at least half of it fits.
+            if count + sizes[unit] / 2 <= quota:
+                split_units.add(unit)
+                count += sizes[unit]
+        splits[name] = [r for r, unit in zip(left, unit_of, strict=True) if unit in split_units]
+        left = [r for r, unit in zip(left, unit_of, strict=True) if unit not in split_units]
     return {**splits, "train": left}
 
 
-def _value(place: int) -> Callable[[Record], str]:
-    return lambda record: record.values[place]
+def _value_at(index: int) -> Callable[[Record], str]:
+    return lambda record: record.values[index]
 
 
 def _group(record: Record) -> str:
     return record.group
 
 
-def _check_labelled(splits: Mapping[str, Sequence[Record]], how: str) -> None:
+def _check_labelled(splits: Mapping[str, Sequence[Record]], source: str) -> None:
     for name, members in splits.items():
         if not any(record.gold is not None for record in members):
             raise WxbError(
-                f"the {name} split has no labelled record: {how};"
-                " change `split` of the corpus or bring more"
+                f"the {name} split has no labelled record: {source};"
+                " change `split` of the corpus or add records"
             )

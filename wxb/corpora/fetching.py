@@ -1,4 +1,4 @@
-"""Bring the raw data of a corpus into a folder: generate, copy or fetch it (hub, web)."""
+"""Copy, download or generate the raw files of a corpus."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from wxb.core import hub
 from wxb.core.errors import WxbError
 from wxb.core.files import write_jsonl
 from wxb.core.params.corpora import Corpus
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora import web
 
 
 def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
-    """Fill an empty folder with the raw files of a corpus, unchanged.
+    """Copy, download or generate the raw files of a corpus into an empty folder.
 
-    Raises WxbError when `path` is not what the corpus says it is, or the hub or the web do not
-    give it.
+    Raises WxbError if `path` does not exist, the generator fails, or a download fails.
     """
     path = Path(corpus.path)
     if not path.exists():
-        raise WxbError(f"{corpus.path}: no such file or folder; set `path` of the corpus")
+        raise WxbError(f"{corpus.path}: no such file or folder; correct `path` of the corpus")
     if corpus.generate:
         _generate(corpus, folder, seed=seed, label=label)
     elif corpus.hub:
@@ -38,15 +37,15 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
 
 
 def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
-    """Call `generate` of the Python module at `path` and keep its records as JSON Lines.
+    """Write the records of `generate` in the Python module at `path` to records.jsonl.
 
-    One that writes files besides, such as recordings, takes `folder`.
+    A generator that also writes files, such as recordings, has a parameter `folder`.
     """
     assert corpus.generate is not None
     module = ".".join(Path(corpus.path).with_suffix("").parts)
     try:
         generate = importlib.import_module(module).generate
-    except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path goes up
+    except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path has ..
         raise WxbError(
             f"{corpus.path}: found {error}; expected a Python module with a function `generate`"
         ) from None
@@ -58,4 +57,4 @@ def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
         records = generate(**settings)
     except ValueError as error:
         raise WxbError(f"{corpus.path}: {error}; change `generate` of the corpus") from None
-    write_jsonl(folder / "records.jsonl", tracked(records, label, total))
+    write_jsonl(folder / "records.jsonl", track(records, label, total))

@@ -1,4 +1,4 @@
-"""Records as they stand in JSON, JSONL, CSV and Parquet files, not yet checked."""
+"""Read unchecked records from JSON, JSONL, CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from wxb.core.errors import WxbError
 from wxb.corpora.layout import DELIMITERS, decode, decode_table
 from wxb.corpora.records import RecordError
 
-# Python's parser takes some 400 bytes a character.
-LONGEST_LITERAL = 200_000
+# Python's parser needs about 400 bytes of memory per character.
+MAX_LITERAL = 200_000
 
 
 class Raw(NamedTuple):
-    """A record as it stands in a file: its place there, and what it holds or why it is unusable.
+    """An unchecked record: its place in the file, and its content or a RecordError.
 
-    `document` is the number of its document, of a file that marks documents of several records.
+    `repaired` names repairs of the file, such as its encoding. `document` is the number of its
+    document if the file marks documents.
     """
 
     place: str
@@ -37,14 +38,13 @@ class Raw(NamedTuple):
 
 
 def raw_records(file: Path, parsed: str | None = None) -> Iterator[Raw]:
-    """The records of a file, whose suffix tells its format; cells of CSV are text.
+    """Yield the records of a file; its suffix names the format.
 
-    Those of the column `parsed` hold JSON or what pandas writes of a list. The first row of CSV
-    tells its delimiter; a table in a legacy encoding is read in what it is found to be, which each
-    of its records tells among what was repaired.
+    Cells of CSV are text, except in the column `parsed`, which has JSON or Python literals. The
+    delimiter and encoding of CSV are detected; `repaired` names a legacy encoding.
 
-    Raises WxbError for a file that is empty, not of its format or not in an encoding that it may
-    have: UTF-8, or for CSV those of `layout.LEGACY`.
+    Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
+    must be UTF-8, CSV may also be in one of `layout.LEGACY`.
     """
     match file.suffix.lower():
         case ".jsonl":
@@ -62,18 +62,18 @@ def _json(file: Path) -> Iterator[Raw]:
     if isinstance(records, RecordError):
         raise WxbError(
             f"{file}: {records.reason}: {records.detail};"
-            " expected a list of records (one record a line is .jsonl)"
+            " expected a list of records (for one record per line, use .jsonl)"
         )
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
-    for number, content in enumerate(records, start=1):
-        yield Raw(f"record {number}", content)
+    for index, content in enumerate(records, start=1):
+        yield Raw(f"record {index}", content)
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
-    for number, line in enumerate(decode(file).split("\n"), start=1):
+    for index, line in enumerate(decode(file).split("\n"), start=1):
         if line.strip():
-            yield Raw(f"line {number}", _parse(line))
+            yield Raw(f"line {index}", _parse(line))
 
 
 def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
@@ -82,8 +82,8 @@ def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
     repaired = (f"read as {legacy}",) if legacy else ()
     if legacy:
         print(f"{file}: not UTF-8; read as {legacy}", file=sys.stderr)
-    mark = divider(text)
-    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
+    stream = io.StringIO(text, newline="")
+    rows = csv.DictReader(stream, strict=True, delimiter=_delimiter(text))
     try:
         for row in rows:
             yield Raw(f"line {rows.line_num}", _unpack(row, parsed), repaired)
@@ -91,33 +91,33 @@ def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
         raise WxbError(f"{file}: line {rows.reader.line_num} is not CSV: {error}") from None
 
 
-def divider(text: str) -> str:
-    """The one of DELIMITERS that divides the first row into most cells; of several the first."""
+def _delimiter(text: str) -> str:
+    """The first of DELIMITERS that splits the first row into the most cells."""
     first = re.split(r"[\r\n]", text, maxsplit=1)[0]
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 
 def _parquet(file: Path) -> Iterator[Raw]:
-    number = 0
+    index = 0
     try:
         for batch in pq.ParquetFile(file).iter_batches():
             for content in batch.to_pylist():
-                number += 1
-                yield Raw(f"row {number}", content)
+                index += 1
+                yield Raw(f"row {index}", content)
     except (OSError, ValueError, pa.ArrowException) as error:
-        found = " ".join(str(error).split())
-        raise WxbError(f"{file}: found {found}; expected Parquet: fetch the file again") from None
+        message = " ".join(str(error).split())
+        raise WxbError(f"{file} is not Parquet: {message}; fetch the file again") from None
 
 
 def _parse(text: str) -> Any:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:  # a number or a nesting may be too long, too
+    except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
         return RecordError("broken JSON", str(error))
 
 
 def _unpack(row: dict[str | None, Any], parsed: str | None) -> Any:
-    """A CSV row with one cell parsed; an empty one says that nobody labelled the record."""
+    """A CSV row with the cell of the column `parsed` parsed; None if that cell is empty."""
     if None in row or None in row.values():
         return RecordError("broken CSV", "another number of cells than the header has")
     if parsed in row:
@@ -131,11 +131,11 @@ def _unpack(row: dict[str | None, Any], parsed: str | None) -> Any:
 
 
 def _literal(cell: str, fault: str) -> Any:
-    """What pandas writes for a list in a cell: a Python literal, which is parsed, never run."""
-    if len(cell) > LONGEST_LITERAL:
+    """Parse a Python literal, as pandas writes lists; never runs code."""
+    if len(cell) > MAX_LITERAL:
         return RecordError("broken cell", f"no JSON ({fault}), and {len(cell)} characters long")
     try:
-        with warnings.catch_warnings(action="ignore"):  # of odd escapes in strings
+        with warnings.catch_warnings(action="ignore"):  # of invalid escapes in strings
             return ast.literal_eval(cell)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         return RecordError("broken cell", f"neither JSON ({fault}) nor a Python literal ({error})")

@@ -1,4 +1,4 @@
-"""What gold is, for a task: how Parquet stores it."""
+"""The base class for storing the gold of a task in Parquet."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import pyarrow as pa
 
 
 class Labelling:
-    """The gold of a task. A task overrides `pack` and `unpack` if Parquet needs another form."""
+    """Converts gold to and from Parquet.
+
+    A task overrides `pack` and `unpack` if its gold is not already a value that Parquet can store.
+    """
 
     GOLD: ClassVar[pa.DataType]  # the type of gold in Parquet
 
     def pack(self, gold: Any) -> Any:
-        """Gold (not None) in the form that Parquet stores."""
+        """Convert gold (not None) to a value for Parquet."""
         return gold
 
     def unpack(self, value: Any) -> Any:
-        """Gold (not None) from what Parquet returns."""
+        """Convert a value from Parquet to gold."""
         return value

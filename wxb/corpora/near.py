@@ -1,7 +1,6 @@
-"""How near texts are to each other.
+"""Group near duplicates, and count the words by which texts differ.
 
-Near duplicates are texts of one wording, which is what a task makes of them (`record.wording`).
-Further apart, what counts is how many words have to be changed, added or left out.
+Near duplicates have the same wording, which a task computes (`Reading.wording`).
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from rapidfuzz.process import cdist
 
 from wxb.corpora.records import Record
 
-CHUNK = 256  # texts compared with all others at once: a byte for each pair
-FAR = 3  # stands for any larger distance
+CHUNK = 256  # texts to compare with all others at once; needs a byte per pair
+FAR = 3  # this distance or more
 
-# A mention's type, a run of letters and digits with their marks, or else one character: Chinese and
-# Japanese have no spaces between words.
+# The type of a mention; a word of letters, digits and marks; or a single other character, as
+# Chinese and Japanese have no spaces between words.
 _WORD = regex.compile(
     r"(?V1)\{[^{}\s]+\}|[[\w\p{M}]--[_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]]+|\S"
 )
@@ -30,36 +29,36 @@ _WORD = regex.compile(
 def units(
     records: Sequence[Record], value: Callable[[Record], str], wording: Callable[[Record], str]
 ) -> list[str]:
-    """For each record the name of its unit: what has to stay together.
+    """The unit of each record: records that must stay together have the same unit.
 
-    Records of one value, one group or one wording do, and so, in turn, do those that share one of
-    these with them. A unit is called by the least of its values.
+    These are records with the same value, group or wording, directly or through other records. A
+    unit is named after the smallest of its values.
     """
-    joined = UnionFind()
+    union = UnionFind()
     for record in records:
-        worded = wording(record)
-        also = [("wording", worded)] if worded else []
-        joined.union(("value", value(record)), ("group", record.group), *also)
+        text = wording(record)
+        wordings = [("wording", text)] if text else []
+        union.union(("value", value(record)), ("group", record.group), *wordings)
     names: dict[tuple[str, str], str] = {}
-    roots = [joined["value", value(record)] for record in records]
+    roots = [union["value", value(record)] for record in records]
     for root, record in zip(roots, records, strict=True):
         names[root] = min(names.get(root, value(record)), value(record))
     return [names[root] for root in roots]
 
 
 def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:
-    """How many words part each wording from the nearest of the others; FAR where more than two."""
-    known = [_WORD.findall(text) for text in dict.fromkeys(others)]
-    asked = [_WORD.findall(text) for text in texts]
-    found = [
+    """The Levenshtein distance in words from each text to the nearest of `others`, up to FAR."""
+    other_words = [_WORD.findall(text) for text in dict.fromkeys(others)]
+    words = [_WORD.findall(text) for text in texts]
+    nearest = [
         cdist(
-            asked[begin : begin + CHUNK],
-            known,
+            words[begin : begin + CHUNK],
+            other_words,
             scorer=Levenshtein.distance,
             score_cutoff=FAR - 1,
             dtype=np.uint8,
             workers=1,
         ).min(axis=1, initial=FAR)
-        for begin in range(0, len(asked), CHUNK)
+        for begin in range(0, len(words), CHUNK)
     ]
-    return np.concatenate([np.empty(0, np.uint8), *found])
+    return np.concatenate([np.empty(0, np.uint8), *nearest])

@@ -1,4 +1,4 @@
-"""What a clean corpus is, in counts: they account for every raw record."""
+"""The statistics of a clean corpus; they account for every raw record."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from wxb.corpora.records import Record, Reject
 def profile(
     splits: Mapping[str, Sequence[Record]], rejects: Sequence[Reject], task: Reading
 ) -> dict[str, Any]:
-    """Counts of records, rejects and gold by split, and how near test sets are to training."""
-    everything = [record for members in splits.values() for record in members]
+    """Counts of records, rejects and gold by split, and similarity of test sets to training."""
+    records = [record for members in splits.values() for record in members]
     wordings = {name: [*map(task.wording, members)] for name, members in splits.items()}
     return {
         "records": {
-            "raw": len(everything) + len(rejects),
+            "raw": len(records) + len(rejects),
             "rejected": len(rejects),
             **{name: len(members) for name, members in splits.items()},
         },
-        "rejects": _counted(reject.reason for reject in rejects),
-        "repaired": _counted(what for record in everything for what in record.repaired),
+        "rejects": _sorted_counts(reject.reason for reject in rejects),
+        "repaired": _sorted_counts(repair for record in records for repair in record.repaired),
         "labels": task.labels(splits["train"]),
         "nearness": {
             name: _nearness(wordings[name], wordings["train"])
@@ -40,7 +40,7 @@ def profile(
 
 
 def _nearness(test: Iterable[str], train: Iterable[str]) -> dict[str, float]:
-    """How many test records have a wording, and which share of them is how near to training."""
+    """The number of test wordings, and the shares within one and two words of a training one."""
     words = distances(filter(None, test), filter(None, train))
     return {
         "records": len(words),
@@ -49,17 +49,17 @@ def _nearness(test: Iterable[str], train: Iterable[str]) -> dict[str, float]:
     }
 
 
-def _share(which: NDArray[np.bool_]) -> float:
-    return round(float(which.mean()), 4) if len(which) else 0.0
+def _share(mask: NDArray[np.bool_]) -> float:
+    return round(float(mask.mean()), 4) if len(mask) else 0.0
 
 
 def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading) -> dict[str, Any]:
     labelled = [record for record in records if record.gold is not None]
     lengths = np.array([len(record.input) for record in records])
     groups: dict[str, list[str]] = {}
-    for record, own in zip(records, wordings, strict=True):
-        if own:
-            groups.setdefault(own, []).append(record.group)
+    for record, wording in zip(records, wordings, strict=True):
+        if wording:
+            groups.setdefault(wording, []).append(record.group)
     return {
         "labelled": len(labelled),
         "unlabelled": len(records) - len(labelled),
@@ -72,10 +72,10 @@ def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading)
             name: int(np.quantile(lengths, share, method="nearest"))
             for name, share in (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
         },
-        "languages": _counted(record.language or "unknown" for record in records),
+        "languages": _sorted_counts(record.language or "unknown" for record in records),
         **task.describe(labelled),
     }
 
 
-def _counted(values: Iterable[str]) -> dict[str, int]:
+def _sorted_counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))

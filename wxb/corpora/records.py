@@ -1,4 +1,4 @@
-"""What a record is, and what became of one that cannot be used."""
+"""Records, rejected records, and checks of raw fields."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Record:
-    """An input and its gold, whose type the task says; `gold` is None where nobody labelled it.
+    """An input with its gold, whose type depends on the task; None if unlabelled.
 
-    The input is a text; of a task that reads files, such as audio, their path.
+    The input is a text, or the path of a file in tasks that read files, such as audio.
 
-    Records of one `group` stay together where records are divided or resampled. The last three
-    fields matter until the corpus is divided, and are not kept on disk: the split that the record
-    was published in, its values of the fields by which further test sets are held out, and one
-    entry for each thing in it that the reader repaired.
+    Records of one `group` stay together when records are divided or scored. The last three
+    fields are used until the corpus is divided and are not saved: the published split, the values
+    of the fields of further test sets, and one entry per repair by the reader.
     """
 
     id: str
@@ -30,7 +29,7 @@ class Record:
 
 
 class Reject(NamedTuple):
-    """A record that is dropped: where it stood or its id, why, and what it held."""
+    """A rejected record: its file and line (or its id), the reason, details, and its id if any."""
 
     origin: str
     reason: str
@@ -39,24 +38,39 @@ class Reject(NamedTuple):
 
 
 class RecordError(Exception):
-    """Why a record is dropped: a reason to count by, and the particulars."""
+    """Raised if a record cannot be used: a reason that is counted, and details."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
         self.reason, self.detail = reason, detail
 
 
-def required(raw: Mapping[str, Any], field: str) -> Any:
-    """A field that a raw record must have; RecordError where it has not."""
+def required_field(raw: Mapping[str, Any], field: str) -> Any:
+    """The value of a field of a raw record. Raises RecordError if it is missing."""
     if field not in raw:
         raise RecordError("missing field", f"found {', '.join(map(repr, raw))}; expected {field!r}")
     return raw[field]
 
 
-def encodable(*parts: str) -> None:
-    """Raise RecordError where a text cannot be written as UTF-8."""
+def required_text(raw: Any, field: str) -> str:
+    """The text of a field of a raw record.
+
+    Raises RecordError if the record is not an object, or the field is missing, no text or blank.
+    """
+    if not isinstance(raw, Mapping):
+        raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
+    text = required_field(raw, field)
+    if not isinstance(text, str):
+        raise RecordError("wrong type", f"{field!r} is {type(text).__name__}, expected text")
+    if not text.strip():
+        raise RecordError("blank text", f"{field!r} has no visible character")
+    return text
+
+
+def check_encodable(*parts: str) -> None:
+    """Raise RecordError if a text cannot be encoded as UTF-8."""
     try:
         "\n".join(parts).encode()
     except UnicodeEncodeError as error:
-        found = error.object[error.start]
-        raise RecordError("lone surrogate", f"{found!a} cannot be written as UTF-8") from None
+        character = error.object[error.start]
+        raise RecordError("lone surrogate", f"{character!a} cannot be written as UTF-8") from None

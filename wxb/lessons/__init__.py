@@ -1,8 +1,8 @@
-"""One module per lesson: a small study of one stage, and what its page shows.
+"""Lessons: small studies of one stage, one module each.
 
-The stage imports `wxb.lessons.<lesson>` by the name in params.yaml and calls `run(params, name)`,
-which gives a `Lesson`. Of params a lesson reads its own block, `seed`, `threads`, `portable` and
-`resamples`: the stage depends on these, and on the block's `path`.
+The stage `lesson` imports `wxb.lessons.<lesson>` by the name in params.yaml and calls its
+`run(params, name)`, which returns a `Lesson`. A lesson reads its own block of params, `seed`,
+`threads` and `portable`: the stage depends on these, and on the block's `path`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Cell = str | int | float
 
 
 class Table(NamedTuple):
-    """Rows that begin with a name; floats are shown with three digits after the point.
+    """A table of a page. Each row begins with a name; floats are shown with three decimals.
 
-    `shades` colour the cells after the name, each by a number in [0, 1].
+    `shades` colour the cells after the name by numbers in [0, 1].
     """
 
     header: Sequence[str]
@@ -29,9 +29,9 @@ class Table(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A section of the page: paragraphs, then figures by caption, then tables by caption.
+    """A section of a page: paragraphs, figures by caption and tables by caption.
 
-    `legend` names the series of its figures, in the order of their colours.
+    `legend` names the series of the figures, in the order of their colours.
     """
 
     title: str
@@ -42,14 +42,14 @@ class Part(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What a lesson found: flat numbers for comparing commits, and its page."""
+    """The results of a lesson: flat metrics, and the content of its page."""
 
     metrics: Mapping[str, float]
-    answer: str  # the title's question, answered in a sentence
-    facts: Sequence[str]  # what it rests on, a few words each
+    answer: str  # one sentence that answers the question of the title
+    facts: Sequence[str]  # data and sizes, a few words each
     parts: Sequence[Part]
 
 
 def module(lesson: str) -> ModuleType:
-    """The module of a lesson that params.yaml names (the schema knows which there are)."""
+    """Import the module of a lesson of params.yaml, whose schema checks the name."""
     return import_module(f"wxb.lessons.{lesson}")

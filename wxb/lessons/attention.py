@@ -1,4 +1,4 @@
-"""Attention looked at: positions as vectors, who may see whom, and what trained heads look at."""
+"""Lesson on attention: position vectors, masks, and the attention of trained heads."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from wxb.reporting.charts.figures import matrix
 
 Floats = NDArray[np.float64]
 
-SHOWN = 6  # tokens of the small figures of masks
-PADDED = 2  # of them, where there is padding
-# What a head may look at that has a name: the token before, itself, the one after, the first.
-PLACES = {"before": -1, "itself": 0, "after": 1}
-NAMED = (*PLACES, "first")
+TOKENS = 6  # of the figures of masks
+PADDED = 2  # of these tokens
+# Offsets of attended tokens that have a name.
+OFFSETS = {"before": -1, "itself": 0, "after": 1}
+NAMES = (*OFFSETS, "first")
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Read a sentence with a trained model, and keep what its heads looked at."""
-    settings: AttentionLesson = params.named("lessons", name)
-    tokens, weights = attended(Path(settings.path), settings.sentence)
+    """Run a trained model on a sentence, and show the attention of its heads."""
+    settings: AttentionLesson = params.block("lessons", name)
+    tokens, weights = attention_weights(Path(settings.path), settings.sentence)
     layers, heads = weights.shape[:2]
     first = max(0, layers - settings.layers)
-    looks = {
-        (layer, head): habits(weights[layer, head])
+    shares_by_head = {
+        (layer, head): attention_shares(weights[layer, head])
         for layer in range(first, layers)
         for head in range(heads)
     }
     return Lesson(
         metrics={
-            f"{place}_max": round(max(shares[place] for shares in looks.values()), 6)
-            for place in NAMED
+            f"{name}_max": round(max(shares[name] for shares in shares_by_head.values()), 6)
+            for name in NAMES
         },
-        answer=_answer(looks),
+        answer=_answer(shares_by_head),
         facts=[f"{len(tokens)} tokens", f"{layers} layers of {heads} heads", settings.path],
         parts=[
             _positions(settings),
@@ -52,13 +52,13 @@ def run(params: Params, name: str) -> Lesson:
             *[
                 Part(
                     f"Layer {layer + 1}",
-                    ["A row is a token that looks, a column one that is looked at; rows sum to 1."],
+                    ["Rows are attending tokens, columns attended ones; rows sum to 1."],
                     {
                         f"Head {head + 1}": matrix(
                             weights[layer, head],
                             tokens,
                             tokens,
-                            names=("looks", "is seen"),
+                            names=("attends", "is attended"),
                             every=True,
                         )
                         for head in range(heads)
@@ -67,22 +67,22 @@ def run(params: Params, name: str) -> Lesson:
                 for layer in range(first, layers)
             ],
             Part(
-                "Habits",
+                "Summary",
                 [
-                    "The share of a head's attention that goes to each place, over all tokens; the"
-                    " metrics hold the largest of each column but the last.",
-                    "A backbone that is trained here from its first weights begins with heads that"
-                    " look at neighbours (wxb/training/backbones/initialization.py): what training"
-                    " made of them shows here, not that it would find such heads by itself.",
+                    "The share of a head's attention to each kind of token. The metrics are the"
+                    " maxima of all columns but the last.",
+                    "Backbones pretrained here start with heads that attend to neighbours"
+                    " (wxb/training/backbones/initialization.py). So these figures do not show that"
+                    " training would find such heads.",
                 ],
                 tables={
                     "": Table(
-                        ["head", *next(iter(looks.values()))],
+                        ["head", *next(iter(shares_by_head.values()))],
                         [
                             [f"layer {layer + 1}, head {head + 1}", *shares.values()]
-                            for (layer, head), shares in looks.items()
+                            for (layer, head), shares in shares_by_head.items()
                         ],
-                        [[*shares.values()] for shares in looks.values()],
+                        [[*shares.values()] for shares in shares_by_head.values()],
                     )
                 },
             ),
@@ -90,15 +90,14 @@ def run(params: Params, name: str) -> Lesson:
     )
 
 
-def attended(folder: Path, sentence: str) -> tuple[list[str], Floats]:
+def attention_weights(folder: Path, sentence: str) -> tuple[list[str], Floats]:
     """The tokens (T) of a sentence and the attention (layers, heads, T, T) between them.
 
-    Raises WxbError for a folder without a whole model, or where the sentence is too long for it.
+    Loads and runs the model of a folder. Raises WxbError if it is not a full model, or if the
+    sentence is too long.
     """
     if not (folder / "config.json").exists():
-        raise WxbError(
-            f"{folder}: expected a whole model with config.json; an adapter has no attention"
-        )
+        raise WxbError(f"{folder}: found no config.json; expected a full model, not an adapter")
     with hub.checkpoint(folder, weights=True):
         tokenizer: Any = pretrained.tokenizer(folder)
         model = pretrained.model(AutoModel, folder, attn_implementation="eager").eval()
@@ -106,7 +105,7 @@ def attended(folder: Path, sentence: str) -> tuple[list[str], Floats]:
     length, longest = inputs["input_ids"].shape[1], model.config.max_position_embeddings
     if length > longest:
         raise WxbError(
-            f"`sentence` has {length} tokens; {folder} reads {longest}: take a shorter one"
+            f"`sentence` has {length} tokens; {folder} reads at most {longest}: shorten it"
         )
     with torch.no_grad():
         layers = model(**inputs, output_attentions=True).attentions  # of each layer (1, H, T, T)
@@ -116,70 +115,72 @@ def attended(folder: Path, sentence: str) -> tuple[list[str], Floats]:
     return tokens, weights
 
 
-def habits(weights: Floats) -> dict[str, float]:
-    """The share of one head's attention (T, T) that goes to places with a name, and to the rest."""
+def attention_shares(weights: Floats) -> dict[str, float]:
+    """The shares of one head's attention (T, T) to the tokens of NAMES, and to others."""
     length = len(weights)
     shares = {
-        place: float(np.trace(weights, offset=offset)) / length for place, offset in PLACES.items()
+        name: float(np.trace(weights, offset=offset)) / length for name, offset in OFFSETS.items()
     }
     near = np.abs(np.subtract.outer(np.arange(length), np.arange(length))) <= 1
     first = float(weights[:, 0][~near[:, 0]].sum()) / length
     return {**shares, "first": first, "others": max(0.0, 1 - sum(shares.values()) - first)}
 
 
-def _answer(looks: dict[tuple[int, int], dict[str, float]]) -> str:
-    (layer, head), place = max(
-        ((key, place) for key in looks for place in NAMED),
-        key=lambda found: looks[found[0]][found[1]],
+def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
+    share, (layer, head), name = max(
+        ((shares[name], key, name) for key, shares in shares_by_head.items() for name in NAMES),
+        key=lambda candidate: candidate[0],
     )
-    share = looks[layer, head][place]
-    where = {"itself": "the token itself", "first": "the first token"}.get(
-        place, f"the token {place}"
+    target = {"itself": "the token itself", "first": "the first token"}.get(
+        name, f"the token {name}"
     )
     return (
-        f"The most settled head is number {head + 1} of layer {layer + 1}: {share:.0%} of its"
-        f" attention goes to {where}."
+        f"The most focused head is head {head + 1} of layer {layer + 1}: {share:.0%} of its"
+        f" attention goes to {target}."
     )
 
 
 def _positions(settings: AttentionLesson) -> Part:
-    waves = sinusoids(settings.positions, settings.width)
-    places = [str(place) for place in range(settings.positions)]
-    alike = waves @ waves.T / (settings.width / 2)
+    vectors = sinusoids(settings.positions, settings.width)
+    positions = [str(position) for position in range(settings.positions)]
+    entries = [str(entry) for entry in range(settings.width)]
+    cosines = vectors @ vectors.T / (settings.width / 2)
     return Part(
-        "Where a token stands",
+        "Positions",
         [
-            "Attention alone does not know the order of tokens. The first Transformer adds a vector"
-            " of sines and cosines to each token, of wavelengths from 2π to 10,000 · 2π (Vaswani et"
+            "Attention alone ignores the order of tokens. The first Transformer adds a vector of"
+            " sines and cosines to each token, of wavelengths from 2π to 10,000 · 2π (Vaswani et"
             " al. 2017, section 3.5).",
-            "The cosine between two such vectors depends only on how far apart they stand: on the"
-            " right, every diagonal has one colour.",
+            "The cosine between two such vectors depends only on their distance: on the right,"
+            " every diagonal has one colour.",
         ],
         {
-            "The vectors": matrix(
-                waves, places, list(map(str, range(settings.width))), names=("position", "entry")
-            ),
-            "Cosines between them": matrix(alike, places, places, names=("position", "position")),
+            "Vectors": matrix(vectors, positions, entries, names=("position", "entry")),
+            "Cosines": matrix(cosines, positions, positions, names=("position", "position")),
         },
     )
 
 
 def _masks() -> Part:
-    names = [str(place + 1) for place in range(SHOWN)]
-    is_token = torch.tensor([[1] * (SHOWN - PADDED) + [0] * PADDED])
-    causal = masks.causal(SHOWN, SHOWN)
-    padding = masks.padding(is_token)[0, 0].expand(SHOWN, SHOWN)
-    drawn = {"Causal": causal, "Padding": padding, "Both": causal & padding}
+    positions = [str(position + 1) for position in range(TOKENS)]
+    is_token = torch.tensor([[1] * (TOKENS - PADDED) + [0] * PADDED])
+    causal = masks.causal(TOKENS, TOKENS)
+    padding = masks.padding(is_token)[0, 0].expand(TOKENS, TOKENS)
+    by_caption = {"Causal": causal, "Padding": padding, "Both": causal & padding}
     return Part(
-        "Who may see whom",
+        "Masks",
         [
-            f"A decoder's token sees itself and those before it. Nobody sees padding: here the last"
-            f" {PADDED} of {SHOWN} tokens are that. Masks are joined by “and”.",
+            "In a decoder, a token attends to itself and earlier tokens. No token attends to"
+            f" padding: here the last {PADDED} of {TOKENS} tokens. Masks are joined by “and”.",
         ],
         {
             caption: matrix(
-                mask.double().numpy(), names, names, names=("looks", "is seen"), height=240
+                mask.double().numpy(),
+                positions,
+                positions,
+                names=("attends", "is attended"),
+                height=240,
             )
-            for caption, mask in drawn.items()
+            for caption, mask in by_caption.items()
         },
     )

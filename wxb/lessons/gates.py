@@ -1,4 +1,4 @@
-"""Logic gates by a perceptron and by an MLP: what one straight line can divide, and what not."""
+"""Lesson on logic gates: which ones a perceptron and an MLP can learn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wxb.core.params import Params
 from wxb.core.params.lessons import GatesLesson
 from wxb.lessons import Lesson, Part, Table
 from wxb.models.mlp import MLP, TorchMLP
-from wxb.models.perceptron import by_descent, by_steps
+from wxb.models.perceptron import train_by_descent, train_by_steps
 from wxb.reporting.charts.figures import Curve, Line, curves, regions
 from wxb.reporting.charts.formatting import listed
 
@@ -29,113 +29,114 @@ MEASURES = {
 }
 
 
-class Learnt(NamedTuple):
-    """A model that was taught one gate, and how that went."""
+class TrainedGate(NamedTuple):
+    """A model trained on one gate."""
 
-    score: Callable[[Floats], Floats]  # (N, 2) -> (N,): above 0 it says 1, else 0
-    curve: Curve  # mistakes or loss by pass
+    score: Callable[[Floats], Floats]  # (N, 2) -> (N,): class 1 above 0
+    curve: Curve  # mistakes or loss by epoch
     predicted: Classes  # (4,), for INPUTS
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Teach every model every gate."""
-    settings: GatesLesson = params.named("lessons", name)
-    taught = {
-        gate: _teach(np.array(wanted), settings, params.seed) for gate, wanted in GATES.items()
+    """Train every model on every gate."""
+    settings: GatesLesson = params.block("lessons", name)
+    trained = {
+        gate: _train(np.array(targets), settings, params.seed) for gate, targets in GATES.items()
     }
-    models = list(taught["OR"])
+    models = list(trained["OR"])
     accuracy = {
         gate: {
-            model: float(np.mean(learnt.predicted == GATES[gate])) for model, learnt in by.items()
+            name: float(np.mean(model.predicted == GATES[gate])) for name, model in by_model.items()
         }
-        for gate, by in taught.items()
+        for gate, by_model in trained.items()
     }
-    learnt = {width: _share_learnt(width, settings) for width in settings.widths}
+    success = {width: _success_rate(width, settings) for width in settings.widths}
     return Lesson(
         metrics={
             **{
                 f"xor_{model}".lower().replace(" ", "_"): value
                 for model, value in accuracy["XOR"].items()
             },
-            **{f"xor_learnt_by_{width}": share for width, share in learnt.items()},
+            **{f"xor_learnt_by_{width}": share for width, share in success.items()},
         },
         answer=_answer(accuracy, settings.hidden),
-        facts=[f"{len(GATES)} gates", f"{len(models)} models", f"{settings.epochs} passes at most"],
+        facts=[f"{len(GATES)} gates", f"{len(models)} models", f"{settings.epochs} epochs at most"],
         parts=[
             Part(
                 "Accuracy",
                 [
-                    "A gate has four inputs; accuracy is the share of them that is answered right"
-                    " after training on the same four.",
+                    "A gate has four inputs. Accuracy is the share of right outputs after training"
+                    " on the same four.",
                 ],
                 tables={
                     "": Table(
                         ["gate", *models],
-                        [[gate, *by.values()] for gate, by in accuracy.items()],
-                        [list(by.values()) for by in accuracy.values()],
+                        [[gate, *by_model.values()] for gate, by_model in accuracy.items()],
+                        [list(by_model.values()) for by_model in accuracy.values()],
                     )
                 },
             ),
             Part(
                 "Why no perceptron learns XOR",
                 [
-                    "A perceptron says 1 where w₁x₁ + w₂x₂ + b > 0. For XOR it has to say 1 at"
-                    " (0, 1) and (1, 0), so w₂ + b > 0 and w₁ + b > 0; together w₁ + w₂ + 2b > 0.",
-                    "It has to say 0 at (0, 0) and (1, 1), so b ≤ 0 and w₁ + w₂ + b ≤ 0; together"
-                    " w₁ + w₂ + 2b ≤ 0. Both cannot be: one of the four answers is wrong, whatever"
-                    " the weights, and accuracy is 3/4 at most. XNOR is XOR with 0 and 1 swapped.",
+                    "A perceptron returns 1 if w₁x₁ + w₂x₂ + b > 0. For XOR it must return 1 at"
+                    " (0, 1) and (1, 0), so w₂ + b > 0 and w₁ + b > 0; the sum is"
+                    " w₁ + w₂ + 2b > 0.",
+                    "It must return 0 at (0, 0) and (1, 1), so b ≤ 0 and w₁ + w₂ + b ≤ 0; the sum"
+                    " is w₁ + w₂ + 2b ≤ 0. This is a contradiction: one of the four outputs is"
+                    " wrong, and accuracy is 3/4 at most. XNOR is XOR with 0 and 1 swapped.",
                 ],
             ),
             _part(
-                "The perceptron, taught by steps",
+                "The perceptron, trained by steps",
                 "Rosenblatt’s rule moves the line when a point is on the wrong side, and stops"
-                " after a pass without a mistake. Where no line divides the points, none comes.",
+                " after an epoch without a mistake. If no line separates the points, it runs on.",
                 "perceptron steps",
-                taught,
+                trained,
             ),
             _part(
-                "The perceptron, taught by descent",
-                "Gradient descent on the mean squared error ends at the least squares solution. For"
-                " XOR and XNOR that is 0 everywhere, where the weights began: every input counts"
-                " as 0, and half of the answers are right.",
+                "The perceptron, trained by descent",
+                "Gradient descent on the mean squared error converges to the least squares"
+                " solution. For XOR and XNOR that is 0 everywhere, as are the initial weights: the"
+                " output is always 0, and half of the outputs are right.",
                 "perceptron descent",
-                taught,
+                trained,
             ),
             _part(
                 "The MLP",
                 f"{settings.hidden} hidden units draw {settings.hidden} lines, and the last layer"
-                " weighs what side of each a point is on. In NumPy the gradients are written out;"
-                " in torch, autograd finds them. Both began with the same weights, and after"
-                f" training the largest difference between their answers is {_gap(taught):.1g}.",
+                " combines them. In NumPy the gradients are written out; in torch, autograd"
+                " computes them. Both start with the same weights. After training, the largest"
+                f" difference between their outputs is {_largest_difference(trained):.1g}.",
                 "MLP numpy",
-                taught,
+                trained,
             ),
             Part(
                 "How many hidden units?",
                 [
-                    "Two could do: ReLU(x₁ + x₂) − 2 ReLU(x₁ + x₂ − 1) is XOR. But descent has to"
-                    " find such weights, and from most beginnings it stops where no small step"
-                    " helps. With more units than are needed, some of them begin well enough.",
+                    "Two are enough: ReLU(x₁ + x₂) − 2 ReLU(x₁ + x₂ − 1) is XOR. But from most"
+                    " initial weights, descent ends in another minimum. With more units than"
+                    " needed, some of them start well enough.",
                 ],
                 tables={
-                    f"Share of {settings.starts} random beginnings that end with XOR learnt": Table(
-                        ["hidden units", "learnt"],
-                        [[str(width), share] for width, share in learnt.items()],
-                        [[share] for share in learnt.values()],
+                    f"Share of {settings.starts} random initial weights that learn XOR": Table(
+                        ["hidden units", "share"],
+                        [[str(width), share] for width, share in success.items()],
+                        [[share] for share in success.values()],
                     )
                 },
             ),
             Part(
-                "How they came there",
-                ["Each model has its own measure of what is still wrong, so compare gates only."],
+                "Training curves",
+                ["Each model has another measure of error, so compare only gates."],
                 {
                     f"{model}: {measure}": curves(
                         [
-                            Line(gate, i, by[model].curve)
-                            for i, (gate, by) in enumerate(taught.items())
+                            Line(gate, index, by_model[model].curve)
+                            for index, (gate, by_model) in enumerate(trained.items())
                         ],
-                        title=measure,
-                        step="pass",
+                        y_title=measure,
+                        x_title="epoch",
                     )
                     for model, measure in MEASURES.items()
                 },
@@ -145,78 +146,80 @@ def run(params: Params, name: str) -> Lesson:
     )
 
 
-def _teach(wanted: Classes, settings: GatesLesson, seed: int) -> dict[str, Learnt]:
-    """Every model, by name, taught one gate."""
+def _train(targets: Classes, settings: GatesLesson, seed: int) -> dict[str, TrainedGate]:
+    """Train every model on one gate; models by name."""
     epochs, rate = settings.epochs, settings.learning_rate
-    stepped, mistakes = by_steps(INPUTS, wanted, epochs=epochs)
-    descended, errors = by_descent(INPUTS, wanted, epochs=epochs, rate=rate)
-    network = MLP([2, settings.hidden, 2], seed=seed)
-    twin = TorchMLP(network)
-    x, y = torch.from_numpy(INPUTS), torch.from_numpy(wanted)
-    losses = [network.step(INPUTS, wanted, rate=rate) for _ in range(epochs)]
-    twins = [twin.step(x, y, rate=rate) for _ in range(epochs)]
+    by_steps, mistakes = train_by_steps(INPUTS, targets, epochs=epochs)
+    by_descent, errors = train_by_descent(INPUTS, targets, epochs=epochs, rate=rate)
+    mlp = MLP([2, settings.hidden, 2], seed=seed)
+    torch_mlp = TorchMLP(mlp)
+    x, y = torch.from_numpy(INPUTS), torch.from_numpy(targets)
+    losses = [mlp.step(INPUTS, targets, rate=rate) for _ in range(epochs)]
+    torch_losses = [torch_mlp.step(x, y, rate=rate) for _ in range(epochs)]
 
-    def of_twin(points: Floats) -> Floats:
+    def torch_score(points: Floats) -> Floats:
         with torch.no_grad():
-            probabilities: Floats = twin(torch.from_numpy(points)).softmax(1).numpy()
+            probabilities: Floats = torch_mlp(torch.from_numpy(points)).softmax(1).numpy()
         return 2 * probabilities[:, 1] - 1
 
-    def learnt(score: Callable[[Floats], Floats], history: list[float]) -> Learnt:
+    def trained(score: Callable[[Floats], Floats], history: list[float]) -> TrainedGate:
         curve = list(enumerate(history, start=1))
-        return Learnt(score, curve, (score(INPUTS) > 0).astype(np.int64))
+        return TrainedGate(score, curve, (score(INPUTS) > 0).astype(np.int64))
 
     return {
-        "perceptron steps": learnt(stepped.activation, [float(count) for count in mistakes]),
-        "perceptron descent": learnt(descended.activation, errors),
-        "MLP numpy": learnt(lambda points: 2 * network.probabilities(points)[:, 1] - 1, losses),
-        "MLP torch": learnt(of_twin, twins),
+        "perceptron steps": trained(by_steps.activation, [float(count) for count in mistakes]),
+        "perceptron descent": trained(by_descent.activation, errors),
+        "MLP numpy": trained(lambda points: 2 * mlp.probabilities(points)[:, 1] - 1, losses),
+        "MLP torch": trained(torch_score, torch_losses),
     }
 
 
-def _share_learnt(width: int, settings: GatesLesson) -> float:
-    """From how many of the beginnings an MLP with so many hidden units learns XOR."""
-    wanted = np.array(GATES["XOR"])
-    learnt = 0
+def _success_rate(width: int, settings: GatesLesson) -> float:
+    """The share of random initial weights from which an MLP of this width learns XOR."""
+    targets = np.array(GATES["XOR"])
+    successes = 0
     for seed in range(settings.starts):
-        network = MLP([2, width, 2], seed=seed)
+        mlp = MLP([2, width, 2], seed=seed)
         for _ in range(settings.epochs):
-            network.step(INPUTS, wanted, rate=settings.learning_rate)
-        learnt += bool((network.predict(INPUTS) == wanted).all())
-    return learnt / settings.starts
+            mlp.step(INPUTS, targets, rate=settings.learning_rate)
+        successes += bool((mlp.predict(INPUTS) == targets).all())
+    return successes / settings.starts
 
 
-def _part(title: str, text: str, model: str, taught: Mapping[str, Mapping[str, Learnt]]) -> Part:
-    """Where a model says 1, by gate."""
+def _part(
+    title: str, text: str, model: str, trained: Mapping[str, Mapping[str, TrainedGate]]
+) -> Part:
+    """The section of one model, with a figure of its decision regions for each gate."""
     return Part(
         title,
         [text],
         {
-            f"{gate}: {sum(by[model].predicted == GATES[gate])} of 4 right": regions(
-                by[model].score, INPUTS, GATES[gate]
+            f"{gate}: {sum(by_model[model].predicted == GATES[gate])} of 4 right": regions(
+                by_model[model].score, INPUTS, GATES[gate]
             )
-            for gate, by in taught.items()
+            for gate, by_model in trained.items()
         },
     )
 
 
 def _answer(accuracy: Mapping[str, Mapping[str, float]], hidden: int) -> str:
-    def learns(kind: str) -> str:
+    def learnable(kind: str) -> str:
         gates = [
             gate
-            for gate, by in accuracy.items()
-            if any(value == 1 for model, value in by.items() if model.startswith(kind))
+            for gate, by_model in accuracy.items()
+            if any(value == 1 for model, value in by_model.items() if model.startswith(kind))
         ]
         return listed(gates) or "nothing"
 
     return (
-        f"A perceptron learns {learns('perceptron')};"
-        f" an MLP with {hidden} hidden units learns {learns('MLP')}."
+        f"A perceptron learns {learnable('perceptron')};"
+        f" an MLP with {hidden} hidden units learns {learnable('MLP')}."
     )
 
 
-def _gap(taught: Mapping[str, Mapping[str, Learnt]]) -> float:
-    """The largest difference between the answers of the MLP and its twin, of all gates."""
+def _largest_difference(trained: Mapping[str, Mapping[str, TrainedGate]]) -> float:
+    """The largest difference between the outputs of both MLPs, over all gates."""
     return max(
-        float(np.abs(by["MLP numpy"].score(INPUTS) - by["MLP torch"].score(INPUTS)).max())
-        for by in taught.values()
+        float(np.abs(models["MLP numpy"].score(INPUTS) - models["MLP torch"].score(INPUTS)).max())
+        for models in trained.values()
     )

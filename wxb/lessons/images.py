@@ -1,4 +1,4 @@
-"""Pictures named by a small convolutional network: how many of them right, and which for which."""
+"""Lesson on a small convolutional network that names pictures."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wxb.core.params.lessons import ImagesLesson
 from wxb.lessons import Lesson, Part, Table, pictures
 from wxb.lessons.pictures import Images
 from wxb.metrics import Metric
-from wxb.metrics.bootstrap import Interval, intervals
+from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.models.cnn import CNN
 from wxb.reporting.charts.figures import Curve, Line, curves
 from wxb.reporting.charts.formatting import amount
-from wxb.reporting.charts.losses import evened
+from wxb.reporting.charts.losses import smoothed
 from wxb.training import checkpoints
 from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
@@ -30,13 +30,16 @@ from wxb.training.trainer import fit
 BEST = Metric("accuracy", "accuracy")
 PUBLISHED = (
     "The published series (day 9) reports an accuracy of 0.591 on CIFAR-10, for a small CNN after"
-    " 20 epochs. This network is another one, and fewer pictures to train on count for much."
+    " 20 epochs. This network differs from it, and has far fewer training pictures."
 )
 
 
 def run(params: Params, name: str) -> Lesson:
-    """Train the network on one part of the pictures, pick its best epoch on another, and test."""
-    settings: ImagesLesson = params.named("lessons", name)
+    """Train the network, choose its best epoch on validation pictures, and test it.
+
+    Killed runs resume from their last checkpoint.
+    """
+    settings: ImagesLesson = params.block("lessons", name)
     train, valid, test = read(settings, seed=params.seed)
     set_seed(params.seed)
     model = CNN(
@@ -45,68 +48,69 @@ def run(params: Params, name: str) -> Lesson:
         widths=settings.widths,
         dropout=settings.dropout,
     )
-    unfinished = checkpoints.folder(
+    checkpoint_folder = checkpoints.folder(
         f"lesson@{name}",
         [settings, params.seed, params.threads, params.portable],
         [Path(settings.path)],
     )
-    mean, spread = statistics(train)
+    mean, std = channel_statistics(train)
     run = TrainingRun(
         settings.training,
-        train=_items(train, mean, spread),
-        valid=_items(valid, mean, spread),
+        train=_items(train, mean, std),
+        valid=_items(valid, mean, std),
         collate=_collate,
         compute_metrics=lambda predicted, labels: {BEST.key: float(np.mean(predicted == labels))},
         summarize=lambda logits, _: logits.argmax(-1),
         best=BEST,
         seed=params.seed,
-        checkpoints=unfinished,
+        checkpoints=checkpoint_folder,
         label=f"lesson@{name}",
     )
     history = fit(model, run)
-    pixels = torch.from_numpy((test.pixels - mean) / spread)
+    pixels = torch.from_numpy((test.pixels - mean) / std)
     predicted = model.predict(pixels.to(model.classifier.weight.device)).cpu().numpy()
-    shutil.rmtree(unfinished)
+    shutil.rmtree(checkpoint_folder)
     return _lesson(settings, params, model, history, (train, valid, test), predicted)
 
 
 def read(settings: ImagesLesson, *, seed: int) -> tuple[Images, Images, Images]:
-    """The pictures to train on, to validate on and to test on; `valid` and `test` share of all."""
+    """Read the training, validation and test pictures, split as the settings say."""
     path, valid, test = Path(settings.path), settings.split.valid, settings.split.test
     if test is None:
-        rest, tested = pictures.cifar(path)
-        return (*pictures.divided(rest, valid, seed=seed), tested)
-    every = pictures.digits() if settings.source == "digits" else pictures.folder(path)
-    rest, tested = pictures.divided(every, test, seed=seed)
-    return (*pictures.divided(rest, valid / (1 - test), seed=seed), tested)
+        rest, test_images = pictures.cifar(path)
+        return (*pictures.split(rest, valid, seed=seed), test_images)
+    images = pictures.digits() if settings.source == "digits" else pictures.folder(path)
+    rest, test_images = pictures.split(images, test, seed=seed)
+    return (*pictures.split(rest, valid / (1 - test), seed=seed), test_images)
 
 
-def statistics(pictures: Images) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and standard deviation of each channel (C, 1, 1), the latter never 0."""
-    mean = pictures.pixels.mean(axis=(0, 2, 3))[:, None, None]
-    spread = pictures.pixels.std(axis=(0, 2, 3))[:, None, None]
-    return mean, np.where(spread > 0, spread, 1).astype(np.float32)
+def channel_statistics(images: Images) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean and standard deviation of each channel (C, 1, 1); a deviation of 0 becomes 1."""
+    mean = images.pixels.mean(axis=(0, 2, 3))[:, None, None]
+    std = images.pixels.std(axis=(0, 2, 3))[:, None, None]
+    return mean, np.where(std > 0, std, 1).astype(np.float32)
 
 
-def accuracy(right: NDArray[np.bool_], *, resamples: int, seed: int) -> Interval:
-    """The share of pictures (N,) named right, with its bootstrap interval.
+def accuracy(right: NDArray[np.bool_]) -> Interval:
+    """The accuracy of pictures (N,), with its interval.
 
-    With one class wanted and one named for each picture, precision, recall and F1 are all of them
-    this share.
+    With one gold and one predicted class a picture, micro-averaged precision, recall and F1 are the
+    same number.
     """
-    one = np.ones(len(right), np.int64)
-    counts = np.stack([right.astype(np.int64), one], axis=1)
-    return intervals(counts, _share, resamples=resamples, seed=seed)["accuracy"]
+    ones = np.ones(len(right), np.int64)
+    counts = np.stack([right.astype(np.int64), ones], axis=1)
+    metric = Metric("accuracy", "accuracy")
+    return intervals(Groups.from_records(counts), _accuracy, [metric])["accuracy"]
 
 
 def _items(
-    pictures: Images, mean: NDArray[np.float32], spread: NDArray[np.float32]
+    images: Images, mean: NDArray[np.float32], std: NDArray[np.float32]
 ) -> list[dict[str, Any]]:
-    """What the Trainer makes batches of."""
-    scaled = (pictures.pixels - mean) / spread
+    """The training items of pictures, with standardized pixels."""
+    scaled = (images.pixels - mean) / std
     return [
-        {"pixels": picture, "labels": label}
-        for picture, label in zip(scaled, pictures.labels, strict=True)
+        {"pixels": pixels, "labels": label}
+        for pixels, label in zip(scaled, images.labels, strict=True)
     ]
 
 
@@ -123,7 +127,7 @@ def _lesson(
     predicted: NDArray[np.int64],
 ) -> Lesson:
     train, valid, test = parts
-    score = accuracy(predicted == test.labels, resamples=params.resamples, seed=params.seed)
+    score = accuracy(predicted == test.labels)
     parameters = sum(p.numel() for p in model.parameters())
     most = int(np.bincount(train.labels).argmax())
     chance = float(np.mean(test.labels == most))
@@ -137,36 +141,35 @@ def _lesson(
             "parameters": parameters,
             "trainable_parameters": parameters,
         },
-        answer=f"It names {score.value:.1%} of {len(test):,} test pictures right"
-        f" (95% interval {score.low:.1%} to {score.high:.1%}); who always says"
-        f" “{train.classes[most]}” is right about {chance:.1%}.",
+        answer=f"It classifies {score.value:.1%} of {len(test):,} test pictures correctly"
+        f" (95% interval {score.low:.1%} to {score.high:.1%}). Always answering"
+        f" “{train.classes[most]}” scores {chance:.1%}.",
         facts=[
-            f"{len(train):,} pictures to train on",
-            f"{len(valid):,} to validate",
-            f"{len(test):,} to test",
+            f"{len(train):,} training pictures",
+            f"{len(valid):,} validation pictures",
+            f"{len(test):,} test pictures",
             f"{len(train.classes)} classes",
             f"{amount(parameters)} parameters",
-            f"{params.resamples:,} bootstrap resamples",
         ],
         parts=[
-            _confusion(test, predicted),
-            _training(history),
-            _network(settings, train, parameters),
+            _confusion_part(test, predicted),
+            _training_part(history),
+            _shapes_part(settings, train, parameters),
         ],
     )
 
 
-def _share(sums: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
-    """Accuracy (...) of numbers of right pictures and of all (..., 2)."""
+def _accuracy(sums: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+    """Accuracy (...) from the numbers of right and of all pictures (..., 2)."""
     return {"accuracy": sums[..., 0] / sums[..., 1]}
 
 
-def _confusion(test: Images, predicted: NDArray[np.int64]) -> Part:
+def _confusion_part(test: Images, predicted: NDArray[np.int64]) -> Part:
     counts = confusion_matrix(test.labels, predicted, labels=range(len(test.classes)))
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
     return Part(
-        "Which is taken for which",
-        ["A row for each class, and what its pictures were named; the deeper, the more of them."],
+        "Confusion matrix",
+        ["Rows are gold classes, columns predicted ones. Darker cells have more pictures."],
         tables={
             "": Table(
                 ["class", *test.classes],
@@ -177,40 +180,41 @@ def _confusion(test: Images, predicted: NDArray[np.int64]) -> Part:
     )
 
 
-def _training(history: Sequence[dict[str, float]]) -> Part:
+def _training_part(history: Sequence[dict[str, float]]) -> Part:
     def curve(key: str) -> Curve:
         return [(int(row["step"]), row[key]) for row in history if key in row]
 
     losses = [
-        Line("training", 0, evened(curve("loss"))),
+        Line("training", 0, smoothed(curve("loss"))),
         Line("validation", 0, curve("valid_loss"), True),
     ]
     return Part(
         "Training",
         [
-            "Dashed: on validation pictures, once an epoch. The weights kept are those of the epoch"
-            " with the best accuracy there; the test pictures took no part in that choice.",
+            "Dashed: on validation pictures, once an epoch. The final weights are those of the"
+            " epoch with the best validation accuracy.",
         ],
         {
-            "Loss": curves(losses, title="loss"),
+            "Loss": curves(losses, y_title="loss"),
             "Validation accuracy": curves(
-                [Line("validation", 0, curve("valid_accuracy"))], title="accuracy"
+                [Line("validation", 0, curve("valid_accuracy"))], y_title="accuracy"
             ),
         },
     )
 
 
-def _network(settings: ImagesLesson, train: Images, parameters: int) -> Part:
+def _shapes_part(settings: ImagesLesson, train: Images, parameters: int) -> Part:
+    """The section on the network, with the shape of a picture after each block."""
     channels, height, width = train.pixels.shape[1:]
     rows: list[list[str | int]] = [["input", channels, height, width]]
-    for number, size in enumerate(settings.widths, start=1):
+    for block, size in enumerate(settings.widths, start=1):
         height, width = height // 2, width // 2
-        rows.append([f"block {number}", size, height, width])
+        rows.append([f"block {block}", size, height, width])
     return Part(
         "The network",
         [
-            "A block is a 3 × 3 convolution, ReLU and 2 × 2 max-pooling; one linear layer over what"
-            f" the last block gives names the class. {parameters:,} parameters in all.",
+            "A block is a 3 × 3 convolution, ReLU and 2 × 2 max-pooling. A linear layer on the last"
+            f" block predicts the class. The network has {parameters:,} parameters.",
             *([PUBLISHED] if settings.source == "cifar-10" else []),
         ],
         tables={"Shapes": Table(["after", "channels", "height", "width"], rows)},

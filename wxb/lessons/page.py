@@ -1,9 +1,9 @@
-"""The page of a lesson: its answer, what led to it, and how it was made."""
+"""The HTML page of a lesson."""
 
 from __future__ import annotations
 
 from wxb.core.params import Params
-from wxb.core.params.section import flat
+from wxb.core.params.section import flatten
 from wxb.lessons import Lesson
 from wxb.reporting.charts import figures
 from wxb.reporting.charts.rendering import render
@@ -11,20 +11,20 @@ from wxb.reporting.charts.rendering import render
 
 def assemble(params: Params, name: str, lesson: Lesson) -> str:
     """The page of the lesson `name` of params.yaml as HTML."""
-    block = params.named("lessons", name)
-    places = {
-        (number, caption): f"figure-{number}-{place}"
-        for number, part in enumerate(lesson.parts)
-        for place, caption in enumerate(part.figures)
+    block = params.block("lessons", name)
+    figure_ids = {
+        (index, caption): f"figure-{index}-{position}"
+        for index, part in enumerate(lesson.parts)
+        for position, caption in enumerate(part.figures)
     }
     return render(
         "wxb.reporting",
         "lesson.html",
-        {id_: lesson.parts[number].figures[caption] for (number, caption), id_ in places.items()},
+        {id_: lesson.parts[index].figures[caption] for (index, caption), id_ in figure_ids.items()},
         name=name,
         title=block.title,
         lesson=lesson,
-        places=places,
+        figure_ids=figure_ids,
         legends=[figures.chips(part.legend) for part in lesson.parts],
-        settings={"seed": params.seed, **flat(block.model_dump(mode="json"))},
+        settings={"seed": params.seed, **flatten(block.model_dump(mode="json"))},
     )

@@ -1,4 +1,4 @@
-"""Our architectures beside transformers', on the same weights: do they compute the same?"""
+"""Compare native architectures with those of transformers, on the same weights."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig, GenerationMixin, PreTrainedModel
 
 from wxb.core import hub, pretrained
-from wxb.core.errors import WxbError, nearest
+from wxb.core.errors import WxbError, did_you_mean
 from wxb.core.params.backbones import Parity
 from wxb.corpora.text.encoded import IGNORED
 from wxb.models import bert, gpt2, llama, whisper
 
-TOLERANCE = 1e-5  # relative; float32 has some seven digits
-ROWS, LENGTH = 3, 12  # of the batch that both read, and the tokens that each row goes on for
-FLOOR = 1e-2  # of the largest gradient of a model: smaller ones may be rounding and nothing else
+TOLERANCE = 1e-5  # relative; float32 has about seven digits
+ROWS, LENGTH = 3, 12  # of the compared batch; LENGTH is also the number of generated tokens
+FLOOR = 1e-2  # of the largest gradient of a model; smaller ones may be only rounding
 
 Batch = dict[str, Tensor]
 
 
 class Family(NamedTuple):
-    """An architecture: our module, and what its models read.
+    """An architecture: our module, and random batches for its models.
 
-    `module` holds `Config` and classes called as in transformers. `batch` makes what they read for
-    a Hugging Face configuration: ROWS rows of random numbers, with padding or without. `heads` has
-    for each class the labels of a batch; the first is what is made of a bare `architecture`, the
-    last the backbone, which any checkpoint holds. `prompt` names what of a batch `generate` takes.
+    `module` has `Config` and classes with the names of transformers. `batch` draws inputs for a
+    Hugging Face configuration: ROWS rows, with or without padding. `heads` draws the labels for
+    each class; the first class is that of a block with an `architecture`, the last is the backbone.
+    `prompt` are the inputs of a batch that `generate` needs.
     """
 
     module: ModuleType
@@ -40,27 +40,27 @@ class Family(NamedTuple):
     prompt: tuple[str, ...] = ()
 
     def name(self, classes: Iterable[str]) -> str:
-        """The class to compare, for a checkpoint saved from one of these."""
+        """The class to compare, for a checkpoint saved from one of `classes`."""
         return next((name for name in classes if name in self.heads), [*self.heads][-1])
 
 
 def load(block: Parity, name: str) -> PreTrainedModel:
-    """transformers' model of a block: its checkpoint, or random weights (seed torch before).
+    """The model of a block in transformers: its checkpoint, or random weights.
 
-    Raises WxbError when the checkpoint cannot be had, or the architecture is none of ours.
+    May download the checkpoint from the hub. Seed torch before. Raises WxbError if the checkpoint
+    cannot be loaded or the architecture is not supported.
     """
-    # A slow import of every architecture there is.
-    import transformers
+    import transformers  # imports every architecture when one is requested: slow
 
     if block.architecture:
         settings = dict(block.architecture)
         kind = settings.pop("model_type")
         family = _family(kind, name)
-        known = AutoConfig.for_model(kind)
-        if unknown := [key for key in settings if not hasattr(known, key)]:
+        defaults = AutoConfig.for_model(kind)
+        if unknown := [key for key in settings if not hasattr(defaults, key)]:
             raise WxbError(
-                f"parity.{name}.architecture: {type(known).__name__} has no {unknown[0]!r}"
-                f"{nearest(unknown[0], known.to_dict())}"
+                f"parity.{name}.architecture: {type(defaults).__name__} has no {unknown[0]!r}"
+                f"{did_you_mean(unknown[0], defaults.to_dict())}"
             )
         cls: Any = getattr(transformers, next(iter(family.heads)))
         model: PreTrainedModel = cls(AutoConfig.for_model(kind, **settings))
@@ -76,9 +76,9 @@ def load(block: Parity, name: str) -> PreTrainedModel:
 
 
 def twin(theirs: PreTrainedModel) -> tuple[nn.Module, list[str], list[str]]:
-    """Ours with the same weights, the keys it lacks them for, and those it has no place for.
+    """Our model with the same weights, and the names of missing and of unexpected weights.
 
-    Raises ValueError where the configuration is not one that ours can follow.
+    Raises ValueError for settings that our architecture does not support.
     """
     module = MODELS[theirs.config.model_type].module
     ours = getattr(module, type(theirs).__name__)(module.Config.from_hf(theirs.config))
@@ -87,12 +87,12 @@ def twin(theirs: PreTrainedModel) -> tuple[nn.Module, list[str], list[str]]:
 
 
 def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
-    """How far ours is from theirs: relative differences, and whether both write the same.
+    """Relative differences between our model and theirs, and whether both generate the same ids.
 
-    Differences are those of the largest entry, over the largest of theirs; a gradient's over that
-    of its parameter. Each is the larger of two: for a batch without padding and for one with it.
-    Gradients are taken in float64: some are what is left of much larger terms, and in float32
-    nothing but their rounding. Of digits, two are kept.
+    A difference is the largest one of an entry, over the largest entry of theirs; for gradients,
+    over that of the same parameter. Each is the larger of a batch with and one without padding.
+    Gradients are computed in float64: some are small differences of large terms, and only rounding
+    in float32. Values are rounded to two digits.
     """
     config = theirs.config
     family = MODELS[config.model_type]
@@ -106,13 +106,13 @@ def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
     for padded in (False, True):
         batch = family.batch(config, rng, padded)
         labels = family.heads[type(theirs).__name__](config, rng, batch)
-        for name, found in _differences(ours, theirs, batch, labels, seed).items():
-            metrics[name] = max(metrics.get(name, 0.0), found)
+        for name, value in _differences(ours, theirs, batch, labels, seed).items():
+            metrics[name] = max(metrics.get(name, 0.0), value)
     if hasattr(ours, "generate"):
         prompt = {name: batch[name] for name in family.prompt}
         for use_cache, suffix in ((False, ""), (True, "_cached")):
-            equal = writes_the_same(ours, theirs, prompt, use_cache=use_cache)
-            metrics[f"generation_equal{suffix}"] = int(equal)
+            is_equal = generation_equal(ours, theirs, prompt, use_cache=use_cache)
+            metrics[f"generation_equal{suffix}"] = int(is_equal)
     return {
         name: value if isinstance(value, int) else float(f"{value:.1e}")
         for name, value in metrics.items()
@@ -120,7 +120,7 @@ def measure(theirs: PreTrainedModel, seed: int) -> dict[str, float]:
 
 
 def check(metrics: Mapping[str, float]) -> None:
-    """Raise WxbError, with all metrics, where ours and theirs are not equal."""
+    """Raise WxbError, with all metrics, if the two models are not equal."""
     wrong = [
         key
         for key, value in metrics.items()
@@ -129,64 +129,67 @@ def check(metrics: Mapping[str, float]) -> None:
         or ("equal" in key and not value)
     ]
     if wrong:
-        told = ", ".join(f"{key} {value:g}" for key, value in metrics.items())
+        values = ", ".join(f"{key} {value:g}" for key, value in metrics.items())
         raise WxbError(
-            f"not equal to transformers in {', '.join(wrong)}: found {told}; expected no key over"
-            f" or short, the same ids, and relative differences of at most {TOLERANCE:g}"
+            f"not equal to transformers in {', '.join(wrong)}: found {values}; expected no missing"
+            " or unexpected keys, the same ids, and relative differences of at most"
+            f" {TOLERANCE:g}"
         )
 
 
-def difference(found: Tensor, expected: Tensor, least: float = 0.0) -> float:
-    """The largest difference between two tensors over the largest entry of the second.
+def difference(actual: Tensor, expected: Tensor, minimum: float = 0.0) -> float:
+    """The largest difference between two tensors, over the largest entry of the second.
 
-    Infinite where an entry is no number; where no entry is over `least`, relative to this.
+    The divisor is at least `minimum`. The result is infinite if an entry is not a number.
     """
-    gap = float((found - expected).detach().abs().nan_to_num(nan=torch.inf).max())
-    return gap / max(_largest(expected), least) if gap else 0.0
+    largest = float((actual - expected).detach().abs().nan_to_num(nan=torch.inf).max())
+    return largest / max(_largest(expected), minimum) if largest else 0.0
 
 
 def gradient_difference(ours: nn.Module, theirs: nn.Module) -> float:
-    """The largest difference of a parameter's gradient, over that gradient's largest entry.
+    """The largest relative difference between the gradients of a parameter.
 
-    Where that is below FLOOR of the model's largest, over this: some gradients are 0 but for
-    rounding, as that of a bias on keys, which softmax takes out again.
+    The divisor is at least FLOOR of the largest gradient of the model: some gradients are 0 up to
+    rounding, such as that of a bias on keys, which softmax cancels.
     """
     expected = {name: p.grad for name, p in theirs.named_parameters() if p.grad is not None}
-    found = {name: p.grad for name, p in ours.named_parameters() if p.grad is not None}
-    if expected.keys() != found.keys():
+    actual = {name: p.grad for name, p in ours.named_parameters() if p.grad is not None}
+    if expected.keys() != actual.keys():
         return float("inf")
-    least = FLOOR * max(map(_largest, expected.values()))
-    return max(difference(found[name], expected[name], least) for name in expected)
+    minimum = FLOOR * max(map(_largest, expected.values()))
+    return max(difference(actual[name], expected[name], minimum) for name in expected)
 
 
-def writes_the_same(
+def generation_equal(
     ours: Any, theirs: Any, prompt: Mapping[str, Tensor], *, use_cache: bool
 ) -> bool:
-    """Whether both continue a prompt with the same ids, and end at the same one."""
+    """Whether both models generate the same ids, with and without an end token."""
 
-    def write(model: Any, **settings: Any) -> Tensor:
-        generate: Callable[..., Any] = model.generate
+    def generate(model: Any, **settings: Any) -> Tensor:
+        method: Callable[..., Any] = model.generate
         if model is theirs:
-            # Plain: without Whisper's own loop around this, and the tokens its checkpoints forbid.
-            generate = partial(GenerationMixin.generate, theirs)
+            # Without Whisper's own `generate`, and the tokens that its checkpoints suppress.
+            method = partial(GenerationMixin.generate, theirs)
             plain = GenerationConfig(
                 do_sample=False, suppress_tokens=[], begin_suppress_tokens=[], **settings
             )
             settings = {"generation_config": plain}
-        ids: Tensor = generate(**prompt, **settings)
+        ids: Tensor = method(**prompt, **settings)
         return ids
 
     settings = {"max_new_tokens": LENGTH, "use_cache": use_cache}
-    free = write(theirs, **settings)
-    # An end token that comes up: halfway through what the first row goes on with.
-    ends = {**settings, "eos_token_id": int(free[0, -LENGTH // 2]), "pad_token_id": 0}
-    return free.equal(write(ours, **settings)) and write(theirs, **ends).equal(write(ours, **ends))
+    expected = generate(theirs, **settings)
+    # An end token that occurs: the one in the middle of the first row.
+    stop = {**settings, "eos_token_id": int(expected[0, -LENGTH // 2]), "pad_token_id": 0}
+    return expected.equal(generate(ours, **settings)) and generate(theirs, **stop).equal(
+        generate(ours, **stop)
+    )
 
 
 def _family(kind: str, name: str) -> Family:
     if kind not in MODELS:
         raise WxbError(
-            f"parity.{name}: found an architecture {kind!r}; there is: {', '.join(MODELS)}"
+            f"parity.{name}: found an architecture {kind!r}; expected one of {', '.join(MODELS)}"
         )
     return MODELS[kind]
 
@@ -198,7 +201,7 @@ def _largest(tensor: Tensor) -> float:
 def _differences(
     ours: nn.Module, theirs: nn.Module, batch: Batch, labels: Batch, seed: int
 ) -> dict[str, float]:
-    """How far ours is from theirs for one batch."""
+    """The differences between our model and theirs for one batch."""
     with torch.no_grad():
         outputs, losses = _run(ours, theirs, batch, labels, seed)
     ours_64, theirs_64 = deepcopy(ours).double(), deepcopy(theirs).double()
@@ -215,25 +218,25 @@ def _differences(
 def _run(
     ours: nn.Module, theirs: nn.Module, batch: Batch, labels: Batch, seed: int
 ) -> tuple[list[tuple[Tensor, Tensor]], tuple[Tensor, Tensor]]:
-    """All outputs of both for the tokens of a batch, each a pair, and both losses.
+    """Pairs of the outputs of both models for the tokens of a batch, and both losses.
 
     Without labels, the loss is a random projection of the outputs.
     """
     mask = batch.get("attention_mask", batch.get("decoder_attention_mask"))
 
-    def tokens(output: Tensor) -> Tensor:  # what is there for padding does not count
+    def without_padding(output: Tensor) -> Tensor:
         if mask is None or output.shape[:2] != mask.shape:
             return output
         return output[mask.bool()]
 
-    found, expected = ours(**batch, **labels), theirs(**batch, **labels)
+    actual, expected = ours(**batch, **labels), theirs(**batch, **labels)
     outputs = [
-        (tokens(getattr(found, name)), tokens(output))
+        (without_padding(getattr(actual, name)), without_padding(output))
         for name, output in expected.items()
         if name != "loss" and isinstance(output, Tensor)
     ]
     if labels:
-        return outputs, (found.loss, expected.loss)
+        return outputs, (actual.loss, expected.loss)
     rng = torch.Generator().manual_seed(seed)
     probes = [torch.randn(output.shape, generator=rng) for output, _ in outputs]
     losses = [
@@ -246,7 +249,7 @@ def _run(
 def _text(
     config: Any, rng: torch.Generator, padded: bool, *, left: bool, longest: int | None = None
 ) -> Batch:
-    """Random ids (B, T); with padding, the second row has half the tokens, the third a quarter."""
+    """Random ids (B, T); if padded, the second row has half the tokens, the third a quarter."""
     length = min(LENGTH, (longest or config.max_position_embeddings) // 2)
     ids = torch.randint(config.vocab_size, (ROWS, length), generator=rng)
     if not padded:
@@ -256,17 +259,17 @@ def _text(
     return {"input_ids": ids, "attention_mask": mask.flip(-1) if left else mask}
 
 
-def _read_both_ways(config: Any, rng: torch.Generator, padded: bool) -> Batch:
+def _bert_inputs(config: Any, rng: torch.Generator, padded: bool) -> Batch:
     batch = _text(config, rng, padded, left=False)
     types = torch.randint(config.type_vocab_size, batch["input_ids"].shape, generator=rng)
     return {**batch, "token_type_ids": types}
 
 
-def _read_on(config: Any, rng: torch.Generator, padded: bool) -> Batch:
+def _decoder_inputs(config: Any, rng: torch.Generator, padded: bool) -> Batch:
     return _text(config, rng, padded, left=True)
 
 
-def _hear(config: Any, rng: torch.Generator, padded: bool) -> Batch:
+def _whisper_inputs(config: Any, rng: torch.Generator, padded: bool) -> Batch:
     frames = 2 * config.max_source_positions
     text = _text(config, rng, padded, left=True, longest=config.max_target_positions)
     text["input_ids"][0, 0] = config.decoder_start_token_id  # else transformers adds it
@@ -277,65 +280,65 @@ def _hear(config: Any, rng: torch.Generator, padded: bool) -> Batch:
 
 
 def _ids(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
-    """The ids themselves, but for padding."""
+    """The ids as labels, with padding ignored."""
     ids = batch["input_ids"]
     return {
         "labels": ids.masked_fill(batch.get("attention_mask", torch.ones_like(ids)) == 0, IGNORED)
     }
 
 
-def _ids_and_order(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
+def _ids_and_pairs(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     follows = torch.randint(2, (ROWS,), generator=rng)
     return {**_ids(config, rng, batch), "next_sentence_label": follows}
 
 
-def _following(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
-    """Ids that stand for the next ones, which Whisper's labels are."""
+def _next_tokens(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
+    """Random ids of the next tokens, which Whisper's labels are."""
     return {
         "labels": torch.randint(config.vocab_size, batch["decoder_input_ids"].shape, generator=rng)
     }
 
 
-def _of_texts(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
+def _text_labels(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     return {"labels": torch.randint(config.num_labels, (ROWS,), generator=rng)}
 
 
-def _of_tokens(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
+def _token_labels(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     return {"labels": torch.randint(config.num_labels, batch["input_ids"].shape, generator=rng)}
 
 
-def _none(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
+def _no_labels(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     return {}
 
 
 MODELS = {
     "bert": Family(
         bert,
-        _read_both_ways,
+        _bert_inputs,
         {
-            "BertForPreTraining": _ids_and_order,
+            "BertForPreTraining": _ids_and_pairs,
             "BertForMaskedLM": _ids,
-            "BertForSequenceClassification": _of_texts,
-            "BertForTokenClassification": _of_tokens,
-            "BertModel": _none,
+            "BertForSequenceClassification": _text_labels,
+            "BertForTokenClassification": _token_labels,
+            "BertModel": _no_labels,
         },
     ),
     "gpt2": Family(
         gpt2,
-        _read_on,
-        {"GPT2LMHeadModel": _ids, "GPT2Model": _none},
+        _decoder_inputs,
+        {"GPT2LMHeadModel": _ids, "GPT2Model": _no_labels},
         prompt=("input_ids", "attention_mask"),
     ),
     "llama": Family(
         llama,
-        _read_on,
-        {"LlamaForCausalLM": _ids, "LlamaModel": _none},
+        _decoder_inputs,
+        {"LlamaForCausalLM": _ids, "LlamaModel": _no_labels},
         prompt=("input_ids", "attention_mask"),
     ),
     "whisper": Family(
         whisper,
-        _hear,
-        {"WhisperForConditionalGeneration": _following, "WhisperModel": _none},
+        _whisper_inputs,
+        {"WhisperForConditionalGeneration": _next_tokens, "WhisperModel": _no_labels},
         prompt=("input_features", "decoder_input_ids", "decoder_attention_mask"),
     ),
 }

@@ -1,34 +1,35 @@
-"""A text that stands in a file, and how it is written there with another in its place."""
+"""A text in a file, and how its replacement is written to the file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wxb.masking.edits import Edit, applied
+from wxb.masking.edits import Edit, apply_edits
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text, and what stands before and after it in its file.
+    """A text, and the characters before and after it in its file.
 
-    `units` say how the file spells each code point, `spell` how it would spell others. `seal` gives
-    the spelled text its final form when it was changed, or (its second argument) restored.
+    `units` are the spellings of its code points in the file, such as JSON escapes; `escape` spells
+    new text. `quote` finishes the edited text; its second argument is whether it is restored.
     """
 
     text: str
     before: str = ""
     after: str = ""
-    units: Sequence[str] | None = None  # None: as they are
-    spell: Callable[[str], str] = str
-    seal: Callable[[str, bool], str] = lambda spelled, restored: spelled
+    units: Sequence[str] | None = None  # None: the text itself
+    escape: Callable[[str], str] = str
+    quote: Callable[[str, bool], str] = lambda edited, is_restored: edited
 
-    def written(self, edits: Sequence[Edit], *, restored: bool = False) -> bytes:
-        """Its part of the file, in UTF-8, with the edits in the text.
+    def to_bytes(self, edits: Sequence[Edit], *, is_restored: bool = False) -> bytes:
+        """Its part of the file with the edits applied, in UTF-8.
 
-        `restored` says that they bring back what stood there before.
+        `is_restored`: whether the edits undo earlier ones.
         """
         units = self.text if self.units is None else self.units
-        spelled = applied(units, edits, self.spell)
-        sealed = self.seal(spelled, restored) if edits else spelled
-        return (self.before + sealed + self.after).encode()
+        edited = apply_edits(units, edits, self.escape)
+        if edits:
+            edited = self.quote(edited, is_restored)
+        return (self.before + edited + self.after).encode()

@@ -1,4 +1,4 @@
-"""Replacements in a text, and the one way of carrying them out."""
+"""Edits of a text, and how to apply them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from wxb import WxbError
 
 
 class Edit(NamedTuple):
-    """`new` in place of the code points `start:end` of a text.
+    """A replacement of the code points `start:end` of a text by `new`.
 
-    Edits of one text are sorted and disjoint. `type` and `score` tell of the span it comes from;
-    without one they are None.
+    Edits of one text are sorted and disjoint. `type` and `score` are those of a predicted span, if
+    the edit is of one.
     """
 
     start: int
@@ -22,28 +22,30 @@ class Edit(NamedTuple):
     score: float | None = None
 
 
-def applied(units: Sequence[str], edits: Iterable[Edit], spell: Callable[[str], str] = str) -> str:
-    """The text with its edits; all else is joined from `units` as they are.
+def apply_edits(
+    units: Sequence[str], edits: Iterable[Edit], escape: Callable[[str], str] = str
+) -> str:
+    """The text with its edits applied.
 
-    `units` say how each code point of the text is spelled where it stands (the text itself, or
-    one JSON escape or character each), and `spell` spells what is new. Raises WxbError for edits
-    that overlap or are not sorted: they could not be undone.
+    `units` are the spellings of its code points (the text itself, or a list with JSON escapes);
+    `escape` spells new text. Raises WxbError for edits that overlap or are not sorted, as they
+    could not be undone.
     """
     parts, reached = [], 0
     for edit in edits:
         if not reached <= edit.start <= edit.end:
             raise WxbError(
                 f"the model gave spans that overlap or are not sorted: found one at {edit.start} to"
-                f" {edit.end}, expected it to begin at {reached} or later; `disjoint` of"
-                " wxb.tasks.ner.predictor chooses among such spans"
+                f" {edit.end}, expected it to begin at {reached} or later;"
+                " `resolve_overlaps` of wxb.tasks.ner.predictor chooses among such spans"
             )
-        parts += [_joined(units[reached : edit.start]), spell(edit.new)]
+        parts += [_joined(units[reached : edit.start]), escape(edit.new)]
         reached = edit.end
     return "".join([*parts, _joined(units[reached:])])
 
 
 def gaps(text: str, edits: Iterable[Edit]) -> Iterator[tuple[int, int]]:
-    """The stretches of a text that no edit touches."""
+    """The ranges of a text between its edits."""
     reached = 0
     for edit in edits:
         yield reached, edit.start
@@ -51,14 +53,14 @@ def gaps(text: str, edits: Iterable[Edit]) -> Iterator[tuple[int, int]]:
     yield reached, len(text)
 
 
-def places(edits: Iterable[Edit]) -> list[tuple[int, int]]:
-    """Where what is new stands in the edited text."""
-    found, moved = [], 0
+def new_ranges(edits: Iterable[Edit]) -> list[tuple[int, int]]:
+    """The ranges of the replacements in the edited text."""
+    ranges, shift = [], 0
     for edit in edits:
-        start = edit.start + moved
-        found.append((start, start + len(edit.new)))
-        moved += len(edit.new) - (edit.end - edit.start)
-    return found
+        start = edit.start + shift
+        ranges.append((start, start + len(edit.new)))
+        shift += len(edit.new) - (edit.end - edit.start)
+    return ranges
 
 
 def _joined(units: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Made-up values in place of real ones: the same for the same value, in every run."""
+"""Fake values from Faker, the same for the same value in every run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from faker import Faker
 
 from wxb import WxbError
 
-# Faker's methods for the types that corpora of personal data commonly have. Any other value keeps
-# its shape: digits for digits, letters for letters.
+# Faker's methods for common types of personal data. Values of other types keep their shape: digits
+# replace digits, letters replace letters.
 METHODS = {
     "ADDRESS": "street_address",
     "CITY": "city",
@@ -41,25 +41,25 @@ _ATTEMPTS = 20
 
 
 def fake(value: str, type_: str, *, method: str | None, locale: str, seed: str) -> str:
-    """A value that differs from `value`, chosen by it, its type and the seed.
+    """A fake value other than `value`, on one line, determined by it, its type and the seed.
 
-    Raises WxbError where Faker has no such method or locale.
+    `method` of Faker: by default from METHODS. Raises WxbError if Faker lacks it or the locale.
     """
     faker = _faker(locale)
     method = method or METHODS.get("".join(filter(str.isalnum, type_)).upper())
-    check(method, locale)
+    check_method(method, locale)
     for attempt in range(_ATTEMPTS):
         digest = hashlib.sha256("\0".join([seed, type_, value, str(attempt)]).encode()).digest()
         faker.seed_instance(int.from_bytes(digest))
-        made = str(getattr(faker, method)()) if method else _shaped(value, faker)
-        one_line = " ".join(made.split())  # an address has several lines, a CSV cell perhaps not
+        new = str(getattr(faker, method)()) if method else _same_shape(value, faker)
+        one_line = " ".join(new.split())  # addresses have several lines
         if one_line and one_line.casefold() != value.casefold():
             return one_line
     return f"<{type_}>"
 
 
-def check(method: str | None, locale: str) -> None:
-    """Raise WxbError where Faker has no such method or locale."""
+def check_method(method: str | None, locale: str) -> None:
+    """Raise WxbError if Faker has no such method or locale."""
     faker = _faker(locale)
     if method and (method.startswith("_") or not callable(getattr(faker, method, None))):
         raise WxbError(
@@ -78,10 +78,10 @@ def _faker(locale: str) -> Faker:
         ) from None
 
 
-def _shaped(value: str, faker: Faker) -> str:
-    """Other digits and letters in the places of those of the value; all else stays."""
+def _same_shape(value: str, faker: Faker) -> str:
+    """A value with random digits for its digits and random letters for its letters."""
 
-    def other(character: str) -> str:
+    def replace(character: str) -> str:
         if character.isdigit():
             return str(faker.random_digit())
         if character.isalpha():
@@ -89,4 +89,4 @@ def _shaped(value: str, faker: Faker) -> str:
             return faker.random_element(letters)
         return character
 
-    return "".join(map(other, value))
+    return "".join(map(replace, value))

@@ -1,4 +1,4 @@
-"""The file that tells placeholders' values: the secret that makes masking reversible."""
+"""The mapping file with the values of placeholders: the secret that makes masking reversible."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from wxb import WxbError
 from wxb.core.files import create_private, publish
 from wxb.masking.placeholders import PLACEHOLDER, Placeholders
 
-# Saving writes the whole file. It is put off while little is new, so that the time it takes in all
-# stays in proportion to the mapping.
-_SHARE_OF_NEW = 0.05
+# Saving writes the whole file. It is delayed while few placeholders are new, so that the total time
+# stays proportional to the size of the mapping.
+_MAX_UNSAVED = 0.05  # of the saved ones
 
-_HELD: list[FileLock] = []  # a lock that nothing refers to is let go
+_LOCKS: list[FileLock] = []  # kept, as unreferenced locks are released
 
 
 class Content(BaseModel):
-    """A mapping as JSON."""
+    """The content of a mapping file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,10 +31,10 @@ class Content(BaseModel):
 
 
 class Mapping(Placeholders):
-    """Placeholders that stay the same across documents and runs; encrypted if there is a key.
+    """Placeholders in a file, for many documents and runs; encrypted if there is a key.
 
-    A new one, or what the file holds. Raises WxbError where the file is no mapping or the key is
-    not its own. Errors tell nothing of what is inside.
+    Reads the file if it exists. Raises WxbError if it is no mapping, or the key is wrong. Errors
+    never show its content.
     """
 
     def __init__(self, path: Path, key: bytes | None = None) -> None:
@@ -48,16 +48,16 @@ class Mapping(Placeholders):
 
     @property
     def unsaved(self) -> int:
-        """How many placeholders, reserved ones included, the file does not tell yet."""
+        """The number of placeholders, reserved ones included, that the file lacks."""
         return self.size - self._saved
 
     @property
-    def may_wait(self) -> bool:
-        """Whether there is something to save, but little beside what was saved."""
-        return 0 < self.unsaved <= self._saved * _SHARE_OF_NEW
+    def can_wait(self) -> bool:
+        """Whether there is something to save, but little compared with the saved placeholders."""
+        return 0 < self.unsaved <= self._saved * _MAX_UNSAVED
 
     def save(self) -> None:
-        """Replace the file at once and whole, readable for its owner alone."""
+        """Replace the file atomically if there are changes; only its owner may read it."""
         if not self.unsaved and self.path.exists():
             return
         content = Content(placeholders=self.values, reserved=sorted(self.reserved))
@@ -71,10 +71,10 @@ class Mapping(Placeholders):
         self._saved = self.size
 
 
-def hold(path: Path) -> None:
-    """Keep other processes from writing a mapping while this one runs.
+def lock_mapping(path: Path) -> None:
+    """Lock a mapping file until this process ends; call it before the mapping is read.
 
-    To be called before the mapping is read. Raises WxbError where another process holds it.
+    Raises WxbError if another process has locked it.
     """
     target = path.resolve()
     lock = FileLock(target.with_name(f".{target.name}.lock"), fallback_to_soft=False)
@@ -84,21 +84,21 @@ def hold(path: Path) -> None:
     except Timeout:
         raise WxbError(
             f"{path}: another process is masking with this mapping; wait until it is done, or use"
-            " a mapping of your own"
+            " another mapping"
         ) from None
     except OSError as error:
         raise WxbError(f"{path}: cannot be written ({error.strerror}); choose another") from None
-    _HELD.append(lock)
+    _LOCKS.append(lock)
 
 
-def read_key(path: Path, *, new: bool) -> bytes:
-    """The key in a file (Fernet's: 32 bytes in URL-safe base64); `new` makes it if there is none.
+def read_key(path: Path, *, create: bool) -> bytes:
+    """The Fernet key in a file (32 bytes in URL-safe base64).
 
-    A new one is on disk, for its owner alone, before it is returned. Raises WxbError where there is
-    no key, or a new one cannot be written.
+    `create` writes a new one, readable only by its owner, if the file does not exist. Raises
+    WxbError if there is no key, or it cannot be written.
     """
-    if new and not path.exists():
-        _make_key(path.resolve())
+    if create and not path.exists():
+        _create_key(path.resolve())
     try:
         key = path.read_bytes().strip()
         Fernet(key)
@@ -106,16 +106,16 @@ def read_key(path: Path, *, new: bool) -> bytes:
         raise WxbError(f"{path}: expected the file of a key; found: {error.strerror}") from None
     except ValueError:
         raise WxbError(
-            f"{path}: expected a key as --key-file makes it where there is no file yet (32 bytes in"
-            " URL-safe base64); found something else"
+            f"{path}: expected a key (32 bytes in URL-safe base64); found something else. To create"
+            " a key, give --key-file a new path"
         ) from None
     return key
 
 
-def _make_key(path: Path) -> None:
+def _create_key(path: Path) -> None:
     try:
         with suppress(FileExistsError), publish(path) as (draft,):
-            if path.exists():  # another process made it just now, and uses it
+            if path.exists():  # another process has just created it
                 raise FileExistsError
             with create_private(draft) as file:
                 file.write(Fernet.generate_key() + b"\n")
@@ -133,11 +133,11 @@ def _read(path: Path, fernet: Fernet | None) -> Content:
         raise WxbError(f"{path}: cannot be read ({error.strerror})") from None
     except InvalidToken:
         raise WxbError(
-            f"{path}: does not open with this key; give the key it was made with, or leave"
-            " --key-file out if it is not encrypted"
+            f"{path}: cannot be decrypted with this key; give the key of this mapping, or omit"
+            " --key-file if it is not encrypted"
         ) from None
     except ValidationError:
-        pass  # its message would show what the file holds
+        pass  # its message would show the content
     raise WxbError(
         f"{path}: expected a mapping that `wxb mask --mapping` wrote; found something else (if it"
         " is encrypted, give its --key-file)"

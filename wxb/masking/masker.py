@@ -1,4 +1,4 @@
-"""From the spans of a text to its edits: which of them, and what takes their place."""
+"""From predicted spans to edits: which spans are masked, and their replacements."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 from tqdm import tqdm
 
-from wxb import WxbError, followed
-from wxb.masking.edits import Edit, applied, places
+from wxb import WxbError, progress_callback
+from wxb.masking.edits import Edit, apply_edits, new_ranges
 from wxb.masking.operators import DEFAULT, Keep, Number, Operators
 from wxb.masking.placeholders import LITERAL, Placeholders
 
 
 @dataclass
 class Report:
-    """Counts of what was done, and nothing of what was read."""
+    """Counts of documents and spans, without any values."""
 
     experiment: str
-    skipped: int = 0  # files and subfolders that cannot be read
+    skipped: int = 0  # unreadable files and subfolders
     documents: int = 0
     characters: int = 0
     masked: Counter[str] = field(default_factory=Counter)  # spans, by type
     kept: Counter[str] = field(default_factory=Counter)  # by --allow or the operator keep
-    escaped: int = 0  # placeholders of the mapping that the texts held already
-    left: Counter[str] | None = None  # what is found in the masked texts, where that was asked
-    documents_left: int = 0
+    escaped: int = 0  # placeholders of the mapping that were in the texts
+    left: Counter[str] | None = None  # spans in the masked texts, by type; None without verify
+    documents_left: int = 0  # with such spans
 
-    def told(self) -> dict[str, object]:
-        """As JSON."""
-        told: dict[str, object] = {
+    def to_json(self) -> dict[str, object]:
+        """The report as JSON values."""
+        content: dict[str, object] = {
             "experiment": self.experiment,
             "skipped": self.skipped,
             "documents": self.documents,
@@ -42,18 +42,18 @@ class Report:
             "escaped": self.escaped,
         }
         if self.left is not None:
-            told["left"] = dict(sorted(self.left.items()))
-            told["documents_left"] = self.documents_left
-        return told
+            content["left"] = dict(sorted(self.left.items()))
+            content["documents_left"] = self.documents_left
+        return content
 
 
 class Masker:
-    """Finds entities and says what takes their place.
+    """Finds spans in texts and replaces them.
 
-    `recognizer` is what `wxb.load` returns for an experiment that finds spans: it has their
-    `types`, a `threshold`, and predicts (span, score) pairs for each text, sorted and disjoint.
-    `only` are the types to mask (None: all), `allowed` the values to leave. Numbers of placeholders
-    are those of `mapping`; without one, each text has its own.
+    `recognizer`: what `wxb.load` returns for an experiment that predicts spans. It has `types` and
+    a `threshold`, and predicts sorted, disjoint (span, score) pairs for each text. `only`: the
+    types to mask (None: all). `allowed`: values that are kept. Placeholders are numbered by
+    `mapping`, or without one in each text from 1.
     """
 
     only: frozenset[str] | None = None
@@ -65,29 +65,31 @@ class Masker:
         self.recognizer, self.operators, self.mapping = recognizer, operators, mapping
 
     def edits(self, texts: Sequence[str], report: Report) -> list[list[Edit]]:
-        """The edits of each text; the report counts them."""
-        found = self._spans(texts)
-        return [self._edits(text, row, report) for text, row in zip(texts, found, strict=True)]
+        """The edits of each text; adds them to the counts of the report."""
+        return [
+            self._edits(text, spans, report)
+            for text, spans in zip(texts, self._spans(texts), strict=True)
+        ]
 
-    def verify(self, texts: Sequence[str], done: Sequence[list[Edit]], report: Report) -> None:
-        """Count what would be masked in the masked texts, unless it is of what was put there."""
-        masked = [applied(text, edits) for text, edits in zip(texts, done, strict=True)]
+    def verify(self, texts: Sequence[str], edits: Sequence[list[Edit]], report: Report) -> None:
+        """Predict on the masked texts, and add spans outside of replacements to the report."""
+        masked = [apply_edits(text, row) for text, row in zip(texts, edits, strict=True)]
         report.left = report.left if report.left is not None else Counter()
-        for text, row, edits in zip(masked, self._spans(masked), done, strict=True):
-            ours = places(edits)
+        for text, spans, row in zip(masked, self._spans(masked), edits, strict=True):
+            ranges = new_ranges(row)
             left = [
                 span.type
-                for span, _ in row
-                if not self._keeps(text, span.start, span.end, span.type)
-                and _outside(text, span.start, span.end, ours)
+                for span, _ in spans
+                if not self._is_kept(text, span.start, span.end, span.type)
+                and _is_outside(text, span.start, span.end, ranges)
             ]
             report.left.update(left)
             report.documents_left += bool(left)
 
     def _spans(self, texts: Sequence[str]) -> list[list[Any]]:
-        """The spans of the types that are asked for; those of one type that touch are one.
+        """The spans of the types to mask in each text, adjacent ones of one type merged.
 
-        What takes long shows a bar of its own, below that of the documents.
+        Long predictions show a second progress bar.
         """
         bar = tqdm(desc="find", unit="batch", disable=None, file=sys.stderr, leave=False, delay=2)
 
@@ -96,67 +98,71 @@ class Masker:
             bar.update(done - bar.n)
 
         try:
-            with bar, followed(follow):
-                found = self.recognizer.predict(texts)
+            with bar, progress_callback(follow):
+                rows = self.recognizer.predict(texts)
         except Exception as error:
-            # The error may quote a text. Not even its traceback may be shown.
+            # The error and its traceback may quote a text.
             raise WxbError(
-                f"the model fails on one of {len(texts)} documents ({type(error).__name__}); to"
-                " see why, give them to wxb.load(...).predict"
+                f"the model fails on one of {len(texts)} documents ({type(error).__name__}); for"
+                " the reason, pass them to wxb.load(...).predict"
             ) from None
         return [
-            _joined(one for one in row if self.only is None or one.span.type in self.only)
-            for row in found
+            _merge_adjacent(
+                scored for scored in row if self.only is None or scored.span.type in self.only
+            )
+            for row in rows
         ]
 
-    def _edits(self, text: str, row: Sequence[Any], report: Report) -> list[Edit]:
-        chosen = []
-        for span, score in row:
-            keeps = self._keeps(text, span.start, span.end, span.type)
-            (report.kept if keeps else report.masked)[span.type] += 1
-            if not keeps:
-                chosen.append(Edit(span.start, span.end, "", span.type, score))
-        numbers = Placeholders() if self.mapping is None else self.mapping
-        escaped = numbers.escaped(text, chosen)
-        report.escaped += len(escaped)
+    def _edits(self, text: str, spans: Sequence[Any], report: Report) -> list[Edit]:
+        masked = []
+        for span, score in spans:
+            is_kept = self._is_kept(text, span.start, span.end, span.type)
+            (report.kept if is_kept else report.masked)[span.type] += 1
+            if not is_kept:
+                masked.append(Edit(span.start, span.end, "", span.type, score))
+        placeholders = Placeholders() if self.mapping is None else self.mapping
+        escapes = placeholders.escape(text, masked)
+        report.escaped += len(escapes)
         report.documents += 1
         report.characters += len(text)
-        new = [e._replace(new=self._new(text[e.start : e.end], e.type, numbers)) for e in chosen]
-        return sorted([*new, *escaped]) if escaped else new
+        edits = [
+            e._replace(new=self._replacement(text[e.start : e.end], e.type, placeholders))
+            for e in masked
+        ]
+        return sorted([*edits, *escapes]) if escapes else edits
 
-    def _new(self, value: str, type_: str | None, numbers: Placeholders) -> str:
+    def _replacement(self, value: str, type_: str | None, placeholders: Placeholders) -> str:
         type_ = type_ or LITERAL
         operator = self._operator(type_)
-        new: str = (
-            numbers.of(type_, value) if isinstance(operator, Number) else operator(value, type_)
-        )
-        return new
+        if isinstance(operator, Number):
+            return placeholders.placeholder(type_, value)
+        return str(operator(value, type_))
 
-    def _keeps(self, text: str, start: int, end: int, type_: str) -> bool:
+    def _is_kept(self, text: str, start: int, end: int, type_: str) -> bool:
         return isinstance(self._operator(type_), Keep) or text[start:end] in self.allowed
 
     def _operator(self, type_: str) -> Any:
         return self.operators.get(type_, self.operators[DEFAULT])
 
 
-def _joined(row: Iterable[Any]) -> list[Any]:
-    """Spans of one type that touch as one, as sure as the least sure of them."""
-    joined: list[Any] = []
+def _merge_adjacent(row: Iterable[Any]) -> list[Any]:
+    """Scored spans, where adjacent ones of one type are merged with the lowest score."""
+    merged: list[Any] = []
     for scored in row:
         span = scored.span
-        last = joined[-1] if joined else None
+        last = merged[-1] if merged else None
         if last and (last.span.end, last.span.type) == (span.start, span.type):
-            whole = last.span._replace(end=span.end)
-            joined[-1] = last._replace(span=whole, score=min(last.score, scored.score))
+            both = last.span._replace(end=span.end)
+            merged[-1] = last._replace(span=both, score=min(last.score, scored.score))
         else:
-            joined.append(scored)
-    return joined
+            merged.append(scored)
+    return merged
 
 
-def _outside(text: str, start: int, end: int, ours: Sequence[tuple[int, int]]) -> bool:
-    """Whether `start:end` holds letters or digits beside those in our (sorted) places."""
+def _is_outside(text: str, start: int, end: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether `start:end` has letters or digits outside of sorted ranges."""
     reached = start
-    for first, last in ours:
+    for first, last in ranges:
         if first >= end or any(map(str.isalnum, text[reached:first])):
             break
         reached = max(reached, last)

@@ -1,7 +1,7 @@
-"""What takes the place of a value: an operator for each type, from a name or a small YAML file.
+"""Operators, which replace values: one for each type, from a name or a small YAML file.
 
-Names, parameters and behaviour are those of presidio-anonymizer where it has the operator; its
-engine is not used, as it joins neighbouring spans and so changes what stands between them.
+Operators that presidio-anonymizer has keep its names, parameters and results. Its engine is not
+used, as it merges neighbouring spans and so changes the text between them.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ DEFAULT = "DEFAULT"
 SALT, KEY = "WXB_MASK_SALT", "WXB_MASK_KEY"  # environment variables
 
 _SALT_BYTES, _KEY_BYTES = 16, (16, 24, 32)
-_SECRET = ("salt", "key", "seed")  # parameters that no error shows
+_SECRET = ("salt", "key", "seed")  # parameters that errors do not show
 
 
 class Operation(BaseModel):
-    """What all operators are: immutable, and closed to unknown parameters."""
+    """The base class of operators. Instances are immutable; unknown parameters are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Replace(Operation):
-    """`<TYPE>`, or the same new value for all."""
+    """Replaces values by `<TYPE>`, or by the same new value."""
 
     operator: Literal["replace"] = "replace"
     new_value: Annotated[str, Field(min_length=1)] | None = None
 
     def __call__(self, value: str, type_: str) -> str:
         """The type in angle brackets, or the new value."""
-        asked = {"entity_type": type_, "new_value": self.new_value}
-        return str(presidio.Replace().operate(value, asked))
+        params = {"entity_type": type_, "new_value": self.new_value}
+        return str(presidio.Replace().operate(value, params))
 
 
 class Redact(Operation):
-    """Nothing."""
+    """Removes values."""
 
     operator: Literal["redact"] = "redact"
 
@@ -65,7 +65,7 @@ class Redact(Operation):
 
 
 class Mask(Operation):
-    """A character in place of each, or of so many from the start or the end."""
+    """Replaces all characters, or some at the start or the end, by one character."""
 
     operator: Literal["mask"] = "mask"
     masking_char: Annotated[str, Field(min_length=1, max_length=1)] = "*"
@@ -73,17 +73,16 @@ class Mask(Operation):
     from_end: bool = False
 
     def __call__(self, value: str, type_: str) -> str:
-        """As long as the value."""
+        """The masked value, which has the same length."""
         count = len(value) if self.chars_to_mask is None else self.chars_to_mask
-        asked = {**self.model_dump(), "chars_to_mask": count}
-        return str(presidio.Mask().operate(value, asked))
+        return str(presidio.Mask().operate(value, {**self.model_dump(), "chars_to_mask": count}))
 
 
 class Hash(Operation):
-    """SHA-2 of value and salt, in hexadecimal.
+    """Replaces values by the SHA-2 of value and salt.
 
-    The salt is asked for: presidio's own is drawn anew for each value, so that the same value would
-    not have the same hash, nor a second run the same bytes.
+    The salt is required. Presidio's default is random for each value, so equal values would have
+    different hashes.
     """
 
     operator: Literal["hash"] = "hash"
@@ -91,26 +90,26 @@ class Hash(Operation):
     salt: SecretStr | None = None
 
     def __call__(self, value: str, type_: str) -> str:
-        """64 or 128 digits."""
-        asked = {"hash_type": self.hash_type, "salt": _secret(self.salt, SALT)}
-        return str(presidio.Hash().operate(value, asked))
+        """64 or 128 hexadecimal digits."""
+        params = {"hash_type": self.hash_type, "salt": _secret(self.salt, SALT)}
+        return str(presidio.Hash().operate(value, params))
 
     def fault(self) -> str | None:
-        """What is wrong with the salt."""
+        """An error message if the salt is too short."""
         salt = _secret(self.salt, SALT)
         if len(salt) >= _SALT_BYTES:
             return None
         return (
             f"needs a `salt` of {_SALT_BYTES} bytes or more, here or in {SALT}; found {len(salt)}."
-            " One that is kept secret keeps the hashes from being guessed, and the same one gives"
-            " the same hashes: python -c 'import secrets; print(secrets.token_hex(16))'"
+            " Keep it secret, so that nobody can guess values by hashing; the same salt gives the"
+            " same hashes: python -c 'import secrets; print(secrets.token_hex(16))'"
         )
 
 
 class Encrypt(Operation):
-    """AES-CBC in base64, which presidio's `decrypt` opens with the key.
+    """Encrypts values with AES-CBC; presidio's `Decrypt` restores them.
 
-    Each value has a random start, so that no two runs give the same bytes.
+    The initialization vector is random, so results differ between runs.
     """
 
     operator: Literal["encrypt"] = "encrypt"
@@ -121,7 +120,7 @@ class Encrypt(Operation):
         return str(presidio.Encrypt().operate(value, {"key": _secret(self.key, KEY)}))
 
     def fault(self) -> str | None:
-        """What is wrong with the key."""
+        """An error message if the key has another length than AES needs."""
         key = _secret(self.key, KEY)
         if len(key) in _KEY_BYTES:
             return None
@@ -132,13 +131,13 @@ class Encrypt(Operation):
 
 
 class Number(Operation):
-    """A placeholder such as `<EMAIL_1>`, the same for the same value; the mapping undoes it."""
+    """Replaces values by placeholders such as `<EMAIL_1>`, which a mapping can undo."""
 
     operator: Literal["number"] = "number"
 
 
 class Fake(Operation):
-    """A made-up value, the same for the same value, type and seed; from one of Faker's methods."""
+    """Replaces values by fake ones, the same for the same value, type and seed."""
 
     operator: Literal["fake"] = "fake"
     method: str | None = None
@@ -146,20 +145,20 @@ class Fake(Operation):
     seed: int | str = 0
 
     def __call__(self, value: str, type_: str) -> str:
-        """Of Faker's method for the type; where there is none, of the value's shape."""
+        """A value from Faker's method for the type; if it has none, one of the same shape."""
         return fakes.fake(value, type_, method=self.method, locale=self.locale, seed=str(self.seed))
 
     def fault(self) -> str | None:
-        """What is wrong with method and locale."""
+        """An error message if Faker lacks the method or the locale."""
         try:
-            fakes.check(self.method, self.locale)
+            fakes.check_method(self.method, self.locale)
         except WxbError as error:
             return str(error)
         return None
 
 
 class Keep(Operation):
-    """The value itself."""
+    """Keeps values."""
 
     operator: Literal["keep"] = "keep"
 
@@ -172,28 +171,28 @@ _CLASSES: dict[str, type[Operation]] = {
     cls.model_fields["operator"].default: cls for cls in get_args(get_args(Operator)[0])
 }
 NAMES = tuple(_CLASSES)
-Operators = dict[str, Any]  # by type of entity; DEFAULT is for the rest
+Operators = dict[str, Any]  # by type; DEFAULT is for all other types
 
 
-def read(chosen: str) -> Operators:
-    """Operators from a YAML file, or one of NAMES for all types.
+def read_operators(source: str) -> Operators:
+    """The operators in a YAML file, or one of NAMES for all types.
 
-    Raises WxbError that lists every fault: the key, what was expected, the nearest valid name.
-    Salts and keys are never shown.
+    Raises WxbError with all faults: key, expected value and the nearest valid name. Salts and keys
+    are never shown.
     """
-    if chosen in NAMES:
-        return _checked({DEFAULT: {"operator": chosen}}, f"operator {chosen}")
-    path = Path(chosen)
+    if source in NAMES:
+        return _validate({DEFAULT: {"operator": source}}, f"operator {source}")
+    path = Path(source)
     if not path.suffix and not path.exists():
-        raise WxbError(f"no operator {chosen!r}{choices(chosen, NAMES)}, and no such YAML file")
-    return _checked(_yaml(path), str(path))
+        raise WxbError(f"no operator {source!r}{choices(source, NAMES)}, and no such YAML file")
+    return _validate(_read_yaml(path), str(path))
 
 
 def check_types(operators: Operators, types: Iterable[str], name: str) -> None:
-    """Raise WxbError for operators of types that the experiment `name` does not find."""
+    """Raise WxbError for operators of types that the experiment `name` does not predict."""
     types = list(types)
     faults = [
-        f"{type_}: {name} finds no such type{choices(type_, [DEFAULT, *types])}"
+        f"{type_}: {name} has no such type{choices(type_, [DEFAULT, *types])}"
         for type_ in operators
         if type_ not in {DEFAULT, *types}
     ]
@@ -201,7 +200,7 @@ def check_types(operators: Operators, types: Iterable[str], name: str) -> None:
         raise WxbError("\n  ".join(["operators:", *faults]))
 
 
-def _checked(content: object, where: str) -> Operators:
+def _validate(content: object, where: str) -> Operators:
     if not isinstance(content, dict):
         raise WxbError(f"{where}: expected types with operators, {{DEFAULT: {{operator: number}}}}")
     try:
@@ -209,15 +208,18 @@ def _checked(content: object, where: str) -> Operators:
     except ValidationError as error:
         faults = [_explain(fault) for fault in error.errors()]
     else:
-        found = {key: one.fault() for key, one in operators.items() if hasattr(one, "fault")}
-        faults = [f"{key}: {fault}" for key, fault in found.items() if fault]
+        faults = [
+            f"{type_}: {fault}"
+            for type_, operator in operators.items()
+            if hasattr(operator, "fault") and (fault := operator.fault())
+        ]
     if faults:
         raise WxbError("\n  ".join([f"{where}:", *faults]))
     return {DEFAULT: Replace(), **operators}
 
 
 def _explain(fault: Any) -> str:
-    """One line for a pydantic error, without what was found where that may be a secret."""
+    """One line for a pydantic error, without values that may be secret."""
     type_, *rest = fault["loc"]
     if fault["type"] == "union_tag_invalid":
         tag = fault["ctx"]["tag"]
@@ -232,18 +234,19 @@ def _explain(fault: Any) -> str:
     return f"{key}: {found}{fault['msg']}"
 
 
-def _yaml(path: Path) -> object:
+def _read_yaml(path: Path) -> object:
     try:
         return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise WxbError(f"{path}: cannot be read ({error.strerror})") from None
     except (YAMLError, UnicodeDecodeError) as error:
-        # The error's own text quotes the line, in which a key may stand.
+        # The text of the error quotes the line, which may contain a key.
         mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-        twice = ", where a key stands twice" if isinstance(error, DuplicateKeyError) else ""
-        place = f" (line {mark.line + 1}{twice})" if mark else ""
-        raise WxbError(f"{path}: not readable as YAML{place}") from None
+        duplicate = ", a duplicate key" if isinstance(error, DuplicateKeyError) else ""
+        line = f" (line {mark.line + 1}{duplicate})" if mark else ""
+        raise WxbError(f"{path}: not readable as YAML{line}") from None
 
 
-def _secret(given: SecretStr | None, variable: str) -> bytes:
-    return (given.get_secret_value() if given else os.environ.get(variable, "")).encode()
+def _secret(parameter: SecretStr | None, variable: str) -> bytes:
+    """The bytes of a secret parameter, or else of an environment variable."""
+    return (parameter.get_secret_value() if parameter else os.environ.get(variable, "")).encode()

@@ -1,12 +1,14 @@
-"""Numbered placeholders, `<GIVENNAME_1>`, and how a text that already holds such strings survives.
+"""Numbered placeholders such as `<GIVENNAME_1>`, for masking that can be undone.
 
-A placeholder stands for one value. What looks like a placeholder in a text, and is none yet, is
-reserved: it will never stand for a value, so unmasking leaves it alone. What is one already (a text
-that was masked before, say) cannot stay: unmasking would take it for its value. It gets a
-placeholder of its own, of type LITERAL.
+A placeholder stands for one value. A text may already contain strings of this form:
 
-As a placeholder has its only `<` at its start and its only `>` at its end, none can arise from two
-that stand side by side, or from one and the text around it.
+- Strings that are no placeholder yet are reserved. They never stand for a value, so unmasking keeps
+  them.
+- Strings that are placeholders, for example in a text that was masked before, are escaped: each is
+  replaced by a placeholder of type LITERAL. Otherwise unmasking would replace them by their value.
+
+The only `<` of a placeholder is at its start and the only `>` at its end, so neighbouring text can
+never form another one.
 """
 
 from __future__ import annotations
@@ -19,31 +21,31 @@ from wxb.masking.edits import Edit, gaps
 PLACEHOLDER = re.compile(r"<([^<>\r\n]+)_([1-9][0-9]*)>")
 LITERAL = "LITERAL"
 
-_UNFIT = re.compile(r"""[<>\r\n,;|\t"]""")  # CSV would have the rest of them in quotes only
+_NOT_IN_LABELS = re.compile(r"""[<>\r\n,;|\t"]""")  # most would need quotes in CSV
 
 
 class Placeholders:
-    """Which placeholder stands for which value; numbers of a type go up from 1."""
+    """Placeholders with their values; each type is numbered from 1."""
 
     def __init__(self, values: Mapping[str, str] | None = None, reserved: Iterable[str] = ()):
         self.values = dict(values or {})  # by placeholder
         self.reserved = set(reserved)
-        self._known: dict[tuple[str, str], str] = {}
+        self._by_value: dict[tuple[str, str], str] = {}
         self._last: dict[str, int] = {}
         for placeholder, value in self.values.items():
             label, number = _parts(placeholder)
-            self._known[label, value] = placeholder
+            self._by_value[label, value] = placeholder
             self._last[label] = max(number, self._last.get(label, 0))
 
     @property
     def size(self) -> int:
-        """How many there are, reserved ones included."""
+        """The number of placeholders, reserved ones included."""
         return len(self.values) + len(self.reserved)
 
-    def of(self, type_: str, value: str) -> str:
-        """The placeholder of a value, a new one if it has none yet."""
-        label = _UNFIT.sub("", type_) or LITERAL
-        known = self._known.get((label, value))
+    def placeholder(self, type_: str, value: str) -> str:
+        """The placeholder of a value; adds a new one if there is none."""
+        label = _NOT_IN_LABELS.sub("", type_) or LITERAL
+        known = self._by_value.get((label, value))
         if known:
             return known
         placeholder = ""
@@ -51,31 +53,31 @@ class Placeholders:
             self._last[label] = self._last.get(label, 0) + 1
             placeholder = f"<{label}_{self._last[label]}>"
         self.values[placeholder] = value
-        self._known[label, value] = placeholder
+        self._by_value[label, value] = placeholder
         return placeholder
 
-    def escaped(self, text: str, edits: Iterable[Edit]) -> list[Edit]:
-        """Edits of the placeholders that stand in the rest of the text; reserves what looks so.
+    def escape(self, text: str, edits: Iterable[Edit]) -> list[Edit]:
+        """Edits that escape placeholders between other edits; reserves strings of their form.
 
-        To be called before this text's own values get placeholders.
+        Call it before the values of this text get placeholders.
         """
         matches = [match for gap in gaps(text, edits) for match in PLACEHOLDER.finditer(text, *gap)]
         known = [match for match in matches if match.group() in self.values]
         self.reserved.update(m.group() for m in matches if m.group() not in self.values)
-        return [Edit(*match.span(), self.of(LITERAL, match.group())) for match in known]
+        return [Edit(*match.span(), self.placeholder(LITERAL, match.group())) for match in known]
 
-    def undone(self, text: str) -> list[Edit]:
-        """Edits that put values back in place of their placeholders."""
+    def restore(self, text: str) -> list[Edit]:
+        """Edits that replace placeholders by their values."""
         return [
             Edit(*match.span(), self.values[match.group()], match.group(1))
             for match in PLACEHOLDER.finditer(text)
             if match.group() in self.values
         ]
 
-    def strange(self, text: str) -> list[str]:
-        """What looks like a placeholder in a masked text and is none of these, nor reserved."""
-        found = (match.group() for match in PLACEHOLDER.finditer(text))
-        return [one for one in found if one not in self.values and one not in self.reserved]
+    def unknown(self, text: str) -> list[str]:
+        """Strings in a masked text that look like placeholders but are not known or reserved."""
+        strings = (match.group() for match in PLACEHOLDER.finditer(text))
+        return [s for s in strings if s not in self.values and s not in self.reserved]
 
 
 def _parts(placeholder: str) -> tuple[str, int]:

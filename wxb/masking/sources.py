@@ -1,8 +1,7 @@
-"""The texts inside files, one after the other; all else of a file comes along, byte by byte.
+"""Read the documents of a file, with all bytes around them.
 
-A file is read a document at a time: the whole of it, its lines, a field of each JSON line or a
-column of each CSV row. What stands around a document, and how its characters are spelled (JSON's
-escapes, CSV's quotes), is kept and written again.
+A document is the whole file, a line, a field of a JSON line or a column of a CSV row. All else in
+the file, including JSON escapes and CSV quotes, is kept byte by byte.
 """
 
 from __future__ import annotations
@@ -30,44 +29,45 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where in a file the texts are. Without a `format`, its suffix says."""
+    """Where the texts are in a file."""
 
-    format: Format | None = None
+    format: Format | None = None  # None: from the suffix
     lines: bool = False  # of text: each line is a document
     field: str = "text"
     column: str = "text"
 
-    def of(self, path: Path | None) -> Format:
+    def format_of(self, path: Path | None) -> Format:
         """The format of a file, or of standard input."""
         return self.format or (SUFFIXES.get(path.suffix.lower(), "text") if path else "text")
 
 
-def read(file: BinaryIO, path: Path | None, name: str, layout: Layout) -> Iterator[Document]:
-    """The documents of a file, whose written forms joined are the file.
+def read_documents(
+    file: BinaryIO, path: Path | None, name: str, layout: Layout
+) -> Iterator[Document]:
+    """The documents of a file. Their bytes without edits, joined, are those of the file.
 
-    `name` stands for the file in errors. Raises WxbError for what is not UTF-8 or not of the
-    format; errors tell the line and nothing of what it says.
+    `name` is that of the file in errors. Raises WxbError if the file is not UTF-8 or not in its
+    format; errors have the line number, never its content.
     """
-    chosen = layout.of(path)
-    whole = chosen == "text" and not layout.lines
-    lines = iter([decoded(file.read(), name)]) if whole else _lines(file, name)
+    format_ = layout.format_of(path)
+    is_one_document = format_ == "text" and not layout.lines
+    lines = iter([_decode(file.read(), name)]) if is_one_document else _lines(file, name)
     first = next(lines, "")
     if first.startswith(_BOM):
         yield Document("", before=_BOM)
         first = first.removeprefix(_BOM)
     lines = chain([first] if first else [], lines)
-    if chosen == "jsonl":
+    if format_ == "jsonl":
         yield from rows.json_lines(lines, name, layout.field)
-    elif chosen == "csv":
+    elif format_ == "csv":
         yield from rows.csv_rows(lines, name, layout.column)
     else:
         for line in lines:
-            text = line if whole else line.rstrip("\r\n")
+            text = line if is_one_document else line.rstrip("\r\n")
             yield Document(text, after=line[len(text) :])
 
 
-def decoded(content: bytes, name: str, line: int | None = None) -> str:
-    """UTF-8 as text. Raises WxbError where it is not."""
+def _decode(content: bytes, name: str, line: int | None = None) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -79,6 +79,6 @@ def decoded(content: bytes, name: str, line: int | None = None) -> str:
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[str]:
-    """Lines with their ends, divided by line feeds alone."""
+    """Lines with their ends; only line feeds separate them."""
     for number, line in enumerate(file, 1):
-        yield decoded(line, name, number)
+        yield _decode(line, name, number)

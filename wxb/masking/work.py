@@ -1,4 +1,4 @@
-"""Files in, files out: batches of documents, changed, and written in the order they came in."""
+"""Read documents in batches, edit them, and write them in their order."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 from tqdm import tqdm
 
 from wxb import WxbError
-from wxb.core.files import alone, create_private, publish
+from wxb.core.files import create_private, publish, write_lock
 from wxb.masking.documents import Document
 from wxb.masking.edits import Edit
 from wxb.masking.folders import Source, make_folders, permissions
-from wxb.masking.sources import Layout, read
+from wxb.masking.sources import Layout, read_documents
 
 if TYPE_CHECKING:
     from wxb.masking.mapping import Mapping
 
-# A batch is as many documents as make one of these; that much is in memory.
+# A batch ends at one of these limits; all of it is in memory.
 DOCUMENTS, CHARACTERS = 256, 100_000
-# Bytes that wait for their mapping to be saved.
-HELD = 8_000_000
+# Output in memory that waits for its mapping to be saved, in bytes.
+MAX_PENDING = 8_000_000
 
 
 class Part(NamedTuple):
-    """A document of a source, the how manieth; or None for the end of its file."""
+    """A document of a source with its number from 1, or None at the end of the file."""
 
     source: Source
     document: Document | None
@@ -39,34 +39,34 @@ Change = Callable[[Sequence[str]], list[list[Edit]]]
 Emit = Callable[[Part, list[Edit]], bytes]
 
 
-def parts(chosen: Sequence[Source], layout: Layout) -> Iterator[Part]:
-    """The documents of all sources, with a progress bar on standard error if that is a terminal."""
-    size = sum(source.path.stat().st_size for source in chosen if source.path) or None
+def read_parts(sources: Sequence[Source], layout: Layout) -> Iterator[Part]:
+    """The documents of all sources; shows progress if standard error is a terminal."""
+    size = sum(source.path.stat().st_size for source in sources if source.path) or None
     unit = "B" if size else "doc"
     with tqdm(
         total=size, unit=unit, unit_scale=True, disable=None, file=sys.stderr, leave=False
     ) as bar:
-        for source in chosen:
-            with _opened(source) as file:
+        for source in sources:
+            with _open_input(source) as file:
                 last = number = 0
-                for document in read(file, source.path, source.name, layout):
+                for document in read_documents(file, source.path, source.name, layout):
                     number += bool(document.text)
                     yield Part(source, document, number)
-                    here = file.tell() if size and file.seekable() else number
-                    bar.update(here - last)
-                    last = here
+                    position = file.tell() if size and file.seekable() else number
+                    bar.update(position - last)
+                    last = position
             yield Part(source, None)
 
 
-def joined(stream: Iterable[Part]) -> Iterator[Part]:
-    """The same with one end for all, as the parts of one output have."""
+def with_one_end(stream: Iterable[Part]) -> Iterator[Part]:
+    """The parts without the ends of files but the last, for one output of many files."""
     for part in stream:
         if part.document:
             yield part
     yield Part(part.source, None)
 
 
-def _opened(source: Source) -> AbstractContextManager[BinaryIO]:
+def _open_input(source: Source) -> AbstractContextManager[BinaryIO]:
     if source.path is None:
         return nullcontext(sys.stdin.buffer)
     try:
@@ -76,7 +76,7 @@ def _opened(source: Source) -> AbstractContextManager[BinaryIO]:
 
 
 def batches(stream: Iterable[Part]) -> Iterator[list[Part]]:
-    """Parts of so many documents or characters at a time."""
+    """Parts in lists of up to DOCUMENTS documents or about CHARACTERS characters."""
     batch: list[Part] = []
     documents = characters = 0
     for part in stream:
@@ -93,8 +93,11 @@ def batches(stream: Iterable[Part]) -> Iterator[list[Part]]:
 def process(
     stream: Iterable[Part], change: Change, emit: Emit, sink: Sink, mapping: Mapping | None = None
 ) -> None:
-    """Change the texts of documents, and write each after the mapping that undoes it is saved."""
-    held: list[tuple[Source, bytes | None]] = []
+    """Edit all documents, and write each after the mapping with its placeholders is saved.
+
+    `change` returns the edits of a batch of texts, `emit` the bytes of a document.
+    """
+    pending: list[tuple[Source, bytes | None]] = []
     size = 0
     for batch in batches(stream):
         edits = iter(change([p.document.text for p in batch if p.document and p.document.text]))
@@ -103,35 +106,38 @@ def process(
             if part.document:
                 content = emit(part, next(edits) if part.document.text else [])
                 size += len(content)
-            held.append((part.source, content))
-        if mapping is None or not mapping.may_wait or size > HELD:
-            _settle(held, sink, mapping)
+            pending.append((part.source, content))
+        if mapping is None or not mapping.can_wait or size > MAX_PENDING:
+            _write_pending(pending, sink, mapping)
             size = 0
-    _settle(held, sink, mapping)
+    _write_pending(pending, sink, mapping)
 
 
-def _settle(held: list[tuple[Source, bytes | None]], sink: Sink, mapping: Mapping | None) -> None:
+def _write_pending(
+    pending: list[tuple[Source, bytes | None]], sink: Sink, mapping: Mapping | None
+) -> None:
+    """Save the mapping, then write and clear pending output."""
     if mapping is not None:
         mapping.save()
-    for source, content in held:
+    for source, content in pending:
         if content is None:
             sink.end(source)
         else:
             sink.write(source, content)
     sink.flush()
-    held.clear()
+    pending.clear()
 
 
 class Sink:
-    """Where results go: to standard output, or to files that appear whole when they end.
+    """Writes to standard output, or to files that are published when they are complete.
 
-    A context: what has not ended when it is left by an error is never seen. Raises WxbError where
-    another process writes the same file or into the same folder.
+    A context manager: after an error, incomplete files are dropped. Locks the output file or
+    folder; raises WxbError if another process has locked it.
     """
 
     def __init__(self) -> None:
-        self._folder = ExitStack()  # held until the last of its files has ended
-        self._held = False
+        self._folder = ExitStack()  # its lock, until the last file is published
+        self._is_locked = False
         self._stack = ExitStack()
         self._file: BinaryIO | None = None
 
@@ -139,11 +145,11 @@ class Sink:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        with self._folder, suppress(OSError):  # a full disk takes nothing of what is buffered
+        with self._folder, suppress(OSError):  # buffered bytes cannot be written to a full disk
             self._stack.__exit__(*error)
 
     def write(self, source: Source, content: bytes) -> None:
-        """Write a part of a source's target."""
+        """Write bytes to the output file of a source."""
         if source.target is None:
             with standard_output() as file:
                 file.write(content)
@@ -154,7 +160,7 @@ class Sink:
             raise _unwritable(source.target, error) from None
 
     def end(self, source: Source) -> None:
-        """Publish a source's target."""
+        """Publish the output file of a source."""
         if source.target is None:
             return
         try:
@@ -165,24 +171,24 @@ class Sink:
         self._file = None
 
     def flush(self) -> None:
-        """Let readers of standard output have what was written."""
+        """Flush standard output."""
         with standard_output() as file:
             file.flush()
 
     def _open(self, source: Source, target: Path) -> BinaryIO:
         if self._file is None:
             if source.folder:
-                if not self._held:
-                    self._folder.enter_context(alone(source.folder.resolve()))
-                    self._held = True
+                if not self._is_locked:
+                    self._folder.enter_context(write_lock(source.folder.resolve()))
+                    self._is_locked = True
                 make_folders(source)
             (draft,) = self._stack.enter_context(publish(target))
-            self._file = self._stack.enter_context(_created(draft, source.mode, target))
+            self._file = self._stack.enter_context(_create_draft(draft, source.mode, target))
         return self._file
 
 
-def _created(draft: Path, mode: int | None, target: Path) -> BinaryIO:
-    """A new file with permissions, of which those remain that the file in its place has."""
+def _create_draft(draft: Path, mode: int | None, target: Path) -> BinaryIO:
+    """A new file with permissions; none that an existing target lacks."""
     if target.exists():
         old = permissions(target)
         mode = old if mode is None else old & mode
@@ -195,25 +201,25 @@ def _created(draft: Path, mode: int | None, target: Path) -> BinaryIO:
 
 @contextmanager
 def standard_output() -> Iterator[BinaryIO]:
-    """What bytes are written to. Raises WxbError where that cannot be done."""
+    """Standard output for bytes. Raises WxbError for write errors in the context."""
     try:
         yield sys.stdout.buffer
     except BrokenPipeError:
-        raise  # its reader left; typer ends quietly
+        raise  # the reader has exited; typer then exits without a message
     except OSError as error:
-        # What is buffered would be tried again, and fail again, when Python ends.
+        # Python would try to write buffered bytes again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise WxbError(f"standard output: cannot be written ({error.strerror})") from None
 
 
-class Nowhere(Sink):
-    """Nothing is written: a dry run."""
+class NullSink(Sink):
+    """Writes nothing, for dry runs."""
 
     def write(self, source: Source, content: bytes) -> None:
-        """Let it go."""
+        """Discard it."""
 
     def end(self, source: Source) -> None:
-        """Let it go."""
+        """Discard it."""
 
 
 def _unwritable(target: Path, error: OSError) -> WxbError:

@@ -1,17 +1,17 @@
-"""Scores of any task, and their uncertainty: all from statistics that add up over records."""
+"""Metrics of all tasks with confidence intervals, from statistics that sum over records."""
 
 from typing import NamedTuple
 
 LEVEL = 0.95  # of every interval
-TEST = "test"  # the test set that every corpus has; others have names of their own
-DIGITS = 6  # of a published score
+TEST = "test"  # the test set of every corpus; further test sets have other names
+DIGITS = 6  # after the point, of a reported score
 
 
 class Metric(NamedTuple):
-    """A score that tables show with its interval."""
+    """A metric that tables show with its interval."""
 
     key: str  # in JSON
-    title: str  # for people
+    title: str  # in tables
     lower_is_better: bool = False
-    scale: float | None = 1.0  # the largest value that it can have; None where there is none
+    scale: float | None = 1.0  # the largest possible value; None: unbounded
     decimals: int = 3

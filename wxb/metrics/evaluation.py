@@ -1,8 +1,8 @@
-"""Runs of systems on the same test records: kept, scored, and compared.
+"""Store, score and compare the predictions of systems for the same test records.
 
-A system's predictions are kept with the gold of the same records, so that everything said about it
-can be computed from its folder alone. Where it was trained with several seeds there is a run of
-each: scores are means over runs, details those of the first.
+Predictions are stored with the gold of their records, so that all results of a system can be
+computed from its folder. A system has one run for each seed of training. Scores are means over
+runs; details are those of the first run.
 """
 
 from __future__ import annotations
@@ -14,28 +14,27 @@ from statistics import stdev
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_jsonl, write_jsonl
 from wxb.metrics import DIGITS, LEVEL, TEST
-from wxb.metrics.bootstrap import by_group, intervals, paired
+from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.metrics.scorer import Row, Scorer
 
 PREDICTIONS = "predictions.jsonl"
 
-Run = Sequence[Row]  # the test records with what the model of one seed predicted
+Run = Sequence[Row]  # the test records with the predictions of the model of one seed
 
 
-def metrics(scorer: Scorer, runs: Sequence[Run], *, resamples: int, seed: int) -> dict[str, float]:
-    """The flat metrics of reports/metrics: means over runs, and what the scorer counts.
+def metrics(scorer: Scorer, runs: Sequence[Run]) -> dict[str, float]:
+    """The flat metrics of reports/metrics: scores as means over runs, and totals of the scorer.
 
-    The headline has its interval, and with several runs its standard deviation over them.
+    The headline has an interval, and with several runs a standard deviation over them.
     """
-    table, key = _table(scorer, runs), scorer.HEADLINE
-    scores = intervals(table, scorer.scores, resamples=resamples, seed=seed, level=LEVEL)
-    sums = table.sum(axis=0)  # (runs, C)
+    groups, key = _groups(scorer, runs), scorer.HEADLINE
+    scores = intervals(groups, scorer.scores, scorer.METRICS)
+    sums = groups.sums.sum(axis=0)  # (runs, C)
     spread = (
         {f"{key}_sd": _round(stdev(scorer.scores(sums)[key].tolist()))} if len(runs) > 1 else {}
     )
@@ -48,22 +47,20 @@ def metrics(scorer: Scorer, runs: Sequence[Run], *, resamples: int, seed: int) -
     }
 
 
-def compare(
-    scorer: Scorer, systems: Mapping[str, Sequence[Run]], *, resamples: int, seed: int
-) -> dict[str, Any]:
-    """Scores with intervals and details of each system; every pair tested by the headline.
+def compare(scorer: Scorer, systems: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+    """Scores with intervals and details of each system, and tests of all pairs by the headline.
 
-    A system has a run for each seed that it was trained with. Raises WxbError when not all runs
-    judged the same records.
+    A system has one run for each seed. Raises WxbError unless all runs have the same records.
     """
     names = list(systems)
     first = systems[names[0]][0]
     for name, runs in systems.items():
-        if any([*map(scorer.same, run)] != [*map(scorer.same, first)] for run in runs):
+        if any([*map(scorer.identity, run)] != [*map(scorer.identity, first)] for run in runs):
             raise WxbError(
                 f"{name} and {names[0]} were scored on different records; evaluate both again"
             )
-    tables = {name: _table(scorer, runs) for name, runs in systems.items()}
+    groups = {name: _groups(scorer, runs) for name, runs in systems.items()}
+    sums = {name: groups[name].sums.sum(axis=0) for name in names}  # (runs, C)
     return {
         "metrics": {metric.key: metric._asdict() for metric in scorer.METRICS},
         "headline": scorer.HEADLINE,
@@ -72,24 +69,21 @@ def compare(
         "counts": dict(scorer.COUNTS),
         "shares": dict(scorer.SHARES),
         "documents": len(first),
-        "groups": len(tables[names[0]]),
-        "support": scorer.totals(tables[names[0]].sum(axis=0))["support"],
-        "resamples": resamples,
-        "seed": seed,
+        "groups": len(groups[names[0]].sizes),
+        "support": scorer.totals(sums[names[0]])["support"],
         "level": LEVEL,
         "systems": {
             name: {
                 **{
                     metric: _rounded(interval._asdict())
                     for metric, interval in intervals(
-                        tables[name], scorer.scores, resamples=resamples, seed=seed, level=LEVEL
+                        groups[name], scorer.scores, scorer.METRICS
                     ).items()
                 },
                 f"{scorer.HEADLINE}_by_run": [
-                    _round(value)
-                    for value in scorer.scores(tables[name].sum(axis=0))[scorer.HEADLINE].tolist()
+                    _round(value) for value in scorer.scores(sums[name])[scorer.HEADLINE].tolist()
                 ],
-                **scorer.totals(tables[name].sum(axis=0)),
+                **scorer.totals(sums[name]),
                 **scorer.details(runs[0]),
             }
             for name, runs in systems.items()
@@ -99,13 +93,8 @@ def compare(
                 "a": a,
                 "b": b,
                 "difference": _rounded(
-                    paired(
-                        tables[a],
-                        tables[b],
-                        lambda sums: scorer.scores(sums)[scorer.HEADLINE],
-                        resamples=resamples,
-                        seed=seed,
-                        level=LEVEL,
+                    paired_difference(
+                        groups[a], groups[b], scorer.scores, scorer.headline
                     )._asdict()
                 ),
             }
@@ -114,19 +103,19 @@ def compare(
     }
 
 
-def save(scorer: Scorer, folder: Path, judged: Mapping[str, Mapping[str, Run]]) -> None:
-    """Write the runs of each test set to a new folder; `load` reads them again.
+def save(scorer: Scorer, folder: Path, runs_by_set: Mapping[str, Mapping[str, Run]]) -> None:
+    """Write the runs of each test set to a new folder; `load` reads them.
 
-    Runs are by their place in the folder of their set, the first on top (""). TEST, which comes
-    first, lies on top of the folder, other sets below it.
+    Runs are by their subfolder; that of the first is "". TEST, which comes first, is written to
+    the folder itself, and other test sets to subfolders.
     """
-    for name, runs in judged.items():
-        for place, run in runs.items():
-            write(scorer, folder / ("" if name == TEST else name) / place, run)
+    for name, runs in runs_by_set.items():
+        for subfolder, run in runs.items():
+            write(scorer, folder / ("" if name == TEST else name) / subfolder, run)
 
 
 def load(scorer: Scorer, folder: Path) -> dict[str, dict[str, Run]]:
-    """What was given to `save`: the runs of TEST first, then of the other sets by their names."""
+    """Load what `save` wrote: the runs of TEST first, then of the other sets in order of name."""
     folders = sorted(
         p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(paths.SEED)
     )
@@ -137,14 +126,14 @@ def load(scorer: Scorer, folder: Path) -> dict[str, dict[str, Run]]:
 
 
 def write(scorer: Scorer, folder: Path, run: Run) -> None:
-    """Write predictions, and the details that the scorer tells, to a new folder."""
+    """Write predictions, and the detail files of the scorer, to a new folder."""
     folder.mkdir(parents=True)
     write_jsonl(folder / PREDICTIONS, (row._asdict() for row in run))
     scorer.write_details(folder, run)
 
 
 def read(scorer: Scorer, folder: Path) -> list[Any]:
-    """The predictions in a folder that `write` wrote."""
+    """Read the predictions of a folder that `write` wrote."""
     return [scorer.parse(row) for row in read_jsonl(folder / PREDICTIONS)]
 
 
@@ -153,11 +142,11 @@ def _runs(scorer: Scorer, folder: Path) -> dict[str, Run]:
     return {"": read(scorer, folder), **others}
 
 
-def _table(scorer: Scorer, runs: Sequence[Run]) -> NDArray[Any]:
-    """Statistics of each group and run: (groups, runs, C)."""
-    table = np.stack([scorer.statistics(run) for run in runs], axis=1)
-    # Ids and groups could have the same names.
-    return by_group(table, [f"+{r.group}" if r.group else f"-{r.id}" for r in runs[0]])
+def _groups(scorer: Scorer, runs: Sequence[Run]) -> Groups:
+    """Statistics of the groups of test records, with a seed for each run."""
+    counts = np.stack([scorer.statistics(run) for run in runs], axis=1)
+    # Prefixes, as an id may equal the name of a group.
+    return Groups.from_records(counts, [f"+{r.group}" if r.group else f"-{r.id}" for r in runs[0]])
 
 
 def _round(value: float) -> float:

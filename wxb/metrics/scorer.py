@@ -1,7 +1,7 @@
-"""The scorer of a task: what one bootstrap, one test and one table for all tasks are made of.
+"""The base class of scorers. Each task has one; intervals, tests and tables are the same for all.
 
-A score is a function of statistics that add up over records: C numbers a record, such as three
-counts for F1, confusion cells for accuracy, n-gram counts for BLEU, edits and lengths for CER.
+A score is a function of statistics that sum over records: C numbers a record, such as three counts
+for F1, confusion cells for accuracy, n-gram counts for BLEU, edits and lengths for CER.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from wxb.metrics import Metric
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Row(Protocol):
-    """A test record with its gold and a system's prediction, as a line of predictions.jsonl.
+    """A line of predictions.jsonl: a test record with its gold and the prediction of a system.
 
-    Tasks have named tuples with these fields first, in any order, and more of their own.
+    Each task has a named tuple with these and further fields.
     """
 
     @property
@@ -40,14 +41,14 @@ class Row(Protocol):
 
     @property
     def group(self) -> str:
-        """Rows of one group are resampled together; empty: a group of its own."""
+        """Rows of one group count as one observation; empty: a group of its own."""
 
     def _asdict(self) -> dict[str, Any]:
         """The fields, for JSON."""
 
 
-class Judged(NamedTuple):
-    """A row without fields of its own."""
+class PredictionRow(NamedTuple):
+    """A row of a task without further fields."""
 
     id: str
     input: str
@@ -57,21 +58,26 @@ class Judged(NamedTuple):
 
 
 class Scorer(ABC):
-    """How a task is scored. The defaults are for gold and predictions that are plain JSON."""
+    """The metrics of a task. The defaults are for gold and predictions that are plain JSON."""
 
-    METRICS: ClassVar[Sequence[Metric]]  # the scores with intervals, in the order of tables
-    HEADLINE: ClassVar[str]  # the key of the one that systems are ranked and tested by
-    SIGNATURE: ClassVar[str]  # how that one is computed, in a few words, such as sacrebleu's
+    METRICS: ClassVar[Sequence[Metric]]  # the metrics with intervals, in the order of tables
+    HEADLINE: ClassVar[str]  # the key of the metric that ranks and tests systems
+    SIGNATURE: ClassVar[str]  # how the headline is computed, such as sacrebleu's signature
     UNIT: ClassVar[str]  # what `support` counts, in the plural: spans, records, words
-    COUNTS: ClassVar[Mapping[str, str]]  # totals that tables show as numbers, with column titles
-    SHARES: ClassVar[Mapping[str, str]] = {}  # totals that are shares, for a table of their own
-    ROW: ClassVar[type] = Judged  # a named tuple, see `Row`
+    COUNTS: ClassVar[Mapping[str, str]]  # keys of totals shown as numbers: titles of columns
+    SHARES: ClassVar[Mapping[str, str]] = {}  # keys of totals shown as shares, in a second table
+    ROW: ClassVar[type] = PredictionRow  # a named tuple, see `Row`
 
-    def known(self, records: Iterable[Record]) -> Any:
-        """What `judge` needs of the training records; nothing by default."""
+    @property
+    def headline(self) -> Metric:
+        """The metric whose key is HEADLINE."""
+        return next(metric for metric in self.METRICS if metric.key == self.HEADLINE)
+
+    def vocabulary(self, records: Iterable[Record]) -> Any:
+        """Words or mentions of the training records, for `fields`; None by default."""
         return None
 
-    def judge(self, record: Record, prediction: Any, known: Any) -> Any:
+    def row(self, record: Record, prediction: Any, vocabulary: Any) -> Any:
         """The row of a test record and its prediction."""
         fields = {
             "id": record.id,
@@ -79,22 +85,22 @@ class Scorer(ABC):
             "gold": record.gold,
             "group": self.group(record),
         }
-        return self.ROW(**{**fields, **self.fields(record, prediction, known)})
+        return self.ROW(**{**fields, **self.fields(record, prediction, vocabulary)})
 
     def group(self, record: Record) -> str:
-        """The group of a row: the record's; empty if the record is its own group."""
+        """The group of a record; empty if the record is its own group."""
         return "" if record.group == record.input else record.group
 
-    def fields(self, record: Record, prediction: Any, known: Any) -> dict[str, Any]:
-        """Further fields of a row, or other values of those that all rows have."""
+    def fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
+        """Fields of a row that depend on the task; they override those of `row`."""
         return {"predicted": prediction}
 
     def parse(self, row: Mapping[str, Any]) -> Any:
-        """The row of a line of predictions.jsonl."""
+        """The row of a parsed line of predictions.jsonl."""
         return self.ROW(**row)
 
-    def same(self, row: Any) -> Any:
-        """What must be equal in the rows of two systems for them to be compared."""
+    def identity(self, row: Any) -> Any:
+        """The part of a row that must be equal for two systems to be comparable."""
         return row.id, row.input, row.gold
 
     @abstractmethod
@@ -103,18 +109,18 @@ class Scorer(ABC):
 
     @abstractmethod
     def scores(self, sums: NDArray[Any]) -> Mapping[str, NDArray[Any]]:
-        """The METRICS of sums of statistics (..., C), by key: (...) each."""
+        """The METRICS by key, each (...), from sums of statistics (..., C)."""
 
     @abstractmethod
     def totals(self, sums: NDArray[Any]) -> dict[str, float]:
-        """Numbers without an interval, of the sums (R, C) of R runs; `support` among them."""
+        """Numbers without intervals, including `support`, from the sums (R, C) of R runs."""
 
     def details(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """What the page shows of one run besides the scores, as JSON."""
+        """Details of one run for its page, as JSON; none by default."""
         return {}
 
     def write_details(self, folder: Path, rows: Sequence[Any]) -> None:
-        """Write tables of one run beside its predictions, for people; none by default."""
+        """Write tables of one run to the folder of its predictions; none by default."""
         return
 
 
@@ -124,3 +130,12 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Iterable[Any]]
         table = csv.writer(file, lineterminator="\n")
         table.writerow(header)
         table.writerows(rows)
+
+
+def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
+    """The numerator over the denominator, element-wise; 0 where the denominator is 0."""
+    zeros = np.zeros(np.broadcast(numerator, denominator).shape)
+    quotient: NDArray[Any] = np.divide(
+        numerator, denominator, out=zeros, where=np.asarray(denominator) != 0
+    )
+    return quotient

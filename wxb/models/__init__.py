@@ -1,1 +1,1 @@
-"""Models: backbones from a configuration or a checkpoint, and the heads that tasks put on them."""
+"""Native architectures, one file each, with the attention, masks and decoding they share."""

@@ -1,7 +1,8 @@
 """Scaled dot-product and multi-head attention (Vaswani et al. 2017), in NumPy and in torch.
 
-A mask is boolean, True where a key may be seen, and broadcastable to the scores (B, h, T, S). A
-query that may see no key gets zeros, in the weights, the result and the gradient.
+A mask is boolean, True for keys that a query may attend to, and broadcasts to the scores
+(B, h, T, S). A query that may attend to no key gets zeros in the weights, the output and the
+gradient.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from torch.nn import functional as F  # noqa: N812
 def numpy_softmax(
     scores: NDArray[np.floating], mask: NDArray[np.bool_] | None = None
 ) -> NDArray[np.floating]:
-    """Weights (..., S) that sum to 1 over the keys seen.
+    """Softmax over the unmasked keys: weights (..., S).
 
-    The greatest score is subtracted, which changes no weight, so no exponential overflows.
+    The maximum is subtracted first, which changes no weight and keeps exponentials finite.
     """
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    greatest = scores.max(axis=-1, keepdims=True)
-    exponentials = np.exp(scores - np.where(np.isfinite(greatest), greatest, 0))
-    # The greatest adds e^0, so the sum is less than 1 only where nothing is seen.
+    maximum = scores.max(axis=-1, keepdims=True)
+    exponentials = np.exp(scores - np.where(np.isfinite(maximum), maximum, 0))
+    # The maximum adds e^0, so the sum is less than 1 only if every key is masked.
     weights: NDArray[np.floating] = exponentials / np.maximum(
         exponentials.sum(axis=-1, keepdims=True), 1
     )
@@ -51,7 +52,7 @@ def numpy_multi_head(
     heads: int,
     mask: NDArray[np.bool_] | None = None,  # (B, h, T, S)
 ) -> NDArray[np.floating]:
-    """What `MultiHeadAttention` gives with these weights, under their names there (B, T, C)."""
+    """Output (B, T, C) of a `MultiHeadAttention` with this `state_dict` and no dropout."""
 
     def split(vectors: NDArray[np.floating]) -> NDArray[np.floating]:  # (B, T, C) -> (B, h, T, d)
         return vectors.reshape(*vectors.shape[:2], heads, -1).swapaxes(1, 2)
@@ -70,12 +71,12 @@ def numpy_multi_head(
 
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Weights (..., S) that sum to 1 over the keys seen."""
+    """Softmax over the unmasked keys: weights (..., S)."""
     if mask is None:
         return scores.softmax(dim=-1)
-    # A finite number in place of -inf, as the softmax of a row of -inf is NaN, and its gradient.
-    hidden = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    return hidden.softmax(dim=-1).masked_fill(~mask, 0)
+    # A finite number instead of -inf: the softmax of a row of -inf is NaN, and so is its gradient.
+    finite = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return finite.softmax(dim=-1).masked_fill(~mask, 0)
 
 
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -88,32 +89,32 @@ def attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
     return attention_weights(queries, keys, mask) @ values
 
 
-BYTES = 8  # of one number that the generator draws
+BYTES = 8  # in one random int64
 
 
 class Dropout(nn.Dropout):
-    """Dropout (Srivastava et al. 2014) whose random numbers cost a CPU little.
+    """Dropout (Srivastava et al. 2014) with cheap random numbers on a CPU.
 
-    As `nn.Dropout`, but on a CPU a byte decides on each value, of eight that are drawn at once: the
-    probability is the multiple of 1 / 256 that is nearest to `p`. torch draws a number for each
+    Same as `nn.Dropout` on a GPU. On a CPU, one random byte decides on each value, so the
+    probability is `p` rounded to a multiple of 1 / 256. `nn.Dropout` draws a whole number for each
     value, which takes a quarter of the time of training a small Transformer.
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The inputs, some of them 0 and the others scaled up, while training."""
+        """Inputs with random zeros and the rest scaled up; unchanged in evaluation."""
         threshold = round(self.p * 256)
         if not self.training or inputs.device.type != "cpu" or not 0 < threshold < 256:
             return super().forward(inputs)
         numbers = torch.empty(-(-inputs.numel() // BYTES), dtype=torch.int64)
-        drawn = numbers.random_(torch.iinfo(torch.int64).min, None).view(torch.uint8)
-        kept = (drawn[: inputs.numel()] >= threshold).view(inputs.shape)
-        return inputs * (kept * (256 / (256 - threshold))).to(inputs.dtype)
+        random_bytes = numbers.random_(torch.iinfo(torch.int64).min, None).view(torch.uint8)
+        keep = (random_bytes[: inputs.numel()] >= threshold).view(inputs.shape)
+        return inputs * (keep * (256 / (256 - threshold))).to(inputs.dtype)
 
 
 class MultiHeadAttention(nn.Module):
-    """Attention in subspaces side by side (section 3.2.2), named as `nn.MultiheadAttention`.
+    """Multi-head attention (section 3.2.2) with the parameter names of `nn.MultiheadAttention`.
 
-    Keys and values are made apart from the rest, so that they can be kept while text is generated.
+    Keys and values are computed separately, so that generation can cache them.
     """
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0) -> None:
@@ -129,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         nn.init.zeros_(self.out_proj.bias)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, h, S, d) of what is attended to (B, S, C)."""
+        """Keys and values (B, h, S, d) of a memory (B, S, C)."""
         width = memory.shape[-1]
         both = F.linear(memory, self.in_proj_weight[width:], self.in_proj_bias[width:])
         keys, values = both.chunk(2, dim=-1)  # (B, S, C)
@@ -142,13 +143,13 @@ class MultiHeadAttention(nn.Module):
         values: Tensor,  # (B, h, S, d)
         mask: Tensor | None = None,  # (B, h, T, S)
     ) -> Tensor:
-        """What the inputs find (B, T, C)."""
+        """Attention output (B, T, C)."""
         context = self.dropout(self.weights(inputs, keys, mask)) @ values  # (B, h, T, d)
         merged: Tensor = self.out_proj(context.transpose(1, 2).flatten(2))
         return merged
 
     def weights(self, inputs: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-        """How much of each key the inputs take (B, h, T, S); shapes as of `forward`."""
+        """Attention weights (B, h, T, S) of the same arguments as `forward`, without dropout."""
         width = inputs.shape[-1]
         queries = F.linear(inputs, self.in_proj_weight[:width], self.in_proj_bias[:width])
         return attention_weights(self._split(queries), keys, mask)
@@ -159,12 +160,12 @@ class MultiHeadAttention(nn.Module):
 
 
 def sinusoids(length: int, width: int) -> NDArray[np.float64]:
-    """Positions (T, C): sines in even columns, cosines in odd ones (section 3.5).
+    """Sinusoidal position encodings (T, C): sines in even columns, cosines in odd (section 3.5).
 
     The wavelengths grow geometrically from 2 pi towards 10,000 times 2 pi.
     """
     if width % 2:
-        raise ValueError(f"sines and cosines come in pairs, found a width of {width}")
+        raise ValueError(f"width must be even, for pairs of sine and cosine; got {width}")
     frequencies = 10_000.0 ** (-np.arange(0, width, 2) / width)
     angles = np.arange(length)[:, None] * frequencies  # (T, C / 2)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, width)

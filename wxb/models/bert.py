@@ -1,6 +1,6 @@
-"""BERT (Devlin et al. 2019), an encoder that reads in both directions.
+"""BERT (Devlin et al. 2019), a bidirectional encoder.
 
-Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B texts
+Modules are named as in Hugging Face's checkpoints, which load without conversion. Shapes: B texts
 of T tokens, width C, H heads of D = C / H, vocabulary V, K labels.
 """
 
@@ -46,9 +46,10 @@ class Config:
 
     @classmethod
     def from_hf(cls, config: Any) -> Self:
-        """The shape that a `transformers.BertConfig` states; ValueError where it is not this one's.
+        """The shape of a `transformers.BertConfig`.
 
-        Decoders, relative positions, decoder weights of their own and regression are left out.
+        Raises ValueError for unsupported settings: decoders, relative positions, an untied head and
+        regression.
         """
         return configuration.from_hf(
             cls,
@@ -63,7 +64,7 @@ class Config:
 
 
 class _Embeddings(nn.Module):
-    """The sum of what a token is, where it stands and to which segment it belongs, normalised."""
+    """The sum of the embeddings of tokens, positions and segments, normalized."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -84,9 +85,9 @@ class _Embeddings(nn.Module):
         if position_ids is None and length > longest:
             raise ValueError(f"found {length} tokens; the model has positions for {longest}")
         types = self.token_type_embeddings
-        places = self.position_embeddings
+        table = self.position_embeddings
         hidden = words + (types.weight[0] if token_type_ids is None else types(token_type_ids))
-        hidden = hidden + (places.weight[:length] if position_ids is None else places(position_ids))
+        hidden = hidden + (table.weight[:length] if position_ids is None else table(position_ids))
         normal: Tensor = self.dropout(self.LayerNorm(hidden))  # (B, T, C)
         return normal
 
@@ -117,7 +118,7 @@ class _SelfAttention(nn.Module):
 
 
 class _Residual(nn.Module):
-    """Projects what a sublayer found, adds it to what the sublayer read, and normalises the sum."""
+    """Projection of a sublayer's output, residual connection and norm."""
 
     def __init__(self, inputs: int, config: Config) -> None:
         super().__init__()
@@ -125,13 +126,13 @@ class _Residual(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
-    def forward(self, found: Tensor, hidden: Tensor) -> Tensor:  # (B, T, inputs), (B, T, C)
-        normal: Tensor = self.LayerNorm(hidden + self.dropout(self.dense(found)))  # (B, T, C)
+    def forward(self, output: Tensor, hidden: Tensor) -> Tensor:  # (B, T, inputs), (B, T, C)
+        normal: Tensor = self.LayerNorm(hidden + self.dropout(self.dense(output)))  # (B, T, C)
         return normal
 
 
 class _Attention(nn.Module):
-    """The first half of a layer."""
+    """Self-attention with its residual: the first half of a layer."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -156,7 +157,7 @@ class _Activated(nn.Module):
 
 
 class _Layer(nn.Module):
-    """Attention, then two linear layers for each token alone; each half with its residual."""
+    """Attention, then two linear layers for each token separately; each half with its residual."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -186,7 +187,7 @@ class _Encoder(nn.Module):
 
 
 class _Pooler(nn.Module):
-    """A text's vector, from that of its first token."""
+    """One vector for each text, computed from its first token."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -196,23 +197,23 @@ class _Pooler(nn.Module):
         return torch.tanh(self.dense(hidden[:, 0]))  # (B, C)
 
 
-class Encoded(NamedTuple):
-    """What the encoder makes of texts."""
+class EncoderOutput(NamedTuple):
+    """Output of the encoder."""
 
     last_hidden_state: Tensor  # (B, T, C)
     pooler_output: Tensor | None  # (B, C)
 
 
-class PreTrained(NamedTuple):
-    """What the two heads of pretraining say, and the sum of their losses."""
+class PreTrainingOutput(NamedTuple):
+    """Logits of the two heads of pretraining, and the sum of their losses if labels are given."""
 
     loss: Tensor | None
     prediction_logits: Tensor  # (B, T, V)
     seq_relationship_logits: Tensor  # (B, 2): the second segment follows, or does not
 
 
-class Labelled(NamedTuple):
-    """Logits over V or K, and the mean cross-entropy where labels are given."""
+class LabelOutput(NamedTuple):
+    """Logits over V or K, and the mean cross-entropy if labels are given."""
 
     loss: Tensor | None
     logits: Tensor
@@ -227,7 +228,7 @@ class BertModel(nn.Module):
         self.embeddings = _Embeddings(config)
         self.encoder = _Encoder(config)
         self.pooler = _Pooler(config) if add_pooling_layer else None
-        _initialise(self, config)
+        _initialize(self, config)
 
     def forward(
         self,
@@ -235,9 +236,13 @@ class BertModel(nn.Module):
         attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
         token_type_ids: Tensor | None = None,  # (B, T), the segment of each token
         position_ids: Tensor | None = None,  # (B, T)
-        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
-    ) -> Encoded:
-        """Encode texts; ValueError unless either ids or embeddings are given, and not too many."""
+        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
+    ) -> EncoderOutput:
+        """Encode texts.
+
+        Raises ValueError unless either ids or embeddings are given, or if there are more tokens
+        than positions.
+        """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("expected either input_ids or inputs_embeds")
         if inputs_embeds is None:
@@ -245,11 +250,11 @@ class BertModel(nn.Module):
         mask = None if attention_mask is None else masks.padding(attention_mask)
         hidden = self.embeddings(inputs_embeds, token_type_ids, position_ids)
         hidden = self.encoder(hidden, mask)  # (B, T, C)
-        return Encoded(hidden, self.pooler(hidden) if self.pooler else None)
+        return EncoderOutput(hidden, self.pooler(hidden) if self.pooler else None)
 
 
 class _Transform(_Activated):
-    """What a token's vector goes through before it is compared with the words."""
+    """The hidden layer of the head for masked words."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config.hidden_size, config.hidden_size, config.hidden_act)
@@ -261,15 +266,15 @@ class _Transform(_Activated):
 
 
 class _WordPrediction(nn.Module):
-    """Which word stands at each token: the product with every word's embedding, and a bias."""
+    """The head for masked words: shares the weights of the word embeddings, and adds a bias."""
 
     def __init__(self, config: Config, words: nn.Embedding) -> None:
         super().__init__()
         self.transform = _Transform(config)
         self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
-        _initialise(self, config)
+        _initialize(self, config)
         self.decoder.weight = words.weight
-        self.bias = self.decoder.bias  # checkpoints hold it under both names
+        self.bias = self.decoder.bias  # checkpoints have it under both names
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         logits: Tensor = self.decoder(self.transform(hidden))  # (B, T, V)
@@ -277,35 +282,35 @@ class _WordPrediction(nn.Module):
 
 
 class BertForPreTraining(nn.Module):
-    """Finds masked words, and tells whether the second segment follows the first (section 3.1)."""
+    """BERT with the heads for masked words and next sentences (section 3.1)."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.bert = BertModel(config)
-        follows = nn.Linear(config.hidden_size, 2)
-        _initialise(follows, config)
+        next_sentence = nn.Linear(config.hidden_size, 2)
+        _initialize(next_sentence, config)
         words = _WordPrediction(config, self.bert.embeddings.word_embeddings)
-        self.cls = nn.ModuleDict({"predictions": words, "seq_relationship": follows})
+        self.cls = nn.ModuleDict({"predictions": words, "seq_relationship": next_sentence})
 
     def forward(
         self,
-        *inputs: Tensor | None,  # as of `BertModel`
+        *inputs: Tensor | None,  # as in `BertModel`
         labels: Tensor | None = None,  # (B, T), the masked words; -100 at other tokens
         next_sentence_label: Tensor | None = None,  # (B,), 0 = follows, 1 = does not
-        **named: Tensor | None,
-    ) -> PreTrained:
-        """The logits of both heads, and the loss where both kinds of labels are given."""
-        encoded = self.bert(*inputs, **named)
+        **options: Tensor | None,
+    ) -> PreTrainingOutput:
+        """Logits of both heads, and the loss if labels of both kinds are given."""
+        encoded = self.bert(*inputs, **options)
         words = self.cls["predictions"](encoded.last_hidden_state)  # (B, T, V)
-        follows = self.cls["seq_relationship"](encoded.pooler_output)  # (B, 2)
+        pairs = self.cls["seq_relationship"](encoded.pooler_output)  # (B, 2)
         loss = None
         if labels is not None and next_sentence_label is not None:
-            loss = _cross_entropy(words, labels) + _cross_entropy(follows, next_sentence_label)
-        return PreTrained(loss, words, follows)
+            loss = _cross_entropy(words, labels) + _cross_entropy(pairs, next_sentence_label)
+        return PreTrainingOutput(loss, words, pairs)
 
 
 class BertForMaskedLM(nn.Module):
-    """Finds masked words."""
+    """BERT with the head for masked words."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -315,13 +320,13 @@ class BertForMaskedLM(nn.Module):
 
     def forward(
         self,
-        *inputs: Tensor | None,  # as of `BertModel`
+        *inputs: Tensor | None,  # as in `BertModel`
         labels: Tensor | None = None,  # (B, T), the masked words; -100 at other tokens
-        **named: Tensor | None,
-    ) -> Labelled:
-        """Logits (B, T, V), and the loss where labels are given."""
-        encoded = self.bert(*inputs, **named)
-        return _labelled(self.cls["predictions"](encoded.last_hidden_state), labels)
+        **options: Tensor | None,
+    ) -> LabelOutput:
+        """Logits (B, T, V), and the loss if labels are given."""
+        encoded = self.bert(*inputs, **options)
+        return _label_output(self.cls["predictions"](encoded.last_hidden_state), labels)
 
 
 class _Classifier(nn.Module):
@@ -333,22 +338,25 @@ class _Classifier(nn.Module):
         dropout = config.classifier_dropout
         self.dropout = nn.Dropout(config.hidden_dropout_prob if dropout is None else dropout)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
-        _initialise(self.classifier, config)
+        _initialize(self.classifier, config)
 
     def forward(
         self,
-        *inputs: Tensor | None,  # as of `BertModel`
-        labels: Tensor | None = None,  # (B,) of texts, or (B, T) of tokens; -100 does not count
-        **named: Tensor | None,
-    ) -> Labelled:
-        """Logits, of texts (B, K) or tokens (B, T, K), and the loss where labels are given."""
-        encoded = self.bert(*inputs, **named)
-        found = encoded.last_hidden_state if self.bert.pooler is None else encoded.pooler_output
-        return _labelled(self.classifier(self.dropout(found)), labels)
+        *inputs: Tensor | None,  # as in `BertModel`
+        labels: Tensor | None = None,  # (B,) of texts, or (B, T) of tokens; -100 is ignored
+        **options: Tensor | None,
+    ) -> LabelOutput:
+        """Logits of texts (B, K) or tokens (B, T, K), and the loss if labels are given."""
+        encoded = self.bert(*inputs, **options)
+        hidden = encoded.last_hidden_state if self.bert.pooler is None else encoded.pooler_output
+        return _label_output(self.classifier(self.dropout(hidden)), labels)
 
 
 class BertForSequenceClassification(_Classifier):
-    """Which of K labels a text has; ValueError for one, which transformers takes for regression."""
+    """BERT with a classifier of texts.
+
+    Raises ValueError for a single label, which transformers treats as regression.
+    """
 
     def __init__(self, config: Config) -> None:
         if config.num_labels < 2:
@@ -357,22 +365,22 @@ class BertForSequenceClassification(_Classifier):
 
 
 class BertForTokenClassification(_Classifier):
-    """Which of K labels each token has."""
+    """BERT with a classifier of tokens."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config, pools=False)
 
 
-def _labelled(logits: Tensor, labels: Tensor | None) -> Labelled:
-    return Labelled(None if labels is None else _cross_entropy(logits, labels), logits)
+def _label_output(logits: Tensor, labels: Tensor | None) -> LabelOutput:
+    return LabelOutput(None if labels is None else _cross_entropy(logits, labels), logits)
 
 
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:  # (..., K), (...)
     return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 
-def _initialise(model: nn.Module, config: Config) -> None:
-    """Initial weights as in BERT's own code: normal, and 0 for biases and padding."""
+def _initialize(model: nn.Module, config: Config) -> None:
+    """Initialize weights as in BERT's own code: normal, and 0 for biases and padding."""
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.normal_(module.weight, std=config.initializer_range)

@@ -1,13 +1,12 @@
 """A small convolutional network for small pictures.
 
-Blocks of convolution, ReLU and max-pooling, then one linear classifier, as LeNet-5 began it (LeCun
-et al. 1998, "Gradient-based learning applied to document recognition"). Of the network of the
-published series no more is known here than "small CNN", with an accuracy of 0.591 on CIFAR-10 after
-20 epochs; so the choices are ours, the plainest that there are: 3 x 3 kernels that keep height and
-width (Simonyan and Zisserman 2015), 2 x 2 pooling that halves them, one block for each entry of
-`widths`, He's initial weights, no batch normalisation and no augmentation.
+Blocks of convolution, ReLU and max-pooling, then one linear classifier, in the manner of LeNet-5
+(LeCun et al. 1998, "Gradient-based learning applied to document recognition"). The published series
+says only "small CNN", with an accuracy of 0.591 on CIFAR-10 after 20 epochs. The choices here are
+ours: 3 x 3 kernels that keep height and width (Simonyan and Zisserman 2015), 2 x 2 pooling, one
+block for each entry of `widths`, He initialization, no batch normalization and no augmentation.
 
-With widths (32, 64, 64), a picture of CIFAR-10 goes through these shapes:
+Shapes of a CIFAR-10 picture with widths (32, 64, 64):
 
     input                   (3, 32, 32)
     convolution and ReLU    (32, 32, 32)    pooling   (32, 16, 16)
@@ -20,6 +19,7 @@ With widths (32, 64, 64), a picture of CIFAR-10 goes through these shapes:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +29,7 @@ from torch.nn import functional as F  # noqa: N812
 class CNN(nn.Module):
     """A classifier of pictures of one shape (channels, height, width).
 
-    Raises ValueError for pictures that are too small to be halved once a block.
+    Raises ValueError if a picture is too small to be halved once in every block.
     """
 
     def __init__(
@@ -49,8 +49,7 @@ class CNN(nn.Module):
                 f" {height} x {width}"
             )
         self.convolutions = nn.ModuleList(
-            _convolution(before, after)
-            for before, after in zip([channels, *widths], widths, strict=False)
+            _convolution(inputs, outputs) for inputs, outputs in pairwise([channels, *widths])
         )
         self.dropout = nn.Dropout(dropout)
         features = widths[-1] * (height // halvings) * (width // halvings)
@@ -61,7 +60,7 @@ class CNN(nn.Module):
         pixels: Tensor,  # (B, C, H, W)
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
-        """Logits (B, K), and with labels their cross-entropy as the loss."""
+        """Logits (B, K), and the cross-entropy if labels are given."""
         x = pixels
         for convolution in self.convolutions:
             x = F.max_pool2d(convolution(x).relu(), 2)  # (B, width, H / 2, W / 2)
@@ -72,14 +71,14 @@ class CNN(nn.Module):
 
     @torch.no_grad()
     def predict(self, pixels: Tensor, *, batch_size: int = 256) -> Tensor:  # (N, C, H, W) -> (N,)
-        """The likeliest class of each picture."""
+        """Index of the most likely class of each picture; switches to evaluation mode."""
         self.eval()
         return torch.cat([self(part)["logits"].argmax(1) for part in pixels.split(batch_size)])
 
 
-def _convolution(before: int, after: int) -> nn.Conv2d:
-    """A 3 x 3 convolution that keeps height and width, with He's weights and no bias yet."""
-    convolution = nn.Conv2d(before, after, kernel_size=3, padding=1)
+def _convolution(inputs: int, outputs: int) -> nn.Conv2d:
+    """A 3 x 3 convolution that keeps height and width, with He initialization and zero bias."""
+    convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1)
     nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
     assert convolution.bias is not None
     nn.init.zeros_(convolution.bias)

@@ -1,4 +1,4 @@
-"""What the native architectures take from a Hugging Face configuration."""
+"""Settings that native architectures read from a Hugging Face configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 C = TypeVar("C")
 
-# Hendrycks and Gimpel 2016: exact, and by their approximation with tanh.
+# Hendrycks and Gimpel 2016: exact, and approximated with tanh.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate="tanh"),
@@ -20,15 +20,15 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def from_hf(cls: type[C], config: Any, **supported: Sequence[Any]) -> C:
-    """A dataclass filled with the settings of the same names; the others keep their defaults.
+    """Build a dataclass from the settings of the same names; other fields keep their defaults.
 
-    `supported` are the values that a setting may have, of which the first stands where there is
-    none. Raises ValueError with what was found where it is another.
+    `supported` lists the values that a setting may have; the first is assumed if it is absent.
+    Raises ValueError for any other value.
     """
     for name, values in supported.items():
-        found = getattr(config, name, values[0])
-        if found not in values:
+        value = getattr(config, name, values[0])
+        if value not in values:
             expected = " or ".join(map(repr, values))
-            raise ValueError(f"{name}: found {found!r}; this architecture takes {expected}")
+            raise ValueError(f"{name}: found {value!r}; this architecture supports {expected}")
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     return cls(**{name: getattr(config, name) for name in names if hasattr(config, name)})

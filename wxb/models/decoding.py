@@ -1,16 +1,16 @@
 """Greedy and beam search over any model that predicts the next token.
 
-A model is a function `step(tokens, state)`: given new tokens of each row (N, T), at first all of a
-prompt and then one at a time, it returns the logits of the token after them (N, V) and the new
-state. The state is whatever the model remembers of each row; `reorder` picks rows from it, as
-indices (M,) say. `decoder` makes such a step of a decoder that keeps keys and values.
+A model is a function `step(tokens, state)`. It reads new tokens of each row (N, T), first a whole
+prompt and then one token at a time, and returns the logits of the next token (N, V) and the new
+state. The state holds what the model needs of each row; its `reorder` selects rows by index (M,).
+`decoder_step` makes such a function from a decoder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +21,10 @@ Cache = tuple[KeysValues, ...]  # of all its layers: the keys and values of the 
 
 
 class State(Protocol):
-    """What a model remembers of each row."""
+    """The state of each row in generation."""
 
     def reorder(self, rows: Tensor) -> Self:
-        """The state of these rows (M,), each as often as it is named."""
+        """The state of these rows (M,), in this order; rows may repeat."""
 
 
 S = TypeVar("S", bound=State)
@@ -32,21 +32,21 @@ Step = Callable[[Tensor, S], tuple[Tensor, S]]
 
 
 class Continuation(NamedTuple):
-    """The likeliest tokens (B, T), and the log-probability of each (B, T), 0 behind the end."""
+    """The most likely tokens (B, T), and the log-probability of each (B, T), 0 after the end."""
 
     tokens: Tensor
     log_probabilities: Tensor
 
 
 class Hypotheses(NamedTuple):
-    """The sequences (B, K, T) that a beam ended with, best first, and their scores (B, K)."""
+    """The final sequences (B, K, T) of a beam search, best first, and their scores (B, K)."""
 
     tokens: Tensor
     scores: Tensor
 
 
 @torch.no_grad()
-def greedy(
+def greedy_search(
     step: Step[S],
     state: S,
     tokens: Tensor,
@@ -55,29 +55,29 @@ def greedy(
     pad: int,
     max_new_tokens: int,
 ) -> Continuation:
-    """The likeliest token again and again, after the first tokens of each row (B, T).
+    """Continue the first tokens of each row (B, T) with the most likely token at each step.
 
-    A row ends with any of `eos` and is padded behind it, or is cut at `max_new_tokens`.
+    A row ends with any of `eos` and is then padded, or is truncated at `max_new_tokens`.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     ended = torch.zeros_like(tokens[:, 0], dtype=torch.bool)  # (B,)
-    written, logs = tokens[:, :0], torch.empty_like(tokens[:, :0], dtype=torch.float)
+    generated, logs = tokens[:, :0], torch.empty_like(tokens[:, :0], dtype=torch.float)
     for _ in range(max_new_tokens):
         logits, state = step(tokens, state)
         tokens = logits.argmax(dim=-1, keepdim=True).masked_fill(ended[:, None], pad)  # (B, 1)
-        # In half precision the probabilities would be rounded.
-        exact = torch.promote_types(logits.dtype, torch.float)
-        likeliest = logits.log_softmax(dim=-1, dtype=exact).amax(dim=-1, keepdim=True)
-        written = torch.cat([written, tokens], dim=1)
-        logs = torch.cat([logs, likeliest.masked_fill(ended[:, None], 0)], dim=1)
+        # At least float32: half precision would round the probabilities.
+        dtype = torch.promote_types(logits.dtype, torch.float)
+        maximum = logits.log_softmax(dim=-1, dtype=dtype).amax(dim=-1, keepdim=True)
+        generated = torch.cat([generated, tokens], dim=1)
+        logs = torch.cat([logs, maximum.masked_fill(ended[:, None], 0)], dim=1)
         ended = ended | torch.isin(tokens[:, 0], ends)
         if ended.all():
             break
-    return Continuation(written, logs)
+    return Continuation(generated, logs)
 
 
 @torch.no_grad()
-def beam(
+def beam_search(
     step: Step[S],
     state: S,
     tokens: Tensor,
@@ -88,13 +88,12 @@ def beam(
     max_new_tokens: int,
     length_penalty: float = 1.0,
 ) -> Hypotheses:
-    """The best of `beams` sequences followed at a time, after the first tokens of each row (B, T).
+    """Continue the first tokens of each row (B, T) with the best sequences of a beam search.
 
-    A sequence that ends is set aside and the beam goes on with one place less (Sutskever et al.
-    2014, section 3.2). The score is the sum of log probabilities over length ** length_penalty (Wu
-    et al. 2016, section 7, without its constant); the end counts. One beam finds what `greedy`
-    does. There are fewer than `beams` sequences where no more can be written, and those that cannot
-    be written at all score -inf.
+    A finished sequence takes one of the `beams` places (Sutskever et al. 2014, section 3.2). The
+    score is the sum of log probabilities / length ** length_penalty (Wu et al. 2016, section 7,
+    without its constant); the end token counts. One beam finds the sequence of `greedy_search`.
+    Fewer than `beams` sequences are returned if no more exist; impossible ones score -inf.
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     row = torch.arange(len(tokens), device=tokens.device)[:, None]  # (B, 1)
@@ -104,13 +103,13 @@ def beam(
     for _ in range(max_new_tokens):
         logits, state = step(tokens, state)
         width, vocabulary = scores.shape[1], logits.shape[-1]
-        following = logits.log_softmax(dim=-1).unflatten(0, (-1, width))  # (B, K, V)
-        padding = torch.full_like(following, -torch.inf)
+        logs = logits.log_softmax(dim=-1).unflatten(0, (-1, width))  # (B, K, V)
+        padding = torch.full_like(logs, -torch.inf)
         padding[..., pad] = 0
-        totals = scores[..., None] + torch.where(ended[..., None], padding, following)
-        # What has ended keeps its place, whatever the others score.
-        kept = ended[..., None] & totals.isfinite()
-        ranked = totals.masked_fill(kept, torch.inf).flatten(1)
+        totals = scores[..., None] + torch.where(ended[..., None], padding, logs)
+        # A finished sequence keeps its place, whatever the others score.
+        is_finished = ended[..., None] & totals.isfinite()
+        ranked = totals.masked_fill(is_finished, torch.inf).flatten(1)
         best = ranked.topk(min(beams, ranked.shape[1])).indices  # (B, K)
         origin, token = best // vocabulary, best % vocabulary
         scores = totals.flatten(1).gather(1, best)
@@ -126,26 +125,26 @@ def beam(
 
 
 def _length(tokens: Tensor, ends: Tensor) -> Tensor:
-    """How many tokens (...) each row of (..., T) has with no end before them: the end counts."""
-    closed = torch.isin(tokens, ends).int()
-    return (closed.cumsum(dim=-1) == closed).sum(dim=-1)
+    """Number of tokens (...) of each row (..., T) up to and with its first end token."""
+    is_end = torch.isin(tokens, ends).int()
+    return (is_end.cumsum(dim=-1) == is_end).sum(dim=-1)
 
 
 # Encoder and decoder
 
 
 class Model(Protocol):
-    """A model that reads a source and then writes, a token at a time."""
+    """A sequence-to-sequence model."""
 
     @property
     def config(self) -> Any:
-        """Its settings, which name the ids of the special tokens `pad`, `bos` and `eos`."""
+        """Its settings, with the ids of the special tokens `pad`, `bos` and `eos`."""
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> Any:
-        """The state before the first token, of source ids and mask (B, S)."""
+        """Encode source ids with their mask (B, S): the state before the first target token."""
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Logits (B, V) of the tokens that follow these (B, 1), and the state behind them."""
+        """Logits (B, V) of the tokens that follow these (B, 1), and the state after these."""
 
 
 @torch.no_grad()
@@ -158,10 +157,10 @@ def search(
     beams: int = 1,
     length_penalty: float = 1.0,
 ) -> Hypotheses:
-    """What each beam ends with for a source (B, S), or the greedy sequence alone without beams.
+    """Generate targets for sources (B, S) by beam search, or by greedy search if `beams` is 1.
 
-    A sequence ends with eos and is padded behind it, or is cut at `max_new_tokens`; scores are as
-    of `beam`.
+    A sequence ends with eos and is then padded, or is truncated at `max_new_tokens`. Scores are as
+    in `beam_search`.
     """
     special = model.config
     state = model.encode(input_ids, attention_mask)
@@ -172,52 +171,54 @@ def search(
         "max_new_tokens": max_new_tokens,
     }
     if beams == 1:
-        tokens, logs = greedy(model.step, state, first, **limits)
+        tokens, logs = greedy_search(model.step, state, first, **limits)
         lengths = _length(tokens, torch.tensor([special.eos], device=tokens.device))
         return Hypotheses(tokens[:, None], (logs.sum(dim=1) / lengths**length_penalty)[:, None])
-    return beam(model.step, state, first, beams=beams, length_penalty=length_penalty, **limits)
+    return beam_search(
+        model.step, state, first, beams=beams, length_penalty=length_penalty, **limits
+    )
 
 
 def generate(model: Model, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
-    """The best that `search` finds, with its options: tokens (B, T) for a source (B, S)."""
+    """The best sequences (B, T) of `search` for sources (B, S), with the options of `search`."""
     return search(model, input_ids, attention_mask, **options).tokens[:, 0]
 
 
-# Decoder alone, after a prompt
+# Decoder only
 
 
-class Read(NamedTuple):
-    """What a decoder has read of each row: its keys and values, or without these its ids."""
+class DecoderState(NamedTuple):
+    """The tokens that a decoder has read: their keys and values, or without a cache their ids."""
 
-    attention_mask: Tensor  # (B, S), 1 = token, 0 = padding; with those that come next
-    input_ids: Tensor  # (B, R), read again with those that come next: none where a cache is kept
-    past_key_values: Any = None  # a Cache, or transformers' own, of which no rows are picked here
+    attention_mask: Tensor  # (B, S), 1 = token, 0 = padding; of these tokens and the next
+    input_ids: Tensor  # (B, R), to be read again with the next tokens; R = 0 with a cache
+    past_key_values: Any = None  # a Cache; or that of transformers, which `reorder` cannot handle
 
-    def reorder(self, rows: Tensor) -> Read:
-        """What was read of these rows (M,)."""
+    def reorder(self, rows: Tensor) -> DecoderState:
+        """The state of these rows (M,)."""
         past = self.past_key_values
         if past is not None:
             past = tuple((key[rows], value[rows]) for key, value in past)
-        return Read(self.attention_mask[rows], self.input_ids[rows], past)
+        return DecoderState(self.attention_mask[rows], self.input_ids[rows], past)
 
 
-def decoder(forward: Callable[..., Any]) -> Step[Read]:
-    """The step of a decoder whose `forward` takes and gives what those of transformers do.
+def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
+    """Make the step function of a decoder, whose `forward` is called as in transformers.
 
-    One that gives no `past_key_values` is given all tokens again, each time.
+    If its output has no `past_key_values`, every step reads all tokens again.
     """
 
-    def step(tokens: Tensor, read: Read) -> tuple[Tensor, Read]:
-        ids, mask = torch.cat([read.input_ids, tokens], dim=1), read.attention_mask
+    def step(tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        ids, mask = torch.cat([state.input_ids, tokens], dim=1), state.attention_mask
         output = forward(
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions(mask)[:, -ids.shape[1] :],
-            past_key_values=read.past_key_values,
+            past_key_values=state.past_key_values,
         )
         past = getattr(output, "past_key_values", None)
-        again = ids if past is None else ids[:, :0]
-        return output.logits[:, -1], Read(F.pad(mask, (0, 1), value=1), again, past)
+        uncached = ids if past is None else ids[:, :0]
+        return output.logits[:, -1], DecoderState(F.pad(mask, (0, 1), value=1), uncached, past)
 
     return step
 
@@ -231,17 +232,17 @@ def complete(
     eos_token_id: int | Sequence[int] | None = None,
     pad_token_id: int | None = None,
 ) -> Continuation:
-    """What a decoder writes after each prompt; `forward` as of `decoder`, the rest as of `greedy`.
+    """Complete prompts by `greedy_search`; `forward` is that of `decoder_step`.
 
-    Rows are padded with the (first) end token unless `pad_token_id` is given.
+    Rows are padded with `pad_token_id`, or with the first end token.
     """
     eos = [eos_token_id] if isinstance(eos_token_id, int) else [*(eos_token_id or ())]
     if pad_token_id is None:
-        pad_token_id = eos[0] if eos else 0  # without an end there is no padding
+        pad_token_id = eos[0] if eos else 0  # without an end token there is no padding
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-    return greedy(
-        decoder(forward),
-        Read(mask, input_ids[:, :0]),
+    return greedy_search(
+        decoder_step(forward),
+        DecoderState(mask, input_ids[:, :0]),
         input_ids,
         eos=eos,
         pad=pad_token_id,
@@ -250,19 +251,58 @@ def complete(
 
 
 def positions(attention_mask: Tensor) -> Tensor:  # (B, S)
-    """The place of each token among the tokens of its row, from 0 (B, S); padding has 0."""
+    """Position of each token among the tokens of its row, from 0 (B, S); padding has 0."""
     return (attention_mask.long().cumsum(dim=-1) - 1).clamp(min=0)
 
 
 def extend(past: KeysValues | None, key: Tensor, value: Tensor) -> KeysValues:
-    """The keys and values of one layer with those of new tokens appended."""
+    """Append keys and values of new tokens to those of one layer."""
     if past is None:
         return key, value
     return torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
 
 
-class GenerationMixin(nn.Module):
-    """What lets a causal language model write; named after that of transformers."""
+class DecoderOutput(NamedTuple):
+    """Output of a decoder without its head."""
+
+    last_hidden_state: Tensor  # (B, T, C)
+    past_key_values: Cache | None
+
+
+class CausalLMOutput(NamedTuple):
+    """Logits of the next token, and the mean cross-entropy if labels are given."""
+
+    loss: Tensor | None
+    logits: Tensor  # (B, T, V)
+    past_key_values: Cache | None
+
+
+class CausalLM(nn.Module):
+    """A decoder with a linear head over the vocabulary.
+
+    Subclasses have the decoder under the name `base_model_prefix`, and `lm_head`.
+    """
+
+    base_model_prefix: ClassVar[str]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Mean cross-entropy of logits (B, T, V) with the labels (B, T) of the next tokens."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,  # (B, T)
+        *,
+        labels: Tensor | None = None,  # (B, T), usually `input_ids`; -100 is ignored
+        logits_to_keep: int = 0,  # of the last tokens only; 0: of all
+        **inputs: Any,
+    ) -> CausalLMOutput:
+        """Logits after each token, and the loss if labels are given; `inputs` as in the decoder."""
+        decoded = self.get_submodule(self.base_model_prefix)(input_ids, **inputs)
+        hidden = decoded.last_hidden_state[:, -logits_to_keep:]  # (B, T, C)
+        logits = self.get_submodule("lm_head")(hidden)  # (B, T, V)
+        loss = None if labels is None else self.loss(logits, labels)
+        return CausalLMOutput(loss, logits, decoded.past_key_values)
 
     @torch.inference_mode()
     def generate(
@@ -275,11 +315,8 @@ class GenerationMixin(nn.Module):
         pad_token_id: int | None = None,
         use_cache: bool = True,
     ) -> Tensor:
-        """Continue every row with the likeliest tokens: ids (B, T + N), prompts included.
-
-        `N` is that of the longest continuation; see `complete`.
-        """
-        written = complete(
+        """Complete prompts by greedy search: ids (B, T + N) with the prompts, as in `complete`."""
+        continuation = complete(
             partial(self, use_cache=use_cache, logits_to_keep=1),
             input_ids,
             attention_mask,
@@ -287,4 +324,4 @@ class GenerationMixin(nn.Module):
             eos_token_id=eos_token_id,
             pad_token_id=pad_token_id,
         )
-        return torch.cat([input_ids, written.tokens], dim=1)
+        return torch.cat([input_ids, continuation.tokens], dim=1)

@@ -1,14 +1,14 @@
-"""GPT-2 (Radford et al. 2019), a decoder that reads from left to right and writes on.
+"""GPT-2 (Radford et al. 2019), a causal decoder.
 
-Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B texts
-of T new tokens after S - T that were read before, width C, H heads of D = C / H, vocabulary V.
+Modules are named as in Hugging Face's checkpoints, which load without conversion. Shapes: B texts
+of T new tokens after S - T cached ones, width C, H heads of D = C / H, vocabulary V.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from wxb.models import configuration, masks
 from wxb.models.attention import Dropout
 from wxb.models.configuration import ACTIVATIONS
-from wxb.models.decoding import Cache, GenerationMixin, KeysValues, extend
+from wxb.models.decoding import Cache, CausalLM, DecoderOutput, KeysValues, extend
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class Config:
 
     @classmethod
     def from_hf(cls, config: Any) -> Self:
-        """The shape that a `transformers.GPT2Config` states; ValueError where it is another.
+        """The shape of a `transformers.GPT2Config`.
 
-        Cross-attention, a head of its own and other scales of attention are left out.
+        Raises ValueError for unsupported settings: cross-attention, an untied head and other scales
+        of attention.
         """
         return configuration.from_hf(
             cls,
@@ -60,24 +61,24 @@ class Config:
 
 
 class _Conv1D(nn.Module):
-    """A linear layer whose weight is laid out as in OpenAI's checkpoints: (inputs, outputs)."""
+    """A linear layer with the weight layout of OpenAI's checkpoints: (inputs, outputs)."""
 
-    def __init__(self, inputs: int, outputs: int, spread: float) -> None:
+    def __init__(self, inputs: int, outputs: int, std: float) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(inputs, outputs).normal_(std=spread))
+        self.weight = nn.Parameter(torch.empty(inputs, outputs).normal_(std=std))
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, hidden: Tensor) -> Tensor:  # (..., inputs)
         return F.linear(hidden, self.weight.T, self.bias)  # (..., outputs)
 
 
-def _residual_spread(config: Config) -> float:
-    """Spread of the weights whose outputs are added up, two a layer (section 2.3)."""
+def _residual_std(config: Config) -> float:
+    """Initial standard deviation of the weights before residual sums, two a layer (section 2.3)."""
     return config.initializer_range / math.sqrt(2 * config.n_layer)
 
 
 class _Attention(nn.Module):
-    """Multi-head attention of every token to itself and those before it."""
+    """Causal multi-head attention."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -85,7 +86,7 @@ class _Attention(nn.Module):
         self.heads = config.n_head
         self.dropout = config.attn_pdrop
         self.c_attn = _Conv1D(width, 3 * width, config.initializer_range)
-        self.c_proj = _Conv1D(width, width, _residual_spread(config))
+        self.c_proj = _Conv1D(width, width, _residual_std(config))
         self.resid_dropout = Dropout(config.resid_pdrop)
 
     def forward(
@@ -103,13 +104,13 @@ class _Attention(nn.Module):
 
 
 class _MLP(nn.Module):
-    """Two linear layers for each token alone."""
+    """Two linear layers, applied to each token separately."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         inner = config.n_inner or 4 * config.n_embd
         self.c_fc = _Conv1D(config.n_embd, inner, config.initializer_range)
-        self.c_proj = _Conv1D(inner, config.n_embd, _residual_spread(config))
+        self.c_proj = _Conv1D(inner, config.n_embd, _residual_std(config))
         self.activation = ACTIVATIONS[config.activation_function]
         self.dropout = Dropout(config.resid_pdrop)
 
@@ -120,7 +121,7 @@ class _MLP(nn.Module):
 
 
 class _Block(nn.Module):
-    """Attention, then the MLP; each reads what came so far normalised, and adds to it."""
+    """Attention, then the MLP, each with a norm before it and a residual connection."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -136,21 +137,6 @@ class _Block(nn.Module):
         hidden = hidden + attended
         hidden = hidden + self.mlp(self.ln_2(hidden))
         return hidden, past
-
-
-class Decoded(NamedTuple):
-    """What the decoder makes of texts."""
-
-    last_hidden_state: Tensor  # (B, T, C)
-    past_key_values: Cache | None
-
-
-class CausalLM(NamedTuple):
-    """Logits of the next token, and the mean cross-entropy where labels are given."""
-
-    loss: Tensor | None
-    logits: Tensor  # (B, T, V)
-    past_key_values: Cache | None
 
 
 class GPT2Model(nn.Module):
@@ -174,36 +160,38 @@ class GPT2Model(nn.Module):
         attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
         use_cache: bool = True,
-    ) -> Decoded:
-        """Read tokens, given what was kept of those before.
+    ) -> DecoderOutput:
+        """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
-        Raises ValueError unless either ids or embeddings are given, or where there are more tokens
+        Raises ValueError unless either ids or embeddings are given, or if there are more tokens
         than positions.
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("expected either input_ids or inputs_embeds")
         if inputs_embeds is None:
             inputs_embeds = self.wte(input_ids)
-        read = past_key_values[0][0].shape[2] if past_key_values else 0
+        cached = past_key_values[0][0].shape[2] if past_key_values else 0
         length = inputs_embeds.shape[1]
         if position_ids is None:
-            position_ids = torch.arange(read, read + length, device=inputs_embeds.device)
+            position_ids = torch.arange(cached, cached + length, device=inputs_embeds.device)
         if (last := int(position_ids.max())) >= self.config.n_positions:
             raise ValueError(f"found position {last}; the model has {self.config.n_positions}")
-        mask = masks.decoder(attention_mask, length, read + length, inputs_embeds.device)
+        mask = masks.decoder(attention_mask, length, cached + length, inputs_embeds.device)
         hidden = self.drop(inputs_embeds + self.wpe(position_ids))  # (B, T, C)
-        kept = []
+        cache = []
         for index, block in enumerate(self.h):
             past = past_key_values[index] if past_key_values else None
             hidden, past = block(hidden, mask, past)
-            kept.append(past)
-        return Decoded(self.ln_f(hidden), tuple(kept) if use_cache else None)
+            cache.append(past)
+        return DecoderOutput(self.ln_f(hidden), tuple(cache) if use_cache else None)
 
 
-class GPT2LMHeadModel(GenerationMixin):
-    """The decoder, and the word embeddings read backwards for a head."""
+class GPT2LMHeadModel(CausalLM):
+    """The decoder with a head that shares the weights of the word embeddings."""
+
+    base_model_prefix = "transformer"
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -211,30 +199,7 @@ class GPT2LMHeadModel(GenerationMixin):
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.lm_head.weight = self.transformer.wte.weight
 
-    def forward(
-        self,
-        input_ids: Tensor | None = None,  # (B, T)
-        *,
-        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
-        position_ids: Tensor | None = None,  # (B, T)
-        past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C)
-        labels: Tensor | None = None,  # (B, T), usually `input_ids`; -100 where none counts
-        use_cache: bool = True,
-        logits_to_keep: int = 0,  # of the last tokens only; 0: of all
-    ) -> CausalLM:
-        """The logits after each token, and the loss of predicting every label from those before."""
-        decoded = self.transformer(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            past_key_values=past_key_values,
-            inputs_embeds=inputs_embeds,
-            use_cache=use_cache,
-        )
-        logits = self.lm_head(decoded.last_hidden_state[:, -logits_to_keep:])  # (B, T, V)
-        loss = None
-        if labels is not None:
-            before = logits[:, :-1].float()  # the token before predicts a label
-            loss = F.cross_entropy(before.flatten(0, 1), labels[:, 1:].flatten())
-        return CausalLM(loss, logits, decoded.past_key_values)
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Mean cross-entropy of logits (B, T, V) with the labels (B, T) of the next tokens."""
+        logits = logits[:, :-1].float()  # the last token predicts no label
+        return F.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())

@@ -1,8 +1,8 @@
 """LLaMA (Touvron et al. 2023; Grattafiori et al. 2024), a decoder with rotary positions.
 
-Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B texts
-of T new tokens after S - T that were read before, width C, H heads of queries and G of keys and
-values of D each, inner width I, vocabulary V.
+Modules are named as in Hugging Face's checkpoints, which load without conversion. Shapes: B texts
+of T new tokens after S - T cached ones, width C, H query heads and G key and value heads of D each,
+inner width I, vocabulary V.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
-from wxb.models.decoding import Cache, GenerationMixin, KeysValues, extend
+from wxb.models.decoding import Cache, CausalLM, DecoderOutput, KeysValues, extend
 
-ROPE: dict[str, tuple[str, ...]] = {  # kinds of rotary positions, and the settings each needs
+ROPE: dict[str, tuple[str, ...]] = {  # settings that each type of RoPE needs
     "default": ("rope_theta",),
     "llama3": (
         "rope_theta",
@@ -50,7 +50,7 @@ class Config:
     initializer_range: float = 0.02
     pad_token_id: int | None = None
     tie_word_embeddings: bool = False
-    is_causal: bool = True  # False: tokens see those after them, too
+    is_causal: bool = True  # False: bidirectional attention
 
     def __post_init__(self) -> None:
         if self.num_attention_heads % self.num_key_value_heads:
@@ -66,13 +66,14 @@ class Config:
         if missing := [name for name in ROPE[kind] if name not in self.rope_parameters]:
             raise ValueError(f"rope_parameters of {kind!r} lack {', '.join(missing)}")
         if (share := self.rope_parameters.get("partial_rotary_factor", 1.0)) != 1.0:
-            raise ValueError(f"partial_rotary_factor: found {share}; all of a head is rotated here")
+            raise ValueError(f"partial_rotary_factor: found {share}; only 1.0 is supported")
 
     @classmethod
     def from_hf(cls, config: Any) -> Self:
-        """The shape that a `transformers.LlamaConfig` states; ValueError where it is another.
+        """The shape of a `transformers.LlamaConfig`.
 
-        Biases, other activations and other ways to stretch RoPE are left out.
+        Raises ValueError for unsupported settings: biases, other activations and other types of
+        RoPE.
         """
         return configuration.from_hf(
             cls, config, hidden_act=("silu",), attention_bias=(False,), mlp_bias=(False,)
@@ -84,7 +85,7 @@ class RMSNorm(nn.Module):
 
         x / √(mean(x²) + ε) · weight
 
-    Computed in float32, whatever the weights are in.
+    Computed in float32, whatever the type of the weights.
     """
 
     def __init__(self, width: int, eps: float) -> None:
@@ -93,18 +94,18 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, hidden: Tensor) -> Tensor:  # (..., C)
-        """The same shape; each vector scaled to a root mean square of 1, then by the weight."""
+        """Scale each vector to a root mean square of 1, then by the weight."""
         wide = hidden.float()
         normal = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + self.eps)
         return self.weight * normal.to(hidden.dtype)
 
 
 def frequencies(config: Config) -> Tensor:
-    """How far each pair of a head turns from one token to the next, in radians: (D / 2,).
+    """RoPE frequencies: the angle of each pair of a head per token, in radians: (D / 2,).
 
-    Pair i turns by theta^(-2i / D) (Su et al. 2021, section 3.2.2). `llama3` stretches this to
-    longer texts (Llama 3.1; Grattafiori et al. 2024): waves longer than the texts trained on by
-    `factor`, short ones not, those between by degrees.
+    Pair i turns by theta^(-2i / D) (Su et al. 2021, section 3.2.2). `llama3` scales this to longer
+    texts (Llama 3.1; Grattafiori et al. 2024): low frequencies are divided by `factor`, high ones
+    are kept, those between are interpolated.
     """
     rope = config.rope_parameters
     pairs = torch.arange(0, config.head_dim, 2).float() / config.head_dim
@@ -113,17 +114,17 @@ def frequencies(config: Config) -> Tensor:
         return frequency
     waves = rope["original_max_position_embeddings"] / (2 * math.pi / frequency)  # in one text
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-    kept = ((waves - low) / (high - low)).clamp(0, 1)
-    stretched: Tensor = (1 - kept) * frequency / rope["factor"] + kept * frequency
-    return stretched
+    share = ((waves - low) / (high - low)).clamp(0, 1)
+    scaled: Tensor = (1 - share) * frequency / rope["factor"] + share * frequency
+    return scaled
 
 
 class RotaryEmbedding(nn.Module):
-    """The turns of RoPE at given positions, computed once for all layers."""
+    """RoPE's cosines and sines at given positions, computed once for all layers."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        # No buffer: in half precision, far positions would turn to the wrong place.
+        # Not a buffer: in half precision, the angles of far positions would be wrong.
         self.inv_freq = frequencies(config)
 
     @torch.no_grad()
@@ -134,44 +135,44 @@ class RotaryEmbedding(nn.Module):
 
 
 def rotate(vectors: Tensor, cos: Tensor, sin: Tensor) -> Tensor:  # (B, H, T, D), (B, 1, T, D / 2)
-    """Turn every pair of a head by its angle (Su et al. 2021, equation 34): (B, H, T, D).
+    """Rotate every pair of a head by its angle (Su et al. 2021, equation 34): (B, H, T, D).
 
-    A pair is entry i and entry i + D / 2, the halves rotated, as Hugging Face's checkpoints are
-    laid out; the paper's are neighbours.
+    A pair is entry i and entry i + D / 2, as in Hugging Face's checkpoints; the paper pairs
+    neighbours.
     """
     first, second = vectors.chunk(2, dim=-1)  # (B, H, T, D / 2)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
-def _linear(inputs: int, outputs: int, spread: float) -> nn.Linear:
-    """A layer without bias and with normal initial weights."""
+def _linear(inputs: int, outputs: int, std: float) -> nn.Linear:
+    """A linear layer without bias, with normal initial weights."""
     layer = nn.Linear(inputs, outputs, bias=False)
-    nn.init.normal_(layer.weight, std=spread)
+    nn.init.normal_(layer.weight, std=std)
     return layer
 
 
 class _Attention(nn.Module):
-    """Grouped-query attention (Ainslie et al. 2023) of tokens to themselves and those before."""
+    """Grouped-query attention (Ainslie et al. 2023) with rotary positions."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        width, size, spread = config.hidden_size, config.head_dim, config.initializer_range
+        width, size, std = config.hidden_size, config.head_dim, config.initializer_range
         self.size = size
         self.dropout = config.attention_dropout
-        self.q_proj = _linear(width, config.num_attention_heads * size, spread)
-        self.k_proj = _linear(width, config.num_key_value_heads * size, spread)
-        self.v_proj = _linear(width, config.num_key_value_heads * size, spread)
-        self.o_proj = _linear(config.num_attention_heads * size, width, spread)
+        self.q_proj = _linear(width, config.num_attention_heads * size, std)
+        self.k_proj = _linear(width, config.num_key_value_heads * size, std)
+        self.v_proj = _linear(width, config.num_key_value_heads * size, std)
+        self.o_proj = _linear(config.num_attention_heads * size, width, std)
 
     def forward(
         self,
         hidden: Tensor,  # (B, T, C)
-        turns: tuple[Tensor, Tensor],
+        rotation: tuple[Tensor, Tensor],  # cosines and sines
         mask: Tensor | None,
         past: KeysValues | None,
     ) -> tuple[Tensor, KeysValues]:
-        query = rotate(self._split(self.q_proj(hidden)), *turns)  # (B, H, T, D)
-        key = rotate(self._split(self.k_proj(hidden)), *turns)  # (B, G, T, D)
+        query = rotate(self._split(self.q_proj(hidden)), *rotation)  # (B, H, T, D)
+        key = rotate(self._split(self.k_proj(hidden)), *rotation)  # (B, G, T, D)
         value = self._split(self.v_proj(hidden))  # (B, G, T, D)
         key, value = past = extend(past, key, value)  # (B, G, S, D)
         dropout = self.dropout if self.training else 0.0
@@ -188,14 +189,10 @@ class _MLP(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        width, inner, spread = (
-            config.hidden_size,
-            config.intermediate_size,
-            config.initializer_range,
-        )
-        self.gate_proj = _linear(width, inner, spread)
-        self.up_proj = _linear(width, inner, spread)
-        self.down_proj = _linear(inner, width, spread)
+        width, inner, std = config.hidden_size, config.intermediate_size, config.initializer_range
+        self.gate_proj = _linear(width, inner, std)
+        self.up_proj = _linear(width, inner, std)
+        self.down_proj = _linear(inner, width, std)
 
     def forward(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = F.silu(self.gate_proj(hidden)) * self.up_proj(hidden)  # (B, T, I)
@@ -204,7 +201,7 @@ class _MLP(nn.Module):
 
 
 class _Layer(nn.Module):
-    """Attention, then the MLP; each reads what came so far normalised, and adds to it."""
+    """Attention, then the MLP, each with a norm before it and a residual connection."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -216,29 +213,14 @@ class _Layer(nn.Module):
     def forward(
         self,
         hidden: Tensor,  # (B, T, C)
-        turns: tuple[Tensor, Tensor],
+        rotation: tuple[Tensor, Tensor],  # cosines and sines
         mask: Tensor | None,
         past: KeysValues | None,
     ) -> tuple[Tensor, KeysValues]:
-        attended, past = self.self_attn(self.input_layernorm(hidden), turns, mask, past)
+        attended, past = self.self_attn(self.input_layernorm(hidden), rotation, mask, past)
         hidden = hidden + attended
         hidden = hidden + self.mlp(self.post_attention_layernorm(hidden))
         return hidden, past
-
-
-class Decoded(NamedTuple):
-    """What the decoder makes of texts."""
-
-    last_hidden_state: Tensor  # (B, T, C)
-    past_key_values: Cache | None
-
-
-class CausalLM(NamedTuple):
-    """Logits of the next token, and the mean cross-entropy where labels are given."""
-
-    loss: Tensor | None
-    logits: Tensor  # (B, T, V)
-    past_key_values: Cache | None
 
 
 class LlamaModel(nn.Module):
@@ -260,10 +242,10 @@ class LlamaModel(nn.Module):
         attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
         use_cache: bool = True,
-    ) -> Decoded:
-        """Read tokens, given what was kept of those before.
+    ) -> DecoderOutput:
+        """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
         Raises ValueError unless either ids or embeddings are given.
         """
@@ -271,23 +253,25 @@ class LlamaModel(nn.Module):
             raise ValueError("expected either input_ids or inputs_embeds")
         hidden = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
         length, device = hidden.shape[1], hidden.device
-        read = past_key_values[0][0].shape[2] if past_key_values else 0
+        cached = past_key_values[0][0].shape[2] if past_key_values else 0
         if position_ids is None:
-            position_ids = torch.arange(read, read + length, device=device)[None]
-        turns = self.rotary_emb(position_ids, hidden.dtype)
+            position_ids = torch.arange(cached, cached + length, device=device)[None]
+        rotation = self.rotary_emb(position_ids, hidden.dtype)
         mask = masks.decoder(
-            attention_mask, length, read + length, device, is_causal=self.is_causal
+            attention_mask, length, cached + length, device, is_causal=self.is_causal
         )
-        kept = []
+        cache = []
         for index, layer in enumerate(self.layers):
             past = past_key_values[index] if past_key_values else None
-            hidden, past = layer(hidden, turns, mask, past)
-            kept.append(past)
-        return Decoded(self.norm(hidden), tuple(kept) if use_cache else None)
+            hidden, past = layer(hidden, rotation, mask, past)
+            cache.append(past)
+        return DecoderOutput(self.norm(hidden), tuple(cache) if use_cache else None)
 
 
-class LlamaForCausalLM(GenerationMixin):
-    """The decoder with a head that names the next token."""
+class LlamaForCausalLM(CausalLM):
+    """The decoder with a head, whose weights are those of the word embeddings if tied."""
+
+    base_model_prefix = "model"
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -296,30 +280,7 @@ class LlamaForCausalLM(GenerationMixin):
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
 
-    def forward(
-        self,
-        input_ids: Tensor | None = None,  # (B, T)
-        *,
-        attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
-        position_ids: Tensor | None = None,  # (B, T)
-        past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C)
-        labels: Tensor | None = None,  # (B, T), usually `input_ids`; -100 where none counts
-        use_cache: bool = True,
-        logits_to_keep: int = 0,  # of the last tokens only; 0: of all
-    ) -> CausalLM:
-        """The logits after each token, and the loss of predicting every label from those before."""
-        decoded = self.model(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            past_key_values=past_key_values,
-            inputs_embeds=inputs_embeds,
-            use_cache=use_cache,
-        )
-        logits = self.lm_head(decoded.last_hidden_state[:, -logits_to_keep:])  # (B, T, V)
-        loss = None
-        if labels is not None:
-            following = F.pad(labels[:, 1:], (0, 1), value=-100)  # nothing follows the last token
-            loss = F.cross_entropy(logits.float().flatten(0, 1), following.flatten())
-        return CausalLM(loss, logits, decoded.past_key_values)
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Mean cross-entropy of logits (B, T, V) with the labels (B, T) of the next tokens."""
+        targets = F.pad(labels[:, 1:], (0, 1), value=-100)  # the last token predicts no label
+        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())

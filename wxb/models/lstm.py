@@ -1,7 +1,7 @@
-"""Long short-term memory (Hochreiter and Schmidhuber 1997), and a classifier that reads both ways.
+"""Long short-term memory (Hochreiter and Schmidhuber 1997), and a bidirectional classifier.
 
-`LSTM` is the text book, cell by cell. What trains is torch's own, which gives the same, faster
-(benchmarks/recurrent.py).
+`LSTM` is the textbook version, cell by cell. Models train with torch's layers, which compute the
+same and are faster (benchmarks/recurrent.py).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from wxb.models.rnn import RNN
 
 
 class LSTM(RNN):
-    """Layers of LSTM cells, in one direction or both; equal to `nn.LSTM` under the same names.
+    """Layers of LSTM cells, in one direction or both; same parameters and outputs as `nn.LSTM`.
 
-    A cell's state is its output and its memory (2, B, H). The forget gate is that of Gers et al.
-    2000.
+    The state of a cell is its output and its memory (2, B, H). It has the forget gate of Gers et
+    al. 2000.
     """
 
     gates = 4
@@ -43,50 +43,49 @@ class LSTM(RNN):
 def without_special_tokens(input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Ids and mask (B, T - 2) without the first and last token of each row: [CLS] and [SEP].
 
-    Rows are padded on the right, so each keeps two tokens less and they begin one column later.
+    Rows are padded on the right.
     """
     return input_ids[:, 1:-1], attention_mask[:, 2:]
 
 
-def read_both_ways(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs (B, T, 2 * H) of torch's layers in both directions, and where these end (B, 2 * H).
+def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Outputs (B, T, 2 * H) and final outputs (B, 2 * H) of torch's bidirectional layers.
 
-    `inputs` are (B, T, C), `mask` (B, T) is True where there is a token. Each direction reads whole
-    rows, the backward one rows that are turned round within their length: padding then comes last
-    for both. Torch would have them packed, and on a CPU goes back through packed rows hardly faster
-    than the text book (benchmarks/recurrent.py). Raises ValueError where padding is not on the
-    right.
+    `inputs` are (B, T, C), `mask` (B, T) is True for tokens. The backward direction reads rows that
+    are reversed within their length, so that padding comes last in both directions. Packed
+    sequences would do the same, but their backward pass on a CPU is hardly faster than the textbook
+    version (benchmarks/recurrent.py). Raises ValueError unless rows are padded on the right.
     """
     if (mask[:, 1:] & ~mask[:, :-1]).any():
-        raise ValueError("tokens follow padding: pad on the right, or use the cell-by-cell form")
+        raise ValueError("found tokens after padding: pad on the right, or use LSTM of this module")
     rows, length, _ = inputs.shape
     lengths = mask.sum(dim=1, keepdim=True)  # (B, 1)
-    place = torch.arange(length, device=inputs.device)
-    turned = torch.where(place < lengths, lengths - 1 - place, place)[..., None]  # (B, T, 1)
+    columns = torch.arange(length, device=inputs.device)
+    reversal = torch.where(columns < lengths, lengths - 1 - columns, columns)[..., None]
     start = inputs.new_zeros(2, 1, rows, layers.hidden_size)
-    weights = iter(layers.all_weights)  # of the first layer forwards, then backwards, and so on
+    weights = iter(layers.all_weights)  # first layer forward, first layer backward, second layer...
     outputs = inputs
     for _ in range(layers.num_layers):
-        ahead = _read(outputs, start, next(weights))
-        back = _read(outputs.take_along_dim(turned, dim=1), start, next(weights))
-        outputs = torch.cat([ahead, back.take_along_dim(turned, dim=1)], dim=-1)
+        forward = _run_layer(outputs, start, next(weights))
+        backward = _run_layer(outputs.take_along_dim(reversal, dim=1), start, next(weights))
+        outputs = torch.cat([forward, backward.take_along_dim(reversal, dim=1)], dim=-1)
     outputs = torch.where(mask[..., None], outputs, 0)
     last = (lengths - 1).clamp(min=0)[..., None]  # (B, 1, 1)
-    ahead, back = outputs.chunk(2, dim=-1)
-    return outputs, torch.cat([ahead.take_along_dim(last, dim=1)[:, 0], back[:, 0]], dim=-1)
+    forward, backward = outputs.chunk(2, dim=-1)
+    return outputs, torch.cat([forward.take_along_dim(last, dim=1)[:, 0], backward[:, 0]], dim=-1)
 
 
-def _read(inputs: Tensor, start: Tensor, weights: list[nn.Parameter]) -> Tensor:
+def _run_layer(inputs: Tensor, start: Tensor, weights: list[nn.Parameter]) -> Tensor:
     """Outputs (B, T, H) of one layer in one direction."""
-    learns = torch.is_grad_enabled()
-    return torch.lstm(inputs, tuple(start), tuple(weights), True, 1, 0.0, learns, False, True)[0]
+    training = torch.is_grad_enabled()
+    return torch.lstm(inputs, tuple(start), tuple(weights), True, 1, 0.0, training, False, True)[0]
 
 
 class LSTMClassifier(nn.Module):
-    """Embeddings, LSTM layers in both directions, and a linear layer on where both end.
+    """Embeddings, bidirectional LSTM layers, and a linear layer on their final outputs.
 
-    The forward direction ends at a row's last token, the backward one at its first: together they
-    have read the row as a whole (Schuster and Paliwal 1997).
+    The forward direction ends at the last token of a row, the backward one at its first (Schuster
+    and Paliwal 1997).
     """
 
     def __init__(
@@ -113,9 +112,9 @@ class LSTMClassifier(nn.Module):
         attention_mask: Tensor,  # (B, T), 1 where there is a token
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
-        """Logits (B, K), and with labels the cross-entropy."""
+        """Logits (B, K), and the cross-entropy if labels are given."""
         embedded = self.dropout(self.embedding(input_ids))  # (B, T, C)
-        _, ends = read_both_ways(self.lstm, embedded, attention_mask.bool())  # (B, 2 * H)
+        _, ends = run_bidirectional(self.lstm, embedded, attention_mask.bool())  # (B, 2 * H)
         logits = self.classifier(self.dropout(ends))
         if labels is None:
             return {"logits": logits}

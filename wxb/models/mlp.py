@@ -1,8 +1,7 @@
-"""A multilayer perceptron twice: by hand in NumPy, its gradients included, and in torch.
+"""A multilayer perceptron: in NumPy with its gradients written out, and in torch.
 
-Layers are Wx + b with W of shape (out, in), as torch keeps it, with ReLU between them and softmax
-cross-entropy at the end. Both compute in float64, so what they give can be compared to the last
-digits.
+Layers are Wx + b with W of shape (out, in), as in torch, with ReLU between them and softmax
+cross-entropy at the end. Both compute in float64, so their outputs agree to the last digits.
 
 Source of the gradients: Rumelhart, Hinton and Williams (1986), "Learning representations by
 back-propagating errors".
@@ -36,31 +35,34 @@ class MLP:
     def forward(self, x: Floats) -> list[Floats]:  # (N, D)
         """The input of every layer, x first, and the logits (N, K) last."""
         values = [x]
-        for number, (w, b) in enumerate(self.layers, start=1):
+        for index, (w, b) in enumerate(self.layers, start=1):
             z = values[-1] @ w.T + b  # (N, out)
-            values.append(np.maximum(z, 0) if number < len(self.layers) else z)
+            values.append(np.maximum(z, 0) if index < len(self.layers) else z)
         return values
 
     def backward(self, values: Sequence[Floats], y: Classes) -> list[Layer]:
-        """The gradients of the loss by W and b of every layer.
+        """The gradients of the loss with respect to W and b of every layer.
 
-        `values` are those of `forward`, and y (N,) the classes that were wanted.
+        `values` are the output of `forward`, y (N,) the gold classes.
         """
         logits = values[-1]
-        # Of softmax and cross-entropy together: what is said minus what is true.
+        # Of softmax and cross-entropy together: predicted minus true probabilities.
         gradient = softmax(logits)  # (N, K)
         gradient[np.arange(len(y)), y] -= 1
         gradient /= len(y)
         gradients: list[Layer] = []
-        for (w, _), before in zip(reversed(self.layers), reversed(values[:-1]), strict=True):
-            gradients.append((gradient.T @ before, gradient.sum(axis=0)))
-            # Through W, then through the ReLU before it: nothing passes where that gave 0. The
-            # last turn computes it for x, which nobody needs.
-            gradient = (gradient @ w) * (before > 0)  # (N, in)
+        for (w, _), inputs in zip(reversed(self.layers), reversed(values[:-1]), strict=True):
+            gradients.append((gradient.T @ inputs, gradient.sum(axis=0)))
+            # Through W, then through the ReLU before it, which blocks it where its output was 0.
+            # The last iteration computes the gradient of x, which is unused.
+            gradient = (gradient @ w) * (inputs > 0)  # (N, in)
         return gradients[::-1]
 
     def step(self, x: Floats, y: Classes, *, rate: float) -> float:
-        """One step of gradient descent over all points; gives the loss before it."""
+        """Update the layers by one step of gradient descent over all points.
+
+        Returns the loss before the step.
+        """
         values = self.forward(x)
         gradients = self.backward(values, y)
         self.layers = [
@@ -70,22 +72,22 @@ class MLP:
         return cross_entropy(values[-1], y)
 
     def probabilities(self, x: Floats) -> Floats:  # (N, D) -> (N, K)
-        """How likely each class is."""
+        """Probability of each class."""
         return softmax(self.forward(x)[-1])
 
     def predict(self, x: Floats) -> Classes:  # (N, D) -> (N,)
-        """The likeliest class of each point."""
+        """The most likely class of each point."""
         classes: Classes = self.forward(x)[-1].argmax(axis=1)
         return classes
 
 
 class TorchMLP(nn.Module):
-    """The same network, with a copy of the same weights, for autograd to differentiate."""
+    """The network of an `MLP` with a copy of its weights, differentiated by autograd."""
 
-    def __init__(self, twin: MLP) -> None:
+    def __init__(self, mlp: MLP) -> None:
         super().__init__()
         self.layers = nn.ModuleList()
-        for w, b in twin.layers:
+        for w, b in mlp.layers:
             layer = nn.Linear(w.shape[1], w.shape[0], dtype=torch.float64)
             layer.load_state_dict({"weight": torch.from_numpy(w), "bias": torch.from_numpy(b)})
             self.layers.append(layer)
@@ -99,7 +101,10 @@ class TorchMLP(nn.Module):
         return logits
 
     def step(self, x: Tensor, y: Tensor, *, rate: float) -> float:
-        """One step of gradient descent over all points; gives the loss before it."""
+        """Update the layers by one step of gradient descent over all points.
+
+        Returns the loss before the step.
+        """
         loss = nn.functional.cross_entropy(self(x), y)
         gradients = torch.autograd.grad(loss, list(self.parameters()))
         with torch.no_grad():
@@ -109,23 +114,23 @@ class TorchMLP(nn.Module):
 
 
 def he_normal(rng: np.random.Generator, outputs: int, inputs: int) -> Floats:
-    """Weights (outputs, inputs) of variance 2 / inputs.
+    """Random weights (outputs, inputs) of variance 2 / inputs.
 
-    So the spread of what ReLU layers give neither fades nor grows with depth: He et al. (2015),
-    "Delving deep into rectifiers", section 2.2.
+    They keep the variance of ReLU layers constant over depth: He et al. (2015), "Delving deep into
+    rectifiers", section 2.2.
     """
     return rng.normal(0, np.sqrt(2 / inputs), size=(outputs, inputs))
 
 
 def softmax(logits: Floats) -> Floats:  # (N, K) -> (N, K)
-    """Logits as probabilities; their maximum is subtracted, so that none overflows."""
+    """Probabilities of logits; the maximum is subtracted to avoid overflow."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities: Floats = powers / powers.sum(axis=1, keepdims=True)
     return probabilities
 
 
 def cross_entropy(logits: Floats, y: Classes) -> float:  # (N, K), (N,)
-    """The mean of -log p(y), in nats, computed without the detour over probabilities."""
+    """The mean of -log p(y), in nats, computed from logits directly."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     log_sums = np.log(np.exp(shifted).sum(axis=1))  # (N,)
     return float(np.mean(log_sums - shifted[np.arange(len(y)), y]))

@@ -1,7 +1,7 @@
-"""The perceptron: one unit that draws one straight line, and two ways to teach it, in NumPy.
+"""The perceptron, one linear threshold unit, and two rules that train it, in NumPy.
 
-Both rules begin with all weights at 0, so nothing in them is left to chance. What no such unit can
-learn is in Minsky and Papert (1969), "Perceptrons".
+Both rules start with all weights at 0, so they are deterministic. For the limits of such a unit see
+Minsky and Papert (1969), "Perceptrons".
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Classes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Perceptron:
-    """A linear threshold unit: class 1 where w·x + b > 0, and class 0 elsewhere."""
+    """A linear threshold unit: class 1 if w·x + b > 0, else class 0."""
 
     w: Floats  # (D,)
     b: float
 
     def activation(self, x: Floats) -> Floats:  # (N, D) -> (N,)
-        """The weighted sum before the threshold: its sign is the side of the line."""
+        """The weighted sum w·x + b before the threshold."""
         sums: Floats = x @ self.w + self.b
         return sums
 
@@ -32,19 +32,18 @@ class Perceptron:
         return (self.activation(x) > 0).astype(np.int64)
 
 
-def by_steps(
+def train_by_steps(
     x: Floats,  # (N, D)
     y: Classes,  # (N,), 0 or 1
     *,
     epochs: int,
     rate: float = 1.0,
 ) -> tuple[Perceptron, list[int]]:
-    """Rosenblatt's rule: take the points in turn, and move towards those that are wrong.
+    """Train by Rosenblatt's rule: update the weights after each misclassified point.
 
-    Gives the unit and its mistakes in each pass over the points; stops after a pass without any.
-    Where a line with margin g divides points of norm at most R (both with a 1 appended for the
-    bias), no more than (R / g)² mistakes are made in all, whatever the rate; where none does, the
-    rule goes on for ever.
+    Returns the unit and its mistakes in each epoch; stops after an epoch without any. If a line
+    with margin g separates points of norm at most R (both with a 1 appended for the bias), it makes
+    at most (R / g)² mistakes in all, at any rate. Otherwise the rule never converges.
 
     Sources: Rosenblatt (1958), "The perceptron"; the bound: Novikoff (1962), "On convergence
     proofs for perceptrons".
@@ -52,30 +51,30 @@ def by_steps(
     w, b = np.zeros(x.shape[1]), 0.0
     mistakes: list[int] = []
     for _ in range(epochs):
-        wrong = 0
-        for point, wanted in zip(x, y, strict=True):
-            error = wanted - int(w @ point + b > 0)  # 1, 0 or -1
+        errors = 0
+        for point, target in zip(x, y, strict=True):
+            error = target - int(w @ point + b > 0)  # 1, 0 or -1
             w = w + rate * error * point
             b += rate * error
-            wrong += abs(error)
-        mistakes.append(int(wrong))
-        if not wrong:
+            errors += abs(error)
+        mistakes.append(int(errors))
+        if not errors:
             break
     return Perceptron(w, float(b)), mistakes
 
 
-def by_descent(
+def train_by_descent(
     x: Floats,  # (N, D)
     y: Classes,  # (N,), 0 or 1
     *,
     epochs: int,
     rate: float,
 ) -> tuple[Perceptron, list[float]]:
-    """Gradient descent on the mean squared error between w·x + b and the targets -1 and 1.
+    """Train by gradient descent on the mean squared error of w·x + b with targets -1 and 1.
 
-    Gives the unit and its error before each step, all points at once. The error has one minimum,
-    that of least squares, and a rate that is small enough leads there whether or not a line
-    divides the points: half of E's gradient by w is the mean of (w·x + b - t) x.
+    Returns the unit and the error before each step, over all points. With a small enough rate it
+    converges to the least squares solution, whether or not a line separates the points: half of
+    the gradient with respect to w is the mean of (w·x + b - t) x.
 
     Source: Widrow and Hoff (1960), "Adaptive switching circuits", here over all points at once.
     """

@@ -1,7 +1,6 @@
 """Recurrent networks, cell by cell (Elman 1990).
 
-They take a mask of the tokens (B, T), True where there is one. Where there is none, the state stays
-what it was and the output is zero, so padding changes nothing.
+A mask (B, T) is True for tokens. At padding the state does not change and the output is zero.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from torch.nn import functional as F  # noqa: N812
 
 
 class RNN(nn.Module):
-    """Layers of tanh cells, in one direction or both; equal to `nn.RNN` under the same names.
+    """Layers of tanh cells, in one direction or both; same parameters and outputs as `nn.RNN`.
 
-    A cell's state is a tensor (S, B, H): one vector a row here, and as many as `states` says in
-    what derives from it. Its weights are `gates` blocks, one above the other.
+    The state of a cell is a tensor (S, B, H) of S = `states` vectors a row. The weights are `gates`
+    blocks, stacked. Subclasses set both.
     """
 
     gates = 1
@@ -32,44 +31,44 @@ class RNN(nn.Module):
         for layer in range(num_layers):
             width = hidden_size * len(self.directions) if layer else input_size
             for direction in self.directions:
-                place = f"_l{layer}{direction}"
-                self.register_parameter(f"weight_ih{place}", _empty(rows, width))
-                self.register_parameter(f"weight_hh{place}", _empty(rows, hidden_size))
-                self.register_parameter(f"bias_ih{place}", _empty(rows))
-                self.register_parameter(f"bias_hh{place}", _empty(rows))
+                suffix = f"_l{layer}{direction}"
+                self.register_parameter(f"weight_ih{suffix}", _empty(rows, width))
+                self.register_parameter(f"weight_hh{suffix}", _empty(rows, hidden_size))
+                self.register_parameter(f"bias_ih{suffix}", _empty(rows))
+                self.register_parameter(f"bias_hh{suffix}", _empty(rows))
         bound = hidden_size**-0.5
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -bound, bound)
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Outputs (B, T, D * H) of the last layer and last states (S, L * D, B, H) of all.
+        """Outputs (B, T, D * H) of the last layer and final states (S, L * D, B, H) of all layers.
 
         `inputs` are (B, T, C), `mask` is (B, T); D is the number of directions, L of layers.
         """
         if mask is None:
             mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
-        last = []
+        final_states = []
         for layer in range(self.num_layers):
             outputs = []
             for direction in self.directions:
-                output, state = self._run(inputs, mask, f"_l{layer}{direction}")
+                output, state = self._run_layer(inputs, mask, f"_l{layer}{direction}")
                 outputs.append(output)
-                last.append(state)
+                final_states.append(state)
             inputs = torch.cat(outputs, dim=-1)  # (B, T, D * H)
-        return inputs, torch.stack(last, dim=1)
+        return inputs, torch.stack(final_states, dim=1)
 
-    def _run(self, inputs: Tensor, mask: Tensor, place: str) -> tuple[Tensor, Tensor]:
-        """One layer in one direction: outputs (B, T, H) and the last state (S, B, H)."""
+    def _run_layer(self, inputs: Tensor, mask: Tensor, suffix: str) -> tuple[Tensor, Tensor]:
+        """Outputs (B, T, H) and final state (S, B, H) of one layer in one direction."""
         names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-        weights = [self.get_parameter(name + place) for name in names]
+        weights = [self.get_parameter(name + suffix) for name in names]
         rows, length, _ = inputs.shape
         state = inputs.new_zeros(self.states, rows, self.hidden_size)  # (S, B, H)
         outputs = [state[0]] * length
-        times = reversed(range(length)) if place.endswith("_reverse") else range(length)
-        for time in times:
-            token = mask[:, time, None]  # (B, 1)
-            state = torch.where(token, self.cell(inputs[:, time], state, *weights), state)
-            outputs[time] = torch.where(token, state[0], 0)
+        columns = reversed(range(length)) if suffix.endswith("_reverse") else range(length)
+        for column in columns:
+            is_token = mask[:, column, None]  # (B, 1)
+            state = torch.where(is_token, self.cell(inputs[:, column], state, *weights), state)
+            outputs[column] = torch.where(is_token, state[0], 0)
         return torch.stack(outputs, dim=1), state
 
     def cell(

@@ -1,7 +1,7 @@
-"""Translation by LSTM encoder and decoder, without attention and with.
+"""Translation by LSTM encoder and decoder, without or with attention.
 
-Without, the decoder knows of the source what fits into its first state (Sutskever et al. 2014).
-With, it looks at every source token again at every step (Bahdanau et al. 2015).
+Without attention, the decoder gets the source as its first state (Sutskever et al. 2014). With
+attention, it attends to every source token at every step (Bahdanau et al. 2015).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.models.attention import Dropout, softmax
-from wxb.models.lstm import read_both_ways
+from wxb.models.lstm import run_bidirectional
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Config:
 
 
 class State(NamedTuple):
-    """What the decoder remembers of each row: its cell, and what the encoder read."""
+    """The state of each row in generation: the decoder's cell and the encoder's output."""
 
     hidden: Tensor  # (B, H)
     memory: Tensor  # (B, H)
     source: Tensor  # (B, S, 2 * H)
-    keys: Tensor  # (B, S, H), the source as the attention compares it
-    seen: Tensor  # (B, S), True where there is a source token
-    weights: Tensor  # (B, S), what the last token looked at; zeros without attention
+    keys: Tensor  # (B, S, H), the attention's keys
+    source_mask: Tensor  # (B, S), True for source tokens
+    weights: Tensor  # (B, S), attention weights of the last token; zeros without attention
 
     def reorder(self, rows: Tensor) -> State:
         """The state of these rows (M,)."""
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 class AdditiveAttention(nn.Module):
-    """Scores v' tanh(W s + U h) of a decoder state s and every source token h (appendix A.1.2)."""
+    """Attention by scores v' tanh(W s + U h) of a decoder state s and source tokens h (A.1.2)."""
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
@@ -57,17 +57,17 @@ class AdditiveAttention(nn.Module):
         self.key = nn.Linear(2 * hidden_size, hidden_size, bias=False)
         self.score = nn.Linear(hidden_size, 1, bias=False)
 
-    def forward(self, query: Tensor, keys: Tensor, seen: Tensor) -> Tensor:
-        """Weights (B, S) of the source tokens, zero where nothing is to be seen.
+    def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """Attention weights (B, S) of the source tokens, zero for padding.
 
-        The query is (B, H); keys are what `key` makes of the source (B, S, H), once for all steps.
+        The query is (B, H); keys are the outputs of `key` (B, S, H), computed once for all steps.
         """
         scores = self.score(torch.tanh(self.query(query)[:, None] + keys)).squeeze(-1)  # (B, S)
-        return softmax(scores, seen)
+        return softmax(scores, mask)
 
 
 class Seq2Seq(nn.Module):
-    """An encoder that reads both ways, and a decoder that writes a token at a time."""
+    """A bidirectional LSTM encoder and an LSTM decoder, with or without attention."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -84,30 +84,33 @@ class Seq2Seq(nn.Module):
         self.output = nn.Linear(hidden + context, config.target_size)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
-        """The state before the first token, of source ids and mask (B, S), padded on the right."""
-        seen = attention_mask.bool()
+        """Encode source ids with their mask (B, S): the state before the first target token.
+
+        Rows are padded on the right.
+        """
+        mask = attention_mask.bool()
         embedded = self.dropout(self.source_embedding(input_ids))  # (B, S, E)
-        source, ends = read_both_ways(self.encoder, embedded, seen)  # (B, S, 2 * H), (B, 2 * H)
-        hidden = torch.tanh(self.bridge(ends))  # (B, H)
+        source, final = run_bidirectional(self.encoder, embedded, mask)  # (B, S, 2 * H), (B, 2 * H)
+        hidden = torch.tanh(self.bridge(final))  # (B, H)
         keys = self.attention.key(source) if self.attention else source
-        nothing = source.new_zeros(seen.shape)
-        return State(hidden, torch.zeros_like(hidden), source, keys, seen, nothing)
+        weights = source.new_zeros(mask.shape)
+        return State(hidden, torch.zeros_like(hidden), source, keys, mask, weights)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Logits (B, V) of the tokens that follow these (B, 1), and the state behind them."""
+        """Logits (B, V) of the tokens that follow these (B, 1), and the state after these."""
         outputs, state = self.advance(self.target_embedding(tokens).squeeze(1), state)
         return self.output(self.dropout(outputs)), state
 
     def advance(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
-        """What the logits are made of, hidden state and context, and the state behind a token.
+        """Run the decoder for one token, given its embedding (B, E), without the output layer.
 
-        The token is given by its embedding (B, E).
+        Returns the inputs of the output layer, hidden state and context, and the state after it.
         """
         inputs = self.dropout(embedded)  # (B, E)
         if self.attention is None:
             hidden, memory = self.decoder(inputs, (state.hidden, state.memory))
             return hidden, state._replace(hidden=hidden, memory=memory)
-        weights = self.attention(state.hidden, state.keys, state.seen)  # (B, S)
+        weights = self.attention(state.hidden, state.keys, state.source_mask)  # (B, S)
         context = (weights[:, None] @ state.source).squeeze(1)  # (B, 2 * H)
         inputs = torch.cat([inputs, context], dim=-1)
         hidden, memory = self.decoder(inputs, (state.hidden, state.memory))
@@ -117,77 +120,77 @@ class Seq2Seq(nn.Module):
     def attention_weights(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
     ) -> Tensor:
-        """What each of the tokens (B, T) looked at in the source (B, S), as it was written.
+        """Attention of target tokens (B, T) to source tokens (B, S): weights (B, T, S).
 
-        Weights (B, T, S) that sum to 1, or are 0 without attention.
+        They sum to 1, or are 0 without attention.
         """
         state = self.encode(input_ids, attention_mask)
         weights = []
-        for tokens in self.before(labels).unbind(dim=1):
+        for tokens in self._shift_right(labels).unbind(dim=1):
             _, state = self.advance(self.target_embedding(tokens), state)
             weights.append(state.weights)
         return torch.stack(weights, dim=1)
 
-    def before(self, labels: Tensor) -> Tensor:
-        """The tokens (B, T) that come before labels (B, T), which follow bos."""
+    def _shift_right(self, labels: Tensor) -> Tensor:
+        """Bos, then all labels but the last (B, T)."""
         return F.pad(labels[:, :-1], (1, 0), value=self.config.bos)
 
     def forward(
         self,
         input_ids: Tensor,  # (B, S), padded on the right
         attention_mask: Tensor,  # (B, S), 1 where there is a token
-        labels: Tensor,  # (B, T), ending with eos and padded with pad
+        labels: Tensor,  # (B, T), with eos at the end, padded with pad
         *,
         teacher_forcing: float = 1.0,
         generator: torch.Generator | None = None,
     ) -> dict[str, Tensor]:
-        """Loss over the labels that are no padding, and logits (B, T, V).
+        """Loss over the labels without padding, and logits (B, T, V).
 
-        The decoder reads the label before with the probability `teacher_forcing`, else the token
-        that it finds likeliest itself: drawn for every token, from the generator (on the CPU).
+        With the probability `teacher_forcing`, the decoder reads the previous label, else its own
+        most likely token. This is drawn for every token from `generator`, on the CPU.
         """
         if teacher_forcing >= 1:
             logits = self.output(self.outputs(input_ids, attention_mask, labels))
-            return {"loss": self._judged(logits, labels), "logits": logits}
+            return {"loss": self._cross_entropy(logits, labels), "logits": logits}
         coins = torch.rand(labels.shape, generator=generator).to(labels.device)
-        forced = coins < teacher_forcing  # (B, T)
+        is_forced = coins < teacher_forcing  # (B, T)
         state = self.encode(input_ids, attention_mask)
         tokens = torch.full_like(labels[:, :1], self.config.bos)  # (B, 1)
         logits = []
-        for time in range(labels.shape[1]):
+        for column in range(labels.shape[1]):
             scores, state = self.step(tokens, state)
             logits.append(scores)
-            likeliest = scores.argmax(dim=-1)  # (B,)
-            tokens = torch.where(forced[:, time], labels[:, time], likeliest)[:, None]
+            best = scores.argmax(dim=-1)  # (B,)
+            tokens = torch.where(is_forced[:, column], labels[:, column], best)[:, None]
         stacked = torch.stack(logits, dim=1)  # (B, T, V)
-        return {"loss": self._judged(stacked, labels), "logits": stacked}
+        return {"loss": self._cross_entropy(stacked, labels), "logits": stacked}
 
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The loss of `forward` with every label read, without logits where there is padding."""
+        """The loss of `forward` with teacher forcing, computed without the logits of padding."""
         counted = labels != self.config.pad
         outputs = self.outputs(input_ids, attention_mask, labels)[counted]
-        return self._judged(self.output(outputs), labels[counted])
+        return self._cross_entropy(self.output(outputs), labels[counted])
 
     def outputs(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """What the logits of labels (B, T) are made of, (B, T, H or 3 * H), every label read."""
+        """Inputs of the output layer (B, T, H or 3 * H) for labels (B, T), with teacher forcing."""
         state = self.encode(input_ids, attention_mask)
-        made = []
-        for embedded in self.target_embedding(self.before(labels)).unbind(dim=1):  # (B, E)
+        outputs = []
+        for embedded in self.target_embedding(self._shift_right(labels)).unbind(dim=1):  # (B, E)
             output, state = self.advance(embedded, state)
-            made.append(output)
-        outputs: Tensor = self.dropout(torch.stack(made, dim=1))
-        return outputs
+            outputs.append(output)
+        stacked: Tensor = self.dropout(torch.stack(outputs, dim=1))
+        return stacked
 
-    def _judged(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of logits (..., V) with the labels (...) that are no padding."""
-        # In half precision the probabilities would be rounded.
-        exact = torch.promote_types(logits.dtype, torch.float)
-        flat = logits.flatten(0, -2).to(exact)
+    def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Mean cross-entropy of logits (..., V) with the labels (...) without padding."""
+        # At least float32: half precision would round the probabilities.
+        dtype = torch.promote_types(logits.dtype, torch.float)
+        flat = logits.flatten(0, -2).to(dtype)
         return F.cross_entropy(flat, labels.flatten(), ignore_index=self.config.pad)
 
 
 def teacher_forcing(step: int, *, decay: float) -> float:
-    """Probability of reading the label: near 1 at first, then falling to 0.
+    """Probability of teacher forcing at a training step: near 1 at first, then falling to 0.
 
     The inverse sigmoid of Bengio et al. 2015, section 2.4: k / (k + exp(step / k)) with k the decay
     (at least 1). It is one half after k ln k steps.

@@ -1,9 +1,7 @@
-"""The Transformer (Vaswani et al. 2017): encoder and decoder, normalised after each sublayer.
+"""The Transformer (Vaswani et al. 2017): encoder and decoder, with norms after or before sublayers.
 
-Or before each, as most are today.
-
-`Transformer` is equal to `torch.nn.Transformer` under the same names; `Translator` puts embeddings,
-positions and a vocabulary around it.
+`Transformer` has the parameters and outputs of `torch.nn.Transformer`. `Translator` adds
+embeddings, positions and a vocabulary.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from wxb.models.attention import Dropout, MultiHeadAttention, sinusoids
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes, named as in the paper's table 3 in words, and the ids of special tokens."""
+    """Sizes of the paper's table 3, and the ids of special tokens."""
 
     source_size: int
     target_size: int
@@ -30,7 +28,7 @@ class Config:
     layers: int = 6
     feed_forward: int = 2048
     dropout: float = 0.1
-    norm_first: bool = False  # normalise before each sublayer: learns sooner (Xiong et al. 2020)
+    norm_first: bool = False  # norm before each sublayer: trains faster (Xiong et al. 2020)
     label_smoothing: float = 0.1
     max_length: int = 512
     pad: int = 0
@@ -39,7 +37,7 @@ class Config:
 
 
 class Cache(NamedTuple):
-    """Keys and values that a decoder layer has made: of the target so far and of the source."""
+    """Keys and values of a decoder layer: of the target so far and of the source."""
 
     keys: Tensor  # (B, h, T, d)
     values: Tensor  # (B, h, T, d)
@@ -48,24 +46,24 @@ class Cache(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Target tokens so far."""
+        """Number of target tokens so far."""
         return self.keys.shape[2]
 
 
 class State(NamedTuple):
-    """What the decoder remembers of each row: a cache for each layer, and the source's mask."""
+    """The state of each row in generation: a cache for each layer, and the source's mask."""
 
     layers: tuple[Cache, ...]
-    seen: Tensor  # (B, 1, 1, S)
+    source_mask: Tensor  # (B, 1, 1, S)
 
     def reorder(self, rows: Tensor) -> State:
         """The state of these rows (M,)."""
         layers = tuple(Cache(*(part[rows] for part in layer)) for layer in self.layers)
-        return State(layers, self.seen[rows])
+        return State(layers, self.source_mask[rows])
 
 
 class FeedForward(nn.Module):
-    """Two linear layers at each position by itself (section 3.3); part of both kinds of layer."""
+    """Base of both kinds of layer: two linear layers at each position (section 3.3), and norms."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -74,16 +72,16 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.norm_first = config.norm_first
 
-    def before(self, norm: nn.Module, hidden: Tensor) -> Tensor:
-        """What a sublayer reads."""
+    def pre_norm(self, norm: nn.Module, hidden: Tensor) -> Tensor:
+        """The input of a sublayer: normalized if `norm_first`."""
         return norm(hidden) if self.norm_first else hidden
 
-    def after(self, norm: nn.Module, hidden: Tensor) -> Tensor:
-        """What it leaves, added to what there was."""
+    def post_norm(self, norm: nn.Module, hidden: Tensor) -> Tensor:
+        """The sum of a sublayer's output and its residual: normalized unless `norm_first`."""
         return hidden if self.norm_first else norm(hidden)
 
     def feed(self, hidden: Tensor) -> Tensor:  # (B, T, C)
-        """The layers' output (B, T, C)."""
+        """Output of the linear layers (B, T, C)."""
         output: Tensor = self.dropout(self.linear2(self.dropout(self.linear1(hidden).relu())))
         return output
 
@@ -97,17 +95,17 @@ class EncoderLayer(FeedForward):
         self.norm1 = nn.LayerNorm(config.width)
         self.norm2 = nn.LayerNorm(config.width)
 
-    def forward(self, hidden: Tensor, seen: Tensor) -> Tensor:
-        """The next layer's input (B, S, C), of (B, S, C) and a mask (B, 1, 1, S)."""
-        inputs = self.before(self.norm1, hidden)
-        found = self.self_attn(inputs, *self.self_attn.keys_values(inputs), seen)
-        hidden = self.after(self.norm1, hidden + self.dropout(found))
-        fed = self.feed(self.before(self.norm2, hidden))
-        return self.after(self.norm2, hidden + fed)
+    def forward(self, hidden: Tensor, source_mask: Tensor) -> Tensor:
+        """Hidden states (B, S, C) from those of the layer before and a mask (B, 1, 1, S)."""
+        inputs = self.pre_norm(self.norm1, hidden)
+        attended = self.self_attn(inputs, *self.self_attn.keys_values(inputs), source_mask)
+        hidden = self.post_norm(self.norm1, hidden + self.dropout(attended))
+        output = self.feed(self.pre_norm(self.norm2, hidden))
+        return self.post_norm(self.norm2, hidden + output)
 
 
 class DecoderLayer(FeedForward):
-    """Self-attention to what is written, attention to the source, the feed-forward layers."""
+    """Self-attention to the target, attention to the source, then the feed-forward layers."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -118,50 +116,50 @@ class DecoderLayer(FeedForward):
         self.norm3 = nn.LayerNorm(config.width)
 
     def start(self, memory: Tensor) -> Cache:
-        """The cache before the first token, of the encoder's output (B, S, C)."""
-        nothing = self.self_attn.keys_values(memory[:, :0])
-        return Cache(*nothing, *self.multihead_attn.keys_values(memory))
+        """The cache before the first token, from the encoder's output (B, S, C)."""
+        empty = self.self_attn.keys_values(memory[:, :0])
+        return Cache(*empty, *self.multihead_attn.keys_values(memory))
 
     def forward(
-        self, hidden: Tensor, cache: Cache, written: Tensor | None, seen: Tensor
+        self, hidden: Tensor, cache: Cache, target_mask: Tensor | None, source_mask: Tensor
     ) -> tuple[Tensor, Cache]:
-        """The next layer's input (B, T, C) for the new tokens (B, T, C), and the longer cache.
+        """Hidden states (B, T, C) of the new tokens (B, T, C), and the cache with these appended.
 
-        The masks are those of the target so far (B, 1, T, cached + T) and the source (B, 1, 1, S).
+        The masks are of the target so far (B, 1, T, cached + T) and of the source (B, 1, 1, S).
         """
-        inputs = self.before(self.norm1, hidden)
+        inputs = self.pre_norm(self.norm1, hidden)
         keys, values = self.self_attn.keys_values(inputs)
         cache = cache._replace(
             keys=torch.cat([cache.keys, keys], dim=2),
             values=torch.cat([cache.values, values], dim=2),
         )
-        found = self.self_attn(inputs, cache.keys, cache.values, written)
-        hidden = self.after(self.norm1, hidden + self.dropout(found))
-        inputs = self.before(self.norm2, hidden)
-        found = self.multihead_attn(inputs, cache.source_keys, cache.source_values, seen)
-        hidden = self.after(self.norm2, hidden + self.dropout(found))
-        fed = self.feed(self.before(self.norm3, hidden))
-        return self.after(self.norm3, hidden + fed), cache
+        attended = self.self_attn(inputs, cache.keys, cache.values, target_mask)
+        hidden = self.post_norm(self.norm1, hidden + self.dropout(attended))
+        inputs = self.pre_norm(self.norm2, hidden)
+        attended = self.multihead_attn(inputs, cache.source_keys, cache.source_values, source_mask)
+        hidden = self.post_norm(self.norm2, hidden + self.dropout(attended))
+        output = self.feed(self.pre_norm(self.norm3, hidden))
+        return self.post_norm(self.norm3, hidden + output), cache
 
 
 class Encoder(nn.Module):
-    """Layers, and a last normalisation, which `nn.Transformer` has and the paper has not."""
+    """Layers and a final norm, which `nn.Transformer` has and the paper has not."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
 
-    def forward(self, hidden: Tensor, seen: Tensor) -> Tensor:
-        """The source in context (B, S, C), of (B, S, C) and a mask (B, 1, 1, S)."""
+    def forward(self, hidden: Tensor, source_mask: Tensor) -> Tensor:
+        """Hidden states (B, S, C) of a source (B, S, C) with a mask (B, 1, 1, S)."""
         for layer in self.layers:
-            hidden = layer(hidden, seen)
+            hidden = layer(hidden, source_mask)
         output: Tensor = self.norm(hidden)
         return output
 
 
 class Decoder(nn.Module):
-    """Layers, and a last normalisation as in the encoder."""
+    """Layers and a final norm."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -169,15 +167,15 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def forward(
-        self, hidden: Tensor, state: State, written: Tensor | None = None
+        self, hidden: Tensor, state: State, target_mask: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """What follows the new tokens (B, T, C), and the state behind them.
+        """Hidden states of the new tokens (B, T, C), and the state after them.
 
-        The mask (B, 1, T, cached + T) tells what they see of the target; a single token sees all.
+        The mask is of the target so far (B, 1, T, cached + T); a single token needs none.
         """
         caches = []
         for layer, cache in zip(self.layers, state.layers, strict=True):
-            hidden, cache = layer(hidden, cache, written, state.seen)
+            hidden, cache = layer(hidden, cache, target_mask, state.source_mask)
             caches.append(cache)
         return self.norm(hidden), state._replace(layers=tuple(caches))
 
@@ -195,10 +193,10 @@ class Transformer(nn.Module):
 
     def start(self, source: Tensor, source_mask: Tensor) -> State:
         """Encode the source (B, S, C) with its mask (B, S): the state before the first token."""
-        seen = masks.padding(source_mask)
-        memory = self.encoder(source, seen)
+        mask = masks.padding(source_mask)
+        memory = self.encoder(source, mask)
         layers = (cast(DecoderLayer, layer) for layer in self.decoder.layers)
-        return State(tuple(layer.start(memory) for layer in layers), seen)
+        return State(tuple(layer.start(memory) for layer in layers), mask)
 
     def forward(
         self,
@@ -207,20 +205,20 @@ class Transformer(nn.Module):
         source_mask: Tensor,  # (B, S), 1 where there is a token
         target_mask: Tensor | None = None,  # (B, T)
     ) -> Tensor:
-        """What follows each target token (B, T, C), which sees those before it and the source.
+        """Hidden states of the target tokens (B, T, C), with causal attention.
 
-        Padding behind the target needs no mask, as no token sees what comes after it.
+        Padding after the target needs no mask, as no token attends to later ones.
         """
         length = target.shape[1]
-        written = masks.decoder(target_mask, length, length, target.device)
-        hidden: Tensor = self.decoder(target, self.start(source, source_mask), written)[0]
+        mask = masks.decoder(target_mask, length, length, target.device)
+        hidden: Tensor = self.decoder(target, self.start(source, source_mask), mask)[0]
         return hidden
 
 
 class Translator(nn.Module):
-    """Embeddings and positions before a Transformer; the target's embedding is the last layer too.
+    """A Transformer with embeddings, positions and a head that shares the target's embeddings.
 
-    As in section 3.4, except that source and target have vocabularies of their own.
+    As in section 3.4, except that source and target have separate vocabularies.
     """
 
     positions: Tensor
@@ -238,47 +236,47 @@ class Translator(nn.Module):
         self.register_buffer("positions", table, persistent=False)
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, first: int = 0) -> Tensor:
-        """Embeddings of ids (B, T), scaled to the positions' size, at positions from `first` on.
+        """Scaled embeddings of ids (B, T) plus position encodings, which begin at `first`.
 
-        Raises ValueError where they go past the longest that the model was made for.
+        Raises ValueError if the text is longer than `max_length`.
         """
-        last = first + ids.shape[1]
-        if last > self.config.max_length:
-            raise ValueError(f"a text of {last} tokens, max_length is {self.config.max_length}")
+        end = first + ids.shape[1]
+        if end > self.config.max_length:
+            raise ValueError(f"found {end} tokens; max_length is {self.config.max_length}")
         scaled = embedding(ids) * self.config.width**0.5  # (B, T, C)
-        embedded: Tensor = self.dropout(scaled + self.positions[first:last])
+        embedded: Tensor = self.dropout(scaled + self.positions[first:end])
         return embedded
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
-        """The state before the first token, of source ids and mask (B, S)."""
+        """Encode source ids with their mask (B, S): the state before the first target token."""
         return self.transformer.start(self.embed(self.source_embedding, input_ids), attention_mask)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Logits (B, V) of the tokens that follow these (B, T), and the state behind them."""
+        """Logits (B, V) of the tokens that follow these (B, T), and the state after these."""
         past, length = state.layers[0].length, tokens.shape[1]
         target = self.embed(self.target_embedding, tokens, first=past)  # (B, T, C)
-        written = masks.decoder(None, length, past + length, tokens.device)
-        hidden, state = self.transformer.decoder(target, state, written)
+        mask = masks.decoder(None, length, past + length, tokens.device)
+        hidden, state = self.transformer.decoder(target, state, mask)
         return self.logits(hidden[:, -1]), state
 
     @torch.no_grad()
     def attention_weights(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
     ) -> Tensor:
-        """What each of the tokens (B, T) looked at in the source (B, S), as it was written.
+        """Attention of target tokens (B, T) to source tokens (B, S): weights (B, T, S).
 
-        Weights (B, T, S) that sum to 1: those of the last layer, the mean of its heads.
+        They are those of the last layer, averaged over its heads, and sum to 1.
         """
         last = cast(DecoderLayer, self.transformer.decoder.layers[-1]).multihead_attn
-        found: list[Tensor] = []
+        weights: list[Tensor] = []
         hook = last.register_forward_hook(
-            lambda _, inputs, __: found.append(last.weights(inputs[0], inputs[1], inputs[3]))
+            lambda _, inputs, __: weights.append(last.weights(inputs[0], inputs[1], inputs[3]))
         )
         try:
             self(input_ids, attention_mask, labels)
         finally:
             hook.remove()
-        return found[0].mean(dim=1)
+        return weights[0].mean(dim=1)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits (..., V) of the decoder's output (..., C)."""
@@ -288,16 +286,16 @@ class Translator(nn.Module):
         self,
         input_ids: Tensor,  # (B, S)
         attention_mask: Tensor,  # (B, S), 1 where there is a token
-        labels: Tensor,  # (B, T), ending with eos and padded with pad
+        labels: Tensor,  # (B, T), with eos at the end, padded with pad
     ) -> dict[str, Tensor]:
-        """Label-smoothed loss over the labels that are no padding, and logits (B, T, V)."""
+        """Label-smoothed loss over the labels without padding, and logits (B, T, V)."""
         config = self.config
         logits = self.logits(self.hidden(input_ids, attention_mask, labels))
         loss = smoothed_loss(logits, labels, smoothing=config.label_smoothing, ignored=config.pad)
         return {"loss": loss, "logits": logits}
 
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The loss of `forward`, without logits where there is padding."""
+        """The loss of `forward`, computed without the logits of padding."""
         config = self.config
         counted = labels != config.pad
         hidden = self.hidden(input_ids, attention_mask, labels)[counted]  # (N, C)
@@ -307,7 +305,7 @@ class Translator(nn.Module):
         )
 
     def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """What the logits of labels (B, T) are made of (B, T, C)."""
+        """Hidden states (B, T, C) from which the logits of labels (B, T) are computed."""
         target_ids = F.pad(labels[:, :-1], (1, 0), value=self.config.bos)  # (B, T)
         output: Tensor = self.transformer(
             self.embed(self.source_embedding, input_ids),
@@ -318,15 +316,15 @@ class Translator(nn.Module):
 
 
 def smoothed_loss(logits: Tensor, labels: Tensor, *, smoothing: float, ignored: int) -> Tensor:
-    """Cross-entropy of logits (..., V) with labels (...), each a little unsure (section 5.4).
+    """Cross-entropy of logits (..., V) with smoothed labels (...) (section 5.4).
 
-    The label has the probability 1 - smoothing, and all tokens share the rest alike (Szegedy et al.
+    The label has the probability 1 - smoothing; all tokens share the rest equally (Szegedy et al.
     2016, section 7). The mean is over the labels that are not `ignored`, and 0 if there is none.
     """
-    # In half precision the probabilities would be rounded.
-    exact = torch.promote_types(logits.dtype, torch.float)
+    # At least float32: half precision would round the probabilities.
+    dtype = torch.promote_types(logits.dtype, torch.float)
     total = F.cross_entropy(
-        logits.flatten(0, -2).to(exact),
+        logits.flatten(0, -2).to(dtype),
         labels.flatten(),
         ignore_index=ignored,
         label_smoothing=smoothing,

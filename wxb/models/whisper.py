@@ -1,8 +1,8 @@
-"""Whisper (Radford et al. 2022), which hears what is said and writes it down.
+"""Whisper (Radford et al. 2022), which writes down recordings.
 
-Modules are called as in Hugging Face's checkpoints, whose weights fit as they are. Shapes: B
+Modules are named as in Hugging Face's checkpoints, which load without conversion. Shapes: B
 recordings of M mel bands and 2F frames, which the encoder halves to F; texts of T new tokens after
-S - T that were written before; width C, H heads of D = C / H, inner width I, vocabulary V.
+S - T cached ones; width C, H heads of D = C / H, inner width I, vocabulary V.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Config:
 
     @classmethod
     def from_hf(cls, config: Any) -> Self:
-        """The shape that a `transformers.WhisperConfig` states; ValueError where it is another.
+        """The shape of a `transformers.WhisperConfig`.
 
-        Dropping whole layers, SpecAugment and a head of its own are left out.
+        Raises ValueError for unsupported settings: LayerDrop, SpecAugment and an untied head.
         """
         return configuration.from_hf(
             cls,
@@ -72,23 +72,23 @@ class Config:
 def sinusoids(length: int, width: int) -> Tensor:
     """Sines, then cosines, of positions at wavelengths from 2π to 10,000 · 2π: (length, width).
 
-    Vaswani et al. 2017, section 3.5, but for the order and the end of the scale.
+    Vaswani et al. 2017, section 3.5, with another order of columns and last wavelength.
     """
     frequencies = 10_000 ** -torch.linspace(0, 1, width // 2)
     angles = torch.arange(length)[:, None] * frequencies  # (length, width / 2)
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def _initialise(module: nn.Module, spread: float) -> None:
-    """Normal weights and biases of zero; norms start as usual and sinusoids stay."""
+def _initialize(module: nn.Module, std: float) -> None:
+    """Set normal weights and zero biases; leave norms and sinusoids."""
     if isinstance(module, nn.Linear | nn.Conv1d | nn.Embedding) and module.weight.requires_grad:
-        nn.init.normal_(module.weight, std=spread)
+        nn.init.normal_(module.weight, std=std)
     if isinstance(module, nn.Linear | nn.Conv1d) and module.bias is not None:
         nn.init.zeros_(module.bias)
 
 
 class _Attention(nn.Module):
-    """Multi-head attention to the text itself or to the recording; keys have no bias."""
+    """Multi-head attention whose keys have no bias."""
 
     def __init__(self, heads: int, config: Config) -> None:
         super().__init__()
@@ -100,14 +100,16 @@ class _Attention(nn.Module):
         self.q_proj = nn.Linear(width, width)
         self.out_proj = nn.Linear(width, width)
 
-    def keys_values(self, seen: Tensor) -> KeysValues:  # (B, S, C)
-        """What can be attended to, which may be kept for later queries."""
-        return self._split(self.k_proj(seen)), self._split(self.v_proj(seen))  # (B, H, S, D)
+    def keys_values(self, memory: Tensor) -> KeysValues:  # (B, S, C)
+        """Keys and values (B, H, S, D) of a memory (B, S, C)."""
+        return self._split(self.k_proj(memory)), self._split(self.v_proj(memory))
 
-    def forward(self, hidden: Tensor, seen: KeysValues, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, hidden: Tensor, keys_values: KeysValues, mask: Tensor | None = None
+    ) -> Tensor:
         query = self._split(self.q_proj(hidden))  # (B, H, T, D)
         dropout = self.dropout if self.training else 0.0
-        attended = masks.attend(query, *seen, mask, dropout=dropout)  # (B, H, T, D)
+        attended = masks.attend(query, *keys_values, mask, dropout=dropout)  # (B, H, T, D)
         outer: Tensor = self.out_proj(attended.transpose(1, 2).flatten(2))  # (B, T, C)
         return outer
 
@@ -117,10 +119,7 @@ class _Attention(nn.Module):
 
 
 class _Layer(nn.Module):
-    """What the layers of encoder and decoder share: attention to oneself, and the MLP.
-
-    Each part reads what came so far normalised, and adds to it.
-    """
+    """Self-attention and MLP of both kinds of layer, each with a norm before it and a residual."""
 
     def __init__(self, heads: int, inner: int, config: Config) -> None:
         super().__init__()
@@ -136,12 +135,12 @@ class _Layer(nn.Module):
 
     def mlp(self, hidden: Tensor) -> Tensor:  # (B, T, C)
         inner = self.activation(self.fc1(self.final_layer_norm(hidden)))  # (B, T, I)
-        added: Tensor = hidden + self.dropout(self.fc2(self.activation_dropout(inner)))
-        return added  # (B, T, C)
+        output: Tensor = hidden + self.dropout(self.fc2(self.activation_dropout(inner)))
+        return output  # (B, T, C)
 
 
 class _EncoderLayer(_Layer):
-    """Every frame attends to every frame."""
+    """Self-attention over all frames, then the MLP."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config.encoder_attention_heads, config.encoder_ffn_dim, config)
@@ -153,7 +152,7 @@ class _EncoderLayer(_Layer):
 
 
 class _DecoderLayer(_Layer):
-    """Every token attends to itself and those before it, then to the recording."""
+    """Causal self-attention, attention to the recording, then the MLP."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config.decoder_attention_heads, config.decoder_ffn_dim, config)
@@ -165,34 +164,34 @@ class _DecoderLayer(_Layer):
         hidden: Tensor,  # (B, T, C)
         mask: Tensor | None,
         encoded: Tensor,  # (B, F, C)
-        written: KeysValues | None,  # of the tokens before, (B, H, S - T, D)
-        heard: KeysValues | None,  # of the recording, (B, H, F, D); None: not yet made
+        text: KeysValues | None,  # of the cached tokens, (B, H, S - T, D)
+        audio: KeysValues | None,  # of the recording, (B, H, F, D); None: to be computed
     ) -> tuple[Tensor, KeysValues, KeysValues]:
         normal = self.self_attn_layer_norm(hidden)
-        written = extend(written, *self.self_attn.keys_values(normal))
-        hidden = hidden + self.dropout(self.self_attn(normal, written, mask))
-        heard = heard or self.encoder_attn.keys_values(encoded)
+        text = extend(text, *self.self_attn.keys_values(normal))
+        hidden = hidden + self.dropout(self.self_attn(normal, text, mask))
+        audio = audio or self.encoder_attn.keys_values(encoded)
         normal = self.encoder_attn_layer_norm(hidden)
-        hidden = hidden + self.dropout(self.encoder_attn(normal, heard))
-        return self.mlp(hidden), written, heard
+        hidden = hidden + self.dropout(self.encoder_attn(normal, audio))
+        return self.mlp(hidden), text, audio
 
 
-class Encoded(NamedTuple):
-    """What the encoder makes of recordings."""
+class EncoderOutput(NamedTuple):
+    """Output of the encoder."""
 
     last_hidden_state: Tensor  # (B, F, C)
 
 
-class Seq2Seq(NamedTuple):
-    """What encoder and decoder make of recordings and texts."""
+class Seq2SeqOutput(NamedTuple):
+    """Output of encoder and decoder without the head."""
 
     last_hidden_state: Tensor  # (B, T, C)
     past_key_values: Cache | None  # of the texts, layer by layer, then of the recordings
     encoder_last_hidden_state: Tensor  # (B, F, C)
 
 
-class Seq2SeqLM(NamedTuple):
-    """Logits of the next token, and the mean cross-entropy where labels are given."""
+class Seq2SeqLMOutput(NamedTuple):
+    """Logits of the next token, and the mean cross-entropy if labels are given."""
 
     loss: Tensor | None
     logits: Tensor  # (B, T, V)
@@ -213,21 +212,21 @@ class WhisperEncoder(nn.Module):
         self.layers = nn.ModuleList(_EncoderLayer(config) for _ in range(config.encoder_layers))
         self.layer_norm = nn.LayerNorm(width)
 
-    def forward(self, input_features: Tensor) -> Encoded:  # (B, M, 2F)
-        """Hear recordings; ValueError unless they are as long as the model is made for."""
+    def forward(self, input_features: Tensor) -> EncoderOutput:  # (B, M, 2F)
+        """Encode recordings; raises ValueError unless they have 2F frames."""
         expected = 2 * self.embed_positions.num_embeddings
-        if (found := input_features.shape[-1]) != expected:
-            raise ValueError(f"found {found} frames; pad or cut the recordings to {expected}")
+        if (length := input_features.shape[-1]) != expected:
+            raise ValueError(f"found {length} frames; pad or cut the recordings to {expected}")
         frames = F.gelu(self.conv1(input_features))  # (B, C, 2F)
         frames = F.gelu(self.conv2(frames))  # (B, C, F)
         hidden = self.dropout(frames.transpose(1, 2) + self.embed_positions.weight)  # (B, F, C)
         for layer in self.layers:
             hidden = layer(hidden)
-        return Encoded(self.layer_norm(hidden))
+        return EncoderOutput(self.layer_norm(hidden))
 
 
 class WhisperDecoder(nn.Module):
-    """Writes from left to right, attending to the recording."""
+    """A causal decoder with attention to the recording."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -246,33 +245,33 @@ class WhisperDecoder(nn.Module):
         attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
         use_cache: bool = True,
     ) -> tuple[Tensor, Cache | None]:
-        """Read tokens, given the recording and what was kept of the tokens before.
+        """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
-        Raises ValueError unless either ids or embeddings are given, or where there are more tokens
+        Raises ValueError unless either ids or embeddings are given, or if there are more tokens
         than positions.
         """
         if (input_ids is None) == (inputs_embeds is None):
-            raise ValueError("expected either input ids or embeddings")
+            raise ValueError("expected either input_ids or inputs_embeds")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         length, device = inputs_embeds.shape[1], inputs_embeds.device
-        read = past_key_values[0][0].shape[2] if past_key_values else 0
+        cached = past_key_values[0][0].shape[2] if past_key_values else 0
         if position_ids is None:
-            position_ids = torch.arange(read, read + length, device=device)[None]
+            position_ids = torch.arange(cached, cached + length, device=device)[None]
         if (last := int(position_ids.max())) >= (longest := self.embed_positions.num_embeddings):
             raise ValueError(f"found position {last}; the model has {longest}")
-        mask = masks.decoder(attention_mask, length, read + length, device)
+        mask = masks.decoder(attention_mask, length, cached + length, device)
         hidden = self.dropout(inputs_embeds + self.embed_positions(position_ids))  # (B, T, C)
-        written, heard = [], []
+        texts, recordings = [], []
         for index, layer in enumerate(self.layers):
             past = past_key_values[index :: len(self.layers)] if past_key_values else (None, None)
-            hidden, *kept = layer(hidden, mask, encoder_hidden_states, *past)
-            written.append(kept[0])
-            heard.append(kept[1])
-        return self.layer_norm(hidden), (*written, *heard) if use_cache else None
+            hidden, text, audio = layer(hidden, mask, encoder_hidden_states, *past)
+            texts.append(text)
+            recordings.append(audio)
+        return self.layer_norm(hidden), (*texts, *recordings) if use_cache else None
 
 
 class WhisperModel(nn.Module):
@@ -282,7 +281,7 @@ class WhisperModel(nn.Module):
         super().__init__()
         self.encoder = WhisperEncoder(config)
         self.decoder = WhisperDecoder(config)
-        self.apply(partial(_initialise, spread=config.init_std))
+        self.apply(partial(_initialize, std=config.init_std))
 
     def forward(
         self,
@@ -292,11 +291,11 @@ class WhisperModel(nn.Module):
         decoder_attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         decoder_position_ids: Tensor | None = None,  # (B, T)
         decoder_inputs_embeds: Tensor | None = None,  # (B, T, C)
-        encoder_outputs: Encoded | None = None,  # in place of `input_features`
+        encoder_outputs: EncoderOutput | None = None,  # instead of `input_features`
         past_key_values: Cache | None = None,
         use_cache: bool = True,
-    ) -> Seq2Seq:
-        """Hear recordings, or take what was heard, and read texts."""
+    ) -> Seq2SeqOutput:
+        """Encode recordings, unless `encoder_outputs` are given, and decode texts."""
         encoded = (encoder_outputs or self.encoder(input_features)).last_hidden_state
         hidden, cache = self.decoder(
             decoder_input_ids,
@@ -307,11 +306,11 @@ class WhisperModel(nn.Module):
             inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,
         )
-        return Seq2Seq(hidden, cache, encoded)
+        return Seq2SeqOutput(hidden, cache, encoded)
 
 
 class WhisperForConditionalGeneration(nn.Module):
-    """Encoder and decoder, and the word embeddings read backwards for a head."""
+    """Encoder and decoder with a head that shares the weights of the word embeddings."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -324,22 +323,27 @@ class WhisperForConditionalGeneration(nn.Module):
         self,
         input_features: Tensor | None = None,
         *,
-        decoder_input_ids: Tensor | None = None,  # None: the labels, one token later
-        labels: Tensor | None = None,  # (B, T), what each token should be followed by; -100: none
+        decoder_input_ids: Tensor | None = None,  # None: the labels, shifted right
+        labels: Tensor | None = None,  # (B, T), the next token of each; -100 is ignored
         **inputs: Any,
-    ) -> Seq2SeqLM:
-        """The logits after each token, and the loss of the labels; inputs as of `WhisperModel`."""
+    ) -> Seq2SeqLMOutput:
+        """Logits after each token, and the loss if labels are given.
+
+        `inputs` are those of `WhisperModel`.
+        """
         if labels is not None and decoder_input_ids is None:
-            decoder_input_ids = self._later(labels)
-        heard = self.model(input_features, decoder_input_ids=decoder_input_ids, **inputs)
-        logits = self.proj_out(heard.last_hidden_state)  # (B, T, V)
+            decoder_input_ids = self._shift_right(labels)
+        output = self.model(input_features, decoder_input_ids=decoder_input_ids, **inputs)
+        logits = self.proj_out(output.last_hidden_state)  # (B, T, V)
         loss = None
         if labels is not None:
             loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        return Seq2SeqLM(loss, logits, heard.past_key_values, heard.encoder_last_hidden_state)
+        return Seq2SeqLMOutput(
+            loss, logits, output.past_key_values, output.encoder_last_hidden_state
+        )
 
-    def _later(self, labels: Tensor) -> Tensor:  # (B, T)
-        """The labels after a start token, with padding where there is none."""
+    def _shift_right(self, labels: Tensor) -> Tensor:  # (B, T)
+        """A start token, then all labels but the last, with padding instead of -100."""
         ids = F.pad(labels[:, :-1], (1, 0), value=self.config.decoder_start_token_id)
         return ids.masked_fill(ids == -100, self.config.pad_token_id)
 
@@ -355,16 +359,16 @@ class WhisperForConditionalGeneration(nn.Module):
         pad_token_id: int | None = None,
         use_cache: bool = True,
     ) -> Tensor:
-        """Write down recordings with the likeliest tokens: ids (B, T + N), the start included.
+        """Transcribe recordings by greedy search: ids (B, T + N) with the start tokens.
 
-        Limits are those of `wxb.models.decoding.complete`. Plain: no token is suppressed or forced
-        (language and task are start tokens, given by the caller), no rules for timestamps, no
-        second try at a higher temperature, and no more than the one window of 30 seconds.
+        Options are those of `wxb.models.decoding.complete`. No token is suppressed or forced: pass
+        language and task as start tokens. There are no rules for timestamps and no fallback
+        temperatures, and only one window of 30 seconds is read.
         """
         encoded = self.model.encoder(input_features)
 
-        def forward(past_key_values: Cache | None, **inputs: Tensor) -> Seq2SeqLM:
-            output: Seq2SeqLM = self(
+        def forward(past_key_values: Cache | None, **inputs: Tensor) -> Seq2SeqLMOutput:
+            output: Seq2SeqLMOutput = self(
                 encoder_outputs=encoded,
                 past_key_values=past_key_values,
                 use_cache=use_cache,
@@ -372,7 +376,7 @@ class WhisperForConditionalGeneration(nn.Module):
             )
             return output
 
-        written = complete(
+        continuation = complete(
             forward,
             decoder_input_ids,
             decoder_attention_mask,
@@ -380,4 +384,4 @@ class WhisperForConditionalGeneration(nn.Module):
             eos_token_id=eos_token_id,
             pad_token_id=pad_token_id,
         )
-        return torch.cat([decoder_input_ids, written.tokens], dim=1)
+        return torch.cat([decoder_input_ids, continuation.tokens], dim=1)

@@ -1,1 +1,1 @@
-"""The project as a whole: its DAG, what is stale, what there is, and where it was made."""
+"""The project as a whole: DAG, staleness, inventory, profiles, provenance and comparisons."""

@@ -1,4 +1,4 @@
-"""What a shell offers for names of params.yaml: `wxb --install-completion` sets it up."""
+"""Shell completion of names in params.yaml; `wxb --install-completion` sets it up."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import shellingham
 
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, read_yaml
-from wxb.project.root import root
+from wxb.project.root import find_root
 
 
-def names(*sections: str, more: tuple[str, ...] = ()) -> Callable[[str], list[str]]:
-    """What completes the name of a block of these sections, or another of a few words.
+def name_completer(*sections: str, extra: tuple[str, ...] = ()) -> Callable[[str], list[str]]:
+    """A function that completes block names of these sections, and the words in `extra`.
 
-    Nothing where there is no project, or its params.yaml cannot be read: a shell has no place to
-    say so.
+    Outside a project, and if params.yaml is invalid, it completes `extra` alone: it runs while the
+    user types, when no error can be shown.
     """
 
     def complete(incomplete: str) -> list[str]:
-        there = root()
+        root = find_root()
         try:
-            content = read_yaml(there / PARAMS) if there is not None else None
+            content = read_yaml(root / PARAMS) if root is not None else None
         except WxbError:
             content = None
         blocks = content if isinstance(content, dict) else {}
-        known = [*more, *(name for section in sections for name in blocks.get(section) or ())]
-        return [name for name in dict.fromkeys(known) if name.startswith(incomplete)]
+        words = [*extra, *(name for section in sections for name in blocks.get(section) or ())]
+        return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
     return complete
 
 
 def require_shell() -> None:
-    """Raise an error unless a parent process is a shell, whose completion can be installed."""
+    """Raise WxbError unless a parent process is a shell, for which completion can be installed."""
     try:
         shellingham.detect_shell()
     except (shellingham.ShellDetectionFailure, OSError) as error:
         raise WxbError(
-            "found no shell to complete names in; run `wxb --install-completion` yourself"
+            "no shell found to install completion for; run `wxb --install-completion` yourself"
             " at the prompt of bash, zsh, fish or PowerShell"
         ) from error

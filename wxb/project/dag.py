@@ -1,7 +1,7 @@
-"""The DAG of dvc.yaml as DVC sees it at this moment, read beside whatever runs.
+"""The stages of dvc.yaml and what changed since each ran, read without DVC's lock.
 
-Nothing is locked. DVC's own `status` holds the lock of the project for seconds and notes what it
-reads in its rwlock: a stage that ends meanwhile finds them taken, and what it has made is lost.
+DVC's own `status` holds the project's lock for seconds and writes its rwlock. A stage that ends
+meanwhile cannot get them, and its outputs are lost.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import psutil  # type: ignore[import-untyped]
 LOCKFILE = Path("dvc.lock")
 RWLOCK = Path(".dvc/tmp/rwlock")
 
-CHECK = "check"  # the stage before all others; its output never changes, and makes nothing stale
+CHECK = "check"  # the first stage: its output never changes, so it makes no other stage stale
 
-# DVC writes both files in place. It takes dvc.lock a second, after each stage.
+# DVC writes both files in place. After each stage, dvc.lock takes it a second.
 ATTEMPTS = 8
 SECONDS_BETWEEN = 0.25
 
 
 class UnreadableError(Exception):
-    """DVC cannot say what is stale; the message, without a full stop, says what was found."""
+    """DVC cannot read the project; the message has no full stop."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A stage of dvc.yaml, by its name in DVC (`train@NAME`), and what changed since it ran.
+    """A stage of dvc.yaml, and what changed since it ran.
 
-    `upstream`: the stages whose outputs it reads. `changes`: how each file or folder differs, by
-    DVC's words (modified, new, deleted, not in cache); what a run writes at this moment is left
-    out, and makes the stage that it belongs to `running`. `before` and `after`: the values of its
-    parameters when it ran, and now.
+    `name`: its name in DVC (`train@NAME`). `upstream`: the stages whose outputs it reads.
+    `changes`: how each file or folder differs, in DVC's words (modified, new, deleted, not in
+    cache), without files that a run is writing now. `before` and `after`: the values of its
+    parameters when it ran, and now. `is_running`: whether a run is writing its outputs now.
     """
 
     name: str
@@ -46,45 +46,59 @@ class Step:
     changes: Mapping[str, str]
     before: Mapping[str, Any]
     after: Mapping[str, Any]
-    running: bool
+    is_running: bool
 
     @property
-    def due(self) -> bool:
-        """Whether DVC has to look at it again."""
-        return self.running or bool(self.changes) or self.before != self.after
+    def is_due(self) -> bool:
+        """Whether `dvc repro` has to check it again."""
+        return self.is_running or bool(self.changes) or self.before != self.after
 
 
 def steps() -> list[Step]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
-    It takes a second. Raises UnreadableError if DVC cannot read the project.
+    Takes a second. Reads again while DVC is writing dvc.lock. Raises UnreadableError if DVC cannot
+    read the project.
     """
     from dvc.exceptions import DvcException
 
     for _ in range(ATTEMPTS):
-        before, found, fault = _version(LOCKFILE), [], ""
+        version, result, fault = file_version(LOCKFILE), [], ""
         try:
-            found = _steps()
+            result = _steps()
         except DvcException as error:
             fault = f"DVC cannot read this project: {' '.join(str(error).split())}"
-        if _version(LOCKFILE) == before:  # else it may have been read half written
+        if file_version(LOCKFILE) == version:  # else it may have been half written
             if fault:
                 raise UnreadableError(fault)
-            return found
+            return result
         time.sleep(SECONDS_BETWEEN)
-    raise UnreadableError(f"{LOCKFILE} is being written again and again; ask again in a while")
+    raise UnreadableError(f"{LOCKFILE} is being written again and again; try again later")
 
 
-def written() -> dict[str, int]:
-    """The absolute paths that a run of DVC writes at this moment, with the process that does."""
+def paths_in_use() -> dict[str, int]:
+    """The absolute paths that runs of DVC are writing now, each with the PID of the process."""
     for _ in range(ATTEMPTS):
         with suppress(FileNotFoundError, ValueError):
-            held = json.loads(RWLOCK.read_text(encoding="utf-8")).get("write", {})
-            return {p: by["pid"] for p, by in held.items() if psutil.pid_exists(by["pid"])}
+            entries = json.loads(RWLOCK.read_text(encoding="utf-8")).get("write", {})
+            return {
+                path: owner["pid"]
+                for path, owner in entries.items()
+                if psutil.pid_exists(owner["pid"])
+            }
         if not RWLOCK.exists():
             break
         time.sleep(SECONDS_BETWEEN)
     return {}
+
+
+def file_version(path: Path) -> tuple[int, int]:
+    """A file's modification time in nanoseconds and its size; zeros if it does not exist."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _steps() -> list[Step]:
@@ -93,42 +107,42 @@ def _steps() -> list[Step]:
     from dvc.repo import Repo
     from dvc.repo.reproduce import get_active_graph, plan_repro
 
-    busy = written()
+    in_use = paths_in_use()
 
-    def in_work(entry: Any) -> bool:
-        return any(localfs.overlaps(entry.fs_path, path) for path in busy)
+    def is_in_use(entry: Any) -> bool:
+        return any(localfs.overlaps(entry.fs_path, path) for path in in_use)
 
-    found = []
-    with Repo() as repo, _parsed_once():
+    result = []
+    with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
-        ours = [stage for stage in graph if stage.relpath == "dvc.yaml"]
-        for stage in plan_repro(graph, ours):
+        own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
+        for stage in plan_repro(graph, own_stages):
             deps = [] if stage.frozen else stage.deps
             params = [dep for dep in deps if isinstance(dep, ParamsDependency)]
             changes: dict[str, str] = {}
             for entry in [*deps, *stage.outs]:
-                if entry not in params and not in_work(entry):
+                if entry not in params and not is_in_use(entry):
                     changes |= _differences(entry)
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
-            found.append(
+            result.append(
                 Step(
                     name=stage.addressing,
-                    upstream=tuple(sorted(before.addressing for before in graph.successors(stage))),
+                    upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
                     changes=changes,
                     before=_merged(entry.hash_info.value or {} for entry in params),
                     after=_merged(entry.read_params() for entry in params),
-                    running=any(map(in_work, stage.outs)),
+                    is_running=any(map(is_in_use, stage.outs)),
                 )
             )
-    return found
+    return result
 
 
 def _differences(entry: Any) -> dict[str, str]:
-    """How a dependency or output differs."""
+    """How the files of a dependency or output differ, by path."""
     try:
         return dict(entry.status())
-    except FileNotFoundError:  # a run has removed it meanwhile
+    except FileNotFoundError:  # a run has just removed it
         return {str(entry): "deleted"}
 
 
@@ -137,22 +151,14 @@ def _merged(blocks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 @contextmanager
-def _parsed_once() -> Iterator[None]:
-    """Let DVC parse a YAML file of parameters once; it would for each stage that has some."""
+def _yaml_cache() -> Iterator[None]:
+    """Make DVC parse each YAML file of parameters once, instead of once for each stage."""
     from dvc.utils.serialize import LOADERS
 
     load = LOADERS[".yaml"]
-    parsed = cache(load)
-    LOADERS[".yaml"] = lambda path, fs: parsed(str(Path(path).absolute()), fs=fs)
+    cached_load = cache(load)
+    LOADERS[".yaml"] = lambda path, fs: cached_load(str(Path(path).absolute()), fs=fs)
     try:
         yield
     finally:
         LOADERS[".yaml"] = load
-
-
-def _version(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size

@@ -1,8 +1,8 @@
-"""The DAG of dvc.yaml as DVC sees it at this moment, for the Snakefile to run in parallel.
+"""What Snakemake needs to run the DAG of dvc.yaml in parallel.
 
-DVC alone decides what is stale. Snakemake plans with files, so each of its runs gets a fresh folder
-of stamps, an empty file for every stage that has nothing to do, and forgets it at the end: nothing
-is kept between runs that could contradict DVC.
+DVC alone decides what is stale. Snakemake plans with files, so each of its runs gets a new folder
+of stamps: an empty file for every stage that is up to date. The folder goes when the run ends, so
+nothing is kept between runs that could contradict DVC.
 """
 
 import logging
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,48 +27,47 @@ from wxb.project import dag
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-# The stages that draw a page, and the table beside it.
+# The stages that write a page, each with the path of the table that belongs to it.
 TABLES: dict[str, Callable[[str], Path]] = {
     "report": partial(paths.study, suffix="csv"),
     "lesson": partial(paths.metrics, paths.LESSONS),
 }
 
-
-# The variable that tells jobs of a run, on whatever machine, where its stamps and its plan are.
+# The variable with the folder of stamps and plan; jobs of a run, on any machine, read it.
 RUN = "WXB_RUN"
 SNAKEMAKE = Path(".snakemake")
 
-# How a stage is handed over to DVC; its name follows.
+# The command that makes DVC run a stage; append the stage's name.
 REPRO = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item"]
 
 
 class PlanError(WxbError):
-    """A run cannot begin, or be planned; the message says why and what to do."""
+    """A run cannot start or be planned."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages it waits for.
+    """One stage of dvc.yaml: its name in DVC (`train@NAME`) and the stages that must run before it.
 
-    It is `due` if DVC calls it or anything upstream of it stale. Whether a due stage really runs
-    is DVC's decision when its turn comes: inputs that kept their bytes are no reason.
+    `is_due`: DVC calls the stage or one upstream of it stale. A due stage whose inputs kept their
+    bytes will not run: DVC decides that when the stage's turn comes.
     """
 
     name: str
     upstream: tuple[str, ...]
-    due: bool
+    is_due: bool
 
     @property
     def log(self) -> str:
-        """The file, relative to the project, that the stage itself keeps as its log."""
+        """The path of the stage's log, relative to the project."""
         return paths.log(self.name).as_posix()
 
 
 def plan() -> list[Stage]:
     """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
 
-    Without `check`, which has its turn before planning (see `prepare`). Changes nothing, and
-    disturbs no run. Raises PlanError if DVC cannot read the project.
+    Leaves out `check`, which runs before planning (see `prepare`). Changes nothing, and does not
+    disturb a run. Raises PlanError if DVC cannot read the project.
     """
     try:
         steps = dag.steps()
@@ -78,71 +77,74 @@ def plan() -> list[Stage]:
     for step in steps:
         if step.name != dag.CHECK:
             upstream = tuple(name for name in step.upstream if name != dag.CHECK)
-            due = step.due or any(stages[name].due for name in upstream)
-            stages[step.name] = Stage(step.name, upstream, due)
+            is_due = step.is_due or any(stages[name].is_due for name in upstream)
+            stages[step.name] = Stage(step.name, upstream, is_due)
     return list(stages.values())
 
 
 def prepare() -> None:
-    """Make sure that a run may begin, and mend what a killed one has left in DVC's run cache.
+    """Check that a run may start, repair DVC's run cache, and run the stage `check` if it is due.
 
-    Runs the stage `check` where it is due: as all others wait for it, Snakemake would plan them all
-    with it. Raises PlanError if another run is at work in the project.
+    `check` runs first because all other stages depend on it: Snakemake would plan them all. Raises
+    PlanError if another run is active in the project, or if `check` fails.
     """
     from dvc.exceptions import DvcException
     from dvc.stage.exceptions import StageNotFound
 
-    due = False
+    is_due = False
     try:
-        with no_run() as repo:
+        with exclude_runs() as repo:
             if repo is None:
                 raise PlanError(f"DVC cannot read this project: {Path.cwd()} has no folder .dvc")
-            for folder in empty_runs(Path(repo.stage_cache.cache_dir)):
+            for folder in empty_cache_folders(Path(repo.stage_cache.cache_dir)):
                 folder.rmdir()
             with suppress(StageNotFound):  # not every dvc.yaml has one
-                due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
+                is_due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
     except DvcException as error:
         raise PlanError(f"DVC cannot read this project: {error}") from error
-    if due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
-        raise PlanError(f"the stage {dag.CHECK} failed; what it says stands above")
+    if is_due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
+        raise PlanError(f"the stage {dag.CHECK} failed; its error is above")
 
 
 @contextmanager
-def no_run(refused: str = "no run began") -> Iterator["Repo | None"]:
-    """DVC's view of the project, in which no run begins meanwhile; None if DVC has no project here.
+def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]:
+    """Hold DVC's lock so that no run starts meanwhile, and yield DVC's view of the project.
 
-    A DVC that wants to begin tries for 3 seconds. Raises PlanError, which says what is `refused`,
-    if a run of DVC or Snakemake is at work in the project.
+    Yields None if the working folder has no DVC project. A `dvc` that starts meanwhile retries for
+    3 seconds. Raises PlanError, which begins with `consequence`, if a run of DVC or Snakemake is
+    active.
     """
-    if processes := {*dag.written().values(), *_snakemakes()}:
-        raise PlanError(_at_work(refused, ", ".join(f"PID {pid}" for pid in sorted(processes))))
+    if processes := {*dag.paths_in_use().values(), *_snakemake_pids()}:
+        pids = ", ".join(f"PID {pid}" for pid in sorted(processes))
+        raise PlanError(_active_run_message(consequence, pids))
     from dvc.exceptions import NotDvcRepoError
     from dvc.lock import LockError
     from dvc.repo import Repo
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         repo = None
         try:
-            repo = held.enter_context(Repo())
-            held.enter_context(repo.lock)
+            repo = stack.enter_context(Repo())
+            stack.enter_context(repo.lock)
         except NotDvcRepoError:
             pass
         except LockError as error:
-            raise PlanError(_at_work(refused, "it keeps DVC's lock")) from error
+            raise PlanError(_active_run_message(consequence, "it holds DVC's lock")) from error
         yield repo
 
 
-def folder_of_run(kind: str) -> "tempfile.TemporaryDirectory[str]":
-    """A folder for what Snakemake notes, in this process, until it ends; `kind` is `run` or `look`.
+def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
+    """Create the temporary folder of a Snakemake process, in .snakemake.
 
-    A run keeps others from beginning, a look does not.
+    `kind` is `run`, which makes `exclude_runs` fail until this process ends, or `look`, for a dry
+    run.
     """
     SNAKEMAKE.mkdir(exist_ok=True)
     return tempfile.TemporaryDirectory(prefix=f"{kind}-{os.getpid()}-", dir=SNAKEMAKE.absolute())
 
 
-def _snakemakes() -> Iterator[int]:
-    """The processes of Snakemake that run the project: between two jobs DVC shows none of them."""
+def _snakemake_pids() -> Iterator[int]:
+    """The Snakemake processes that run the project. Between two jobs, DVC's rwlock has none."""
     for folder in SNAKEMAKE.glob("run-[0-9]*-*"):
         pid = int(folder.name.split("-")[1])
         with suppress(psutil.Error):
@@ -150,27 +152,27 @@ def _snakemakes() -> Iterator[int]:
                 yield pid
 
 
-def _at_work(refused: str, who: str) -> str:
+def _active_run_message(consequence: str, evidence: str) -> str:
     return (
-        f"{refused}: a run of dvc or snakemake is at work in this project ({who});"
+        f"{consequence}: a run of dvc or snakemake is active in this project ({evidence});"
         " wait until it ends, or stop it, then try again"
     )
 
 
-def empty_runs(cache: Path) -> list[Path]:
-    """The folders of DVC's run cache without an entry. None is left by a run that ends by itself.
+def empty_cache_folders(cache: Path) -> list[Path]:
+    """The folders of DVC's run cache that have no entry.
 
-    A DVC that is killed after training, while it takes down the run, leaves one. DVC 3.67 asks it
-    for its newest entry (dvc/stage/cache.py), and fails each time: "join() argument must be str".
+    DVC leaves one if it is killed while it saves a finished stage. DVC 3.67 then looks for the
+    newest entry (dvc/stage/cache.py) and fails at each run: "join() argument must be str".
     """
     return [folder for folder in sorted(cache.glob("*/*")) if not any(folder.iterdir())]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A study or lesson: the stage that ends it, and its page and tables, relative to the project.
+    """A study or lesson: its last stage, and the paths of its page and table in the project.
 
-    One that is due has no files: what lies there may tell of other inputs.
+    `files` is empty if the stage is due: existing files may belong to other inputs.
     """
 
     stage: str
@@ -178,46 +180,45 @@ class Target:
 
 
 def targets(stages: Iterable[Stage]) -> dict[str, Target]:
-    """Each study and lesson by its name."""
-    found = {}
+    """The targets of a plan by name of study or lesson."""
+    result = {}
     for stage in stages:
         verb, _, name = stage.name.partition("@")
         if table := TABLES.get(verb):
             files = [file.as_posix() for file in (paths.page(name), table(name))]
-            found[name] = Target(stage.name, [] if stage.due else files)
-    return found
+            result[name] = Target(stage.name, [] if stage.is_due else files)
+    return result
 
 
-def lay_stamps(stages: Iterable[Stage], folder: Path) -> None:
-    """Put a stamp into `folder` for each stage that is not due, older the further upstream."""
-    for place, stage in enumerate(stages, start=1):  # 0 is no date to Snakemake
-        if not stage.due:
+def write_stamps(stages: Iterable[Stage], folder: Path) -> None:
+    """Write an empty file to `folder` for each stage that is not due; upstream ones are older."""
+    for timestamp, stage in enumerate(stages, start=1):  # Snakemake takes 0 for no date
+        if not stage.is_due:
             stamp = folder / stage.name
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()
-            os.utime(stamp, (place, place))
+            os.utime(stamp, (timestamp, timestamp))
 
 
 def write_plan(stages: Iterable[Stage], path: Path) -> None:
-    """Keep a plan for the jobs of the same run on other machines."""
+    """Write a plan as JSON, for jobs of the same run on other machines."""
     write_json(path, [asdict(stage) for stage in stages])
 
 
 def read_plan(path: Path) -> list[Stage]:
-    """What `write_plan` wrote."""
-    found = [Stage(**stage) for stage in read_json(path)]
-    return [replace(stage, upstream=tuple(stage.upstream)) for stage in found]
+    """Read a plan that `write_plan` wrote."""
+    return [Stage(**{**stage, "upstream": tuple(stage["upstream"])}) for stage in read_json(path)]
 
 
-# How `--report` and `-n` begin to say it.
+# How Snakemake's warnings in `--report` and `-n` begin: fresh stamps have no history.
 NO_HISTORY = ("Missing metadata", "missing provenance/metadata")
 
 
-class Quiet(logging.Filter):
-    """Keeps to itself what Snakemake need not say.
+class LogFilter(logging.Filter):
+    """Drops messages of Snakemake that do not help the user.
 
-    That fresh stamps have no history, for each of them in `--report` and `-n`; and that jobs fail,
-    with traces and commands, after the user has stopped them: each stage says so in its own words.
+    These are warnings that stamps have no history, and errors of jobs after the user has stopped
+    the run.
     """
 
     stopped = False
@@ -228,4 +229,4 @@ class Quiet(logging.Filter):
         self.stopped = self.stopped or message.startswith("Terminating processes on user request")
         if self.stopped and record.levelno >= logging.ERROR:
             return False
-        return not any(told in message for told in NO_HISTORY)
+        return not any(phrase in message for phrase in NO_HISTORY)

@@ -1,6 +1,6 @@
-"""What there is in a project: the blocks of params.yaml, what was made of them, and its metrics.
+"""The blocks of params.yaml with their metrics, files and states, as plain data for JSON.
 
-Everything here is plain data, fit for JSON; wxb/cli/listing.py lays it out for people.
+wxb/cli/listing.py formats it for display.
 """
 
 from __future__ import annotations
@@ -12,50 +12,50 @@ from typing import Any, NamedTuple
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError, nearest
+from wxb.core.errors import WxbError, did_you_mean
 from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.core.params.backbones import Backbone
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import Lesson
-from wxb.core.params.section import Section, flat
+from wxb.core.params.section import Section, flatten
 from wxb.project.staleness import Staleness
 
 SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
-# The stage that makes what a block is for, and the one that ends it.
-MAKES = {
+# The stage that writes the main output of a block, and the last one.
+MAIN_STAGES = {
     "corpora": "preprocess",
     "backbones": "pretrain",
     "experiments": "train",
     "studies": "report",
     "lessons": "lesson",
 }
-ENDS = {**MAKES, "experiments": "evaluate"}
-VALID, LOSS = "valid_", "valid_loss"  # curves on validation records
+LAST_STAGES = {**MAIN_STAGES, "experiments": "evaluate"}
+VALID, LOSS = "valid_", "valid_loss"  # the prefix and a name of curves on validation records
 
 Facts = dict[str, Any]
 
 
-class Project(NamedTuple):
-    """A project: its parameters, the stages of its dvc.yaml, what is stale, and what runs now."""
+class Inventory(NamedTuple):
+    """Reads a project, given its parameters, stages of dvc.yaml, staleness and running stages."""
 
     params: Params
-    dag: Mapping[str, Mapping[str, Any]]
-    stale: Staleness
+    stages: Mapping[str, Mapping[str, Any]]
+    staleness: Staleness
     running: Sequence[str]
 
     def overview(self) -> dict[str, dict[str, Facts]]:
-        """Every block by section and name: what it is, its metrics and its state."""
+        """All blocks by section and name: description, metrics and state."""
         return {
             section: {name: self._brief(section, name) for name in getattr(self.params, section)}
             for section in SECTIONS
         }
 
     def details(self, name: str) -> dict[str, Facts]:
-        """All that is known of the blocks of this name, by section: names may meet across those.
+        """All facts on the blocks with this name, by section: two sections may use the same name.
 
-        Raises WxbError, with the nearest names, where there is none.
+        Raises WxbError, with the nearest name, if there is none.
         """
         return {
             section: {**self._brief(section, name), **self._rest(section, name)}
@@ -64,13 +64,14 @@ class Project(NamedTuple):
 
     def _brief(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
-        made = _made(name, block)
-        # A metric without its model (a clone has such) may be as fresh as any.
-        verb = MAKES[section] if made.get("scored") is False else ENDS[section]
+        outputs = _outputs(name, block)
+        # A trained model without metrics is stale only if training is.
+        verb = MAIN_STAGES[section] if outputs.get("scored") is False else LAST_STAGES[section]
+        is_stale = self.staleness.is_stale(f"{verb}@{name}") if any(outputs.values()) else False
         return {
-            **_described(name, block),
-            **made,
-            "stale": self.stale.of(f"{verb}@{name}") if any(made.values()) else False,
+            **_description(name, block),
+            **outputs,
+            "stale": is_stale,
             "running": [stage for stage in self.running if stage in self._stages(section, name)],
         }
 
@@ -83,7 +84,7 @@ class Project(NamedTuple):
         return {
             "changes": [
                 {"stage": stage, "what": change.what, "how": change.how}
-                for stage, change in self.stale.reasons(f"{ENDS[section]}@{name}")
+                for stage, change in self.staleness.reasons(f"{LAST_STAGES[section]}@{name}")
             ],
             "users": self._users(section, name),
             "members": {
@@ -98,24 +99,22 @@ class Project(NamedTuple):
             "cost": {stage: cost for stage, cost in costs.items() if cost},
             "files": dict(self._files(section, name, block)),
             "commands": _commands(section, name, block),
-            "settings": flat(block.model_dump(mode="json")),
+            "settings": flatten(block.model_dump(mode="json")),
             "defaults": _defaults(block),
         }
 
     def _best(self, name: str, block: Section) -> Facts:
-        """How training went; `allowed` are the epochs it was given, None where that is not known.
-
-        params.yaml may say by now how long the next training may be.
-        """
+        """The best evaluation of training; `max_epochs` is None if unknown or changed since."""
         best = _best(name, block)
         if not best or not isinstance(block, Experiment):
             return best
-        changed = {change.what for change in self.stale.changes.get(f"train@{name}", ())}
-        known = not self.stale.unknown and f"experiments.{name}.training.epochs" not in changed
-        return {**best, "allowed": block.longest_training if known else None}
+        changed = {change.what for change in self.staleness.changes.get(f"train@{name}", ())}
+        key = f"experiments.{name}.training.epochs"
+        is_known = not self.staleness.unknown and key not in changed
+        return {**best, "max_epochs": block.max_epochs if is_known else None}
 
     def _users(self, section: str, name: str) -> list[str]:
-        """The blocks that are made from this one."""
+        """The backbones and experiments that use a block."""
         keys = {"corpora": "corpus", "backbones": "backbone", "experiments": "backbone"}
         key = keys.get(section, "")
         blocks = {**self.params.backbones, **self.params.experiments}
@@ -125,53 +124,54 @@ class Project(NamedTuple):
         """The stages of a block, in the order of dvc.yaml."""
         return [
             f"{verb}@{name}"
-            for verb, stage in self.dag.items()
+            for verb, stage in self.stages.items()
             if stage.get("foreach") == f"${{{section}}}"
         ]
 
     def _files(self, section: str, name: str, block: Section) -> list[tuple[str, int]]:
-        """What the stages of a block wrote and is there, with its size in bytes."""
+        """The existing outputs and logs of a block's stages, with their sizes in bytes."""
         outputs = []
         for stage in self._stages(section, name):
-            wanted = self.dag[stage.partition("@")[0]]["do"]
-            outs = [out for kind in ("outs", "metrics", "plots") for out in wanted.get(kind, [])]
+            block_of_stage = self.stages[stage.partition("@")[0]]["do"]
+            kinds = ("outs", "metrics", "plots")
+            outs = [out for kind in kinds for out in block_of_stage.get(kind, [])]
             outputs += [out if isinstance(out, str) else next(iter(out)) for out in outs]
             outputs.append(paths.log(stage).as_posix())
         study = getattr(block, "study", "")
-        named = [p.replace("${key}", name).replace("${item.study}", study) for p in outputs]
-        return [(path, _size(Path(path))) for path in named if Path(path).exists()]
+        files = [p.replace("${key}", name).replace("${item.study}", study) for p in outputs]
+        return [(path, _size(Path(path))) for path in files if Path(path).exists()]
 
 
 def sections(params: Params, name: str) -> list[str]:
-    """The sections with a block of this name; WxbError with the nearest names where none has."""
+    """The sections with a block of this name. Raises WxbError, with the nearest name, if none."""
     known = {section: list(getattr(params, section)) for section in SECTIONS}
-    found = [section for section, names in known.items() if name in names]
-    if not found:
+    result = [section for section, names in known.items() if name in names]
+    if not result:
         every = dict.fromkeys(block for names in known.values() for block in names)
         listed = "; ".join(f"{section}: {', '.join(names)}" for section, names in known.items())
         raise WxbError(
-            f"params.yaml has no block {name!r}{nearest(name, every)} (there is: {listed})"
+            f"params.yaml has no block {name!r}{did_you_mean(name, every)} (choose from: {listed})"
         )
-    return found
+    return result
 
 
 def headlines(metrics: Mapping[str, float]) -> list[str]:
-    """The names of the metrics that come with an interval: one for each test set."""
+    """The keys of metrics that have an interval: one for each test set."""
     return [key for key in metrics if {f"{key}_low", f"{key}_high"} <= metrics.keys()]
 
 
-def _described(name: str, block: Section) -> Facts:
-    """What a block is, and its metrics."""
+def _description(name: str, block: Section) -> Facts:
+    """What a block is, with its metrics."""
     match block:
         case Corpus():
             profile = _read(paths.clean(name) / paths.PROFILE)
-            # Such as the labels that its records have.
-            listed = {key: names for key, names in profile.items() if isinstance(names, list)}
-            return {"origin": _origin(block), "records": profile.get("records", {}), **listed}
+            # Lists of a task, such as the labels of its records.
+            lists = {key: value for key, value in profile.items() if isinstance(value, list)}
+            return {"origin": _origin(block), "records": profile.get("records", {}), **lists}
         case Backbone():
             shape = block.architecture
             return {
-                "origin": shape.model_type if shape else block.checkpoint or "a tokenizer alone",
+                "origin": shape.model_type if shape else block.checkpoint or "only a tokenizer",
                 "objective": block.objective,
                 "corpus": block.corpus,
                 "metrics": _read(paths.metrics(paths.PRETRAIN, name)),
@@ -182,7 +182,7 @@ def _described(name: str, block: Section) -> Facts:
                 "task": block.task,
                 "corpus": block.corpus,
                 "backbone": block.backbone,
-                "tuning": tuning(block),
+                "tuning": tuning_text(block),
                 "metrics": _read(paths.metrics(block.study, name)),
             }
         case Study():
@@ -193,8 +193,8 @@ def _described(name: str, block: Section) -> Facts:
     raise TypeError(type(block))
 
 
-def _made(name: str, block: Section) -> dict[str, bool]:
-    """What was made of a block, in the order of making."""
+def _outputs(name: str, block: Section) -> dict[str, bool]:
+    """Which outputs of a block exist, in the order of its stages."""
     match block:
         case Corpus():
             return {"cleaned": paths.clean(name).is_dir()}
@@ -221,77 +221,77 @@ def _origin(corpus: Corpus) -> str:
     return ", ".join(download.file for download in corpus.urls or ()) or corpus.path
 
 
-def tuning(experiment: Experiment) -> str:
-    """How the experiment differs from plain fine-tuning of all weights, in words."""
-    how = experiment.tuning
-    lora = f"{'QLoRA' if how.four_bit else 'LoRA'} r {how.lora.r}" if how.lora else ""
-    frozen = "frozen" if how.frozen else ""
-    scaled = " by padded length" if how.neftune_padded else ""
-    noise = f"NEFTune {how.neftune_alpha:g}{scaled}" if how.neftune_alpha else ""
+def tuning_text(experiment: Experiment) -> str:
+    """How an experiment differs from full fine-tuning, such as "LoRA r 4"; empty if it does not."""
+    tuning = experiment.tuning
+    lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
+    frozen = "frozen" if tuning.frozen else ""
+    scale = " by padded length" if tuning.neftune_padded else ""
+    noise = f"NEFTune {tuning.neftune_alpha:g}{scale}" if tuning.neftune_alpha else ""
     return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
 
 
 def _best(name: str, block: Section) -> Facts:
-    """When training was at its best by the metric it is watched by, of how many evaluations.
+    """The best evaluation of training on validation records; empty without training curves.
 
-    That is a score of the task on validation records if there is one, or else the loss on them;
-    the loss for a backbone, which has no task.
+    By a score of the task if there is one, else, and for backbones, by the loss.
     """
-    falling = {LOSS}
+    lower_is_better = {LOSS}
     match block:
         case Experiment():
             files = paths.training(block.study, name).glob(f"{VALID}*.csv")
             scores = tasks.get(block.task).metrics.METRICS
-            falling |= {f"{VALID}{score.key}" for score in scores if score.lower_is_better}
+            lower_is_better |= {f"{VALID}{score.key}" for score in scores if score.lower_is_better}
         case Backbone():
             files = paths.training(paths.PRETRAIN, name).glob(f"{LOSS}.csv")
         case _:
             return {}
-    drawn = sorted(files, key=lambda path: (path.stem == LOSS, path.stem))
-    if not drawn:
+    curves = sorted(files, key=lambda path: (path.stem == LOSS, path.stem))
+    if not curves:
         return {}
-    key = drawn[0].stem
-    with drawn[0].open(encoding="utf-8", newline="") as file:
+    key = curves[0].stem
+    with curves[0].open(encoding="utf-8", newline="") as file:
         points = [(int(row["step"]), float(row[key])) for row in csv.DictReader(file)]
     values = [value for _, value in points]
-    place = values.index((min if key in falling else max)(values))
+    index = values.index((min if key in lower_is_better else max)(values))
     return {
         "metric": key,
-        "value": values[place],
-        "step": points[place][0],
-        "evaluation": place + 1,
+        "value": values[index],
+        "step": points[index][0],
+        "evaluation": index + 1,
         "evaluations": len(points),
     }
 
 
 def _commands(section: str, name: str, block: Section) -> dict[str, str]:
-    """What to type, by what it does."""
+    """Commands for a block, by what they do."""
     commands = {
-        "make what is stale or missing": f"dvc repro {ENDS[section]}@{name}",
-        "again, though nothing changed": f"dvc repro --force --single-item {MAKES[section]}@{name}",
+        "run what is stale or missing": f"dvc repro {LAST_STAGES[section]}@{name}",
+        "run again": f"dvc repro --force --single-item {MAIN_STAGES[section]}@{name}",
     }
     if isinstance(block, (Study, Lesson)):
-        commands["the same in parallel"] = f"snakemake --cores 2 {name}"
-        commands["print its table"] = f"wxb table {name}"
+        commands["run in parallel"] = f"snakemake --cores 2 {name}"
+        commands["print the table"] = f"wxb table {name}"
     if isinstance(block, Experiment):
-        commands["its whole study"] = f"snakemake --cores 2 {block.study}"
+        commands["run the study"] = f"snakemake --cores 2 {block.study}"
     if isinstance(block, (Corpus, Experiment)):
-        commands["in formats of other tools"] = f"wxb export {name}"
+        commands["export to other tools"] = f"wxb export {name}"
     return commands
 
 
 def _defaults(block: Section) -> list[str]:
-    """The keys that params.yaml leaves out."""
-    given = flat(block.model_dump(mode="json", exclude_unset=True))
-    return [key for key in flat(block.model_dump(mode="json")) if key not in given]
+    """The keys that params.yaml does not set."""
+    set_keys = flatten(block.model_dump(mode="json", exclude_unset=True))
+    return [key for key in flatten(block.model_dump(mode="json")) if key not in set_keys]
 
 
 def _read(path: Path) -> Facts:
-    """What a stage wrote as JSON, or nothing."""
+    """The content of a JSON file; empty if it does not exist."""
     content: Facts = read_json(path) if path.is_file() else {}
     return content
 
 
 def _size(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
     files = [path] if path.is_file() else path.rglob("*")
     return sum(file.stat().st_size for file in files if file.is_file())

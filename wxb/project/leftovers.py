@@ -1,6 +1,6 @@
-"""What is in a project's folders and no block of params.yaml is for, and what stopped runs left.
+"""Find files of blocks that are no longer in params.yaml, and of stopped runs.
 
-What git has is no leftover: results are committed of studies that only a profile brings.
+Files in git's index are kept: they include results of studies that only a profile adds.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from wxb.core.params import Params
 from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 
-RESUMABLE = "a stopped run would go on from it"
+RESUMABLE = "a stopped run would resume from it"
 
 
 class Leftover(NamedTuple):
-    """A file or folder that may go."""
+    """A file or folder that no block of params.yaml needs."""
 
     path: Path
-    running: str = ""  # the stage that works with it at this moment; empty for none
-    use: str = ""  # what it would still serve; empty where nothing would come back to it
+    running: str = ""  # the running stage that uses it; empty if none
+    use: str = ""  # what it could still be used for; empty if nothing
 
 
 def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """All leftovers of the project in the working folder; `running` are the stages that run now."""
+    """All leftovers in the working folder; `running` are the stages that run now."""
     blocks = {stage.partition("@")[2]: stage for stage in running}
-    for path in _unnamed(params):
+    for path in _unlisted(params):
         name = path.name.removeprefix(".").removesuffix(".partial")
         yield Leftover(path, blocks.get(name) or blocks.get(Path(name).stem, ""))
     yield from _checkpoints(params, running)
     yield from _downloads(params, running)
     if paths.VECTORS.exists():
-        yield Leftover(paths.VECTORS, use="a search of the same texts would use it")
+        yield Leftover(paths.VECTORS, use="a search of the same texts would reuse it")
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a folder with all that is in it, or a link and not where it leads."""
+    """Delete a file, a folder with its content, or a link but not its target."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink()
 
 
-def _unnamed(params: Params) -> Iterator[Path]:
-    """What stages wrote for blocks that params.yaml no longer has, and unfinished drafts of any."""
+def _unlisted(params: Params) -> Iterator[Path]:
+    """Outputs of blocks that params.yaml no longer has, and unfinished drafts of any block."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
         paths.RAW: corpora,
@@ -69,7 +69,7 @@ def _unnamed(params: Params) -> Iterator[Path]:
             for study, block in params.studies.items()
         },
     }
-    used = {path.resolve() for path in (*_read(params), *_tracked())}
+    used = {path.resolve() for path in (*_inputs(params), *_tracked())}
     for folder, names in known.items():
         for path in sorted(folder.glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
@@ -77,17 +77,17 @@ def _unnamed(params: Params) -> Iterator[Path]:
         yield from sorted(folder.glob(".*.partial"))
 
 
-def _read(params: Params) -> Iterator[Path]:
-    """The files and folders that params.yaml names, and those that they lie in."""
+def _inputs(params: Params) -> Iterator[Path]:
+    """The files and folders that params.yaml names, and their parent folders."""
     blocks = [*params.corpora.values(), *params.backbones.values()]
     for block in [*blocks, *params.lessons.values(), *params.parity.values()]:
         for key in ("path", "checkpoint"):
-            if named := getattr(block, key, None):
-                yield from (Path(named), *Path(named).parents)
+            if path := getattr(block, key, None):
+                yield from (Path(path), *Path(path).parents)
 
 
 def _tracked() -> Iterator[Path]:
-    """The files that git's index has, and the folders that they lie in."""
+    """The files in git's index, and their parent folders."""
     try:
         index = revisions.index()
     except WxbError:  # no repository, or an empty one
@@ -98,36 +98,37 @@ def _tracked() -> Iterator[Path]:
 
 
 def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """Those of every stage; it would go on from the newest, if its settings are the same still.
+    """The checkpoints of all stages, newest first.
 
-    A training has one for each seed.
+    A stage could resume from its newest one, or training from its newest one of each seed.
     """
     sections: dict[str, Collection[str]] = {
         "pretrain": params.backbones,
         "train": params.experiments,
         "lesson": params.lessons,
     }
-    wanted = {
+    needed = {
         f"train@{name}": len(params.studies[experiment.study].seeds)
         for name, experiment in params.experiments.items()
     }
-    met: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in sorted(CHECKPOINTS.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True):
         stage = path.name.rpartition("-")[0]
         verb, _, name = stage.partition("@")
-        there = name in sections.get(verb, {})
-        newest = there and met[stage] < wanted.get(stage, 1)
-        yield Leftover(path, stage if stage in running else "", RESUMABLE if newest else "")
-        met[stage] += 1
+        is_listed = name in sections.get(verb, {})
+        is_newest = counts[stage] < needed.get(stage, 1)
+        use = RESUMABLE if is_listed and is_newest else ""
+        yield Leftover(path, stage if stage in running else "", use)
+        counts[stage] += 1
 
 
 def _downloads(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """Parts of files, named by their hashes; some stage wants them until all have their corpus."""
+    """Partial downloads. They are named by hashes, so they may belong to any absent corpus."""
     stage = next((stage for stage in running if stage.startswith("download@")), "")
-    lacking = any(
+    is_incomplete = any(
         corpus.urls and not paths.raw(name).exists() for name, corpus in params.corpora.items()
     )
-    from wxb.corpora.web import FOLDER as DOWNLOADS  # slow: it imports requests
+    from wxb.corpora.web import FOLDER as DOWNLOADS  # imports requests, which is slow
 
     for path in sorted(DOWNLOADS.glob("*")):
-        yield Leftover(path, stage, RESUMABLE if lacking else "")
+        yield Leftover(path, stage, RESUMABLE if is_incomplete else "")

@@ -1,7 +1,7 @@
-"""dvc.yaml, made from pipeline.yaml: `python -m wxb.project.pipeline > dvc.yaml`.
+"""Generate dvc.yaml from pipeline.yaml: `python -m wxb.project.pipeline > dvc.yaml`.
 
-DVC takes no groups of dependencies: `deps` must be a list of strings before anything is
-interpolated.
+pipeline.yaml names groups of dependencies, which DVC does not support: `deps` must be a list of
+strings even before interpolation.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wxb.core.params import read_yaml
 PIPELINE, DVC_YAML = Path("pipeline.yaml"), Path("dvc.yaml")
 COMMAND = f"python -m wxb.project.pipeline > {DVC_YAML}"
 HEADER = f"# Made from {PIPELINE} by `{COMMAND}`; edit that.\n\nstages:\n"
-BASE = "base"  # the group of every stage
-OWN = "code"  # what a stage does not share
+BASE = "base"  # the group that every stage has
+OWN = "code"  # the files that only one stage has
 
 
-def code(pipeline: Mapping[str, Any], verb: str) -> dict[str, list[str]]:
-    """The files and folders of code that a stage depends on, by group.
+def code_by_group(pipeline: Mapping[str, Any], verb: str) -> dict[str, list[str]]:
+    """The files and folders of code that a stage depends on, by group; `code` are its own.
 
     Raises WxbError if the stage names an unknown group.
     """
@@ -42,9 +42,9 @@ def code(pipeline: Mapping[str, Any], verb: str) -> dict[str, list[str]]:
 
 
 def dvc_yaml(pipeline: Mapping[str, Any]) -> str:
-    """The content of dvc.yaml."""
+    """The text of dvc.yaml."""
     yaml = YAML()
-    yaml.width = 1000  # a string is not broken
+    yaml.width = 1000  # no line breaks in strings
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.ignore_aliases = lambda value: True
     blocks = []
@@ -56,10 +56,10 @@ def dvc_yaml(pipeline: Mapping[str, Any]) -> str:
 
 
 def _stage(pipeline: Mapping[str, Any], verb: str) -> dict[str, Any]:
-    """A stage as DVC wants it."""
+    """The block of a stage in dvc.yaml."""
     stage = {k: v for k, v in pipeline["stages"][verb].items() if k not in ("groups", "code")}
     foreach, desc = stage.pop("foreach", None), stage.pop("desc")
-    imported = {path for group in code(pipeline, verb).values() for path in group}
+    imported = {path for group in code_by_group(pipeline, verb).values() for path in group}
     stage["deps"] = [*stage["deps"], *sorted(imported)]
     command = f"python -m stages.{verb}"
     if foreach is None:

@@ -1,24 +1,23 @@
-"""Sizes of a run and public data: `params/<profile>.yaml` states what to set in params.yaml.
+"""Profiles: files `params/<profile>.yaml` with values and blocks to set in params.yaml.
 
-`params/demo.yaml` states every key that a profile may set; the others only what differs from it,
-and whole blocks of their own, which go again when another profile is set.
+`params/demo.yaml` has every key that a profile may set. The others have only what differs from it,
+and blocks of their own, which are removed when another profile is set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from wxb.core import paths
 from wxb.core.params import PARAMS, ParamsError, read_yaml
-from wxb.core.params.section import flat
+from wxb.core.params.section import flatten
 from wxb.project import params_file
-
-if TYPE_CHECKING:
-    from wxb.project.revisions import Tree
+from wxb.project.revisions import Tree, WorkingTree
 
 FOLDER = Path("params")
 BASE = "demo"
@@ -27,7 +26,7 @@ Blocks = dict[str, dict[str, Any]]  # by section and name
 
 
 class Change(NamedTuple):
-    """A key of params.yaml (dotted) that a profile changed, and its values before and after."""
+    """A key of params.yaml (dotted) with another value, and both values."""
 
     key: str
     before: Any
@@ -35,97 +34,65 @@ class Change(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """What a profile did to params.yaml: keys it changed, and whole blocks (`corpora.weibo`)."""
+    """What a profile changed in params.yaml: keys, and whole blocks (`corpora.weibo`)."""
 
     changes: list[Change]
     added: list[str]
     removed: list[str]
-    kept: dict[str, str]  # other profiles whose blocks stay, and a key that is the reason
+    kept: dict[str, str]  # other profiles whose blocks stay, each with a key that is the reason
 
     @property
     def size(self) -> int:
-        """How many keys and blocks of params.yaml are others now."""
+        """Number of changed keys and of added and removed blocks."""
         return len(self.changes) + len(self.added) + len(self.removed)
 
 
-def names() -> list[str]:
-    """The profiles there are."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
-
-
 def switch(profile: str, path: Path = PARAMS) -> Switch:
-    """Set what the profile states in params.yaml; all else, comments included, stays.
+    """Set the values of a profile in params.yaml; all else, comments included, stays.
 
-    Blocks of the demo that params.yaml no longer has stay removed. Those that another profile added
-    are taken away again, unless one of them was changed or is used by a block from elsewhere.
+    Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
+    unless one of them was changed or is used by a block that stays.
 
-    Raises ParamsError when there is no such profile, or when the outcome would not be valid.
+    Raises ParamsError if there is no such profile, or if the result would be invalid.
     """
-    if profile not in names():
-        raise ParamsError(f"no profile {profile!r} in {FOLDER}/; there is: {', '.join(names())}")
+    profiles = contents()
+    if profile not in profiles:
+        raise ParamsError(f"no profile {profile!r} in {FOLDER}/; choose from {', '.join(profiles)}")
     text = params_file.read(path)
     before = params_file.parse(text)
-    after, kept = _switched(before, profile, _contents())
-    params_file.write(params_file.updated(text, after), path)
-    return _compared(flat(before), flat(after), kept)
+    after, kept = _switched(before, profile, profiles)
+    params_file.write(params_file.update(text, after), path)
+    return _differences(flatten(before), flatten(after), kept)
 
 
-def sizes(path: Path = PARAMS) -> dict[str, int]:
-    """How many keys and blocks of a valid params.yaml each profile would change, by its name."""
-    params, profiles = read_yaml(path), _contents()
-    found = {}
+def switch_sizes(path: Path = PARAMS) -> dict[str, int]:
+    """The number of keys and blocks that each profile would change in a valid params.yaml."""
+    params, profiles = read_yaml(path), contents()
+    sizes = {}
     for name in profiles:
-        content, kept = _switched(params, name, profiles)
-        found[name] = _compared(flat(params), flat(content), kept).size
-    return found
+        after, kept = _switched(params, name, profiles)
+        sizes[name] = _differences(flatten(params), flatten(after), kept).size
+    return sizes
 
 
-def _contents() -> dict[str, Any]:
-    """The content of every profile in the working folder, by name."""
-    return {name: read_yaml(FOLDER / f"{name}.yaml") for name in names()}
+def contents(tree: Tree | None = None) -> dict[str, Any]:
+    """The content of every profile by name, sorted; `tree` defaults to the working folder.
 
-
-def _switched(
-    params: Mapping[str, Any], profile: str, profiles: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The content of params.yaml with a profile set; and profiles whose blocks stay, with why.
-
-    It is what the demo states, and then what the profile does.
+    Raises ParamsError if a file is not YAML.
     """
-    content, own = _plain(params), additions(profiles)
-    foreign, kept = _foreign(content, own, own[profile])
-    for section, block in foreign.values():
-        del content[section][block]
-    for name in dict.fromkeys((BASE, profile)):
-        _merge(content, _without_removed(profiles[name], content, own[name]))
-    return content, kept
-
-
-def _compared(before: Mapping[str, Any], after: Mapping[str, Any], kept: dict[str, str]) -> Switch:
-    """What is other in the flat content of params.yaml."""
-    blocks = [dict.fromkeys(_place(k) for k in keys if "." in k) for keys in (before, after)]
-    added, removed = ([b for b in blocks[i] if b not in blocks[1 - i]] for i in (1, 0))
-    changes = [
-        Change(key, before.get(key), after.get(key))
-        for key in {**before, **after}
-        if before.get(key) != after.get(key) and _place(key) not in {*added, *removed}
-    ]
-    return Switch(changes, added, removed, kept)
-
-
-def of(tree: Tree) -> dict[str, Any]:
-    """The content of every profile that a tree of files has, by name."""
-    files = [PurePath(file) for file in tree.files(str(FOLDER))]
-    yaml = YAML(typ="safe")
-    return {
-        file.stem: yaml.load(tree.read(str(file)) or b"{}")
-        for file in files
-        if file.suffix == ".yaml"
-    }
+    tree = WorkingTree() if tree is None else tree
+    files = [file for file in map(PurePath, tree.files(str(FOLDER))) if file.suffix == ".yaml"]
+    result = {}
+    for file in sorted(files, key=lambda file: file.stem):
+        try:
+            result[file.stem] = YAML(typ="safe").load(tree.read(str(file)) or b"{}")
+        except YAMLError as error:
+            raise ParamsError(f"{file}: not readable as YAML\n{error}") from None
+    return result
 
 
 def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
-    """The blocks that each profile adds to params.yaml: those that the demo does not state."""
+    """The blocks that each profile adds to params.yaml: those that the demo does not have."""
     base = profiles.get(BASE, {})
     return {
         name: {
@@ -138,39 +105,77 @@ def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
     }
 
 
-def bringing(study: str) -> str | None:
-    """The profile that adds a study to params.yaml; None where none does."""
-    own = additions(_contents())
+def profile_adding(study: str) -> str | None:
+    """The first profile that adds a study to params.yaml; None if no profile does."""
+    own = additions(contents())
     return next((name for name, blocks in own.items() if study in blocks.get("studies", {})), None)
 
 
-def _foreign(
+def _switched(
+    params: Mapping[str, Any], profile: str, profiles: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The content of params.yaml with a profile set; and the profiles whose blocks stay, with why.
+
+    The values of the demo are set first, then those of the profile.
+    """
+    content, own = _copy(params), additions(profiles)
+    removable, kept = _other_blocks(content, own, own[profile])
+    for section, block in removable.values():
+        del content[section][block]
+    for name in dict.fromkeys((BASE, profile)):
+        _merge(content, _without_removed(profiles[name], content, own[name]))
+    return content, kept
+
+
+def _differences(
+    before: Mapping[str, Any], after: Mapping[str, Any], kept: dict[str, str]
+) -> Switch:
+    """The difference between two flatten contents of params.yaml."""
+    blocks = [dict.fromkeys(_block_of(k) for k in keys if "." in k) for keys in (before, after)]
+    added, removed = ([b for b in blocks[i] if b not in blocks[1 - i]] for i in (1, 0))
+    changes = [
+        Change(key, before.get(key), after.get(key))
+        for key in {**before, **after}
+        if before.get(key) != after.get(key) and _block_of(key) not in {*added, *removed}
+    ]
+    return Switch(changes, added, removed, kept)
+
+
+def _other_blocks(
     params: Any, own: Mapping[str, Blocks], wanted: Blocks
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The blocks of profiles that are not `wanted`; and for profiles whose blocks stay, why."""
-    going: dict[str, tuple[str, str]] = {}
-    staying = {}
+    """The blocks of other profiles to remove; and the profiles whose blocks stay, with why.
+
+    `own` are the blocks of each profile, `wanted` those of the profile to set.
+    """
+    removable: dict[str, tuple[str, str]] = {}
+    kept = {}
     for name, blocks in own.items():
-        places = _places(params, blocks, wanted)
-        stated = {key: value for key, value in flat(blocks).items() if _place(key) in places}
-        found = {key: value for key, value in flat(params).items() if _place(key) in places}
-        differing = [key for key in {**stated, **found} if stated.get(key) != found.get(key)]
-        members = {block for _, block in places.values()}
+        present = _present(params, blocks, wanted)
+        expected = {
+            key: value for key, value in flatten(blocks).items() if _block_of(key) in present
+        }
+        actual = {key: value for key, value in flatten(params).items() if _block_of(key) in present}
+        differing = [k for k in {**expected, **actual} if expected.get(k) != actual.get(k)]
+        members = {block for _, block in present.values()}
         users = [
             key
-            for key, value in flat(params).items()
-            if _place(key) not in places and str(value).removeprefix(f"{paths.MODELS}/") in members
+            for key, value in flatten(params).items()
+            if _block_of(key) not in present
+            and str(value).removeprefix(f"{paths.MODELS}/") in members
         ]
-        if why := [*differing, *users]:
-            staying[name] = places, why[0]
+        if reasons := [*differing, *users]:
+            kept[name] = present, reasons[0]
         else:
-            going |= places
-    # Two profiles may add blocks of the same names: then those of one of them are there.
-    return going, {name: why for name, (places, why) in staying.items() if places.keys() - going}
+            removable |= present
+    # If two profiles add blocks of the same names, those of one of them are present.
+    return removable, {
+        name: reason for name, (present, reason) in kept.items() if present.keys() - removable
+    }
 
 
-def _places(params: Any, blocks: Blocks, wanted: Blocks) -> dict[str, tuple[str, str]]:
-    """Those of the blocks that params.yaml has and that are not `wanted`, by dotted key."""
+def _present(params: Any, blocks: Blocks, wanted: Blocks) -> dict[str, tuple[str, str]]:
+    """Section and name, by dotted key, of those blocks that params.yaml has and are not wanted."""
     return {
         f"{section}.{block}": (section, block)
         for section in blocks
@@ -182,10 +187,10 @@ def _places(params: Any, blocks: Blocks, wanted: Blocks) -> dict[str, tuple[str,
 def _without_removed(
     profile: Mapping[str, Any], params: Mapping[str, Any], own: Blocks
 ) -> dict[str, Any]:
-    """A profile without the blocks of sections that params.yaml lacks, but for those of its own."""
+    """A profile without the blocks that params.yaml lacks, except its `own`."""
     return {
         key: {
-            name: _plain(block)
+            name: _copy(block)
             for name, block in value.items()
             if name in params.get(key, {}) or name in own.get(key, {})
         }
@@ -195,20 +200,20 @@ def _without_removed(
     }
 
 
-def _plain(value: Any) -> Any:
-    """A copy without shared parts: YAML aliases share them, and a merge changes one of them."""
+def _copy(value: Any) -> Any:
+    """A deep copy in which YAML aliases share nothing, so that a merge changes only one of them."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _place(key: str) -> str:
-    """The block that a dotted key is in, or the key where it is in none."""
+def _block_of(key: str) -> str:
+    """The first two parts of a dotted key: its block, or the key itself if it is in none."""
     return ".".join(key.split(".")[:2])
 
 
 def _merge(target: Any, overlay: Mapping[str, Any]) -> None:
-    """Lay the overlay over the target, block by block; `{}` gives way, being on one line."""
+    """Merge the overlay into the target, block by block; an empty mapping is replaced."""
     for name, value in overlay.items():
         if isinstance(value, Mapping) and isinstance(target.get(name), Mapping) and target[name]:
             _merge(target[name], value)

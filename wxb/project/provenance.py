@@ -1,7 +1,7 @@
-"""Where and when the committed studies were made.
+"""The machines and the date of the committed studies, in reports/provenance.json.
 
-Their bytes are promised on one kind of CPU only. So `wxb readme` notes for each study the machines
-that its stages ran on (reports/cost, which is not committed), beside the hash of what they made.
+Bytes are the same on one type of CPU only. So `wxb readme` writes for each study the machines that
+its stages ran on (from reports/cost, which is not committed) and the hash of its table.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.core.params import Params
-from wxb.project.revisions import Index, Tree, WorkingTree
-from wxb.reporting.costs import read_training, stages_of
+from wxb.project.revisions import Tree, WorkingTree
+from wxb.reporting.costs import experiment_stages, read_training_seconds
 
 PROVENANCE = paths.PROVENANCE.as_posix()
-MACHINE = ("device", "cpu", "capability", "torch")  # keys of reports/cost, where it has them
+MACHINE = ("device", "cpu", "capability", "torch")  # optional keys of files in reports/cost
 
-# sha256 of the study's JSON, finished, machines, seconds of training by experiment, and how many
-# training records it has.
+# sha256 of the study's JSON, finished, machines, seconds of training by experiment, and the number
+# of training records.
 Provenance = Mapping[str, Any]
 
 
@@ -38,50 +38,53 @@ def studies(tree: Tree) -> list[str]:
     return [path.stem for path in files if path.suffix == ".json"]
 
 
-def of(study: str, tree: Tree, told: Tree | None = None) -> Provenance | None:
-    """Where the study that a tree has was made, by the provenance in `told` (default: the same).
+def find(study: str, tree: Tree, source: Tree | None = None) -> Provenance | None:
+    """The provenance of a tree's study, from reports/provenance.json of `source` (default: `tree`).
 
-    None where that tells nothing of the study, or of other bytes.
+    None if the file lacks the study, or has the hash of another version of it.
     """
-    content, noted = tree.read(study_file(study)), (told or tree).read(PROVENANCE)
-    found = json.loads(noted).get(study) if noted else None
-    return found if found and content and found["sha256"] == _sha256(content) else None
+    table, provenances = tree.read(study_file(study)), (source or tree).read(PROVENANCE)
+    provenance = json.loads(provenances).get(study) if provenances else None
+    is_current = provenance and table and provenance["sha256"] == _sha256(table)
+    return provenance if is_current else None
 
 
-def demanded(study: str, tree: Tree) -> Provenance:
-    """Where the study that a tree has was made, as the working tree notes it; WxbError if not."""
-    found = of(study, tree, WorkingTree())
-    if found is None:
+def require(study: str, tree: Tree) -> Provenance:
+    """The provenance of a tree's study, from the working tree; WxbError if it has none."""
+    provenance = find(study, tree, WorkingTree())
+    if provenance is None:
         raise WxbError(
-            f"{PROVENANCE} does not tell where {study_file(study)} of {tree.name} was made;"
-            " expected its sha256 there, or the same file in the working tree, with reports/cost"
-            f" of its stages. Make it and stage what was made: `dvc repro report@{study}`"
-            " (`wxb params PROFILE` brings those that params.yaml lacks),"
-            " `git add dvc.lock reports`, then `wxb readme`"
+            f"{PROVENANCE} lacks the sha256 of {study_file(study)} in {tree.name}, and this machine"
+            f" has no run of it. Run `dvc repro report@{study}` (if params.yaml lacks the study,"
+            " `wxb params PROFILE` adds it), `git add dvc.lock reports`, then `wxb readme`"
         )
-    return found
+    return provenance
 
 
-def record(params: Params, index: Index) -> None:
-    """Write the provenance of all studies in git's index.
+def record(params: Params, index: Tree) -> None:
+    """Write reports/provenance.json for all studies in git's index.
 
-    What is noted of a study stays; a new one is noted if the working tree has the same study, which
-    DVC made here. Raises WxbError for one that is neither.
+    Known studies keep their entry. A new one is added if the working tree has the same table with
+    the costs of its stages. Raises WxbError for a study that is neither.
     """
-    here = WorkingTree()
-    noted: dict[str, Provenance] = {}
+    working_tree = WorkingTree()
+    provenances: dict[str, Provenance] = {}
     for study in studies(index):
-        content, made = index.read(study_file(study)) or b"", measured(params, study)
-        if made and not of(study, index, here) and content == here.read(study_file(study)):
-            seconds = read_training(json.loads(content))
-            noted[study] = {"sha256": _sha256(content), **made, "seconds": seconds}
+        table, run = index.read(study_file(study)) or b"", from_costs(params, study)
+        is_known = find(study, index, working_tree) is not None
+        if run and not is_known and table == working_tree.read(study_file(study)):
+            seconds = read_training_seconds(json.loads(table))
+            provenances[study] = {"sha256": _sha256(table), **run, "seconds": seconds}
         else:
-            noted[study] = demanded(study, index)
-    write_json(Path(PROVENANCE), noted)
+            provenances[study] = require(study, index)
+    write_json(Path(PROVENANCE), provenances)
 
 
-def measured(params: Params, study: str) -> dict[str, Any]:
-    """When and on what machines the stages of a study ran here; empty unless all were measured."""
+def from_costs(params: Params, study: str) -> dict[str, Any]:
+    """When and on what machines the stages of a study ran, from reports/cost.
+
+    Empty if params.yaml lacks the study, or a stage has no cost.
+    """
     if study not in params.studies:
         return {}
     files = dict.fromkeys(_costs(params, study))
@@ -89,41 +92,44 @@ def measured(params: Params, study: str) -> dict[str, Any]:
         return {}
     costs = [read_json(file) for file in files]
     machines = [{key: cost[key] for key in MACHINE if key in cost} for cost in costs]
-    # A stage without torch tells less of its machine than others do.
-    known = [one for one in machines if not any(one.items() < other.items() for other in machines)]
+    # A stage without torch has fewer keys of the same machine than others.
+    full = [
+        machine for machine in machines if not any(machine.items() < m.items() for m in machines)
+    ]
     return {
-        **_trained_on(params.experiments[params.studies[study].experiments[0]].corpus),
+        **_training_records(params.experiments[params.studies[study].experiments[0]].corpus),
         "finished": max(cost["finished"] for cost in costs),
-        "machines": [made for place, made in enumerate(known) if made not in known[:place]],
+        "machines": [machine for i, machine in enumerate(full) if machine not in full[:i]],
     }
 
 
-def told(made: Provenance) -> str:
-    """Where and when, in words."""
-    machines = " and ".join(machine(each) for each in made["machines"])
-    return f"Made on {machines}, finished on {made['finished'][:10]}"
+def sentence(provenance: Provenance) -> str:
+    """Where and when a study was run, without a full stop."""
+    machines = " and ".join(machine_text(machine) for machine in provenance["machines"])
+    return f"Made on {machines}, finished on {provenance['finished'][:10]}"
 
 
-def machine(found: Mapping[str, str]) -> str:
-    """A machine in words: `AMD EPYC, 1 CPU thread(s) (AVX512, torch 2.13.0+cpu)`."""
-    version = f"torch {found['torch']}" if "torch" in found else ""
-    more = ", ".join(filter(None, [found.get("capability"), version]))
-    return f"{found['device']} ({more})" if more else found["device"]
+def machine_text(machine: Mapping[str, str]) -> str:
+    """A machine as text: `AMD EPYC, 1 CPU thread(s) (AVX512, torch 2.13.0+cpu)`."""
+    version = f"torch {machine['torch']}" if "torch" in machine else ""
+    details = ", ".join(filter(None, [machine.get("capability"), version]))
+    return f"{machine['device']} ({details})" if details else machine["device"]
 
 
 def _costs(params: Params, study: str) -> Iterable[Path]:
-    """The files on what those stages cost that decide a study's numbers."""
+    """The cost files of the stages that determine a study's scores."""
     for name in params.studies[study].experiments:
-        for stage in stages_of(params, name):
+        for stage in experiment_stages(params, name):
             verb, _, block = stage.partition("@")
             yield paths.cost(verb, block)
 
 
-def _trained_on(corpus: str) -> dict[str, int]:
-    """How many labelled records a corpus has for training, if it is here."""
+def _training_records(corpus: str) -> dict[str, int]:
+    """The number of labelled training records of a corpus as `trained_on`; empty if unknown."""
     profile = paths.clean(corpus) / paths.PROFILE
-    there = profile.is_file()
-    return {"trained_on": read_json(profile)["splits"]["train"]["labelled"]} if there else {}
+    if not profile.is_file():
+        return {}
+    return {"trained_on": read_json(profile)["splits"]["train"]["labelled"]}
 
 
 def _sha256(content: bytes) -> str:

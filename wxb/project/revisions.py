@@ -1,4 +1,4 @@
-"""The project's files as they lie in the working folder, in git's index, or in a commit."""
+"""The project's files in the working folder, in git's index, or in a commit."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import NamedTuple, Protocol
 
 from wxb.core.errors import WxbError
 
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's tree without files
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the hash of git's empty tree
 
 
 class Tree(Protocol):
-    """Files by their path, relative to the project."""
+    """Read access to files by their paths, relative to the project."""
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence, such as `HEAD (03ec366)`."""
+        """Its name in a sentence, such as `HEAD (03ec366)`."""
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file; None where there is none."""
+        """The content of a file; None if it does not exist."""
 
     def files(self, folder: str) -> list[str]:
         """The paths of all files under a folder, sorted."""
 
 
 class WorkingTree(NamedTuple):
-    """What lies in the working folder."""
+    """The files in the working folder."""
 
     name: str = "here"
 
@@ -39,87 +39,70 @@ class WorkingTree(NamedTuple):
         return sorted(str(path) for path in Path(folder).rglob("*") if path.is_file())
 
 
-class Index(NamedTuple):
-    """What git would commit: files as they were committed, or staged since."""
-
-    name: str = "git's index"
-
-    def read(self, path: str) -> bytes | None:
-        """See Tree."""
-        return _content(f":./{path}")
-
-    def files(self, folder: str) -> list[str]:
-        """See Tree."""
-        return _lines("ls-files", "-z", "--", folder)
-
-
-class Commit(NamedTuple):
-    """What a commit has."""
+class GitTree(NamedTuple):
+    """The files of a commit, or of git's index: those that git would commit."""
 
     name: str
-    sha: str
+    sha: str  # empty for the index
 
     def read(self, path: str) -> bytes | None:
         """See Tree."""
-        return _content(f"{self.sha}:./{path}")
+        process = _git("cat-file", "blob", f"{self.sha}:./{path}")
+        return None if process.returncode else process.stdout
 
     def files(self, folder: str) -> list[str]:
         """See Tree."""
-        return _lines("ls-tree", "-r", "-z", "--name-only", self.sha, "--", folder)
+        if self.sha:
+            return _names("ls-tree", "-r", "-z", "--name-only", self.sha, "--", folder)
+        return _names("ls-files", "-z", "--", folder)
 
 
-def index() -> Index:
-    """Git's index; WxbError where there is no repository, or nothing in it yet."""
-    _demand_repository()
-    if not _lines("ls-files", "-z"):
-        raise WxbError(
-            f"{Path.cwd()}: git's index is empty; expected the project in it: `git add .` first"
-        )
-    return Index()
+def index() -> GitTree:
+    """Git's index. Raises WxbError if there is no repository, or if the index is empty."""
+    _require_repository()
+    if not _names("ls-files", "-z"):
+        raise WxbError(f"{Path.cwd()}: git's index is empty; run `git add .` in the project first")
+    return GitTree("git's index", "")
 
 
-def commit(revision: str) -> Commit:
+def commit(revision: str) -> GitTree:
     """The commit of a revision: HEAD, HEAD~1, a branch, a tag or a hash.
 
     HEAD of a repository without commits has no files. Raises WxbError for an unknown revision, and
-    where there is no repository.
+    if there is no repository.
     """
-    _demand_repository()
-    found = _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    if found.returncode == 0:
-        sha = found.stdout.decode().strip()
+    _require_repository()
+    process = _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if process.returncode == 0:
+        sha = process.stdout.decode().strip()
         short = _git("rev-parse", "--short", sha).stdout.decode().strip()
-        return Commit(short if sha.startswith(revision) else f"{revision} ({short})", sha)
+        return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)
     if revision == "HEAD" and _git("rev-list", "-n", "1", "--all").stdout == b"":
-        return Commit("HEAD (no commits yet)", EMPTY)
+        return GitTree("HEAD (no commits yet)", EMPTY)
     raise WxbError(
-        f"found no commit {revision!r} in this repository; expected a branch, a tag, a hash or such"
-        " as HEAD~1: `git log --oneline` lists commits, and `git fetch` brings those of others"
+        f"no commit {revision!r} in this repository; expected a branch, a tag, a hash or HEAD~1."
+        " `git log --oneline` lists commits, `git fetch` downloads new ones"
     )
 
 
-def _demand_repository() -> None:
-    found = _git("rev-parse", "--git-dir")
-    if found.returncode:
+def _require_repository() -> None:
+    process = _git("rev-parse", "--git-dir")
+    if process.returncode:
         raise WxbError(
-            f"{Path.cwd()}: expected a git repository, which holds the committed results; git says:"
-            f" {found.stderr.decode(errors='replace').strip()}. Clone the project with git; a"
+            f"{Path.cwd()}: expected a git repository with the committed results; git reports:"
+            f" {process.stderr.decode(errors='replace').strip()}. Clone the project with git; a"
             " downloaded archive has no history"
         )
 
 
-def _content(name: str) -> bytes | None:
-    found = _git("cat-file", "blob", name)
-    return None if found.returncode else found.stdout
-
-
-def _lines(*arguments: str) -> list[str]:
-    found = _git(*arguments)
-    return sorted(filter(None, found.stdout.decode(errors="surrogateescape").split("\0")))
+def _names(*arguments: str) -> list[str]:
+    """The NUL-terminated names that a git command prints, sorted."""
+    output = _git(*arguments).stdout
+    return sorted(filter(None, output.decode(errors="surrogateescape").split("\0")))
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(["git", *arguments], capture_output=True, check=False)
     except FileNotFoundError:
-        raise WxbError("found no program `git` on the PATH; install git") from None
+        raise WxbError("no program `git` on the PATH; install git") from None

@@ -1,4 +1,4 @@
-"""Where the project is that the current folder is in."""
+"""The project's root folder."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from typing import Any
 from wxb.core.params import PARAMS
 
 
-def root() -> Path | None:
-    """The nearest folder with a params.yaml, from the current one up; None where there is none."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+def find_root() -> Path | None:
+    """The nearest folder with a params.yaml, from the working folder upward; None if there is none.
+
+    Relative (`Path()`) if it is the working folder, else absolute.
+    """
+    cwd = Path.cwd()
+    for folder in (cwd, *cwd.parents):
         if (folder / PARAMS).is_file():
-            return folder if folder != here else Path()
+            return folder if folder != cwd else Path()
     return None
 
 
 def at_root(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that works at the project's root, wherever in the project it is called.
+    """Make a command change to the project's root before it runs.
 
-    Its arguments that are paths go on meaning what they mean where it is called.
+    Arguments that are paths still refer to the folder from which the command was called.
     """
 
     @functools.wraps(command)
-    def moved(**arguments: Any) -> Any:
-        here, there = Path.cwd(), root()
-        if there:
-            os.chdir(there)
+    def wrapper(**arguments: Any) -> Any:
+        cwd, root = Path.cwd(), find_root()
+        if root:
+            os.chdir(root)
             for name, value in arguments.items():
                 if isinstance(value, Path):
-                    arguments[name] = Path(os.path.relpath(here / value, there))
+                    arguments[name] = Path(os.path.relpath(cwd / value, root))
         return command(**arguments)
 
-    return moved
+    return wrapper

@@ -1,4 +1,4 @@
-"""What would run again and why, as DVC sees it; and what runs at this moment."""
+"""Which stages are stale and why, according to DVC; and which stages run now."""
 
 from __future__ import annotations
 
@@ -9,48 +9,50 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
-from wxb.core.params.section import flat
+from wxb.core.params.section import flatten
 from wxb.project import dag
 
-LOCKS = Path(".wxb/locks")  # where a stage says which process runs it
+LOCKS = Path(".wxb/locks")  # one file for each running stage, with the PID of its process
 
-# DVC's words for what is not there. Nothing made from it is wrong for that: a clone without data
-# has the very metrics that were committed.
+# DVC's words for absent files. Absence makes nothing stale: a clone without data has valid metrics.
 ABSENT = {"deleted", "not in cache"}
 
 
 class Change(NamedTuple):
-    """A file, folder or parameter that is not as it was when its stage ran, and how it differs."""
+    """A file, folder or parameter that differs from the last run of its stage."""
 
     what: str
-    how: str  # modified, new, deleted, not in cache; of a parameter `before -> after`
+    how: str  # modified, new, deleted, not in cache; for a parameter `before -> after`
 
 
 @dataclass(frozen=True)
 class Staleness:
-    """For each stage of dvc.yaml what changed since it ran, and all upstream that make it stale.
+    """For each stage of dvc.yaml, what changed since it ran, and all stages upstream of it.
 
-    Nothing is known where `unknown` says why.
+    If DVC cannot read the project, `unknown` is the reason and the rest is empty.
     """
 
     changes: Mapping[str, list[Change]] = field(default_factory=dict)
     upstream: Mapping[str, list[str]] = field(default_factory=dict)
     unknown: str = ""
 
-    def of(self, stage: str) -> bool | None:
-        """Whether the outputs of a stage may be wrong by now; None if that is not known."""
+    def is_stale(self, stage: str) -> bool | None:
+        """Whether the outputs of a stage may be outdated; None if that is unknown."""
         return None if self.unknown else any(self.reasons(stage))
 
     def reasons(self, stage: str) -> Iterator[tuple[str, Change]]:
-        """What makes a stage stale: the stages where it shows, upstream first, and the changes."""
-        for place in [*self.upstream.get(stage, ()), stage]:
-            for change in self.changes.get(place, ()):
+        """Each change that makes a stage stale, after the stage where it occurs; upstream first."""
+        for origin in [*self.upstream.get(stage, ()), stage]:
+            for change in self.changes.get(origin, ()):
                 if change.how not in ABSENT:
-                    yield place, change
+                    yield origin, change
 
 
 def staleness() -> Staleness:
-    """Ask DVC about the project in the working folder; it takes a second, and disturbs no run."""
+    """Read the staleness of the project in the working folder from DVC, without locks.
+
+    Takes a second.
+    """
     try:
         steps = dag.steps()
     except dag.UnreadableError as error:
@@ -58,34 +60,34 @@ def staleness() -> Staleness:
     upstream: dict[str, list[str]] = {}
     for step in steps:
         direct = {*step.upstream} - {dag.CHECK}
-        every = direct.union(*(upstream[name] for name in direct))
-        upstream[step.name] = [name for name in upstream if name in every]
+        ancestors = direct.union(*(upstream[name] for name in direct))
+        upstream[step.name] = [name for name in upstream if name in ancestors]
     return Staleness({step.name: list(_changes(step)) for step in steps}, upstream)
 
 
 def running() -> list[str]:
-    """The stages of this project that run at this moment, whoever started them."""
-    return sorted(path.stem for path in LOCKS.glob("*.lock") if _is_run(path))
+    """The stages of this project that run now, in any process."""
+    return sorted(path.stem for path in LOCKS.glob("*.lock") if _is_running(path))
 
 
 def _changes(step: dag.Step) -> Iterator[Change]:
-    """What DVC sees, with the keys and values of parameters: it compares whole blocks."""
+    """The changes of a step, with parameters one by one: DVC compares whole blocks."""
     for what, how in step.changes.items():
         yield Change(what, how)
-    before, after = flat(step.before), flat(step.after)
+    before, after = flatten(step.before), flatten(step.after)
     for key in sorted(before.keys() | after.keys()):
         if before.get(key) != after.get(key):
-            yield Change(key, f"{_said(before, key)} -> {_said(after, key)}")
+            yield Change(key, f"{_value_text(before, key)} -> {_value_text(after, key)}")
 
 
-def _said(values: Mapping[str, Any], key: str) -> str:
+def _value_text(values: Mapping[str, Any], key: str) -> str:
     return "absent" if key not in values else "null" if values[key] is None else str(values[key])
 
 
-def _is_run(lock: Path) -> bool:
-    """Whether the process that a stage's lock names still runs that stage.
+def _is_running(lock: Path) -> bool:
+    """Whether the process that a stage's lock file names still runs that stage.
 
-    The lock itself is not touched: a stage that starts meanwhile would find it held.
+    The lock itself is not acquired: a stage that starts meanwhile would fail.
     """
     verb, _, name = lock.stem.partition("@")
     try:

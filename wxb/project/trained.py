@@ -1,4 +1,4 @@
-"""Trained experiments, ready to use."""
+"""Find and load trained experiments."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from wxb.core.files import read_json
 from wxb.core.params import PARAMS
 from wxb.core.params import load as load_params
 from wxb.core.params.experiments import Prediction
-from wxb.core.params.tasks import prediction as prediction_form
-from wxb.project.root import root as find_root
+from wxb.core.params.tasks import prediction_class
+from wxb.project.root import find_root
 
 if TYPE_CHECKING:
     from wxb.tasks.methods import Trained
 
 
 def load(experiment: str | Path, **prediction: Any) -> Trained:
-    """The predictor of a trained experiment: `load(name).predict(inputs)`.
+    """Load the predictor of a trained experiment: `load(name).predict(inputs)`.
 
-    `experiment` is a name in params.yaml of the project that the current folder is in, or the path
-    of a folder that a train stage wrote. `prediction` are settings of the group of that name, such
-    as `batch_size`, as values or as text; the others are as params.yaml has them for a name, and
-    their defaults for a folder. Raises WxbError where the experiment is unknown or not trained,
-    and for settings that its method does not have.
+    `experiment` is a name in params.yaml of the project that contains the working folder, or the
+    path of a folder that a train stage wrote. `prediction` overrides settings of the block
+    `prediction`, such as `batch_size`, with values or text. Other settings come from params.yaml
+    for a name, and are the defaults for a folder. Raises WxbError if the experiment is unknown or
+    not trained, and for unknown settings.
     """
     folder = find(experiment)
     try:
         settings = read_json(folder / paths.SETTINGS)
         method = tasks.get(settings["task"]).method(settings["method"])
-        form = prediction_form(settings["task"], settings["method"])
-        given = {**_of_params(experiment, form), **form.only_page, **prediction}
-        predictor = method.Predictor.load(folder, _checked(form, given))
+        form = prediction_class(settings["task"], settings["method"])
+        values = {**_from_params(experiment, form), **form.only_page, **prediction}
+        predictor = method.Predictor.load(folder, _validated(form, values))
     except (
         OSError,
         ValueError,
@@ -48,18 +48,17 @@ def load(experiment: str | Path, **prediction: Any) -> Trained:
         ImportError,
         SafetensorError,
     ) as error:
-        if type(error).__name__ == "OutOfMemoryError":  # torch's, which needs no other training
+        if type(error).__name__ == "OutOfMemoryError":  # torch's: training again would not help
             raise
         raise WxbError(
-            f"{folder}: expected a model that its train stage wrote; it cannot be loaded"
-            f" ({type(error).__name__}: {error}). Train it again: dvc repro --force"
-            f" --single-item train@{folder.name}"
+            f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
+            f" dvc repro --force --single-item train@{folder.name}"
         ) from error
     return predictor
 
 
-def _of_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:
-    """The settings of a form that params.yaml has for an experiment; none for a folder."""
+def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:
+    """The settings `prediction` of an experiment in params.yaml; empty for a folder."""
     root = find_root()
     if root is None or isinstance(experiment, Path):
         return {}
@@ -67,38 +66,38 @@ def _of_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]
     return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
 
 
-def _checked(form: type[Prediction], given: Mapping[str, Any]) -> Prediction:
-    """The settings of a form with the given values; the others have their defaults."""
+def _validated(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:
+    """Validate settings; absent ones have their defaults. Raises WxbError with all faults."""
     try:
-        return form.model_validate(given)
+        return form.model_validate(values)
     except ValidationError as error:
         known = ", ".join(f"{name} ({field.default})" for name, field in form.model_fields.items())
         faults = "; ".join(
             ": ".join([*map(str, fault["loc"]), fault["msg"]]) for fault in error.errors()
         )
-        raise WxbError(f"settings of `prediction`: {faults}; there are: {known}") from None
+        raise WxbError(f"settings of `prediction`: {faults}; choose from {known}") from None
 
 
 def find(experiment: str | Path) -> Path:
-    """The folder of a trained experiment; errors as in `load`."""
+    """The folder of a trained experiment. Raises WxbError as in `load`; imports no model code."""
     folder = Path(experiment)
     if (folder / paths.SETTINGS).is_file():
         return folder
     if isinstance(experiment, Path) or len(folder.parts) != 1:
         raise WxbError(
-            f"{folder}: expected the folder of a trained experiment, with {paths.SETTINGS} in it"
-            f" ({'it has none' if folder.is_dir() else 'there is no such folder'}); give a name of"
-            " params.yaml or another path"
+            f"{folder}: expected the folder of a trained experiment, which contains"
+            f" {paths.SETTINGS} ({'it has none' if folder.is_dir() else 'no such folder'}); give a"
+            " name of params.yaml or another path"
         )
     root = find_root()
     if root is None:
         raise WxbError(
-            f"{Path.cwd()}: no {PARAMS} here or above, so experiments have no names; go into a"
-            " project, or give the path of a trained experiment's folder"
+            f"{Path.cwd()}: no {PARAMS} here or in a parent folder, so {experiment!r} is unknown;"
+            " change to a project, or give the path of a trained experiment's folder"
         )
     folder = root / paths.model(folder.name)
     if not (folder / paths.SETTINGS).is_file():
-        load_params(root / PARAMS).named("experiments", str(experiment))
+        load_params(root / PARAMS).block("experiments", str(experiment))
         raise WxbError(
             f"{folder}: experiment {experiment!r} is not trained yet; in {root.resolve()} run"
             f" `dvc repro train@{experiment}` first"

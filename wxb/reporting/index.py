@@ -1,8 +1,9 @@
-"""The page that leads to those of all studies and lessons."""
+"""reports/index.html, which links the pages of all studies and lessons."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+import html
+import re
 from pathlib import Path
 
 from wxb.core import paths
@@ -12,13 +13,13 @@ from wxb.core.params import Params
 from wxb.reporting.charts.pairs import claim, verdicts
 from wxb.reporting.charts.rendering import render
 
-SAME = "generation_equal"  # begins the figures that are 1 where both models write the same
+SAME = "generation_equal"  # prefix of the keys of `parity` that are 0 or 1
 
 
 def write_index(params: Params) -> Path:
-    """Write reports/index.html from whatever reports exist, and give its path.
+    """Write reports/index.html for all existing pages, and return its path.
 
-    Raises WxbError when there is none yet.
+    Raises WxbError if there is no page yet.
     """
     studies = [
         {
@@ -31,14 +32,14 @@ def write_index(params: Params) -> Path:
         if (path := paths.study(name)).exists() and paths.page(name).exists()
     ]
     lessons = [
-        {"name": name, "title": lesson.title, "answer": described(paths.page(name))}
+        {"name": name, "title": lesson.title, "answer": read_description(paths.page(name))}
         for name, lesson in params.lessons.items()
         if paths.page(name).exists()
     ]
     if not studies and not lessons:
         raise WxbError("reports/: found no report of a study or lesson; run `dvc repro` first")
     parity = {
-        path.stem: {key: _told(key, value) for key, value in read_json(path).items()}
+        path.stem: {key: _format(key, value) for key, value in read_json(path).items()}
         for path in sorted((paths.METRICS / paths.PARITY).glob("*.json"))
     }
     with publish(paths.INDEX) as (draft,):
@@ -49,27 +50,15 @@ def write_index(params: Params) -> Path:
     return paths.INDEX
 
 
-class _Description(HTMLParser):
-    """What a page says of itself in its head."""
-
-    content = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = dict(attrs)
-        if tag == "meta" and named.get("name") == "description":
-            self.content = named.get("content") or ""
-
-
-def described(page: Path) -> str:
-    """The sentence in which a page tells what it found; empty where it has none."""
+def read_description(page: Path) -> str:
+    """The description in the head of a page; empty if it has none."""
     head, _, _ = page.read_text(encoding="utf-8").partition("</head>")
-    parser = _Description()
-    parser.feed(head)
-    return parser.content
+    match = re.search('<meta name="description" content="([^"]*)">', head)
+    return html.unescape(match[1]) if match else ""
 
 
-def _told(key: str, value: float) -> str:
-    """A figure of `parity` as people read it."""
+def _format(key: str, value: float) -> str:
+    """Format a metric of `parity`."""
     if key.startswith(SAME):
         return "yes" if value else "no"
     if isinstance(value, int) or not value:

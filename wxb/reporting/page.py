@@ -1,55 +1,58 @@
-"""The page of a study: one HTML file that holds everything it shows and asks the network nothing.
+"""The page of a study, as one self-contained HTML file.
 
-Numbers and choices are made in this package, their wording and looks in templates/.
+This package computes the numbers; templates/ has their wording and layout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wxb.reporting import costs, tables
 from wxb.reporting.charts import figures, pairs
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.formatting import origin, words
-from wxb.reporting.charts.losses import evened
+from wxb.reporting.charts.losses import smoothed
 from wxb.reporting.charts.parts import Page, Part, Study
 from wxb.reporting.charts.rendering import render
 from wxb.reporting.charts.scores import headline, metrics
 from wxb.reporting.lead import lead
 from wxb.reporting.settings import settings, structured
 
-TRAINED = "loss"  # the curve on training records
-VALID, LOSS = "valid_", "valid_loss"  # curves on validation records
+TRAIN_LOSS = "loss"  # the curve on training records
+VALID, VALID_LOSS = "valid_", "valid_loss"  # curves on validation records
 STAGES = dict(zip(("pretrain", "train", "evaluate"), figures.SERIES, strict=False))
 PANEL = 210  # pixels of a small figure
-# The parts that every study has, by their ids, with their titles in the list of sections.
-OWN = {
+# The sections of every study by their ids, with their titles in the list of sections.
+SECTIONS = {
     "results": "Results",
     "noise": "Noise",
     "cost": "Cost",
     "training": "Training",
+    "caveats": "Caveats",
     "making": "How it was made",
 }
 
 
 def assemble(study: Study, task: Page) -> str:
-    """The page of a study of a task as HTML, its systems by their scores, the best first."""
-    listed = list(study.comparison["systems"])
+    """The page of a study as HTML, with its experiments ranked by their scores."""
+    params_order = list(study.comparison["systems"])
+    # In the order of params.yaml, as in tables: the order of scores changes with the machine.
+    summary = lead(study.comparison, study.costs, task)
     study = _ranked(study)
     comparison, params = study.comparison, study.params
     systems = comparison["systems"]
     names = list(systems)
     chips = figures.chips(names)
-    backbones = costs.of_backbones(params, names, study.pretrained, study.costs)
-    experiments = costs.of_experiments(systems, study.costs)
+    backbone_costs = costs.backbone_rows(params, names, study.pretrained, study.costs)
+    experiment_costs = costs.experiment_rows(systems, study.costs)
     parts = {part.id: part for part in task.parts(study)}
-    metric, validation = headline(comparison), _validation(study)
+    metric, validation = headline(comparison), _validation_titles(study)
     scores = {name: system[metric.key] for name, system in systems.items()}
     charts = {
-        "forest": figures.forest(metric, scores, task.PUBLISHED),
-        **_prices(comparison, backbones, experiments),
-        **_curves(study, validation),
+        "forest": figures.forest(metric, scores, task.PUBLISHED_SCORES),
+        **_cost_charts(comparison, backbone_costs, experiment_costs),
+        **_curve_charts(study, validation),
         **{id_: chart for part in parts.values() for id_, chart in part.charts.items()},
     }
     return render(
@@ -57,144 +60,149 @@ def assemble(study: Study, task: Page) -> str:
         "study.html",
         charts,
         parts=parts,
-        sections=_sections(parts),
+        sections=_section_titles(parts),
         task=task,
         headline=metric,
         metrics=metrics(comparison),
         comparison=comparison,
         systems=systems,
-        sets=tables.test_sets(comparison),
+        test_sets=tables.test_sets(comparison),
         shares=tables.shares(comparison),
-        resampled=tables.resampled(comparison),
-        verdicts={name: pairs.verdicts(found) for name, found in comparison["further"].items()},
-        seconds=costs.of_training(comparison, study.costs),
-        params=params,
-        lead=lead(comparison, study.costs, task),
-        wall={name: costs.wall(params, name, study.costs) for name in names},
-        machines=costs.machines([*backbones, *experiments]),
-        days=costs.days([*backbones, *experiments]),
-        listed=listed,
+        uncertainty=tables.uncertainty(comparison),
+        verdicts={name: pairs.verdicts(other) for name, other in comparison["further"].items()},
+        training_seconds=costs.training_seconds(comparison, study.costs),
+        lead=summary,
+        wall_times={name: costs.wall_time(params, name, study.costs) for name in names},
+        machines=costs.machines([*backbone_costs, *experiment_costs]),
+        dates=costs.dates([*backbone_costs, *experiment_costs]),
+        params_order=params_order,
         matrix=pairs.matrix(comparison),
-        too_few=pairs.too_few(comparison),
+        groups_warning=pairs.groups_warning(comparison),
         alpha=pairs.ALPHA,
-        experiments=experiments,
-        backbones=backbones,
-        structured=structured(params, [row.name for row in backbones]),
+        experiment_costs=experiment_costs,
+        backbone_costs=backbone_costs,
+        structured=structured(params, [row.name for row in backbone_costs]),
         chips=chips,
         backbone_chips=figures.chips(study.pretraining),
-        validation=validation,
-        watched={
+        validation_titles=validation,
+        validation_chips={
             key: {name: chip for name, chip in chips.items() if key in study.curves[name]}
             for key in validation
         },
         stage_colours=STAGES,
-        pretrained=study.pretrained,
-        pretrained_figures=_keys(study.pretrained.values()),
+        backbone_metrics=study.pretrained,
+        backbone_metric_keys=list(
+            dict.fromkeys(key for row in study.pretrained.values() for key in row)
+        ),
         origin=origin(params.corpora[params.experiments[names[0]].corpus]),
         settings=settings(params, names),
     )
 
 
 def _ranked(study: Study) -> Study:
-    """The same, its systems in the order of their scores."""
-    order = pairs.ranking(pairs.results(study.comparison)) or [*study.comparison["systems"]]
+    """The study with its experiments ordered by their scores."""
+    order = pairs.ranking(pairs.corrected_pairs(study.comparison)) or [*study.comparison["systems"]]
 
     def ranked(rows: Mapping[str, Any]) -> dict[str, Any]:
         return {name: rows[name] for name in order}
 
-    def of(comparison: Mapping[str, Any]) -> dict[str, Any]:
+    def with_ranked_systems(comparison: Mapping[str, Any]) -> dict[str, Any]:
         return {**comparison, "systems": ranked(comparison["systems"])}
 
-    further = {name: of(found) for name, found in study.comparison["further"].items()}
+    further = study.comparison["further"]
     return study._replace(
-        comparison={**of(study.comparison), "further": further},
-        judged=ranked(study.judged),
+        comparison={
+            **with_ranked_systems(study.comparison),
+            "further": {name: with_ranked_systems(other) for name, other in further.items()},
+        },
+        predictions=ranked(study.predictions),
         curves=ranked(study.curves),
     )
 
 
-# Figures by the id of their place in the page.
+# By the id of their element in the page.
 _Figures = dict[str, figures.go.Figure]
 
 
-def _sections(parts: Mapping[str, Part]) -> dict[str, str]:
-    """The titles of all parts by their ids, in the order of the page."""
-    after = {
-        place: {id_: part.title for id_, part in parts.items() if part.place == place}
-        for place in OWN
-    }
-    return {
-        id_: title for place in OWN for id_, title in {place: OWN[place], **after[place]}.items()
-    }
+def _section_titles(parts: Mapping[str, Part]) -> dict[str, str]:
+    """The titles of all sections by their ids, in the order of the page."""
+    titles: dict[str, str] = {}
+    for section, title in SECTIONS.items():
+        titles[section] = title
+        titles |= {id_: part.title for id_, part in parts.items() if part.place == section}
+    return titles
 
 
-def _prices(
-    comparison: Mapping[str, Any], backbones: Sequence[costs.Row], experiments: Sequence[costs.Row]
+def _cost_charts(
+    comparison: Mapping[str, Any],
+    backbone_costs: Sequence[costs.CostRow],
+    experiment_costs: Sequence[costs.CostRow],
 ) -> _Figures:
     metric, systems = headline(comparison), comparison["systems"]
     scores = {name: system[metric.key] for name, system in systems.items()}
-    trained = {name: system["trainable_parameters"] for name, system in systems.items()}
-    spent = costs.seconds(experiments)
+    parameters = {name: system["trainable_parameters"] for name, system in systems.items()}
+    spent = costs.seconds(experiment_costs)
     training = {name: verbs["train"] for name, verbs in spent.items() if "train" in verbs}
-    # A backbone may have the name of an experiment's file, but never its row of the figure.
-    shared = {f"{name} (backbone)": verbs for name, verbs in costs.seconds(backbones).items()}
-    drawn = {
-        "seconds": figures.tradeoff(metric, scores, training, title="seconds of training"),
-        "parameters": figures.tradeoff(metric, scores, trained, title="trained parameters"),
+    # A backbone may have the name of an experiment; its row must not.
+    pretraining = {
+        f"{name} (backbone)": verbs for name, verbs in costs.seconds(backbone_costs).items()
     }
     return {
-        **{f"{metric.key}-{price}": figure for price, figure in drawn.items()},
-        "seconds": figures.stacked({**shared, **spent}, STAGES, title="seconds"),
+        f"{metric.key}-seconds": figures.tradeoff(
+            metric, scores, training, x_title="seconds of training"
+        ),
+        f"{metric.key}-parameters": figures.tradeoff(
+            metric, scores, parameters, x_title="trained parameters"
+        ),
+        "seconds": figures.stacked({**pretraining, **spent}, STAGES, x_title="seconds"),
     }
 
 
-def _curves(study: Study, validation: Mapping[str, str]) -> _Figures:
+def _curve_charts(study: Study, validation: Mapping[str, str]) -> _Figures:
     losses = {
         f"loss-{name}": figures.curves(
-            _lines({name: drawn}, TRAINED, LOSS, first=number), title="loss", height=PANEL
+            _lines({name: curves}, TRAIN_LOSS, VALID_LOSS, first=index),
+            y_title="loss",
+            height=PANEL,
         )
-        for number, (name, drawn) in enumerate(study.curves.items())
-    }
-    watched = {
-        key: figures.curves(_lines(study.curves, key), title=title)
-        for key, title in validation.items()
+        for index, (name, curves) in enumerate(study.curves.items())
     }
     return {
-        **watched,
+        **{
+            key: figures.curves(_lines(study.curves, key), y_title=title)
+            for key, title in validation.items()
+        },
         **losses,
         "pretraining-loss": figures.curves(
-            _lines(study.pretraining, TRAINED, LOSS), title="pretraining loss"
+            _lines(study.pretraining, TRAIN_LOSS, VALID_LOSS), y_title="pretraining loss"
         ),
     }
 
 
-def _validation(study: Study) -> dict[str, str]:
-    """The titles of the curves, but losses, on validation records: first those of test scores."""
+def _validation_titles(study: Study) -> dict[str, str]:
+    """The titles of the validation curves except losses; metrics of the test come first."""
     titles = {f"{VALID}{key}": metric.title for key, metric in metrics(study.comparison).items()}
-    drawn = {key for curves in study.curves.values() for key in curves if key.startswith(VALID)}
-    drawn -= {LOSS}
-    known = [key for key in titles if key in drawn]
+    keys = {key for curves in study.curves.values() for key in curves if key.startswith(VALID)}
+    keys -= {VALID_LOSS}
+    known = [key for key in titles if key in keys]
     return {
         key: f"validation {titles.get(key, words(key.removeprefix(VALID)))}"
-        for key in [*known, *sorted(drawn - {*known})]
+        for key in [*known, *sorted(keys - {*known})]
     }
 
 
 def _lines(
     curves: Mapping[str, Mapping[str, Curve]], solid: str, dashed: str = "", *, first: int = 0
 ) -> list[Line]:
+    """A solid and a dashed line for each name that has such curves; `first` is its series."""
     return [
         Line(
             f"{name}, validation" if key == dashed else name,
-            number,
-            evened(drawn[key]) if key == TRAINED else drawn[key],
+            series,
+            smoothed(by_key[key]) if key == TRAIN_LOSS else by_key[key],
             key == dashed,
         )
-        for number, (name, drawn) in enumerate(curves.items(), start=first)
+        for series, (name, by_key) in enumerate(curves.items(), start=first)
         for key in (solid, dashed)
-        if key in drawn
+        if key in by_key
     ]
-
-
-def _keys(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for row in rows for key in row))

@@ -1,4 +1,4 @@
-"""How the experiments of a study were made, from params.yaml."""
+"""The settings of a study's experiments, from params.yaml."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from wxb.core.params import Params
-from wxb.core.params.section import flat
+from wxb.core.params.section import flatten
 
 
 class Settings(NamedTuple):
-    """Values by knob, in the order of the experiments: those that differ, and those in common."""
+    """Values by dotted key, one per experiment in their order."""
 
     differing: dict[str, list[str]]
     common: dict[str, list[str]]
 
 
 def settings(params: Params, names: Sequence[str]) -> Settings:
-    """The settings of experiments and of their backbones, one line a knob."""
-    columns = [_knobs(params, name) for name in names]
+    """The settings of experiments and of their backbones, split by whether they differ."""
+    columns = [_settings_of(params, name) for name in names]
     rows = {
         key: [column.get(key, "–") for column in columns]
         for key in dict.fromkeys(key for column in columns for key in column)
@@ -30,16 +30,16 @@ def settings(params: Params, names: Sequence[str]) -> Settings:
 
 
 def structured(params: Params, backbones: Iterable[str]) -> list[str]:
-    """The backbones that begin with weights of ours (wxb/training/backbones/initialization.py)."""
+    """The backbones with structured initialization (wxb/training/backbones/initialization.py)."""
     blocks = params.backbones
     return [name for name in backbones if name in blocks and blocks[name].architecture]
 
 
-def _knobs(params: Params, name: str) -> dict[str, str]:
+def _settings_of(params: Params, name: str) -> dict[str, str]:
     experiment = params.experiments[name]
     block = experiment.model_dump(exclude={"study", "backbone"})
-    backbone = {"name": experiment.backbone, **params.origin(experiment).model_dump()}
-    values = flat({**block, "backbone": backbone})
+    backbone = {"name": experiment.backbone, **params.backbone_of(experiment).model_dump()}
+    values = flatten({**block, "backbone": backbone})
     return {
         key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for key, value in values.items()

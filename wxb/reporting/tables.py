@@ -1,4 +1,4 @@
-"""A study as tables: for a spreadsheet, and for people."""
+"""The tables of a study: as Markdown, as columns for a terminal, and as a data frame."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from wxb.metrics import TEST, Metric
 from wxb.reporting.charts.formatting import amount, duration, listed, rounded, with_interval
-from wxb.reporting.charts.pairs import claim, too_few, verdicts
+from wxb.reporting.charts.pairs import claim, groups_warning, verdicts
 from wxb.reporting.charts.scores import headline, metrics
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a system is made of, and what it learned from: of the metrics, beside its scores.
+# Keys of a system in a comparison that are no scores: model size and amount of training.
 SIZES = ("parameters", "trainable_parameters", "updates", "examples")
+COLUMNS = 7  # of a table on a terminal, at most
+INTERVAL = "(95% interval)"
 
 
 def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -24,9 +26,9 @@ def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
-    """One row an experiment and test set, in their order, numbers as they are.
+    """A row for each test set and experiment: scores, shares, counts and sizes, unrounded.
 
-    Beside its scores, shares and counts a system's details are told, those that are flat counts.
+    Details of a system are included if they are flat counts.
     """
     import pandas as pd  # takes a second, which the other tables need not wait for
 
@@ -37,110 +39,105 @@ def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
                 "test_set": test_set,
                 **{
                     f"{score}{suffix}": system[score][part]
-                    for score in metrics(found)
+                    for score in metrics(results)
                     for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
                 },
-                **{share: system.get(share) for share in found["shares"]},
-                **{key: count for key, count in system.items() if key in found["counts"]},
-                **_flat_details(system, found),
+                **{share: system.get(share) for share in results["shares"]},
+                **{key: count for key, count in system.items() if key in results["counts"]},
+                **_flat_details(system, results),
                 **{size: comparison["systems"][name][size] for size in SIZES},
             }
-            for test_set, found in test_sets(comparison).items()
-            for name, system in found["systems"].items()
+            for test_set, results in test_sets(comparison).items()
+            for name, system in results["systems"].items()
         ]
     )
 
 
-def _flat_details(system: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, int]:
+def _flat_details(system: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, int]:
     return {
         name: count
         for key, detail in system.items()
-        if isinstance(detail, Mapping) and key not in found["metrics"]
+        if isinstance(detail, Mapping) and key not in results["metrics"]
         for name, count in detail.items()
         if isinstance(count, int)
     }
 
 
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:
-    """The study in Markdown: its tables, then what each paired test says.
+    """The study in Markdown: its tables, its conclusion, and its paired tests in words.
 
-    `seconds` of training by experiment, for one seed, are told where they are known; what must be
-    reproducible goes without.
+    `seconds` are training times per seed by experiment; leave them out if the text must be
+    reproducible.
     """
     signature = comparison["signature"]
-    lines = [
-        f"**{comparison['title']}**",
-        "",
-        *_table(_scores(comparison)),
-        "",
-        claim(comparison),
-        "",
+    parts = [
+        f"**{comparison['title']}**\n",
+        score_table(comparison),
+        f"{claim(comparison)}\n",
         *_tests(comparison),
-        "",
         *_shares(comparison),
-        "What each learned from" + (", and in what time:" if seconds else ":"),
-        "",
-        *_table(_terms(comparison, seconds)),
-        "",
-        *(_described(name, found) for name, found in test_sets(comparison).items()),
-        f"{signature[0].upper()}{signature[1:]}; intervals and p values from"
-        f" {comparison['resamples']:,} bootstrap resamples of {resampled(comparison)}"
-        f" (seed {comparison['seed']}).",
+        f"Training{' and its time' if seconds else ''}:\n",
+        _table(_training_rows(comparison, seconds)),
+        "".join(_test_set_size(*item) for item in test_sets(comparison).items())
+        + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
+        f" {uncertainty(comparison)}.\n",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(parts)
 
 
-def results(comparison: Mapping[str, Any]) -> str:
-    """The scores of a study in Markdown, and nothing else."""
-    return "".join(f"{line}\n" for line in _table(_scores(comparison)))
-
-
-COLUMNS = 7  # the most that people compare at a glance
+def score_table(comparison: Mapping[str, Any]) -> str:
+    """The scores of a study as a Markdown table."""
+    return _table(_score_rows(comparison))
 
 
 def columns(comparison: Mapping[str, Any]) -> tuple[list[list[str]], int]:
-    """The first columns of the table of scores, each with its title, and how many are headlines.
+    """The first columns of the score table with their titles, and how many must be shown.
 
-    The names of experiments are the first column, and the headline of each test set follows.
+    These are the names and the headline metric on each test set.
     """
-    rows = _scores(comparison)
-    headlines = 1 + len(test_sets(comparison))
-    some = max(headlines, min(COLUMNS, 1 + len(metrics(comparison)) + len(comparison["further"])))
-    return [list(column) for column in zip(*rows, strict=True)][:some], headlines
+    rows = _score_rows(comparison)
+    required = 1 + len(test_sets(comparison))
+    shown = max(required, min(COLUMNS, required - 1 + len(metrics(comparison))))
+    return [list(column) for column in zip(*rows, strict=True)][:shown], required
 
 
 def _score(system: Mapping[str, Any], metric: Metric) -> str:
-    """The headline with its interval; of several seeds their mean and standard deviation."""
+    """A metric with its interval; for several seeds, mean and standard deviation."""
     runs = system[f"{metric.key}_by_run"]
     spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
     return with_interval(system[metric.key], metric, spread)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table; its first row is the header, and all but the first column numbers."""
-    header, *body = rows
-    ruled = [header, ["---", *["---:"] * (len(header) - 1)], *body]
-    return ["| " + " | ".join(row) + " |" for row in ruled]
+def _headline_cells(comparison: Mapping[str, Any], name: str) -> list[str]:
+    """The headline metric of an experiment on each test set."""
+    metric = headline(comparison)
+    return [_score(each["systems"][name], metric) for each in test_sets(comparison).values()]
 
 
-def _scores(comparison: Mapping[str, Any]) -> list[list[str]]:
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose first row is the header; all columns but the first are numbers."""
+    header, *others = rows
+    ruled = [header, ["---", *["---:"] * (len(header) - 1)], *others]
+    return "".join(f"| {' | '.join(row)} |\n" for row in ruled)
+
+
+def _score_rows(comparison: Mapping[str, Any]) -> list[list[str]]:
     seeds = len(comparison["seeds"])
-    of = f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
-    further, first = comparison["further"], headline(comparison)
+    mean = f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
+    first = headline(comparison)
     others = [metric for metric in metrics(comparison).values() if metric != first]
     return [
         [
             "experiment",
-            f"{first.title}{of} (95% interval)",
-            *(f"{name}: {first.title} (95% interval)" for name in further),
+            f"{first.title}{mean} {INTERVAL}",
+            *(f"{name}: {first.title} {INTERVAL}" for name in comparison["further"]),
             *(metric.title for metric in others),
             *comparison["counts"].values(),
         ],
         *(
             [
                 name,
-                _score(system, first),
-                *(_score(found["systems"][name], first) for found in further.values()),
+                *_headline_cells(comparison, name),
                 *(rounded(system[metric.key]["value"], metric) for metric in others),
                 *(f"{system[count]:,}" for count in comparison["counts"]),
             ]
@@ -150,34 +147,34 @@ def _scores(comparison: Mapping[str, Any]) -> list[list[str]]:
 
 
 def shares(comparison: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The shares told of each test set: its name, the key, and what it is the share of."""
+    """The shares known of all systems: test set, key, and title."""
     return [
         (test_set, share, title)
-        for test_set, found in test_sets(comparison).items()
-        for share, title in found["shares"].items()
-        if all(share in system for system in found["systems"].values())
+        for test_set, results in test_sets(comparison).items()
+        for share, title in results["shares"].items()
+        if all(share in system for system in results["systems"].values())
     ]
 
 
-def _shares(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """A table of the shares; nothing where none is known."""
+def _shares(comparison: Mapping[str, Any]) -> list[str]:
+    """A table of the shares with its caption; empty if there are none."""
     sets = test_sets(comparison)
-    if columns := shares(comparison):
-        yield "Further shares, without intervals:"
-        yield ""
-        yield from _table(
-            [
-                ["experiment", *(f"{test_set}: {title}" for test_set, _, title in columns)],
-                *(
-                    [name, *(rounded(sets[s]["systems"][name][key]) for s, key, _ in columns)]
-                    for name in comparison["systems"]
-                ),
-            ]
-        )
-        yield ""
+    columns = shares(comparison)
+    if not columns:
+        return []
+    rows = [
+        ["experiment", *(f"{test_set}: {title}" for test_set, _, title in columns)],
+        *(
+            [name, *(rounded(sets[s]["systems"][name][key]) for s, key, _ in columns)]
+            for name in comparison["systems"]
+        ),
+    ]
+    return ["Further shares, without intervals:\n", _table(rows)]
 
 
-def _terms(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None) -> list[list[str]]:
+def _training_rows(
+    comparison: Mapping[str, Any], seconds: Mapping[str, float] | None
+) -> list[list[str]]:
     timed = ["examples a second", "training"] if seconds else []
     return [
         ["experiment", "parameters", "updates", "examples", *timed],
@@ -203,18 +200,18 @@ def _speed(system: Mapping[str, Any], seconds: float | None) -> list[str]:
 def side_by_side(
     comparisons: Mapping[str, Mapping[str, Any]], trained_on: Mapping[str, int | None]
 ) -> str:
-    """The headline of several studies whose experiments are called alike, in Markdown.
+    """Markdown tables of the headline metric of several studies: a column for each study.
 
-    Studies with one headline share a table. `trained_on` is the number of training records of
-    each, None where it is not known.
+    Experiments share a row if their names are equal without the study's. Studies with the same
+    headline share a table. `trained_on` is the number of training records, None if unknown.
     """
-    tables: dict[Metric, dict[str, Mapping[str, Any]]] = {}
+    groups: dict[Metric, dict[str, Mapping[str, Any]]] = {}
     for study, comparison in comparisons.items():
-        tables.setdefault(headline(comparison), {})[study] = comparison
-    return "\n".join(_beside(metric, alike, trained_on) for metric, alike in tables.items())
+        groups.setdefault(headline(comparison), {})[study] = comparison
+    return "\n".join(_study_columns(metric, group, trained_on) for metric, group in groups.items())
 
 
-def _beside(
+def _study_columns(
     metric: Metric,
     comparisons: Mapping[str, Mapping[str, Any]],
     trained_on: Mapping[str, int | None],
@@ -230,96 +227,87 @@ def _beside(
         "test records": {study: each["documents"] for study, each in comparisons.items()},
         "training records": trained_on,
     }
-    rows = [
-        [f"{metric.title} (95% interval)", *comparisons],
-        *(
-            [name, *(scores[study].get(name, "") for study in comparisons)]
-            for name in dict.fromkeys(name for column in scores.values() for name in column)
-        ),
-        *(
-            [what, *("" if found[s] is None else f"{found[s]:,}" for s in comparisons)]
-            for what, found in counts.items()
-        ),
-    ]
-    return "".join(f"{line}\n" for line in _table(rows))
+    return _table(
+        [
+            [f"{metric.title} {INTERVAL}", *comparisons],
+            *(
+                [name, *(scores[study].get(name, "") for study in comparisons)]
+                for name in dict.fromkeys(name for column in scores.values() for name in column)
+            ),
+            *(
+                [title, *("" if count[s] is None else f"{count[s]:,}" for s in comparisons)]
+                for title, count in counts.items()
+            ),
+        ]
+    )
 
 
 def over_seeds(comparison: Mapping[str, Any]) -> str:
-    """The headline with each seed, and their mean and deviation on each test set, in Markdown."""
-    further, metric = comparison["further"], headline(comparison)
-    rows = [
+    """Markdown table of the headline metric: each seed, then the mean on each test set."""
+    metric = headline(comparison)
+    return _table(
         [
-            "experiment",
-            *(f"seed {seed}" for seed in comparison["seeds"]),
-            *(f"{name}: mean ± deviation (95% interval)" for name in test_sets(comparison)),
-        ],
-        *(
             [
-                name,
-                *(rounded(score, metric) for score in system[f"{metric.key}_by_run"]),
-                _score(system, metric),
-                *(_score(found["systems"][name], metric) for found in further.values()),
-            ]
-            for name, system in comparison["systems"].items()
-        ),
-    ]
-    return "".join(f"{line}\n" for line in _table(rows))
+                "experiment",
+                *(f"seed {seed}" for seed in comparison["seeds"]),
+                *(f"{name}: mean ± deviation {INTERVAL}" for name in test_sets(comparison)),
+            ],
+            *(
+                [
+                    name,
+                    *(rounded(score, metric) for score in system[f"{metric.key}_by_run"]),
+                    *_headline_cells(comparison, name),
+                ]
+                for name, system in comparison["systems"].items()
+            ),
+        ]
+    )
 
 
 def summary(comparison: Mapping[str, Any]) -> str:
-    """Format the headline metric in Markdown: a row per experiment, a column per test set."""
-    further, metric = comparison["further"], headline(comparison)
+    """Markdown table of the headline metric on each test set."""
     spread = " ± deviation" if len(comparison["seeds"]) > 1 else ""
-    rows = [
+    title = f"{headline(comparison).title}{spread} {INTERVAL}"
+    return _table(
         [
-            "experiment",
-            *(f"`{name}`: {metric.title}{spread} (95% interval)" for name in test_sets(comparison)),
-        ],
-        *(
-            [
-                name,
-                _score(system, metric),
-                *(_score(found["systems"][name], metric) for found in further.values()),
-            ]
-            for name, system in comparison["systems"].items()
-        ),
-    ]
-    return "".join(f"{line}\n" for line in _table(rows))
+            ["experiment", *(f"`{name}`: {title}" for name in test_sets(comparison))],
+            *([name, *_headline_cells(comparison, name)] for name in comparison["systems"]),
+        ]
+    )
 
 
 def _parameters(system: Mapping[str, Any]) -> str:
-    """All of a system's parameters; in brackets those that were trained, where not all were."""
-    every, trained = system["parameters"], system["trainable_parameters"]
-    return amount(every) if trained == every else f"{amount(every)} ({amount(trained)} trained)"
+    """The number of parameters, with that of trainable ones if they are fewer."""
+    total, trainable = system["parameters"], system["trainable_parameters"]
+    return amount(total) if trainable == total else f"{amount(total)} ({amount(trainable)} trained)"
 
 
-def _tests(comparison: Mapping[str, Any]) -> list[str]:
-    """The sentences of the paired tests as bullets, and where all of them are."""
-    bullets = [f"- {sentence}" for sentence in verdicts(comparison)]
+def _tests(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """The paired tests as bullets, where the others are, and a warning if groups are few."""
+    if bullets := "".join(f"- {sentence}\n" for sentence in verdicts(comparison)):
+        yield bullets
     number = len(comparison["pairs"])
     if number > 1:
-        bullets += [
-            "",
+        yield (
             f"Holm: p corrected for {number} pairs; all of them are in"
-            f" `reports/{comparison['study']}.html`.",
-        ]
-    return [*bullets, "", warning] if (warning := too_few(comparison)) else bullets
+            f" `reports/{comparison['study']}.html`.\n"
+        )
+    if warning := groups_warning(comparison):
+        yield f"{warning}\n"
 
 
-def _described(name: str, found: Mapping[str, Any]) -> str:
-    """How much a test set holds."""
-    groups = f" in {found['groups']:,} groups" if found["groups"] < found["documents"] else ""
-    return f"{name}: {found['documents']:,} records{groups}{_held(found)}."
+def _test_set_size(name: str, results: Mapping[str, Any]) -> str:
+    """A line with the number of records, groups and units of a test set."""
+    groups = f" in {results['groups']:,} groups" if results["groups"] < results["documents"] else ""
+    units = "" if results["unit"] == "records" else f", {results['support']:,} {results['unit']}"
+    return f"{name}: {results['documents']:,} records{groups}{units}.\n"
 
 
-def _held(found: Mapping[str, Any]) -> str:
-    """What the records of a test set hold, with a comma before it; nothing if they are the unit."""
-    return "" if found["unit"] == "records" else f", {found['support']:,} {found['unit']}"
-
-
-def resampled(comparison: Mapping[str, Any]) -> str:
-    """What is drawn anew for an interval."""
+def uncertainty(comparison: Mapping[str, Any]) -> str:
+    """How intervals and p values are computed: the method, and over what."""
     grouped = any(s["groups"] < s["documents"] for s in test_sets(comparison).values())
-    units = "groups" if grouped else "records"
+    # Committed studies that were not computed again since keep the intervals that they had.
+    method = "bootstrap" if "resamples" in comparison else "jackknife"
     seeds = comparison["seeds"]
-    return f"{units} and of seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else units
+    variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
+    return f"{method} over {'groups' if grouped else 'records'}{variation}"

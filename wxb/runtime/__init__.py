@@ -1,1 +1,1 @@
-"""What runs a stage: its command line, lock, log, signals, kernels, GPUs and cost."""
+"""Run a stage: its command line, lock, log, signals, threads, GPUs and cost."""

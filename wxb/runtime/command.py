@@ -17,19 +17,20 @@ from wxb.runtime import costs, gpus, kernels, locks, logs, signals
 
 LINES_SHOWN = 12
 
-# What a stage returns, numbers by their names, is added to its cost.
+# A stage may return numbers to add to its cost.
 Main = Callable[[Params, str], Mapping[str, float] | None]
 
 
 def run(verb: str, main: Main, doc: str | None) -> None:
-    """Run a stage with the parameters of params.yaml and the name on the command line.
+    """Run a stage with params.yaml and the block name on the command line.
 
-    The parameters are checked first. Output goes to `logs/<verb>@<name>.log`, and the cost to
-    `reports/cost`. Of several processes that train together, only the first does more than `main`.
-    Exits with 1 on failure, with 130 on Ctrl-C, and with 143 on SIGTERM.
+    Checks the parameters, waits for other processes that run the stage, and reserves GPUs. Writes
+    output to `logs/<verb>@<name>.log` and the cost to `reports/cost`. Exits with 1 on failure, 130
+    on Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
+    `main`.
     """
-    if not signals.FIRST:
-        with logs.discarded():
+    if not signals.IS_FIRST_PROCESS:
+        with logs.discard():
             main(load(), sys.argv[1])
         return
     signals.raise_interrupts()
@@ -38,20 +39,20 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     name = parser.parse_args().name
     stage = f"{verb}@{name}"
     log = paths.log(stage)
-    with locks.exclusive(stage), logs.diverted_to(log) as console:
-        started = time.monotonic()
+    with locks.hold(stage), logs.redirect_to(log) as console:
+        start = time.monotonic()
         try:
             params = load()
             kernels.check(params)
-            with gpus.reserved(params.processes(stage)):
-                more = main(params, name)
-            cost = {**costs.of_process(time.monotonic() - started), **(more or {})}
+            with gpus.reserve(params.processes(stage)):
+                numbers = main(params, name)
+            cost = {**costs.process_cost(time.monotonic() - start), **(numbers or {})}
             with publish(paths.cost(verb, name)) as (draft,):
                 write_json(draft, cost)
         except KeyboardInterrupt as error:
             signals.ignore_interrupts()
             print("interrupted", flush=True)
-            print(f"{stage}: interrupted; {_next(stage)}", file=console)
+            print(f"{stage}: interrupted; {_resumption(stage)}", file=console)
             sys.exit(143 if isinstance(error, signals.Terminated) else 130)
         except Exception as error:
             if not isinstance(error, WxbError):
@@ -62,13 +63,13 @@ def run(verb: str, main: Main, doc: str | None) -> None:
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
 
 
-def _next(stage: str) -> str:
-    """What running an interrupted stage again does."""
+def _resumption(stage: str) -> str:
+    """What the command of an interrupted stage does if it is repeated."""
     from wxb.training import checkpoints
 
-    if checkpoints.kept(stage):
-        return "the same command goes on from its last checkpoint"
-    return "the same command begins it again"
+    if checkpoints.has_checkpoint(stage):
+        return "the same command resumes from its last checkpoint"
+    return "the same command starts it again"
 
 
 def _failure(stage: str, log: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a stage costs; it cannot be reproduced, so it is kept apart from results."""
+"""The cost of a stage. It is not reproducible, so it is no part of the results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sys
 from wxb.runtime.kernels import cpu
 
 
-def of_process(seconds: float) -> dict[str, object]:
-    """Time, memory, date and machine of this process."""
+def process_cost(seconds: float) -> dict[str, object]:
+    """The time, peak memory, date and device of this process; `seconds` is its duration."""
     model = cpu()
     cost = {
         "seconds": round(seconds, 2),

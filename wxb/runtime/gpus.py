@@ -1,4 +1,4 @@
-"""GPUs of this machine, divided among the stages that run at once."""
+"""Divide the GPUs of this machine among the stages that run at the same time."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from filelock import FileLock, Timeout
 
 
 @contextmanager
-def reserved(count: int) -> Iterator[None]:
-    """Show torch only `count` GPUs: those that no other stage uses, if there are enough.
+def reserve(count: int) -> Iterator[None]:
+    """Set CUDA_VISIBLE_DEVICES to `count` GPUs, if possible to those that no other stage uses.
 
-    If there are too few, stages share them: the engine decides how many stages run at once.
+    Holds a lock file per free GPU. If too few are free, stages share GPUs: the engine decides how
+    many stages run at once. Runs nvidia-smi unless CUDA_VISIBLE_DEVICES is set.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         free: list[str] = []
-        taken: list[str] = []
+        busy: list[str] = []
         for gpu in _visible():
             path = Path(tempfile.gettempdir(), f"wxb-{getpass.getuser()}", f"{gpu}.lock")
             path.parent.mkdir(exist_ok=True)
             lock = FileLock(path, fallback_to_soft=False)
             try:
                 if len(free) < count:
-                    held.enter_context(lock.acquire(blocking=False))
+                    locks.enter_context(lock.acquire(blocking=False))
                     free.append(gpu)
             except Timeout:
-                taken.append(gpu)
-        if free or taken:
-            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join([*free, *taken][:count])
+                busy.append(gpu)
+        if free or busy:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join([*free, *busy][:count])
         yield
 
 
 def _visible() -> list[str]:
-    """The names that CUDA gives to the GPUs that may be used here."""
+    """CUDA's names of the GPUs that this process may use; runs nvidia-smi."""
     variable = os.environ.get("CUDA_VISIBLE_DEVICES")
     if variable is not None:
         return [gpu.strip() for gpu in variable.split(",") if gpu.strip()]

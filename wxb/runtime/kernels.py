@@ -1,7 +1,6 @@
-"""The threads and CPU kernels that libraries compute with: `threads` and `portable` of params.yaml.
+"""Set the threads and CPU kernels of libraries: `threads` and `portable` of params.yaml.
 
-Each library picks its kernels by the CPU, and reads these settings from the environment when it is
-imported.
+Libraries choose kernels by the CPU, and read these settings from the environment on import.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from pathlib import Path
 from wxb.core.errors import WxbError
 from wxb.core.params import Params, load
 
-# These hold each library to the kernels of every x86-64 CPU with AVX2. MKL has a branch for AVX2
-# too, but takes no notice of it on AMD's CPUs (MKL_VERBOSE=1 tells).
+# These limit each library to kernels that all x86-64 CPUs with AVX2 have. MKL also has a setting
+# for AVX2, but ignores it on CPUs of AMD (MKL_VERBOSE=1 shows this).
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -28,8 +27,8 @@ PORTABLE = {
 
 
 def prepare() -> None:
-    """Set the environment of the libraries that compute, before they are imported."""
-    # On import it warns every stage of a kernel that is not installed.
+    """Set environment variables of numerical libraries; call this before they are imported."""
+    # On import it warns in every stage about an optional kernel.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     try:
         params = load()
@@ -40,25 +39,25 @@ def prepare() -> None:
     for pool in ("OMP", "MKL", "OPENBLAS", "RAYON"):
         os.environ[f"{pool}_NUM_THREADS"] = str(params.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = str(params.threads > 1).lower()
-    # Nothing here is compiled, and the compiler that bitsandbytes loads takes each stage a second.
+    # No stage compiles models, and bitsandbytes would load the compiler, which takes a second.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 
 def check(params: Params) -> None:
-    """Raise WxbError if `portable` is set and torch, if it is imported, has other kernels."""
+    """Raise WxbError if `portable` is set and torch is imported with other kernels than AVX2."""
     torch = sys.modules.get("torch")
     capability = torch.backends.cpu.get_cpu_capability() if torch is not None else "AVX2"
     if params.portable and capability != "AVX2":
         raise WxbError(
-            f"portable: found {cpu()}, where torch computes with {capability}; expected an x86-64"
-            " CPU with AVX2, as the same bytes are promised on those alone: set `portable: false`"
-            " in params.yaml, and expect other last digits"
+            f"portable: torch uses {capability} on this CPU ({cpu()}); expected AVX2, as results"
+            " have the same bytes on x86-64 CPUs with AVX2 only: set `portable: false` in"
+            " params.yaml, and expect rounding differences"
         )
 
 
 def cpu() -> str:
-    """The model of this machine's CPU: bytes are promised on one kind only."""
-    cpuinfo = Path("/proc/cpuinfo")  # Linux has it
+    """The model of this machine's CPU."""
+    cpuinfo = Path("/proc/cpuinfo")  # on Linux
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
     return model[1] if model else platform.processor() or platform.machine()

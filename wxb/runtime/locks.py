@@ -1,4 +1,4 @@
-"""One process at a time runs a stage: an engine that is killed may leave its stage running."""
+"""A lock per stage: if an engine is killed, its stage may still run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ LOCKS = Path(".wxb/locks")
 
 
 @contextmanager
-def exclusive(stage: str) -> Iterator[None]:
-    """Wait until no other process runs the stage, and keep others waiting meanwhile.
+def hold(stage: str) -> Iterator[None]:
+    """Wait until no other process runs the stage, and hold its lock file.
 
-    The system releases the lock when its holder ends, however it ends; children don't inherit it.
+    The system releases the lock when the process ends, even if it is killed. Child processes do not
+    inherit it. Ctrl-C while waiting exits with 130.
     """
     path = LOCKS / f"{stage}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, fallback_to_soft=False)  # a soft lock would outlive a killed holder
     try:
-        held = lock.acquire(blocking=False)
+        acquired = lock.acquire(blocking=False)
     except Timeout:
         try:
             print(
@@ -32,9 +33,9 @@ def exclusive(stage: str) -> Iterator[None]:
                 file=sys.stderr,
                 flush=True,
             )
-            held = lock.acquire(poll_interval=0.5)
+            acquired = lock.acquire(poll_interval=0.5)
         except KeyboardInterrupt:
             sys.exit(130)
-    with held:
+    with acquired:
         path.write_text(str(os.getpid()), encoding="utf-8")
         yield

@@ -1,4 +1,4 @@
-"""Where the output of a stage goes: to its log, while progress stays on the terminal."""
+"""Redirect the output of a stage to its log; progress stays on the terminal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from wxb.core.progress import Progress
 
 
 @contextmanager
-def diverted_to(log: Path) -> Iterator[TextIO]:
-    """Send all output, that of libraries included, to the log; yield the terminal."""
+def redirect_to(log: Path) -> Iterator[TextIO]:
+    """Redirect standard output and error, including those of C libraries, to a new log.
+
+    Yields the terminal, which Progress then prints to.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -28,8 +31,8 @@ def diverted_to(log: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def discarded() -> Iterator[None]:
-    """Discard progress and standard output, not standard error."""
+def discard() -> Iterator[None]:
+    """Discard progress and standard output, but not standard error."""
     with Path(os.devnull).open("w", encoding="utf-8") as Progress.console:
         os.dup2(Progress.console.fileno(), 1)
         yield

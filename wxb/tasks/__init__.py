@@ -1,4 +1,4 @@
-"""One folder per task, and in it one per method: from records to targets, a model, predictions.
+"""Tasks: one folder per task, with one subfolder per method.
 
 Stages, reports and commands use tasks only through this module: `get` returns a `Task`, whose parts
 are imported on first use. `docs/adding-a-task.md` describes each part.
@@ -41,13 +41,13 @@ class Part(Generic[T]):
     def __get__(self, task: Task, owner: type[Task]) -> T:
         if self.optional and not has_module(task.name, self.module):
             return cast("T", None)
-        found: Any = module(task.name, self.module)
-        return cast("T", getattr(found, self.cls)() if self.cls else found)
+        part: Any = module(task.name, self.module)
+        return cast("T", getattr(part, self.cls)() if self.cls else part)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task and its parts."""
+    """A task and its parts. Each access imports the part's module and creates a new instance."""
 
     name: str
 
@@ -61,23 +61,23 @@ class Task:
 
     @property
     def methods(self) -> list[str]:
-        """The names of its methods."""
+        """The names of its methods, sorted."""
         return sorted(path.parent.name for path in (FOLDER / self.name).glob("*/method.py"))
 
     def method(self, name: str) -> type[Method]:
-        """One of its methods."""
+        """The class of one of its methods, by name."""
         return cast("type[Method]", module(self.name, f"{name}.method").Method)
 
 
 def get(name: str) -> Task:
-    """The task of this name."""
+    """The task of this name; an unknown name fails when a part is first used."""
     return Task(name)
 
 
 def method_of(experiment: Experiment, labels: Sequence[str], tokenizer: Any) -> Method:
-    """The method of an experiment, with the tokenizer of its model.
+    """The method of an experiment, with the tokens that it adds to the backbone's tokenizer.
 
-    `labels` are those of training, `tokenizer` is that of the backbone.
+    `labels` are those of the training records.
     """
     method = get(experiment.task).method(experiment.method)
     return method.with_vocabulary(experiment, labels, tokenizer)

@@ -1,4 +1,4 @@
-"""The base class of a task's model cards, and what several tasks have in theirs."""
+"""The base class of a task's model cards, and the table of scores that several of them print."""
 
 from __future__ import annotations
 
@@ -8,44 +8,43 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from wxb.core.errors import WxbError
+from wxb.core.errors import require_output
 
-NUMBERS = ("precision", "recall", "f1")
+NUMERIC_COLUMNS = ("precision", "recall", "f1")
 
 
 class Card(ABC):
-    """What only the model cards of a task say."""
+    """The template, metadata and scores of a task's model cards."""
 
     TEMPLATE: ClassVar[Path]  # Markdown in Jinja: it begins with `card_data` between lines of ---
-    TASK: ClassVar[str]  # the hub's name of what is scored
+    TASK: ClassVar[str]  # the hub's name of the task
     TAGS: ClassVar[Sequence[str]]  # further tags on the hub
     SCORES: ClassVar[Sequence[str]]  # the keys of the scores in the metadata
 
     def pipeline(self, experiment: Any) -> str:
-        """The hub's name of what the model does."""
+        """The hub's pipeline for the model; by default TASK."""
         return self.TASK
 
     @abstractmethod
     def facts(
         self, experiment: Any, model: Path, predictions: Path, scores: Mapping[str, float]
     ) -> dict[str, Any]:
-        """What only this template needs, from the folders of the model and its predictions.
+        """The variables of TEMPLATE, from the folders of the model and its predictions.
 
         Raises WxbError if a file is missing.
         """
 
 
-def worst_first(table: Path, by: str) -> list[dict[str, Any]]:
-    """The rows of a table of NUMBERS that evaluate wrote: the worst F1 first, then ordered by `by`.
+def rows_by_f1(table: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of a CSV file that `evaluate` wrote, with NUMERIC_COLUMNS as floats.
 
-    Raises WxbError where it did not.
+    The lowest F1 comes first; equal ones are sorted by the column `name`. Raises WxbError if the
+    file does not exist.
     """
-    if not table.exists():
-        raise WxbError(
-            f"{table}: not there yet; run `dvc repro evaluate@{table.parent.name}` first"
-        )
+    require_output(table, f"evaluate@{table.parent.name}")
     with table.open(encoding="utf-8", newline="") as file:
         rows = [
-            {**row, **{key: float(row[key]) for key in NUMBERS}} for row in csv.DictReader(file)
+            {**row, **{key: float(row[key]) for key in NUMERIC_COLUMNS}}
+            for row in csv.DictReader(file)
         ]
-    return sorted(rows, key=lambda row: (row["f1"], row[by]))
+    return sorted(rows, key=lambda row: (row["f1"], row[name]))

@@ -1,6 +1,6 @@
-"""Records with their gold and predictions, written as other tools read them.
+"""Export records with their gold and predictions as files for other tools.
 
-JSON Lines and CSV serve any task. A task with formats of its own has a class `Exports`.
+Every task has JSON Lines and CSV. A task with more formats has a class `Exports`.
 """
 
 from __future__ import annotations
@@ -11,56 +11,53 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError, choices
+from wxb.core.errors import WxbError, choices, require_output
 from wxb.core.files import publish
 from wxb.core.params import Params
 
-if TYPE_CHECKING:
-    from wxb.metrics.scorer import Row
-
-# Allowed in JSON as they are, but many a reader takes them for the end of the line.
+# JSON allows them unescaped, but many readers take them for the end of the line.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-class Exported(NamedTuple):
-    """A record with its gold and, of an experiment, the row of its predictions."""
+class ExportRecord(NamedTuple):
+    """A labelled record and, if an experiment is exported, its row of predictions.jsonl."""
 
     id: str
     input: str
     language: str | None
     gold: Any
-    row: Row | None = None
+    row: Any = None  # of the task's `Scorer.ROW`
 
 
-Format = Callable[[Iterable[Exported]], Iterator[bytes]]
+Format = Callable[[Iterable[ExportRecord]], Iterator[bytes]]
 
 
 class Exports:
-    """The formats that only a task has."""
+    """The export formats that only one task has."""
 
     FORMATS: ClassVar[Mapping[str, Format]] = {}  # by the suffix of a file's name
-    BINARY: ClassVar[Collection[str]] = ()  # those that no terminal shows
+    BINARY: ClassVar[Collection[str]] = ()  # the formats that are not text
 
 
-def jsonl(exported: Iterable[Exported]) -> Iterator[bytes]:
-    """One JSON object a line in UTF-8: a record with its gold, of an experiment its predictions."""
-    for record in exported:
+def jsonl(records: Iterable[ExportRecord]) -> Iterator[bytes]:
+    """Lines of JSON in UTF-8: a record with its gold and, of an experiment, its prediction."""
+    for record in records:
         yield json_line(_fields(record))
 
 
 def json_line(content: Mapping[str, Any]) -> bytes:
-    """A line of JSON that every reader takes for one line."""
+    """A JSON object as one line of UTF-8; all Unicode line separators in it are escaped."""
     return (json.dumps(content, ensure_ascii=False).translate(_LINE_ENDS) + "\n").encode()
 
 
-def table(exported: Iterable[Exported]) -> Iterator[bytes]:
-    """CSV in UTF-8 with a header; what is neither text nor number stands in its cell as JSON."""
+def table(records: Iterable[ExportRecord]) -> Iterator[bytes]:
+    """Lines of CSV in UTF-8, the header first; lists and objects are JSON in their cell."""
     names: list[str] | None = None
-    for record in exported:
+    for record in records:
         fields = _fields(record)
         line = io.StringIO()
         writer = csv.writer(line)
@@ -74,7 +71,7 @@ def table(exported: Iterable[Exported]) -> Iterator[bytes]:
 FORMATS: Mapping[str, Format] = {"jsonl": jsonl, "csv": table}
 
 
-def _fields(record: Exported) -> dict[str, Any]:
+def _fields(record: ExportRecord) -> dict[str, Any]:
     if record.row is None:
         fields = record._asdict()
         del fields["row"]
@@ -83,12 +80,12 @@ def _fields(record: Exported) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    plain = value is None or isinstance(value, str | int | float)
-    return value if plain else json.dumps(value, ensure_ascii=False)
+    is_scalar = value is None or isinstance(value, str | int | float)
+    return value if is_scalar else json.dumps(value, ensure_ascii=False)
 
 
 def task_of(params: Params, name: str) -> str:
-    """The task of a corpus or experiment. Raises WxbError for a name that is neither or both."""
+    """The task of a corpus or experiment. Raises WxbError if the name is neither or both."""
     known = [*params.corpora, *params.experiments]
     if known.count(name) == 2:
         raise WxbError(f"params.yaml has a corpus and an experiment {name!r}; rename one of them")
@@ -98,25 +95,25 @@ def task_of(params: Params, name: str) -> str:
     return block.task
 
 
-def records(params: Params, name: str, split: str) -> list[Exported]:
-    """The labelled records of a corpus's split, or the test records that an experiment judged.
+def load_records(params: Params, name: str, split: str) -> list[ExportRecord]:
+    """The labelled records of a corpus's split, or an experiment's test records with predictions.
 
-    Raises WxbError for a name that is neither or both, for another split of an experiment, and
-    where the stage that makes them has not run.
+    Raises WxbError if the name is neither or both, if an experiment's split is not `test`, and if
+    the stage that writes the records has not run.
     """
-    from wxb.corpora import clean  # with pyarrow: no other command should wait for it
+    from wxb.corpora import clean  # slow: imports pyarrow
     from wxb.metrics import evaluation
 
-    task = task_of(params, name)
+    task = tasks.get(task_of(params, name))
     if name in params.corpora:
-        folder = paths.clean(name)
-        _check_made(folder / paths.PROFILE, f"preprocess@{name}")
+        folder, stage = paths.clean(name), f"preprocess@{name}"
+        require_output(folder / paths.PROFILE, stage)
         if split not in (splits := clean.splits(folder)):
             raise WxbError(f"corpus {name} has no split {split!r}{choices(split, splits)}")
         path = folder / f"{split}.parquet"
-        _check_made(path, f"preprocess@{name}")
-        found = clean.labelled(path, tasks.get(task).record)
-        return [Exported(r.id, r.input, r.language, r.gold) for r in found]
+        require_output(path, stage)
+        records = clean.read_labelled(path, task.record)
+        return [ExportRecord(r.id, r.input, r.language, r.gold) for r in records]
     experiment = params.experiments[name]
     if split != "test":
         raise WxbError(
@@ -124,58 +121,52 @@ def records(params: Params, name: str, split: str) -> list[Exported]:
             f" found split {split!r}: export its corpus {experiment.corpus!r} instead"
         )
     folder = paths.predictions(experiment.study, name)
-    _check_made(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
-    tested = paths.clean(experiment.corpus) / "test.parquet"
-    _check_made(tested, f"preprocess@{experiment.corpus}")
-    languages = {r.id: r.language for r in clean.read(tested, tasks.get(task).record)}
+    require_output(folder / evaluation.PREDICTIONS, f"evaluate@{name}")
+    test_records = paths.clean(experiment.corpus) / "test.parquet"
+    require_output(test_records, f"preprocess@{experiment.corpus}")
+    languages = {r.id: r.language for r in clean.read(test_records, task.record)}
     return [
-        Exported(row.id, row.input, languages.get(row.id), row.gold, row)
-        for row in evaluation.read(tasks.get(task).metrics, folder)
+        ExportRecord(row.id, row.input, languages.get(row.id), row.gold, row)
+        for row in evaluation.read(task.metrics, folder)
     ]
 
 
-def _check_made(path: Path, stage: str) -> None:
-    if not path.exists():
-        raise WxbError(f"{path}: not there yet; run `dvc repro {stage}` first")
-
-
 def formats(task: str) -> tuple[dict[str, Format], Collection[str]]:
-    """The formats of a task, and those among them that are binary."""
+    """The formats of a task by name, and the names of the binary ones."""
     own = tasks.get(task).exports or Exports()
     return {**FORMATS, **own.FORMATS}, own.BINARY
 
 
-def format_of(output: Path | None, given: str | None, task: str) -> str:
-    """The format that is given, or else that of the suffix; JSONL, which loses nothing, of neither.
+def choose_format(output: Path | None, name: str | None, task: str) -> str:
+    """The format `name`, else the one of the output's suffix, else JSONL.
 
-    Raises WxbError for a format that the task has not, and for a binary one without a file.
+    Raises WxbError if the task lacks the format, and if a binary one has no output file.
     """
     known, binary = formats(task)
     suffix = output.suffix.lower().removeprefix(".") if output else "jsonl"
-    chosen = given or suffix
-    if chosen not in known:
-        found = f"format {given!r}" if given else f"{output}: the suffix names no format"
+    choice = name or suffix
+    if choice not in known:
+        fault = f"format {name!r}" if name else f"{output}: the suffix is no format"
         raise WxbError(
-            f"{found}; of the task {task} there is {', '.join(sorted(known))}: choose one with"
-            " --format"
+            f"{fault}; the task {task} has {', '.join(sorted(known))}: choose one with --format"
         )
-    if chosen in binary and output is None:
+    if choice in binary and output is None:
         raise WxbError(
-            f"format {chosen} is binary; name its file with --output, e.g. test.{chosen}"
+            f"format {choice} is binary; name its file with --output, e.g. test.{choice}"
         )
-    return chosen
+    return choice
 
 
 def write(chunks: Iterable[bytes], output: Path | None) -> None:
-    """Write to a file, which appears whole or not at all, or to standard output.
+    """Write to standard output, or to a file that is replaced only once all is written.
 
-    Raises WxbError where `output` is no plain file.
+    Raises WxbError if `output` is not a plain file or cannot be written.
     """
     if output is None:
         sys.stdout.buffer.writelines(chunks)
         sys.stdout.buffer.flush()
         return
-    target = output.resolve()  # of a link, the file that it points to
+    target = output.resolve()  # a link stays; the file that it points to is replaced
     if target.exists() and not target.is_file():
         raise WxbError(f"{output}: found a folder or device; expected a file to write or replace")
     try:

@@ -1,8 +1,8 @@
-"""The base classes of methods and of their trained models; stages call nothing else of a method.
+"""The base classes of methods and of their trained models, which stages call.
 
-A method is a folder `wxb/tasks/<task>/<method>/` whose module `method` has a class `Method`. Its
-defaults are for texts with one label each. Torch is imported where a model is needed, so that the
-stages before training start at once.
+A method is a folder `wxb/tasks/<task>/<method>/` whose module `method` has a class `Method`. The
+defaults are for texts with one label each. Functions that need a model import torch, so that the
+stages before training start fast.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from wxb.core import paths
 from wxb.core.files import read_json, write_json
 from wxb.core.params.experiments import Prediction
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import (
@@ -31,7 +32,8 @@ from wxb.corpora.text.encoded import (
     read_encoded,
     write_encoded,
 )
-from wxb.corpora.text.tokenizers import SavedTokenizer, special_tokens
+from wxb.corpora.text.saved import SavedTokenizer
+from wxb.corpora.text.tokenizers import special_tokens
 from wxb.metrics import Metric
 
 if TYPE_CHECKING:
@@ -46,30 +48,30 @@ Items = Sequence[Mapping[str, NDArray[Any]]]  # arrays by the names of the model
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A method of a task, for one experiment: from records to a trained model."""
+    """A method of a task, set up for one experiment: from records to a trained model."""
 
     experiment: Any  # its block of params.yaml
-    labels: Sequence[str]  # those of training, as profile.json has them
+    labels: Sequence[str]  # the labels of the training records, in the order of profile.json
     tokenizer: Any
 
     TARGETS: ClassVar[Sequence[str]] = ("labels",)  # the columns of an item that are not inputs
-    BEST: ClassVar[Metric] = ACCURACY  # of validation records: it picks the best checkpoint
+    BEST: ClassVar[Metric] = ACCURACY  # the validation metric that picks the best checkpoint
     Predictor: ClassVar[type[Trained]]
 
     @classmethod
     def with_vocabulary(cls, experiment: Any, labels: Sequence[str], tokenizer: Any) -> Self:
-        """The method with the tokenizer of its model, which `align` and training use."""
+        """The method with `vocabulary()` as its tokenizer."""
         method = cls(experiment, labels, tokenizer)
         return replace(method, tokenizer=method.vocabulary())
 
     def vocabulary(self) -> Any:
-        """The tokenizer with the tokens that the method adds; none by default."""
+        """The tokenizer, to which a method may add its own tokens; none by default."""
         return self.tokenizer
 
     def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
-        """Write the encoded inputs of records to a file, which is named after their split.
+        """Write the inputs of a split's records, encoded, to a file named after the split.
 
-        By default these are the tokens of their texts, with character offsets.
+        By default these are the tokens of their texts, with character offsets. Shows progress.
         """
         texts = [record.input for record in records]
         write_encoded(path, tokenizers.encode(self.tokenizer, texts, label=label))
@@ -77,30 +79,32 @@ class Method(ABC):
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
     ) -> tuple[*Columns, dict[str, int]]:
-        """Targets of the encoded records in a file, where each begins, and counts of their gold.
+        """The targets of records, the index where each record's begin, and counts of their gold.
 
-        The counts are by alignment status. By default the target is the number of the record's
-        label; a label that training lacks is lost, and is not learned.
+        `path` is the file that `encode` wrote. The counts are by alignment status. By default the
+        target is the index of the record's label; a label that training lacks counts as lost and
+        its target is IGNORED.
         """
-        number = {label: index for index, label in enumerate(self.labels)}
-        gold = [number.get(record.gold, IGNORED) for records in chunks for record in records]
+        index_of = {label: index for index, label in enumerate(self.labels)}
+        gold = [index_of.get(record.gold, IGNORED) for records in chunks for record in records]
         lost = gold.count(IGNORED)
-        account = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
-        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), account
+        counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
+        return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
 
     def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Items:
-        """The items to train on, of the encoded records and targets in two files.
+        """The training items, from the files that `encode` (features) and `align` (targets) wrote.
 
-        By default one item a text: its `input_ids` and the number of its label.
+        By default one item per text: its `input_ids` and the index of its label.
         """
         length = self.experiment.encoding.max_length
         items = inputs(read_encoded(features), self.tokenizer, length)
         columns, _ = read_columns(targets, ["labels"])
-        return [{**item, "labels": n} for item, n in zip(items, columns["labels"], strict=True)]
+        labels = columns["labels"]
+        return [{**item, "labels": label} for item, label in zip(items, labels, strict=True)]
 
     @abstractmethod
     def build(self, backbone: Path) -> Any:
-        """The model that training starts from; seed torch before, new weights are random."""
+        """A new model on a backbone; its new weights are random, so seed torch before."""
 
     def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
         """A function that makes a batch of items; by default it pads to the longest."""
@@ -108,19 +112,25 @@ class Method(ABC):
 
     @staticmethod
     def summarize(logits: Any, labels: Any) -> Any:
-        """What `compute_metrics` needs of a batch: the likeliest class (...) of logits (..., K)."""
+        """The part of a batch's output that `compute_metrics` needs.
+
+        By default the class (...) with the highest of logits (..., K).
+        """
         return logits.argmax(-1)
 
     @staticmethod
     def compute_metrics(predicted: Any, labels: Any) -> dict[str, float]:
-        """Metrics of validation records while training, BEST among them: accuracy by default."""
-        known = labels != IGNORED
-        return {ACCURACY.key: float((predicted == labels)[known].mean())}
+        """Validation metrics during training, including BEST; by default accuracy.
+
+        `predicted` is what `summarize` returned.
+        """
+        counted = labels != IGNORED
+        return {ACCURACY.key: float((predicted == labels)[counted].mean())}
 
     def training_run(
         self, train: Items, valid: Items, *, seed: int, checkpoints: Path, label: str
     ) -> TrainingRun:
-        """The training of the experiment with one seed."""
+        """The settings and data of training with one seed, for `fit`."""
         from wxb.training.run import TrainingRun
 
         return TrainingRun(
@@ -138,9 +148,9 @@ class Method(ABC):
         )
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Any, list[dict[str, float]]]:
-        """The trained model and its history: at least `step` and `epoch` of its last row.
+        """Train a model; returns it with its history, whose last row has `step` and `epoch`.
 
-        The Trainer fits it by default.
+        By default `build`s it after seeding torch, and trains it with the Trainer.
         """
         from transformers import set_seed
 
@@ -152,15 +162,12 @@ class Method(ABC):
 
 
 def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> list[dict[str, NDArray[np.int32]]]:
-    """One item a text: its `input_ids` with the special tokens around, `max_length` at most.
-
-    Longer texts are truncated.
-    """
+    """One item per text: `input_ids` with special tokens, truncated to `max_length` in all."""
     before, after = special_tokens(tokenizer)
     room = max_length - len(before) - len(after)
     return [
         {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
-        for start, stop in zip(encoded.splits[:-1], encoded.splits[1:], strict=True)
+        for start, stop in pairwise(encoded.splits)
     ]
 
 
@@ -171,14 +178,17 @@ def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor
     return partial(collate, pad=tokenizer.pad_token_id)
 
 
-def in_batches(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
-    """The indices of items, `size` at a time: those of about one length share a batch."""
+def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:
+    """Batches of `size` indices of items, sorted by length, so that little is padded."""
     order: list[int] = np.argsort(lengths, kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def summarize_tokens(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The likeliest token at every label (B, T): `logits` (N, V) are of the N labels that count."""
+    """The most likely token at each label (B, T), IGNORED where the label is.
+
+    `logits` (N, V) are those of the N other labels.
+    """
     predicted = labels.new_full(labels.shape, IGNORED)
     predicted[labels != IGNORED] = logits.argmax(-1)
     return predicted
@@ -188,27 +198,27 @@ class Trained(ABC):
     """A trained model with its tokenizer, ready to predict."""
 
     files: ClassVar[Sequence[str]] = ()  # suffixes of its inputs if they are files; else texts
-    prediction: Any = Prediction()  # settings of that name; a task has its own form
+    prediction: Any = Prediction()  # the experiment's `prediction` settings
 
     def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
-        """`settings` are those that `load` needs, by their names in the file."""
+        """`settings` are those that `save` writes and `load_model` needs."""
         self.model, self.tokenizer, self.settings = self.ready(model), tokenizer, settings
 
     def ready(self, model: Any) -> Any:
-        """The model on the device where it predicts."""
+        """The model in evaluation mode, moved to the GPU if there is one."""
         import torch
 
         return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
     @classmethod
     def from_training(cls, model: Any, method: Method, targets: Path) -> Self:
-        """A model that was just trained on the targets in a file."""
+        """The predictor of a newly trained model; `targets` is the file that `align` wrote."""
         encoding = method.experiment.encoding.model_dump()
         return cls(model, method.tokenizer, labels=list(method.labels), **encoding)
 
     @classmethod
     def load(cls, folder: Path, prediction: Prediction | None = None) -> Self:
-        """Load a folder that `save` wrote; without settings of prediction it has their defaults."""
+        """Load a folder that `save` wrote; by default with default `prediction` settings."""
         settings, tokenizer = read_json(folder / paths.SETTINGS), SavedTokenizer(folder)
         predictor = cls(cls.load_model(folder, settings, tokenizer), tokenizer, **settings)
         predictor.prediction = prediction or cls.prediction
@@ -217,12 +227,13 @@ class Trained(ABC):
     @classmethod
     @abstractmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that its `save_pretrained` wrote."""
+        """Load the model that `save` wrote to a folder with these settings."""
 
     def save(self, folder: Path, experiment: Any, *, updates: int, examples: int) -> None:
         """Write model, tokenizer and settings as a folder in Hugging Face's or peft's layout.
 
-        `updates` of the weights were made in training, from so many `examples`, each pass counted.
+        `updates` and `examples` are the numbers of optimizer steps and of training items over all
+        epochs, for the settings.
         """
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
@@ -238,13 +249,13 @@ class Trained(ABC):
         write_json(folder / paths.SETTINGS, settings)
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """Settings that `load` needs of models of this method."""
+        """Further settings that `load_model` needs for this method; none by default."""
         return {}
 
     def predict(self, inputs: Sequence[Any], /, *, label: str = "predict") -> list[Any]:
-        """A prediction for each input; shows progress under a label.
+        """One prediction per input, in their order; shows progress under a label.
 
-        Raises TypeError for one input instead of a list: each of its characters would be one.
+        Raises TypeError for a single input instead of a list of inputs.
         """
         if isinstance(inputs, (str, bytes, Path)):
             raise TypeError(
@@ -255,41 +266,44 @@ class Trained(ABC):
 
     @abstractmethod
     def predictions(self, inputs: Sequence[Any], /, *, label: str) -> list[Any]:
-        """What `predict` returns."""
+        """One prediction per input, in their order: the part of `predict` that a task defines."""
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
-        """Choose settings on validation records, such as a threshold; none by default."""
+        """Set what is chosen on validation records, such as a threshold; nothing by default."""
         return
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Any]
     ) -> dict[str, float]:
-        """Scores that need the model as well as its predictions; none by default."""
+        """Metrics that need the model, not only its predictions; none by default."""
         return {}
 
     def size(self, *, trainable: bool = False) -> int:
         """Number of parameters, shared ones once; only trainable ones if `trainable`."""
-        from wxb.training.backbones.size import parameters
+        from wxb.training.backbones.size import parameter_count
 
-        return parameters(self.model, trainable=trainable)
+        return parameter_count(self.model, trainable=trainable)
 
-    def describe(self, given: Any, prediction: Any) -> dict[str, Any]:
-        """The prediction for an input as JSON, for programs."""
+    def describe(self, input_: Any, prediction: Any) -> dict[str, Any]:
+        """The prediction for an input as a JSON object."""
         return {"prediction": prediction}
 
-    def show(self, given: Any, prediction: Any) -> str:
-        """The prediction for an input in a line, for people."""
+    def show(self, input_: Any, prediction: Any) -> str:
+        """The prediction for an input as text for the terminal."""
         return str(prediction)
 
     def outputs(self, items: Items, *, label: str) -> list[dict[str, NDArray[Any]]]:
-        """The outputs of the model for each item with `input_ids`: arrays (...) of its (B, ...)."""
+        """The model's outputs for each item with `input_ids`, without the batch dimension.
+
+        Items are batched by length; shows progress.
+        """
         import torch
 
         collate, device = collator(self.tokenizer), next(self.model.parameters()).device
         lengths = [len(item["input_ids"]) for item in items]
-        batches = in_batches(lengths, self.prediction.batch_size)
+        batches = batches_by_length(lengths, self.prediction.batch_size)
         outputs: list[dict[str, NDArray[Any]]] = [{} for _ in items]
-        for indices in tracked(batches, label, len(batches), unit="batch"):
+        for indices in track(batches, label, len(batches), unit="batch"):
             batch = {k: v.to(device) for k, v in collate([items[i] for i in indices]).items()}
             with torch.inference_mode():
                 output = self.model(**batch)

@@ -1,4 +1,4 @@
-"""The fields of files that nobody has described: what they hold, identify, name or group."""
+"""Files without a block in params.yaml: their fields, and which is the id, language or group."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from wxb.corpora.layout import SUFFIXES, decode
 
 Row = Mapping[str, Any]
 
-# Of esp.testa and esp.testb (CoNLL-2002) the first is for validation.
+# In CoNLL-2002, esp.testa is for validation and esp.testb for the test.
 SPLITS = {
     "train": re.compile(r"train", re.IGNORECASE),
     "valid": re.compile(r"valid|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
     "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
 }
-FEWEST_GROUPS = 10  # fewer cannot be divided into shares of a tenth
-SHOWN = 3  # lines of a file that holds no records, or values of a field
+MIN_GROUPS = 10  # fewer cannot be split into shares of a tenth
+SHOWN = 3  # lines of a file, or values of a field, in a summary
 
-LANGUAGES = ("language", "lang", "locale")
-IDS = ("id", "uid", "uuid", "guid", "key", "idx", "index")
+# Words of the names of fields.
+LANGUAGES = {"language", "lang", "locale"}
+IDS = {"id", "uid", "uuid", "guid", "key", "idx", "index"}
 GROUPS = {
     *("template", "group", "article", "author", "doc", "document", "source", "user", "speaker"),
     *("patient", "customer", "scene", "thread", "conversation", "dialog", "dialogue", "page"),
@@ -39,21 +40,21 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Files:
-    """The files at a path which may hold records, sorted: those of tables if any, else all."""
+    """The files at a path that may hold records, sorted: those with fields if any, else all."""
 
     path: Path
     members: Sequence[Path]
-    columns: Sequence[str] = ()  # the names of cells, where tabs divide lines into as many
+    columns: Sequence[str] = ()  # names of tab-separated cells, for files without fields
 
     def with_columns(self, names: Sequence[str]) -> Files:
-        """The same files, read as lines with tabs if they have no fields and all their lines do.
+        """The same files with tab-separated columns, if every line has at least `names` of them.
 
-        There are cells for all `names` at least; further ones are called `column 3`.
+        Files with fields are returned unchanged. Further columns are named `column 3` and so on.
         """
-        if self.are_tables or not self._cells:
+        if self.has_fields or not self._cells:
             return self
         width = min(map(len, self._cells))
-        more = [f"column {number}" for number in range(len(names) + 1, width + 1)]
+        more = [f"column {index}" for index in range(len(names) + 1, width + 1)]
         return replace(self, columns=[*names, *more]) if width >= len(names) else self
 
     @property
@@ -67,23 +68,23 @@ class Files:
         return [line.rstrip("\r").split("\t") for line in lines if line.strip()]
 
     @property
-    def are_tables(self) -> bool:
-        """Whether suffixes say that files hold records with fields."""
+    def has_fields(self) -> bool:
+        """Whether the files hold records with fields, by the suffix of the first."""
         return self.members[0].suffix.lower() in SUFFIXES
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The records with fields, of all files; cells of CSV are text."""
+        """The records of all files that are objects; cells of CSV are text."""
         if self.columns:
             return [dict(zip(self.columns, cells, strict=False)) for cells in self._cells]
-        if not self.are_tables:
+        if not self.has_fields:
             return []
-        every = (raw.content for file in self.members for raw in raw_records(file))
-        return [dict(content) for content in every if isinstance(content, Mapping)]
+        contents = (raw.content for file in self.members for raw in raw_records(file))
+        return [dict(content) for content in contents if isinstance(content, Mapping)]
 
     @cached_property
     def fields(self) -> list[str]:
-        """The names of the fields, in the order in which records have them."""
+        """The names of the fields, in the order of their first record."""
         return list(dict.fromkeys(str(name) for row in self.rows for name in row))
 
     def fields_of(self, file: Path) -> set[str]:
@@ -92,74 +93,74 @@ class Files:
         return {name for row in contents if isinstance(row, Mapping) for name in row}
 
     @property
-    def name_splits(self) -> bool:
-        """Whether the name of a file says that it is a published split."""
+    def has_split_names(self) -> bool:
+        """Whether the name of any file is that of a published split, such as `train.csv`."""
         return any(p.search(file.name) for p in SPLITS.values() for file in self.members)
 
-    def described(self) -> str:
-        """What is there: the fields and what they hold, or the first lines."""
+    def summary(self) -> str:
+        """The fields with their types, or else the first lines, for error messages."""
         if self.rows:
-            return "fields " + "; ".join(f"{n!r}: {described(self.rows, n)}" for n in self.fields)
-        if self.are_tables:
+            return "fields " + "; ".join(f"{n!r}: {field_type(self.rows, n)}" for n in self.fields)
+        if self.has_fields:
             return "no record that is an object with fields"
         lines = (line for line in decode(self.members[0]).split("\n") if line.strip())
-        shown = [repr(line[:60]) for line, _ in zip(lines, range(SHOWN), strict=False)]
-        return f"lines such as {'; '.join(shown)}"
+        first = [repr(line[:60]) for line, _ in zip(lines, range(SHOWN), strict=False)]
+        return f"lines such as {'; '.join(first)}"
 
 
-def divided(by: str | None) -> dict[str, Any]:
-    """`split` of a corpus by shares of its records, those of a group together."""
+def split_settings(by: str | None) -> dict[str, Any]:
+    """`split` of a new corpus: shares of its records, which stay together by the field `by`."""
     return {"by": by, "test": 0.2, "valid": 0.1}
 
 
-def why_divided(rows: Sequence[Row], by: str | None) -> dict[str, str]:
-    """The reasons for `divided`."""
-    group = f"guessed: {shown(rows, by)}" if by else "guessed: none repeats; by document"
-    return {"split.by": group, "split.test": "share of records, of all"}
+def split_reasons(rows: Sequence[Row], by: str | None) -> dict[str, str]:
+    """The comments on `split_settings`, by dotted key."""
+    group = f"guessed: {value_counts(rows, by)}" if by else "guessed: none repeats; by document"
+    return {"split.by": group, "split.test": "share of all records"}
 
 
-def language_of(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
-    """The field that names the language of a record."""
-    named = (name for name in fields if words(name) & {*LANGUAGES})
-    return next((n for n in named if any(isinstance(row.get(n), str) for row in rows)), None)
+def language_field(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
+    """The first field of texts whose name means language, if any."""
+    candidates = (name for name in fields if name_words(name) & LANGUAGES)
+    return next((n for n in candidates if any(isinstance(row.get(n), str) for row in rows)), None)
 
 
-def id_of(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
-    """The field that identifies a record."""
+def id_field(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
+    """The first field whose name means id, and whose values all differ, if any."""
     for name in fields:
         values = _values(rows, name)
-        if words(name) & {*IDS} and values and len({*values}) == len(values):
+        if name_words(name) & IDS and values and len({*values}) == len(values):
             return name
     return None
 
 
-def group_of(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
-    """The field whose values repeat as those of a template or an author do; never a label.
+def group_field(rows: Sequence[Row], fields: Iterable[str]) -> str | None:
+    """The field whose values repeat like those of a template or an author, if any; never a label.
 
-    A name that says so comes first; then the field with the most values, the finest division.
+    Fields with such a name come first, then the one with the most values, the finest grouping.
     """
-    ranked = []
+    candidates = []
     for name in fields:
-        values, said = _values(rows, name), words(name)
-        if not values or said & LABELS:
+        values, words = _values(rows, name), name_words(name)
+        if not values or words & LABELS:
             continue
         counts = Counter(values)
-        named = bool(said & GROUPS)
-        repeats = len(counts) < len(values) if named else 2 * len(counts) <= len(values)
-        plain = named or all(isinstance(row[name], str) for row in rows)
-        even = counts.most_common(1)[0][1] <= len(values) / 4
-        if repeats and plain and even and len(counts) >= FEWEST_GROUPS:
-            ranked.append((named, len(counts), name))
-    return max(ranked)[2] if ranked else None
+        is_group_name = bool(words & GROUPS)
+        repeats = len(counts) < len(values) if is_group_name else 2 * len(counts) <= len(values)
+        is_text = is_group_name or all(isinstance(row[name], str) for row in rows)
+        is_even = counts.most_common(1)[0][1] <= len(values) / 4
+        if repeats and is_text and is_even and len(counts) >= MIN_GROUPS:
+            candidates.append((is_group_name, len(counts), name))
+    return max(candidates)[2] if candidates else None
 
 
-def words(name: str) -> set[str]:
-    """`templateId` and `template_id` are the words template and id."""
+def name_words(name: str) -> set[str]:
+    """The lower-case words of a field's name: template and id of `templateId` and `template_id`."""
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
-def shown(rows: Sequence[Row], name: str | None) -> str | None:
-    """How many values a field has, and the most frequent."""
+def value_counts(rows: Sequence[Row], name: str | None) -> str | None:
+    """A text such as "2 values in 10 records (good, bad)", the most frequent first."""
     if name is None:
         return None
     counts = Counter(str(row.get(name)) for row in rows)
@@ -171,26 +172,24 @@ def shown(rows: Sequence[Row], name: str | None) -> str | None:
 
 
 def is_int(value: Any) -> bool:
-    """Whether a JSON value is a whole number."""
+    """Whether a JSON value is an integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def described(rows: Sequence[Row], name: str) -> str:
-    """What a field holds: `text, 2 values`, `list of list`."""
+def field_type(rows: Sequence[Row], name: str) -> str:
+    """The most frequent type of a field's values, such as `text, 2 values` or `list of numbers`."""
     values = [row[name] for row in rows if row.get(name) not in (None, "", [])]
     if not values:
         return "nothing"
     kind = Counter(map(_kind, values)).most_common(1)[0][0]
-    if (
-        kind in ("text", "number")
-        and len(few := {str(value) for value in values}) < len(values) / 2
-    ):
-        return f"{kind}, {len(few):,} values"
+    distinct = len(set(map(str, values)))
+    if kind in ("text", "number") and distinct < len(values) / 2:
+        return f"{kind}, {distinct:,} values"
     return kind
 
 
 def strings(rows: Sequence[Row], name: str) -> Iterator[str]:
-    """The values of a field that are texts."""
+    """The values of a field that are strings."""
     return (row[name] for row in rows if isinstance(row.get(name), str))
 
 
@@ -209,8 +208,6 @@ def _kind(value: Any) -> str:
 
 
 def _values(rows: Sequence[Row], name: str) -> list[str] | None:
-    """The values of a field that each record has, as text; None for any other field."""
+    """The values of a field as text; None unless every record has a string or an integer."""
     values = [row.get(name) for row in rows]
-    return (
-        [str(v) for v in values] if all(isinstance(v, str) or is_int(v) for v in values) else None
-    )
+    return [*map(str, values)] if all(isinstance(v, str) or is_int(v) for v in values) else None

@@ -1,1 +1,1 @@
-"""Training as transformers' Trainer does it: batches, checkpoints, pretraining."""
+"""Training with transformers' Trainer: batches, checkpoints, pretraining."""

@@ -1,4 +1,4 @@
-"""Backbones made: initial weights or a checkpoint's, and what pretraining makes of them."""
+"""Build a backbone: pretrain it, or take the weights of its checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load
 from wxb.training import pretraining, processes
 from wxb.training.backbones import weights
-from wxb.training.backbones.size import parameters
+from wxb.training.backbones.size import parameter_count
 from wxb.training.batches import collate
 from wxb.training.curves import write_curves
 from wxb.training.run import TrainingRun
@@ -22,36 +22,37 @@ from wxb.training.trainer import fit
 VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
 
 
-def make(
+def build(
     backbone: Backbone,
     corpus: Path,
-    tokens: Path,
+    tokenizer_folder: Path,
     *,
     seed: int,
-    unfinished: Path,
+    checkpoints: Path,
     label: str,
     model_folder: Path,
     curves: Path,
 ) -> dict[str, Any]:
-    """Write the model with its tokenizer, and its curves; give its size, and its metrics.
+    """Pretrain a backbone; write the model with its tokenizer, and the training curves.
 
-    `corpus` is the folder of clean texts, `tokens` that of the tokenizer; `unfinished` holds
-    checkpoints while it learns. Of several processes the first writes and gives all that.
+    `corpus` is the folder of clean texts; training resumes from the folder `checkpoints`. Returns
+    metrics and numbers of parameters. If several processes train together, only the first writes,
+    and the others return {}.
     """
-    tokenizer = load(tokens)
+    tokenizer = load(tokenizer_folder)
     set_seed(seed)
-    model = weights.initial(backbone, tokenizer)
+    model = weights.initial_model(backbone, tokenizer)
     history, metrics = pretrain(
-        model, tokenizer, backbone, corpus, seed=seed, unfinished=unfinished, label=label
+        model, tokenizer, backbone, corpus, seed=seed, checkpoints=checkpoints, label=label
     )
     if processes.rank():
-        return {}  # the first has the same model, and writes it
+        return {}
     model.save_pretrained(model_folder)
     tokenizer.save_pretrained(model_folder)
     write_curves(curves, history)
     size = {
-        "parameters": parameters(weights.load_backbone(model_folder)),
-        "trainable_parameters": parameters(model) if backbone.pretraining else 0,
+        "parameters": parameter_count(weights.load_backbone(model_folder)),
+        "trainable_parameters": parameter_count(model) if backbone.pretraining else 0,
     }
     return {**metrics, **size}
 
@@ -63,14 +64,17 @@ def pretrain(
     corpus: Path,
     *,
     seed: int,
-    unfinished: Path,
+    checkpoints: Path,
     label: str,
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """Train a model in place; give its history, and its metrics on held-out documents."""
+    """Pretrain a model in place; return its history, and its metrics on held-out documents.
+
+    Both are empty for a backbone without `pretraining`.
+    """
     settings = backbone.pretraining
     if settings is None:
         return [], {}
-    valid_texts = clean.texts(corpus / "valid.parquet")
+    valid_texts = clean.input_texts(corpus / "valid.parquet")
     stream = partial(
         pretraining.stream,
         backbone.objective,
@@ -79,7 +83,7 @@ def pretrain(
         seed=seed,
     )
     train = stream(
-        texts=clean.texts(corpus / "train.parquet"),
+        texts=clean.input_texts(corpus / "train.parquet"),
         length=settings.steps * settings.batch_size,
         copying=settings.copying,
     )
@@ -91,7 +95,7 @@ def pretrain(
         valid=valid,
         collate=partial(collate, pad=tokenizer.pad_token_id),
         seed=seed,
-        checkpoints=unfinished,
+        checkpoints=checkpoints,
         label=label,
     )
     history = fit(pretraining.Objective(model), run)
@@ -100,6 +104,6 @@ def pretrain(
     )
     metrics = measure(valid)
     if settings.copying:
-        twice = stream(texts=valid_texts, length=held_out, copying=1.0)
-        metrics["copy_accuracy"] = measure(twice)["accuracy"]
+        copies = stream(texts=valid_texts, length=held_out, copying=1.0)
+        metrics["copy_accuracy"] = measure(copies)["accuracy"]
     return history, metrics

@@ -1,4 +1,4 @@
-"""Batches of ragged items, for training and prediction alike."""
+"""Batches of items of different lengths, for training and prediction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import IGNORED
 
-FILL = {"token_type_ids": 0, "attention_mask": 0, "words": 0}  # IGNORED elsewhere: in targets
+FILL = {"token_type_ids": 0, "attention_mask": 0, "words": 0}  # other columns: IGNORED
 
 
 def collate(
@@ -20,11 +20,11 @@ def collate(
     *,
     side: Literal["left", "right"] = "right",
 ) -> dict[str, torch.Tensor]:
-    """Pad each column to the longest of its items: ids by `pad`, segments and words by 0, targets
-    by IGNORED, and what is measured by 0, as silence is.
+    """Make a batch: pad each column to its longest item.
 
-    Gives (B, T, ...) each, (B,) for scalars: int64, or float32 of floating numbers. With
-    `input_ids` comes their `attention_mask`, 1 where there is a token.
+    Padding is `pad` for `input_ids`, 0 for segments, words and floats such as audio features, and
+    IGNORED for targets. Returns tensors (B, T, ...), or (B,) for scalars, of int64 or float32. For
+    `input_ids` it adds their `attention_mask`, 1 for tokens.
     """
     columns = {name: [item[name] for item in items] for name in items[0]}
     if "input_ids" in columns:
@@ -34,12 +34,12 @@ def collate(
 
 
 def _padded(rows: Sequence[NDArray[Any]], fill: int, side: str) -> torch.Tensor:
-    measured = np.issubdtype(rows[0].dtype, np.floating)
-    kind = np.float32 if measured else np.int64
+    is_float = np.issubdtype(rows[0].dtype, np.floating)
+    dtype = np.float32 if is_float else np.int64
     if rows[0].ndim == 0:
-        return torch.from_numpy(np.array(rows, kind))
+        return torch.from_numpy(np.array(rows, dtype))
     longest = max(map(len, rows))
-    batch = np.full((len(rows), longest, *rows[0].shape[1:]), 0 if measured else fill, kind)
+    batch = np.full((len(rows), longest, *rows[0].shape[1:]), 0 if is_float else fill, dtype)
     for target, row in zip(batch, rows, strict=True):
         target[slice(len(row)) if side == "right" else slice(longest - len(row), None)] = row
     return torch.from_numpy(batch)

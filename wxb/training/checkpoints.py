@@ -1,7 +1,7 @@
-"""Where unfinished training is kept, so that a killed stage goes on instead of starting again.
+"""Folders of checkpoints, from which a killed stage resumes.
 
-DVC deletes a stage's outputs before it runs it, so checkpoints live elsewhere: in a folder named
-after everything that decides the result. Change any of it and training starts afresh.
+DVC deletes the outputs of a stage before it runs. So checkpoints are in a separate folder, whose
+name has a hash of everything that the result depends on. If any of it changes, training restarts.
 """
 
 from __future__ import annotations
@@ -17,60 +17,62 @@ from zipfile import BadZipFile, ZipFile
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
-from wxb.core.files import sha256
+from wxb.core.files import read_json, sha256
 
 FOLDER = Path(".wxb/checkpoints")
-OWN = ("__main__", "stages", "wxb")  # top-level modules whose code decides the result
+OWN = ("__main__", "stages", "wxb")  # top-level modules whose code affects the result
 
-# What transformers' Trainer calls the files of a checkpoint (transformers/trainer.py). They are
-# not imported from there: that takes seconds, which `wxb` would need at each start.
+# Names of the files of a checkpoint in transformers/trainer.py, which takes seconds to import.
 STATE = "trainer_state.json"
 SCHEDULER, OPTIMIZER = "scheduler.pt", "optimizer.pt"
-SHARDED = ("optimizer.bin", "pytorch_model_fsdp.bin")  # by accelerate, of FSDP
+SHARDED = ("optimizer.bin", "pytorch_model_fsdp.bin")  # written by accelerate, with FSDP
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
-    """The folder of checkpoints for these settings, input files and folders, and this code."""
+    """The checkpoint folder of a stage, named by a hash of settings, inputs and loaded code.
+
+    `inputs` are files or folders. All of them are read.
+    """
     blocks = [block.model_dump() if isinstance(block, BaseModel) else block for block in settings]
     files = sorted((path.name, sha256(path)) for path in [*_files(inputs), *_own_modules()])
     digest = hashlib.sha256(json.dumps([blocks, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
 
 
-def kept(stage: str) -> bool:
-    """Whether a checkpoint of the stage waits for it, whatever the settings it was made with."""
-    found = FOLDER.glob("*/checkpoint-*")
-    return any(path.parent.name.rpartition("-")[0] == stage for path in found)
+def has_checkpoint(stage: str) -> bool:
+    """Whether the stage has a checkpoint, with any settings."""
+    paths = FOLDER.glob("*/checkpoint-*")
+    return any(path.parent.name.rpartition("-")[0] == stage for path in paths)
 
 
 def last_complete(checkpoints: Path, processes: int = 1, *, sharded: bool = False) -> Path | None:
-    """The newest checkpoint from which training can go on, or None. Removes the ones after it.
+    """The newest complete checkpoint of a folder, or None; deletes the incomplete ones after it.
 
-    Training will write those again, file by file: were one left with its old state, it would look
-    complete before it is.
+    Training writes those again, file by file. With its old state file, a half-written checkpoint
+    would look complete.
     """
-    found = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
-    for checkpoint in reversed(found):
+    newest_last = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
+    for checkpoint in reversed(newest_last):
         if _is_complete(checkpoint, processes, sharded):
             return checkpoint
-        (checkpoint / STATE).unlink(missing_ok=True)  # first: this removal may be killed, too
+        (checkpoint / STATE).unlink(missing_ok=True)  # first: this deletion may be killed, too
         shutil.rmtree(checkpoint)
     return None
 
 
 def _is_complete(checkpoint: Path, processes: int, sharded: bool) -> bool:
-    """Whether nothing is missing that the Trainer would silently do without, or stumble over.
+    """Whether a checkpoint has all files that training resumes from, undamaged.
 
-    It writes its state last, so a state that can be read means that all else was written. But a
-    removal may have been killed, and removes in any order. Then the Trainer goes on without random
-    state and optimiser, or ends with the last weights because the best ones are gone.
+    The Trainer writes its state file last, but a killed deletion may leave it with other files
+    missing. The Trainer would then continue without random state and optimizer, or end with the
+    last weights instead of the best.
     """
-    # Each of several processes has random numbers of its own, and may be the last that writes.
-    many = [f"rng_state_{number}.pth" for number in range(processes)]
-    progress = SHARDED if sharded else (OPTIMIZER,)
+    # Each process has its own random state, and may be the last to write it.
+    by_process = [f"rng_state_{rank}.pth" for rank in range(processes)]
+    random = by_process if processes > 1 else ["rng_state.pth"]
     try:
-        state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-        for name in (SCHEDULER, *progress, *(many if processes > 1 else ["rng_state.pth"])):
+        state = read_json(checkpoint / STATE)
+        for name in (SCHEDULER, *(SHARDED if sharded else (OPTIMIZER,)), *random):
             ZipFile(checkpoint / name).close()
         best = state["best_model_checkpoint"]
         return all(map(_has_weights, [checkpoint, *([Path(best)] if best else [])]))
@@ -79,7 +81,7 @@ def _is_complete(checkpoint: Path, processes: int, sharded: bool) -> bool:
 
 
 def _has_weights(checkpoint: Path) -> bool:
-    """Whether there are weights; raises SafetensorError if some of them were cut off."""
+    """Whether a checkpoint has weights; raises SafetensorError if a file is truncated."""
     files = list(checkpoint.glob("*.safetensors"))
     for file in files:
         with safe_open(file, framework="numpy"):
@@ -88,6 +90,7 @@ def _has_weights(checkpoint: Path) -> bool:
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
+    """The files among paths, and all files below the folders among them."""
     return [
         file
         for path in paths
@@ -97,6 +100,6 @@ def _files(paths: Iterable[Path]) -> list[Path]:
 
 
 def _own_modules() -> list[Path]:
-    """The files of this project that are loaded now; the stage that runs is `__main__`."""
+    """The files of this project's loaded modules; the running stage is `__main__`."""
     own = [m for name, m in sys.modules.items() if name.split(".")[0] in OWN]
     return [Path(file) for module in own if (file := getattr(module, "__file__", None))]

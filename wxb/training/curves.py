@@ -1,4 +1,4 @@
-"""Curves of a training, as files that DVC draws too."""
+"""Training curves as files, which `dvc plots` draws too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
-    """Write one CSV file (`step`, value) for each figure of a history."""
+    """Write a CSV file (`step`, value) for each metric of a training history to a new folder."""
     folder.mkdir(parents=True)
     for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:

@@ -1,8 +1,8 @@
-"""Fully sharded data parallel (FSDP): of several processes each keeps a part of the model.
+"""Fully sharded data parallel (FSDP): each process holds a shard of the model.
 
-A layer's weights are put together while it computes, and dropped again; gradients and what the
-optimiser keeps are never whole (Zhao et al. 2023). transformers' Trainer and accelerate do all that
-by torch's `fully_shard`; here is what they are told, and how a whole model comes back.
+The weights of a layer are gathered only while it computes; gradients and optimizer states stay
+sharded (Zhao et al. 2023). transformers' Trainer and accelerate do this by torch's `fully_shard`.
+This module configures them, and gathers the trained model.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from transformers import Trainer
 
 
 def config(model: nn.Module) -> dict[str, Any]:
-    """The `fsdp_config` of TrainingArguments: a model's layers are put together one at a time.
+    """The `fsdp_config` of TrainingArguments: layers are gathered one at a time.
 
-    Layers are what transformers says is not to be split; a model without is put together whole.
+    Layers are those of transformers' `_no_split_modules`; a model without them is gathered at once.
     """
-    parts = [*model.modules()]
-    named = {name for part in parts for name in getattr(part, "_no_split_modules", None) or ()}
-    count = Counter(type(part).__name__ for part in parts)
-    # What is there once, such as embeddings, may share weights with others outside of it.
-    layers = sorted(name for name in named if count[name] > 1)
+    modules = [*model.modules()]
+    names = {name for part in modules for name in getattr(part, "_no_split_modules", None) or ()}
+    count = Counter(type(module).__name__ for module in modules)
+    # A module that occurs once, such as embeddings, may share weights with others.
+    layers = sorted(name for name in names if count[name] > 1)
     return {
         "version": 2,
         "state_dict_type": "FULL_STATE_DICT",  # checkpoints are those of one process
@@ -37,10 +37,10 @@ def config(model: nn.Module) -> dict[str, Any]:
 
 
 def enable_on_cpu(trainer: Trainer) -> None:
-    """Let accelerate do on CPUs what it does on GPUs; of itself it would only copy the model.
+    """Enable FSDP of a trainer on CPUs, where accelerate would replicate the model instead.
 
-    accelerate 1.15 asks for an accelerator before it heeds its plugin (accelerate/state.py), though
-    torch shards by gloo just as well.
+    accelerate 1.15 ignores its FSDP plugin without an accelerator (accelerate/state.py), although
+    torch can shard with gloo.
     """
     state = trainer.accelerator.state
     if trainer.is_fsdp_enabled:
@@ -54,10 +54,10 @@ def enable_on_cpu(trainer: Trainer) -> None:
 
 
 @torch.no_grad()
-def gather(sharded: nn.Module, whole: nn.Module) -> None:
-    """Put what a sharded model has learnt into one of the same form, in every process."""
+def gather(sharded: nn.Module, full: nn.Module) -> None:
+    """Copy the trained weights and buffers of a sharded model into a full one, in every process."""
     values = {**dict(sharded.named_parameters()), **dict(sharded.named_buffers())}
-    learnt = [(name, own) for name, own in whole.named_parameters() if own.requires_grad]
-    for name, own in [*learnt, *whole.named_buffers()]:
+    trainable = [(name, weight) for name, weight in full.named_parameters() if weight.requires_grad]
+    for name, tensor in [*trainable, *full.named_buffers()]:
         value = values[name]
-        own.copy_(value.full_tensor() if isinstance(value, DTensor) else value)
+        tensor.copy_(value.full_tensor() if isinstance(value, DTensor) else value)

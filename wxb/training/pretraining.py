@@ -1,7 +1,7 @@
 """Pretraining: MLM + NSP for an encoder, next-token prediction for a decoder, on the same texts.
 
-All randomness of item j is a function of seed and j, so two backbones read the same documents at
-the same step, and a resumed run reads what an uninterrupted one does.
+All randomness of item j is a function of seed and j. So two backbones read the same documents at
+the same step, and a resumed run reads the same items as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from torch.utils.data import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import ids_of
+from wxb.corpora.text.tokenizers import token_ids
 from wxb.training.backbones.weights import logits_only_at
 from wxb.training.batches import collate
 
-# After a full stop and white space, after a Chinese one, or at a line break.
+# After punctuation and white space, after Chinese punctuation, or at a line break.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
-MASKED, REPLACED = 0.8, 0.1  # of the 15% chosen (BERT: Devlin et al. 2019, section 3.1)
-CHOSEN = 0.15
+MASKED, REPLACED = 0.8, 0.1  # of the 15% selected (BERT: Devlin et al. 2019, section 3.1)
+SELECTED = 0.15
 
 Item = dict[str, NDArray[np.int64]]
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text by its punctuation; none is blank."""
+    """The non-blank sentences of a text, by its punctuation."""
     return [s.strip() for s in _SENTENCE_END.split(text) if s.strip()]
 
 
 class _Stream(Dataset[Item]):
-    """`length` items drawn from documents: one seeded shuffle after another, without an end.
+    """`length` items drawn from documents, which are shuffled anew in each round.
 
-    A share of them, `copying`, holds a passage of its document twice: to predict the second, a
-    model has to find the first and read on from there, which plain text hardly ever asks for.
+    A share of them, `copying`, has a passage of its document twice. To predict the second, a model
+    has to find the first and continue from there, which plain text hardly ever requires.
     """
 
     def __init__(
@@ -67,68 +67,68 @@ class _Stream(Dataset[Item]):
 
     def __getitem__(self, index: int) -> Item:
         rng = np.random.default_rng([self.seed, index])
-        number = int(self.order[index])
-        return (self._twice if rng.random() < self.copying else self._item)(number, rng)
+        row = int(self.order[index])
+        return (self._copy_item if rng.random() < self.copying else self._item)(row, rng)
 
-    def _item(self, number: int, rng: np.random.Generator) -> Item:
-        """Make one training item of the document with this number."""
+    def _item(self, row: int, rng: np.random.Generator) -> Item:
+        """A training item of document `row`."""
         raise NotImplementedError
 
-    def _twice(self, number: int, rng: np.random.Generator) -> Item:
-        """Make one training item that holds a passage of this document twice."""
+    def _copy_item(self, row: int, rng: np.random.Generator) -> Item:
+        """A training item with a passage of document `row` twice."""
         raise NotImplementedError
 
 
 class CausalDocuments(_Stream):
-    """`<s> document </s>`, cut to length; every token is predicted from those before it."""
+    """Items for next-token prediction: `<s> document </s>`, truncated."""
 
     def __init__(
         self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> None:
-        super().__init__(ids_of(tokenizer, texts), **options)
+        super().__init__(token_ids(tokenizer, texts), **options)
         self.begin, self.end = tokenizer.bos_token_id, tokenizer.eos_token_id
 
-    def _item(self, number: int, rng: np.random.Generator) -> Item:
-        ids = np.concatenate([[self.begin], self.documents[number], [self.end]])[: self.max_length]
+    def _item(self, row: int, rng: np.random.Generator) -> Item:
+        ids = np.concatenate([[self.begin], self.documents[row], [self.end]])[: self.max_length]
         return {"input_ids": ids, "labels": ids}
 
-    def _twice(self, number: int, rng: np.random.Generator) -> Item:
-        passage = _passage(self.documents[number], (self.max_length - 2) // 2, rng)
+    def _copy_item(self, row: int, rng: np.random.Generator) -> Item:
+        passage = _passage(self.documents[row], (self.max_length - 2) // 2, rng)
         ids = np.concatenate([[self.begin], passage, passage, [self.end]])
         labels = ids.copy()
-        labels[: 1 + len(passage)] = IGNORED  # the first passage is what the other items teach
+        labels[: 1 + len(passage)] = IGNORED  # only the second passage has a loss
         return {"input_ids": ids, "labels": labels}
 
 
 class MaskedPairs(_Stream):
-    """`[CLS] a [SEP] b [SEP]`: b follows a in its document, or half the time is from another."""
+    """Items for MLM + NSP: `[CLS] a [SEP] b [SEP]`, where half of the b are of other documents."""
 
     def __init__(
         self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> None:
-        cut = [sentences(text) or [text] for text in texts]
-        ids = iter(ids_of(tokenizer, [s for document in cut for s in document]))
-        super().__init__([[next(ids) for _ in document] for document in cut], **options)
+        documents = [sentences(text) or [text] for text in texts]
+        ids = iter(token_ids(tokenizer, [s for document in documents for s in document]))
+        super().__init__([[next(ids) for _ in document] for document in documents], **options)
         self.cls, self.sep = tokenizer.cls_token_id, tokenizer.sep_token_id
         self.mask, self.vocabulary = tokenizer.mask_token_id, len(tokenizer)
         self.first_plain = max(tokenizer.all_special_ids) + 1
 
-    def _item(self, number: int, rng: np.random.Generator) -> Item:
+    def _item(self, row: int, rng: np.random.Generator) -> Item:
         count = len(self.documents)
-        a, b = _halves(self.documents[number], rng)
+        a, b = _halves(self.documents[row], rng)
         follows = count == 1 or rng.random() >= 0.5
         if not follows:
-            other = (number + int(rng.integers(1, count))) % count
+            other = (row + int(rng.integers(1, count))) % count
             b = _halves(self.documents[other], rng)[1]
         room = self.max_length - 3
         a = a[: max(room - len(b), room // 2)]
         b = b[: room - len(a)]
         return self._pair(a, b, rng, follows=follows)
 
-    def _twice(self, number: int, rng: np.random.Generator) -> Item:
-        document = np.concatenate(self.documents[number])
+    def _copy_item(self, row: int, rng: np.random.Generator) -> Item:
+        document = np.concatenate(self.documents[row])
         passage = _passage(document, (self.max_length - 3) // 2, rng)
-        return self._pair(passage, passage, rng, follows=False)  # it stands in the same place
+        return self._pair(passage, passage, rng, follows=False)  # a copy does not follow
 
     def _pair(
         self, a: NDArray[np.int64], b: NDArray[np.int64], rng: np.random.Generator, *, follows: bool
@@ -145,16 +145,17 @@ class MaskedPairs(_Stream):
     def _mask(
         self, plain: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids with some tokens masked or replaced, and labels for the selected tokens."""
         candidates = np.flatnonzero((plain != self.cls) & (plain != self.sep))
-        count = max(1, round(CHOSEN * len(candidates)))
-        chosen = rng.permutation(candidates)[:count]
+        count = max(1, round(SELECTED * len(candidates)))
+        selected = rng.permutation(candidates)[:count]
         labels = np.full_like(plain, IGNORED)
-        labels[chosen] = plain[chosen]
-        drawn = rng.random(len(chosen))
-        noise = rng.integers(self.first_plain, self.vocabulary, len(chosen))
+        labels[selected] = plain[selected]
+        uniform = rng.random(len(selected))
+        noise = rng.integers(self.first_plain, self.vocabulary, len(selected))
         ids = plain.copy()
-        ids[chosen] = np.select(
-            [drawn < MASKED, drawn < MASKED + REPLACED], [self.mask, noise], ids[chosen]
+        ids[selected] = np.select(
+            [uniform < MASKED, uniform < MASKED + REPLACED], [self.mask, noise], ids[selected]
         )
         return ids, labels
 
@@ -162,7 +163,7 @@ class MaskedPairs(_Stream):
 def _halves(
     document: list[NDArray[np.int64]], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two adjacent parts: cut between sentences, or in the middle of the only one."""
+    """Two adjacent parts: split between sentences, or in the middle of a single one."""
     if len(document) == 1:
         middle = len(document[0]) // 2
         return document[0][:middle], document[0][middle:]
@@ -173,7 +174,7 @@ def _halves(
 def _passage(
     document: NDArray[np.int64], longest: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """At most `longest` tokens of a document, from anywhere in it."""
+    """At most `longest` tokens of a document, from a random position."""
     start = int(rng.integers(0, max(0, len(document) - longest) + 1))
     return document[start : start + longest]
 
@@ -184,15 +185,15 @@ def stream(
     tokenizer: PreTrainedTokenizerBase,
     **options: Any,
 ) -> Dataset[Item]:
-    """The items of an objective, `mlm+nsp` or `causal-lm`; options as of `_Stream`."""
+    """The items of an objective, `mlm+nsp` or `causal-lm`; options are those of `_Stream`."""
     cls = {"mlm+nsp": MaskedPairs, "causal-lm": CausalDocuments}[objective]
     return cls(texts, tokenizer, **options)
 
 
 class Objective(nn.Module):
-    """A model with the loss that transformers gives it, from the logits of what is asked alone."""
+    """A model with the loss of transformers, which computes no logits for tokens without labels."""
 
-    unasked = 1  # labels at the start of a row: nothing comes before to predict them from
+    unpredicted_labels = 1  # the first label of a row has no token before it
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
@@ -201,25 +202,24 @@ class Objective(nn.Module):
     def forward(
         self,
         input_ids: Tensor,  # (B, T)
-        attention_mask: Tensor,  # (B, T), 1 where there is a token
-        labels: Tensor,  # (B, T), IGNORED where nothing is asked
+        attention_mask: Tensor,  # (B, T), 1 = token, 0 = padding
+        labels: Tensor,  # (B, T), IGNORED for tokens without loss
         token_type_ids: Tensor | None = None,  # (B, T), of MLM + NSP
-        next_sentence_label: Tensor | None = None,  # (B,), 0 where the second part follows
+        next_sentence_label: Tensor | None = None,  # (B,), 0 = b follows a, 1 = it does not
     ) -> dict[str, Tensor]:
-        """The loss, and what it comes from: `logits` (N, V), `labels` (N,), and with NSP `pairs`
-        (B, 2)."""
+        """The loss, `logits` (N, V) and `labels` (N,), and for NSP the logits `pairs` (B, 2)."""
         inputs: dict[str, Tensor | None] = {
             "input_ids": input_ids,
             "attention_mask": attention_mask,
         }
         if next_sentence_label is None:
-            labels = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # the token before predicts one
+            labels = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next
         else:
             inputs["token_type_ids"] = token_type_ids
-        chosen = labels != IGNORED
-        with logits_only_at(self.model, chosen):
+        has_label = labels != IGNORED
+        with logits_only_at(self.model, has_label):
             output = self.model(**inputs)
-        labels = labels[chosen]
+        labels = labels[has_label]
         if next_sentence_label is None:
             logits = output.logits.float()
             return {"loss": F.cross_entropy(logits, labels), "logits": logits, "labels": labels}
@@ -232,22 +232,22 @@ class Objective(nn.Module):
 def measure(
     model: PreTrainedModel, items: Dataset[Item], *, pad: int, batch_size: int
 ) -> dict[str, float]:
-    """Loss (nats a predicted token), perplexity and accuracies on held-out documents."""
+    """Metrics on held-out documents: loss (nats a predicted token), perplexity and accuracies."""
     objective = Objective(model).eval()
     nll, hits, tokens, pairs_right, pairs = 0.0, 0, 0, 0, 0
     everything = [items[index] for index in range(len(items))]  # type: ignore[arg-type]
     for start in range(0, len(everything), batch_size):
         batch = collate(everything[start : start + batch_size], pad)
         batch = {name: values.to(model.device) for name, values in batch.items()}
-        found = objective(**batch)
-        logits, labels = found["logits"], found["labels"]
+        output = objective(**batch)
+        logits, labels = output["logits"], output["labels"]
         nll += float(F.cross_entropy(logits, labels, reduction="sum"))
         hits += int((logits.argmax(-1) == labels).sum())
         tokens += len(labels)
-        if "pairs" in found:
-            apart = batch["next_sentence_label"]
-            pairs_right += int((found["pairs"].argmax(-1) == apart).sum())
-            pairs += len(apart)
+        if "pairs" in output:
+            pair_labels = batch["next_sentence_label"]
+            pairs_right += int((output["pairs"].argmax(-1) == pair_labels).sum())
+            pairs += len(pair_labels)
     loss = nll / tokens
     metrics = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
     return {**metrics, "nsp_accuracy": pairs_right / pairs} if pairs else metrics

@@ -1,9 +1,9 @@
-"""Several processes that train one model: the first is the stage, and starts the others.
+"""Several processes that train one model: the stage is the first, and starts the others.
 
-They find each other as torchrun's and `accelerate launch`'s do, by RANK, LOCAL_RANK, WORLD_SIZE,
-MASTER_ADDR and MASTER_PORT in the environment (docs.pytorch.org, "Environment variable
-initialization"); one that was started with these starts none. Those of other nodes are started by
-Slurm's srun, in the job that the stage is. Nothing here imports torch.
+They find each other by RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the
+environment, as with torchrun and `accelerate launch` (docs.pytorch.org, "Environment variable
+initialization"). A process that has these starts no others. Slurm's srun starts the processes of
+other nodes, in the job of the stage. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from wxb.core import files
 from wxb.core.errors import WxbError
-from wxb.core.files import publish
 from wxb.core.progress import Progress
 
 LOCAL = "127.0.0.1"
-# A task of srun becomes a process like those of the first node: $0 is how many that has.
+# Command of a task of srun, to set the rank of its process; $0 is the number of tasks a node.
 TASK = 'RANK=$((SLURM_PROCID + $0)) LOCAL_RANK=$SLURM_LOCALID exec "$@"'
 
 
 def rank() -> int:
-    """The number of this process; 0 is the first, or one alone."""
+    """The rank of this process; 0 is the first."""
     return int(os.environ.get("RANK", "0"))
 
 
 def count() -> int:
-    """How many there are."""
+    """The number of processes."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 @contextmanager
-def together(processes: int, nodes: int = 1) -> Iterator[None]:
-    """Run the command of this process in others too, until so many train together.
+def launch(processes: int, nodes: int = 1) -> Iterator[None]:
+    """Start the command of this process again, so that `processes` of them train together.
 
-    In a job of Slurm they are on so many `nodes`, as many on each; else all are here. They end with
-    it, and it ends where one of them fails. Raises WxbError where something else has started
-    another number of them.
+    In a Slurm job they are distributed evenly over `nodes`; otherwise all run on this machine. At
+    the end, this process waits for the others. If one fails, all are killed and this process exits
+    with 1. Nothing is started if WORLD_SIZE is set; WxbError if it differs from `processes`.
     """
     if "WORLD_SIZE" in os.environ:
         if count() != processes:
             raise WxbError(
-                f"found {count()} processes (WORLD_SIZE); expected `training.processes`, which is"
-                f" {processes}: what one update reads would be another number of records"
+                f"found {count()} processes (WORLD_SIZE); expected {processes}"
+                " (`training.processes`), so that each update reads the same records"
             )
         yield
         return
@@ -58,19 +58,19 @@ def together(processes: int, nodes: int = 1) -> Iterator[None]:
         return
     if "SLURM_JOB_ID" not in os.environ:
         nodes = 1
-    here = processes // nodes
+    per_node = processes // nodes
     address = LOCAL if nodes == 1 else socket.gethostname()
     shared = {"WORLD_SIZE": str(processes), "MASTER_ADDR": address}
     with _environment({**shared, "MASTER_PORT": _free_port(), "RANK": "0", "LOCAL_RANK": "0"}):
         command = [sys.executable, *sys.orig_argv[1:]]
         others = {
-            f"process {number} of {processes}": subprocess.Popen(
-                command, env={**os.environ, "RANK": str(number), "LOCAL_RANK": str(number)}
+            f"process {rank} of {processes}": subprocess.Popen(
+                command, env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}
             )
-            for number in range(1, here)
+            for rank in range(1, per_node)
         }
         if nodes > 1:
-            srun = [*_srun(nodes - 1, here), "sh", "-c", TASK, str(here), *command]
+            srun = [*_srun(nodes - 1, per_node), "sh", "-c", TASK, str(per_node), *command]
             others["a process of another node"] = subprocess.Popen(srun)
         for name in others:
             threading.Thread(target=_watch, args=(name, others), daemon=True).start()
@@ -79,22 +79,22 @@ def together(processes: int, nodes: int = 1) -> Iterator[None]:
             for process in others.values():
                 process.wait()
         finally:
-            _end(others.values())
+            _kill(others.values())
 
 
 @contextmanager
-def published(*targets: Path) -> Iterator[tuple[Path, ...]]:
-    """As `wxb.core.files.publish` of the first process; what the others write is thrown away."""
+def publish(*targets: Path) -> Iterator[tuple[Path, ...]]:
+    """Publish the files of the first process, see `files.publish`; discard those of the others."""
     if rank() == 0:
-        with publish(*targets) as drafts:
+        with files.publish(*targets) as drafts:
             yield drafts
     else:
         with tempfile.TemporaryDirectory() as folder:
-            yield tuple(Path(folder, str(place)) for place, _ in enumerate(targets))
+            yield tuple(Path(folder, str(index)) for index, _ in enumerate(targets))
 
 
 def _srun(nodes: int, tasks: int) -> list[str]:
-    """Tasks on each of so many nodes of this job, all but the first."""
+    """The srun command for `tasks` tasks on each of `nodes` nodes of this job, after the first."""
     return [
         *("srun", "--relative=1", f"--nodes={nodes}", f"--ntasks={nodes * tasks}"),
         *(f"--ntasks-per-node={tasks}", f"--cpus-per-task={os.environ.get('OMP_NUM_THREADS', 1)}"),
@@ -103,17 +103,19 @@ def _srun(nodes: int, tasks: int) -> list[str]:
 
 
 def _watch(name: str, others: Mapping[str, subprocess.Popen[bytes]]) -> None:
-    """End all if one fails: the first would wait for it, in code that heeds no signal."""
+    """Wait for a process; if it fails, kill all others and exit.
+
+    The first process may be waiting for it in code that ignores signals.
+    """
     code = others[name].wait()
     if code > 0:
-        told = f"{name} failed (exit code {code})"
-        print(f"{told}; the end of the stage's log in logs/ says why", file=Progress.console)
-        Progress.console.flush()
-        _end(others.values())
+        message = f"{name} failed (exit code {code}); see the end of the stage's log in logs/"
+        print(message, file=Progress.console, flush=True)
+        _kill(others.values())
         os._exit(1)
 
 
-def _end(others: Iterable[subprocess.Popen[bytes]]) -> None:
+def _kill(others: Iterable[subprocess.Popen[bytes]]) -> None:
     for process in others:
         process.kill()
         process.wait()
@@ -121,6 +123,7 @@ def _end(others: Iterable[subprocess.Popen[bytes]]) -> None:
 
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set environment variables in this context, and delete them afterwards."""
     os.environ.update(variables)
     try:
         yield
@@ -130,6 +133,6 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def _free_port() -> str:
-    with socket.socket() as found:
-        found.bind(("", 0))
-        return str(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        return str(listener.getsockname()[1])

@@ -1,4 +1,4 @@
-"""What one training takes, whoever fits the model."""
+"""The data and settings of one training."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from wxb.metrics import Metric
 class TrainingRun:
     """The data, the settings and the seed of one training.
 
-    `collate` makes batches of items, whose columns `targets` are not inputs. `summarize(logits,
-    labels)` reduces a batch of validation to what `compute_metrics(summaries, labels)` needs. With
-    a metric `best`, training stops early and ends with the best checkpoint's weights.
+    `collate` makes a batch of items, whose columns `targets` are not inputs. `summarize(logits,
+    labels)` reduces a validation batch to what `compute_metrics(summaries, labels)` needs. With a
+    metric `best`, training stops early and ends with the weights of the best checkpoint.
     """
 
-    settings: Any  # a form of `Training` or `Pretraining`; of a method with a `fit` of its own, any
-    train: Any  # items, or any dataset with a length
+    settings: Any  # a `Training` or `Pretraining`; any other for a method with its own `fit`
+    train: Any  # items, or a dataset with a length
     valid: Any
     collate: Callable[..., dict[str, Any]]
     seed: int
-    checkpoints: Path  # a folder; training continues from the last complete one in it
+    checkpoints: Path  # a folder; training resumes from its last complete checkpoint
     label: str  # of the progress bar
     targets: Sequence[str] = ("labels",)
     compute_metrics: Callable[[Any, Any], dict[str, float]] | None = None

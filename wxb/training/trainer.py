@@ -1,4 +1,4 @@
-"""Training as transformers' Trainer does it: assembled here, for fine-tuning and pretraining."""
+"""Training with transformers' Trainer, for fine-tuning and pretraining."""
 
 from __future__ import annotations
 
@@ -33,86 +33,88 @@ from wxb.metrics import Metric
 from wxb.training import fsdp, processes
 from wxb.training.checkpoints import last_complete
 from wxb.training.run import TrainingRun
-from wxb.training.sharing import SharingTrainer
+from wxb.training.sharing import DistributedTrainer
 
 DAY = 86_400  # seconds
 LOGS = 40  # points on a training curve
 
-# Names of ours for what transformers calls otherwise.
+# Our names of schedules that transformers calls otherwise, or lacks (`step`).
 SCHEDULES = {"constant": "constant_with_warmup", "step": "constant"}
 
 
 def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
-    """Train a model in place and return its history, one row for each time something was logged.
+    """Train a model in place and return its history, one row for each logged step.
 
-    Training continues from the last complete checkpoint. Raises WxbError if the best checkpoint is
-    gone when training ends, or no metric was a number.
+    Training resumes from the last complete checkpoint of `run.checkpoints`. A model without
+    trainable weights is only evaluated. If several processes train together, each calls this and
+    ends with the same model. With `fsdp`, a copy is sharded, and `model` stays in main memory until
+    training ends.
 
-    A model without trainable weights is only evaluated. If several processes train together, each
-    calls this, and has the same model in the end. With `fsdp` that waits in main memory meanwhile.
+    Raises WxbError if the best checkpoint is gone when training ends, if no metric was a number, or
+    if the number of processes is not that of the settings.
     """
     settings, best = run.settings, run.best
     if settings.processes != processes.count():
         raise WxbError(
-            f"found processes {settings.processes}, and {processes.count()} that run; expected as"
-            " many: only the stages train and pretrain start several"
+            f"training.processes is {settings.processes}, but {processes.count()} run; only the"
+            " stages train and pretrain start several"
         )
-    learns = any(weight.requires_grad for weight in model.parameters())
-    sharded = settings.fsdp and learns
+    is_trainable = any(weight.requires_grad for weight in model.parameters())
+    sharded = settings.fsdp and is_trainable
     trainer = _Trainer(
         model=deepcopy(model) if sharded else model,
         args=_arguments(run, fsdp.config(model) if sharded else None),
         train_dataset=run.train,
         eval_dataset=run.valid,
         data_collator=run.collate,
-        compute_metrics=partial(_scored, run.compute_metrics) if run.compute_metrics else None,
+        compute_metrics=partial(_metrics, run.compute_metrics) if run.compute_metrics else None,
         preprocess_logits_for_metrics=run.summarize,
-        callbacks=[_Narrator(run.label, best)],
+        callbacks=[_ProgressCallback(run.label, best)],
         schedule=settings,
     )
-    if not learns:
+    if not is_trainable:
         trainer.evaluate()
-        return [{"step": 0, "epoch": 0.0, **_metrics_of(row)} for row in trainer.state.log_history]
+        return [{"step": 0, "epoch": 0.0, **_without_timings(r)} for r in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
-    with PartialState().main_process_first():  # which removes what is not complete
+    with PartialState().main_process_first():  # it deletes incomplete checkpoints
         resumable = last_complete(run.checkpoints, processes.count(), sharded=sharded)
     if processes.rank():
-        torch.manual_seed(run.seed + processes.rank())  # dropout: other items, other masks
+        torch.manual_seed(run.seed + processes.rank())  # other dropout masks for other items
     if resumable:
-        print(f"going on from {resumable}", flush=True)
+        print(f"resuming from {resumable}", flush=True)
         state = TrainerState.load_from_json(str(resumable / TRAINER_STATE_NAME))
         if state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
-            # The Trainer forgets on resuming that it had stopped early, and would go on.
+            # A resumed Trainer would continue although it had stopped early.
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
     if best is not None:
         _check_best(trainer.state, best.key)
-    history = [_metrics_of(row) for row in trainer.state.log_history]
+    history = [_without_timings(row) for row in trainer.state.log_history]
     if sharded:
         fsdp.gather(cast(nn.Module, trainer.model), model)
         device = trainer.args.device
-        del trainer  # its parts of the model make room for the whole one
+        del trainer  # frees the shards before the full model is moved
         model.to(device)
     return history
 
 
 def _check_best(state: TrainerState, best: str) -> None:
-    """Raise WxbError unless training ended with the best weights: else the Trainer only warns."""
+    """Raise WxbError unless training ended with the best weights; the Trainer would only warn."""
     if state.best_global_step is None:
         raise WxbError(
-            f"no evaluation gave a number for {best}, so no weights are the best: try a lower"
+            f"{best} was not a number in any evaluation, so no checkpoint is the best; try a lower"
             " learning rate"
         )
     path = Path(state.best_model_checkpoint or "nowhere", SAFE_WEIGHTS_NAME)
     if path.parent.name != f"checkpoint-{state.best_global_step}" or not path.exists():
         raise WxbError(
-            f"the weights of step {state.best_global_step}, which had the best {best}, are gone:"
-            " its checkpoint was removed while training ran; run the stage again"
+            f"the checkpoint of step {state.best_global_step}, which had the best {best}, was"
+            " deleted during training; run the stage again"
         )
 
 
-def _scored(
+def _metrics(
     compute_metrics: Callable[[Any, Any], dict[str, float]], result: EvalPrediction
 ) -> dict[str, float]:
     return compute_metrics(result.predictions, result.label_ids)
@@ -120,11 +122,11 @@ def _scored(
 
 def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArguments:
     settings, train, best = run.settings, run.train, run.best
-    more: dict[str, Any]
+    options: dict[str, Any]
     if isinstance(settings, Training):
         accumulation = settings.gradient_accumulation
         steps = settings.epochs * -(-len(train) // (settings.batch_size * accumulation))
-        more = {
+        options = {
             "num_train_epochs": settings.epochs,
             "gradient_accumulation_steps": accumulation,
             "eval_strategy": "epoch",
@@ -133,7 +135,7 @@ def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArg
         }
     else:
         steps = settings.steps
-        more = {
+        options = {
             "max_steps": steps,
             "train_sampling_strategy": "sequential",  # the stream is shuffled already
             "eval_strategy": "steps",
@@ -142,16 +144,16 @@ def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArg
             "save_steps": -(-steps // settings.checkpoints),
         }
     if sharding:
-        more |= {"fsdp": True, "fsdp_config": sharding}
+        options |= {"fsdp": True, "fsdp_config": sharding}
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
         output_dir=str(run.checkpoints),
-        **more,
+        **options,
         per_device_train_batch_size=settings.batch_size // settings.processes,
         per_device_eval_batch_size=2 * settings.batch_size // settings.processes,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
-        warmup_steps=settings.warmup_ratio,  # below 1 it is a share of all steps
+        warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps
         lr_scheduler_type=SCHEDULES.get(settings.schedule, settings.schedule),
         lr_scheduler_kwargs=_schedule_options(settings, best),
         max_grad_norm=settings.max_grad_norm,
@@ -163,12 +165,12 @@ def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArg
         logging_steps=max(1, steps // LOGS),
         label_names=list(run.targets),
         remove_unused_columns=False,
-        use_cache=True,  # False would stay in the configuration of the model, and slow generation
+        use_cache=True,  # False would be saved with the model, and slow down its generation
         seed=run.seed,
         data_seed=run.seed,
         use_cpu=not on_gpu,
         ddp_backend="gloo" if processes.count() > 1 and not on_gpu else None,
-        ddp_timeout=DAY,  # others wait while the first calibrates and saves; one that ends is told
+        ddp_timeout=DAY,  # processes wait for the first, which calibrates and saves
         bf16=torch.cuda.is_bf16_supported() if on_gpu else getattr(settings, "bf16", False),
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,
@@ -185,11 +187,11 @@ def _schedule_options(settings: Optimisation, best: Metric | None) -> dict[str, 
     return {} if settings.schedule == "step" else dict(settings.schedule_options)
 
 
-class _Trainer(SharingTrainer):
-    """The Trainer with one more schedule, and checkpoints of what learns only.
+class _Trainer(DistributedTrainer):
+    """A Trainer with checkpoints of trainable weights only, and the schedule `step`.
 
-    The schedule: learning rate times `gamma` every `step_size` steps. Batches are grouped by the
-    lengths of targets, too, where these are not those of inputs.
+    That schedule multiplies the learning rate by `gamma` every `step_size` steps. Batches grouped
+    by length are grouped by the length of labels first, if labels are sequences.
     """
 
     def __init__(self, *args: Any, schedule: Optimisation, **options: Any) -> None:
@@ -200,32 +202,32 @@ class _Trainer(SharingTrainer):
         sampler = super()._get_train_sampler(train_dataset)
         items: Any = self.train_dataset if train_dataset is None else train_dataset
         if isinstance(sampler, LengthGroupedSampler) and np.ndim(items[0].get("labels", 0)):
-            # First by the length of labels, then by that of inputs.
-            more = max(sampler.lengths) + 1
+            # Sort by the length of labels, then by that of inputs.
+            factor = max(sampler.lengths) + 1
             sampler.lengths = [
-                len(item["labels"]) * more + length
+                len(item["labels"]) * factor + length
                 for item, length in zip(items, sampler.lengths, strict=True)
             ]
         return sampler
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        # A frozen backbone is as it was when it was loaded, and may be 4-bit and large.
+        # Frozen weights do not change, and may be large and in 4 bits.
         if not self.args.should_save:
             return
         assert output_dir is not None
         Path(output_dir).mkdir(parents=True, exist_ok=True)
-        learnt = self._learnt()
-        if state_dict is not None:  # what FSDP has put together: of the model there are parts here
-            learnt = {name: state_dict[name] for name in learnt}
-        save_file(learnt, Path(output_dir, SAFE_WEIGHTS_NAME))
+        weights = self._trainable_weights()
+        if state_dict is not None:  # gathered by FSDP; those of the model are shards
+            weights = {name: state_dict[name] for name in weights}
+        save_file(weights, Path(output_dir, SAFE_WEIGHTS_NAME))
 
-    def _learnt(self) -> dict[str, torch.Tensor]:
+    def _trainable_weights(self) -> dict[str, torch.Tensor]:
         assert self.model is not None
         return {name: p.data for name, p in self.model.named_parameters() if p.requires_grad}
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        lacking = self._learnt().keys() & set(load_result.missing_keys)
-        if lacking or load_result.unexpected_keys:
+        missing = self._trainable_weights().keys() & set(load_result.missing_keys)
+        if missing or load_result.unexpected_keys:
             raise WxbError(f"a checkpoint does not fit the model: {load_result}")
 
     def create_scheduler(
@@ -240,14 +242,14 @@ class _Trainer(SharingTrainer):
         def factor(step: int) -> float:
             return step / warmup if step < warmup else float(gamma ** ((step - warmup) // size))
 
-        chosen = optimizer or self.optimizer
-        assert chosen is not None  # the Trainer makes the optimiser first
-        self.lr_scheduler = LambdaLR(chosen, factor)
+        optimizer = optimizer or self.optimizer
+        assert optimizer is not None  # the Trainer creates it first
+        self.lr_scheduler = LambdaLR(optimizer, factor)
         return self.lr_scheduler
 
 
-class _Narrator(TrainerCallback):
-    """Shows progress on the terminal, and every logged metric in the stage's log."""
+class _ProgressCallback(TrainerCallback):
+    """Reports progress, and prints every logged row of metrics to the stage's log."""
 
     def __init__(self, label: str, best: Metric | None) -> None:
         self.label = label
@@ -267,24 +269,24 @@ class _Narrator(TrainerCallback):
         model: Any = None,
         **_: Any,
     ) -> None:
-        # A model whose training changes as it goes on is told how far it is, resumed or not.
+        # For models whose loss depends on the step, such as scheduled sampling.
         if hasattr(model, "updates"):
             model.updates = state.global_step
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        self.progress.at(state.global_step, **self.metrics)
-        self._log_what_is_saved(control)
+        self.progress.update(state.global_step, **self.metrics)
+        self._log_when_saving(control)
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        self._log_what_is_saved(control)
+        self._log_when_saving(control)
 
     @staticmethod
-    def _log_what_is_saved(control: TrainerControl) -> None:
-        # A checkpoint lacks the losses since the last log: the curve of a resumed run would differ.
+    def _log_when_saving(control: TrainerControl) -> None:
+        # A checkpoint has only logged losses: else the curve of a resumed run would differ.
         control.should_log |= control.should_save
 
     def on_log(
@@ -295,14 +297,14 @@ class _Narrator(TrainerCallback):
         logs: Mapping[str, float] | None = None,
         **_: Any,
     ) -> None:
-        metrics = dict(logs or {})
-        print(f"step {state.global_step}: {metrics}", flush=True)
-        found = _metrics_of(metrics)
-        self.metrics |= {k: f"{v:.3f}" for k, v in found.items() if k in self.shown}
+        row = dict(logs or {})
+        print(f"step {state.global_step}: {row}", flush=True)
+        metrics = _without_timings(row)
+        self.metrics |= {k: f"{v:.3f}" for k, v in metrics.items() if k in self.shown}
 
 
-def _metrics_of(row: Mapping[str, float]) -> dict[str, float]:
-    """A row of the Trainer's log without its timings; `eval_` is called `valid_`."""
+def _without_timings(row: Mapping[str, float]) -> dict[str, float]:
+    """The metrics of a row of the Trainer's log, with the prefix `valid_` instead of `eval_`."""
     return {
         key.replace("eval_", "valid_"): value
         for key, value in row.items()

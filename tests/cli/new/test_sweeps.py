@@ -3,21 +3,21 @@
 import pytest
 from ruamel.yaml import YAML
 
-from tests.copied import ROOT
-from wxb.cli.new.sweeps import grid, sweep
+from tests.project_copy import ROOT
+from wxb.cli.new.sweeps import add_sweep, parse_grid
 from wxb.core.errors import WxbError
 from wxb.core.params import ParamsError, check
 
 TEXT = (ROOT / "params.yaml").read_text(encoding="utf-8")
 
 
-def written(*settings, name="rates", like="ner-decoder-lora", seeds=(1,)):
-    text = sweep(TEXT, name, like, grid(settings), seeds, "Which?")
+def with_sweep(*settings, name="rates", like="ner-decoder-lora", seeds=(1,)):
+    text = add_sweep(TEXT, name, like, parse_grid(settings), seeds, "Which?")
     return text, check(YAML(typ="safe").load(text))
 
 
 def test_every_combination_is_an_experiment():
-    text, params = written(
+    text, params = with_sweep(
         "training.learning_rate=0.001,2.0e-3", "tuning.lora.r=4,8", seeds=(1, 2, 3)
     )
     study = params.studies["rates"]
@@ -36,23 +36,23 @@ def test_every_combination_is_an_experiment():
 
 
 def test_a_default_may_be_set():
-    _, params = written("training.weight_decay=0,0.1", like="ner-decoder")
+    _, params = with_sweep("training.weight_decay=0,0.1", like="ner-decoder")
     assert params.experiments["rates-0_1"].training.weight_decay == 0.1
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "told"),
+    ("settings", "error", "message"),
     [
         (["training.learning_rate"], WxbError, "expected a key of an experiment and its values"),
         (["training.learning_rat=1"], ParamsError, "did you mean 'learning_rate'"),
         (["study.name=1"], ParamsError, "found 'rates'; expected settings in it"),
     ],
 )
-def test_slips_are_told(settings, error, told):
-    with pytest.raises(error, match=told):
-        written(*settings)
+def test_invalid_settings_are_errors(settings, error, message):
+    with pytest.raises(error, match=message):
+        with_sweep(*settings)
 
 
 def test_nothing_is_overwritten():
     with pytest.raises(WxbError, match="has the study 'ner' already"):
-        written("training.epochs=1", name="ner")
+        with_sweep("training.epochs=1", name="ner")

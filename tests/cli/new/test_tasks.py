@@ -1,4 +1,4 @@
-"""What `wxb new` makes of files of any task: which one it takes them for, and what it runs."""
+"""`wxb new` for files of any task: the guessed task, and its first study."""
 
 import csv
 import json
@@ -9,16 +9,16 @@ import pytest
 import soundfile
 from ruamel.yaml import YAML
 
-from tests.corpora.made import lettered
+from tests.corpora.records import to_letters
 from wxb.cli.new import corpus, studies
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, check, read_yaml
-from wxb.project.params_file import rendered, with_block
+from wxb.project.params_file import add_block, to_yaml
 from wxb.tasks import guessing
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "../shared/data"
-WORDS = [lettered(number) for number in range(40)]
+WORDS = [to_letters(number) for number in range(40)]
 SHARES = {"test": 0.2, "valid": 0.1}
 
 
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def table(path, *columns):
-    """A CSV file with a row for each of WORDS; a column is its name and what makes its cells."""
+    """A CSV file with a row for each of WORDS; a column is a name and a function for its cells."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
@@ -38,7 +38,7 @@ def table(path, *columns):
 
 
 def text(number):
-    return f"It is {WORDS[number]} that was told of here."
+    return f"It is {WORDS[number]} that was named here."
 
 
 def one_of_two(number):
@@ -46,14 +46,15 @@ def one_of_two(number):
 
 
 def block(path, task=None):
-    ((_, found),) = YAML(typ="safe").load(corpus.find_out(Path(path), None, task).block).items()
-    return found
+    text = corpus.guess_corpus(Path(path), None, task).block
+    ((_, content),) = YAML(typ="safe").load(text).items()
+    return content
 
 
 def fields(path, task=None):
-    """The task that a file is taken for, and the fields that it has."""
-    found = block(path, task)
-    return found["task"], {k: v for k, v in found["fields"].items() if v is not None}
+    """The guessed task and fields of a file."""
+    content = block(path, task)
+    return content["task"], {k: v for k, v in content["fields"].items() if v is not None}
 
 
 def test_a_text_and_its_class():
@@ -62,13 +63,16 @@ def test_a_text_and_its_class():
     assert block(path)["split"] == {"by": None, **SHARES}
 
 
-def test_texts_of_which_each_file_is_a_class():
+def test_files_that_are_classes():
     for name in ("Spam.csv", "ham[1].csv"):
         table(f"mail/{name}", ("text", lambda n, name=name: f"{text(n)} {name}"))
-    found = block("mail")
-    assert found["task"] == "classification"
-    assert found["classes"] == {"Spam.csv": "spam", "ham[[]1].csv": "ham[1]"}
-    assert corpus.find_out(Path("mail"), None).trial.counts["classes"] == {"spam": 40, "ham[1]": 40}
+    content = block("mail")
+    assert content["task"] == "classification"
+    assert content["classes"] == {"Spam.csv": "spam", "ham[[]1].csv": "ham[1]"}
+    assert corpus.guess_corpus(Path("mail"), None).trial.counts["classes"] == {
+        "spam": 40,
+        "ham[1]": 40,
+    }
 
 
 def test_files_of_published_splits_are_no_classes():
@@ -93,9 +97,12 @@ def test_source_and_target():
 def test_lines_with_tabs_are_pairs():
     lines = (f"{text(n)}\tDas ist {WORDS[n]} von hier.\tCC-BY {n}\n" for n in range(40))
     Path("deu.txt").write_text("".join(lines))
-    found = block("deu.txt")
-    assert (found["task"], found["columns"]) == ("translation", ["source", "target", "column 3"])
-    assert corpus.find_out(Path("deu.txt"), None).trial.counts["references"] == 40
+    content = block("deu.txt")
+    assert (content["task"], content["columns"]) == (
+        "translation",
+        ["source", "target", "column 3"],
+    )
+    assert corpus.guess_corpus(Path("deu.txt"), None).trial.counts["references"] == 40
 
 
 def test_lines_with_a_class_are_no_pairs():
@@ -107,17 +114,17 @@ def test_lines_with_a_class_are_no_pairs():
 def test_questions_and_answers():
     # A column with the whole prompt, as Alpaca has it, is not what pretraining alone may read.
     path = table("a.csv", ("Question", text), ("answer", one_of_two), ("text", text))
-    found = block(path)
-    assert found["task"] == "chat"
-    assert found["fields"]["instruction"] == "Question"
-    assert found["fields"]["text"] is None
-    trial = corpus.find_out(path, None).trial
+    content = block(path)
+    assert content["task"] == "chat"
+    assert content["fields"]["instruction"] == "Question"
+    assert content["fields"]["text"] is None
+    trial = corpus.guess_corpus(path, None).trial
     assert (trial.kept, trial.unlabelled) == (40, 0)
 
 
 def conversation(number, role="role", content="content"):
-    asked = {role: "user", content: text(number)}
-    return {"conversations": [asked, {role: "assistant", content: WORDS[number]}]}
+    question = {role: "user", content: text(number)}
+    return {"conversations": [question, {role: "assistant", content: WORDS[number]}]}
 
 
 def test_messages():
@@ -125,7 +132,7 @@ def test_messages():
     assert fields("a.jsonl") == ("chat", {"messages": "conversations"})
 
 
-def test_messages_with_other_keys_are_told():
+def test_messages_with_other_keys_are_an_error():
     rows = [conversation(n, "from", "value") for n in range(40)]
     Path("a.json").write_text(json.dumps(rows))
     with pytest.raises(WxbError, match=r"with from, value; expected the keys `role`"):
@@ -139,10 +146,10 @@ def recordings(where, *columns):
         path = Path(where, "clips", f"{number}.wav")
         path.parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(path, 0.3 * noise.standard_normal(4000), 16_000)
-    return table(f"{where}/said.csv", *columns)
+    return table(f"{where}/transcripts.csv", *columns)
 
 
-def test_recordings_and_what_was_said():
+def test_recordings_with_transcripts():
     recordings(
         "own",
         ("file_name", lambda n: f"clips/{n}.wav"),
@@ -151,35 +158,35 @@ def test_recordings_and_what_was_said():
     )
     expected = {"input": "file_name", "sentence": "text", "speaker": "client_id"}
     assert fields("own") == ("speech", expected)
-    found = corpus.find_out(Path("own"), None)
+    guess = corpus.guess_corpus(Path("own"), None)
     assert block("own")["split"]["by"] == "client_id"
-    assert (found.trial.kept, found.trial.groups) == (40, 10)
+    assert (guess.trial.kept, guess.trial.groups) == (40, 10)
 
 
 def test_a_further_table_of_recordings():
     recordings("own", ("ID", int), ("sentence", text))
     table("own/about.csv", ("ID", int), ("speaker", one_of_two))
-    found = block("own")
-    assert found["manifest"] == ["said.csv", "about.csv"]
-    assert found["fields"]["speaker"] == "speaker"
+    content = block("own")
+    assert content["manifest"] == ["transcripts.csv", "about.csv"]
+    assert content["fields"]["speaker"] == "speaker"
 
 
-def test_a_table_without_its_recordings_is_told():
-    path = table("own/said.csv", ("path", lambda n: f"{n}.mp3"), ("sentence", text))
-    with pytest.raises(WxbError, match=r"expected the folder that both lie in: wxb new corpus own"):
+def test_a_table_without_its_recordings_is_an_error():
+    path = table("own/transcripts.csv", ("path", lambda n: f"{n}.mp3"), ("sentence", text))
+    with pytest.raises(WxbError, match=r"the table and the recordings: wxb new corpus own"):
         block(path)
 
 
-def test_what_fits_several_tasks_asks_which():
+def test_files_that_fit_several_tasks_need_an_option():
     path = table(
         "a.csv", ("text", text), ("label", one_of_two), ("question", text), ("answer", text)
     )
-    with pytest.raises(WxbError, match="fit chat and classification; say by --task"):
+    with pytest.raises(WxbError, match="fit chat and classification; choose with --task"):
         block(path)
     assert fields(path, "classification")[1] == {"input": "text", "label": "label"}
 
 
-def test_a_task_that_files_do_not_fit_says_what_it_expects():
+def test_a_task_that_does_not_fit_is_an_error_with_the_expected_records():
     path = table("a.csv", ("text", text), ("label", one_of_two))
     with pytest.raises(
         WxbError, match=r"(?s)'label': text, 2 values; expected.* translation: a text"
@@ -192,15 +199,15 @@ def test_a_task_that_files_do_not_fit_says_what_it_expects():
 @pytest.mark.parametrize("task", guessing.tasks())
 @pytest.mark.parametrize("pretrained", [True, False])
 def test_a_first_study_of_each_task_is_valid(task, pretrained):
-    shared = rendered({"mine": {"task": task, "path": "mine.csv", "split": SHARES}})
-    added = with_block((ROOT / PARAMS).read_text(encoding="utf-8"), "corpora", shared)
-    written = studies.study(added, "new", "mine", task, None, pretrained=pretrained)
-    Path(PARAMS).write_text(written, encoding="utf-8")
-    found = check(read_yaml(PARAMS))
-    members = [found.experiments[name] for name in found.studies["new"].experiments]
+    shared = to_yaml({"mine": {"task": task, "path": "mine.csv", "split": SHARES}})
+    added = add_block((ROOT / PARAMS).read_text(encoding="utf-8"), "corpora", shared)
+    text = studies.add_study(added, "new", "mine", task, None, pretrained=pretrained)
+    Path(PARAMS).write_text(text, encoding="utf-8")
+    params = check(read_yaml(PARAMS))
+    members = [params.experiments[name] for name in params.studies["new"].experiments]
     assert members
     assert {member.task for member in members} == {task}
-    checkpoints = {found.backbones[member.backbone].checkpoint for member in members}
+    checkpoints = {params.backbones[member.backbone].checkpoint for member in members}
     assert checkpoints <= {None, "minilm"}
     assert pretrained or checkpoints == {None}
 
@@ -216,6 +223,6 @@ def test_a_first_study_of_each_task_is_valid(task, pretrained):
 def test_real_files(path, task, kept):
     if not (DATA / path).exists():
         pytest.skip(f"{path} is not in ../shared/data")
-    found = corpus.find_out(DATA / path, None)
-    assert f"task: {task}" in found.block
-    assert found.trial.kept == kept
+    guess = corpus.guess_corpus(DATA / path, None)
+    assert f"task: {task}" in guess.block
+    assert guess.trial.kept == kept

@@ -1,6 +1,6 @@
-"""Do some calls of wxb, given as JSON, one after the other, and print their outcomes as JSON.
+"""Make the calls of wxb in a JSON argument, and print their results as JSON.
 
-Only those of `tokenizer`, `model` and `stage` import transformers, which takes seconds.
+Only `tokenizer`, `model` and `stage` import transformers, which takes seconds.
 """
 
 import importlib
@@ -22,21 +22,21 @@ from wxb.tasks.ner.params import Corpus
 def tokenizer(name, revision=None):
     from wxb.corpora.text import tokenizers
 
-    found = tokenizers.load(name, revision)
-    encoded = tokenizers.encode(found, ["Call Ann at 112"])
-    before, after = tokenizers.special_tokens(found)
+    loaded = tokenizers.load(name, revision)
+    encoded = tokenizers.encode(loaded, ["Call Ann at 112"])
+    before, after = tokenizers.special_tokens(loaded)
     ids = [*before.tolist(), *encoded.ids.tolist(), *after.tolist()]
-    return {"tokens": found.convert_ids_to_tokens(ids), "pad": found.pad_token}
+    return {"tokens": loaded.convert_ids_to_tokens(ids), "pad": loaded.pad_token}
 
 
 def model(name, revision=None):
-    from wxb.training.backbones.weights import initial
+    from wxb.training.backbones.weights import initial_model
 
-    found = initial(
+    loaded = initial_model(
         Backbone(corpus="c", objective="none", checkpoint=name, revision=revision), None
     )
-    words = found.get_input_embeddings().weight.detach().float()
-    return {"class": type(found).__name__, "words": sha256(words.numpy().tobytes()).hexdigest()}
+    words = loaded.get_input_embeddings().weight.detach().float()
+    return {"class": type(loaded).__name__, "words": sha256(words.numpy().tobytes()).hexdigest()}
 
 
 def checkpoint(name, revision=None, weights=True):
@@ -46,15 +46,15 @@ def checkpoint(name, revision=None, weights=True):
 
 
 def corpus(repository, revision="main", *files):
-    """The files that come, and what they hold."""
+    """The hashes of the fetched files."""
     origin = {"repository": repository, "revision": revision, "files": files or ["*.csv"]}
     split = {"test": 0.5, "valid": 0.1}
-    asked = Corpus.model_validate({"task": "ner", "path": ".", "hub": origin, "split": split})
+    corpus = Corpus.model_validate({"task": "ner", "path": ".", "hub": origin, "split": split})
     folder = Path(tempfile.mkdtemp(dir="."))
-    fetching.fetch(asked, folder, seed=1, label="download@test")
+    fetching.fetch(corpus, folder, seed=1, label="download@test")
     assert not any(path.is_symlink() for path in folder.rglob("*"))
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    return {p.relative_to(folder).as_posix(): sha256(p.read_bytes()).hexdigest() for p in found}
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {p.relative_to(folder).as_posix(): sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 def profile(name):
@@ -65,11 +65,11 @@ def stage(verb, name):
     try:
         importlib.import_module(f"stages.{verb}").main(load(), name)
     except WxbError as error:
-        sys.exit(str(error))  # the next stage would stumble over it
+        sys.exit(str(error))  # the next stage would fail
 
 
-def outcome(verb, *arguments):
-    """What a call gives; a WxbError as its message."""
+def result(verb, *arguments):
+    """The result of a call; the message of a WxbError."""
     try:
         return globals()[verb](*arguments)
     except WxbError as error:
@@ -77,4 +77,4 @@ def outcome(verb, *arguments):
 
 
 if __name__ == "__main__":
-    print(json.dumps([outcome(*call) for call in json.loads(sys.argv[1])]))
+    print(json.dumps([result(*call) for call in json.loads(sys.argv[1])]))

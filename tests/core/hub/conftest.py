@@ -1,4 +1,4 @@
-"""A twin of the hub on the loopback interface, with small repositories of the real layout."""
+"""A local server with the HTTP interface of the hub, for small repositories."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 HOME = Path(__file__).resolve().parents[3]
-PAGE = 3  # entries of a listing at a time, so that there is more than one page
-LARGE = 20_000  # bytes from which a file is kept apart and reached by a redirect, as with LFS
+PAGE = 3  # entries of a listing at a time, so that listings have several pages
+LARGE = 20_000  # bytes from which a file is served by a redirect, as with LFS
 
 
 @dataclass
 class Repository:
-    """The files of one commit; `main` leads to it."""
+    """The files of one commit, the head of `main`."""
 
     files: dict[str, bytes]
     commit: str
@@ -31,13 +31,13 @@ class Repository:
 
 @dataclass
 class Twin:
-    """What the server knows, and what it was asked for."""
+    """The repositories of the server, and the requests so far."""
 
     repositories: dict[str, Repository] = field(default_factory=dict)  # by <kind>s/<name>
-    asked: list[str] = field(default_factory=list)  # "METHOD path", in order
-    resumed: list[int] = field(default_factory=list)  # the bytes at which downloads went on
-    cut: set[str] = field(default_factory=set)  # blobs whose first download breaks off half-way
-    token: str = "hf_twin"  # opens what is gated
+    requests: list[str] = field(default_factory=list)  # "METHOD path", in order
+    resumed: list[int] = field(default_factory=list)  # the offsets at which downloads resumed
+    cut: set[str] = field(default_factory=set)  # blobs whose first download stops half-way
+    token: str = "hf_twin"  # gives access to gated files
     address: str = ""
 
     def add(self, kind: str, name: str, files: dict[str, bytes], **options) -> None:
@@ -61,36 +61,36 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         url = urlsplit(self.path)
         path = unquote(url.path).strip("/")
-        self.twin.asked.append(f"{self.command} {path}")
+        self.twin.requests.append(f"{self.command} {path}")
         if match := re.fullmatch(r"blobs/(\w+)", path):
             return self.blob(match[1])
         if match := re.fullmatch(r"api/(\w+/[^/]+/[^/]+)/(revision|tree)/(.+)", path):
-            where, what, revision = match.groups()
+            location, method, revision = match.groups()
             rest = parse_qs(url.query).get("cursor", ["0"])[0]
         elif match := re.fullmatch(r"(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            where, what = f"{(match[1] or 'models/').strip('/')}/{match[2]}", "resolve"
+            location, method = f"{(match[1] or 'models/').strip('/')}/{match[2]}", "resolve"
             revision, rest = match[3], match[4]
         else:
             return self.refuse(404, "EntryNotFound", "no such page")
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if token not in ("", self.twin.token):
             return self.refuse(401, None, "Invalid credentials in Authorization header")
-        repository = self.twin.repositories.get(where)
-        if repository is None:  # whether a private one exists is not for strangers to know
+        repository = self.twin.repositories.get(location)
+        if repository is None:  # the hub does not reveal private repositories
             return self.refuse(404 if token else 401, "RepoNotFound", "Repository not found")
         if revision not in (repository.commit, "main"):
             return self.refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
-        if repository.gated and not token and (what == "resolve" or repository.gated == "all"):
-            return self.refuse(401, "GatedRepo", f"Access to model {where} is restricted.")
-        return getattr(self, what)(repository, where, rest)
+        if repository.gated and not token and (method == "resolve" or repository.gated == "all"):
+            return self.refuse(401, "GatedRepo", f"Access to model {location} is restricted.")
+        return getattr(self, method)(repository, location, rest)
 
-    def revision(self, repository: Repository, where: str, _: str) -> None:
+    def revision(self, repository: Repository, location: str, _: str) -> None:
         names = [{"rfilename": name} for name in repository.files]
-        name = where.split("/", 1)[1]
+        name = location.split("/", 1)[1]
         content = {"_id": "0", "id": name, "sha": repository.commit, "siblings": names}
         self.send(200, json.dumps(content).encode(), {"Content-Type": "application/json"})
 
-    def tree(self, repository: Repository, where: str, cursor: str) -> None:
+    def tree(self, repository: Repository, location: str, cursor: str) -> None:
         entries = []
         for name, content in list(repository.files.items())[int(cursor) :][:PAGE]:
             entry = {"type": "file", "path": name, "size": len(content), "oid": git_id(content)}
@@ -100,11 +100,11 @@ class Handler(BaseHTTPRequestHandler):
             entries.append(entry)
         headers = {"Content-Type": "application/json"}
         if (after := int(cursor) + PAGE) < len(repository.files):
-            page = f"{self.twin.address}/api/{where}/tree/{repository.commit}"
+            page = f"{self.twin.address}/api/{location}/tree/{repository.commit}"
             headers["Link"] = f'<{page}?recursive=true&cursor={after}>; rel="next"'
         self.send(200, json.dumps(entries).encode(), headers)
 
-    def resolve(self, repository: Repository, where: str, name: str) -> None:
+    def resolve(self, repository: Repository, location: str, name: str) -> None:
         headers = {"X-Repo-Commit": repository.commit}
         content = repository.files.get(name)
         if content is None:
@@ -113,9 +113,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(200, content, {**headers, "ETag": f'"{git_id(content)}"'})
         sha = hashlib.sha256(content).hexdigest()
         headers |= {"X-Linked-ETag": f'"{sha}"', "X-Linked-Size": str(len(content))}
-        # Another host, as far as the client can tell: it follows redirects to the same one at once.
-        elsewhere = self.twin.address.replace("127.0.0.1", "localhost")
-        return self.send(302, b"", {**headers, "Location": f"{elsewhere}/blobs/{sha}"})
+        # Another host name: the client follows redirects to the same host directly.
+        other_host = self.twin.address.replace("127.0.0.1", "localhost")
+        return self.send(302, b"", {**headers, "Location": f"{other_host}/blobs/{sha}"})
 
     def blob(self, sha: str) -> None:
         content = next(
@@ -125,8 +125,8 @@ class Handler(BaseHTTPRequestHandler):
             if hashlib.sha256(content).hexdigest() == sha
         )
         headers = {"ETag": f'"{sha}"', "Accept-Ranges": "bytes"}
-        if asked := self.headers.get("Range"):
-            start = int(asked.removeprefix("bytes=").rstrip("-"))
+        if requested := self.headers.get("Range"):
+            start = int(requested.removeprefix("bytes=").rstrip("-"))
             self.twin.resumed.append(start)
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
             return self.send(206, content[start:], headers)
@@ -162,13 +162,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def git_id(content: bytes) -> str:
-    """How git names a file."""
+    """The hash of a file in git."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 @pytest.fixture(scope="module")
 def twin() -> Iterator[Twin]:
-    """An empty hub, stopped at the end of the file's tests."""
+    """An empty hub, stopped after the tests of a file."""
     twin = Twin()
     handler = type("TwinHandler", (Handler,), {"twin": twin})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -182,20 +182,20 @@ def twin() -> Iterator[Twin]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory) -> Path:
-    """The home of the hub's client that the tests of a file share."""
+    """The cache folder of the hub's client, shared by the tests of a file."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
-def ask(twin, cache, tmp_path):
-    """Do some calls of calls.py against the twin, in `tmp_path`; give their outcomes.
+def call_wxb(twin, cache, tmp_path):
+    """A function that runs calls of calls.py against the twin, in `tmp_path`.
 
-    In a process of their own: the hub's address is read on import.
+    They run in another process, as the address of the hub is read on import.
     """
 
-    def ask(*calls: list[str], **env: str) -> list:
-        own = ("HF_", "HUGGING", "TRANSFORMERS_")
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    def call_wxb(*calls: list[str], **env: str) -> list:
+        prefixes = ("HF_", "HUGGING", "TRANSFORMERS_")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
         clean |= {"PYTHONPATH": str(HOME), "NO_PROXY": "127.0.0.1,localhost"}
         done = subprocess.run(
             [sys.executable, Path(__file__).with_name("calls.py"), json.dumps(calls)],
@@ -209,4 +209,4 @@ def ask(twin, cache, tmp_path):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
-    return ask
+    return call_wxb

@@ -1,4 +1,4 @@
-"""Checkpoints and data sets of the hub, loaded by the real code from a twin of it."""
+"""Download checkpoints and data sets from a local server with the hub's interface."""
 
 import io
 import json
@@ -23,27 +23,27 @@ from transformers import (
     LlamaForCausalLM,
 )
 
-from tests.corpora.made import lettered
+from tests.corpora.records import to_letters
 from wxb.core.files import read_json
 from wxb.core.params import read_yaml
 from wxb.corpora import clean
-from wxb.project.params_file import rendered
+from wxb.project.params_file import to_yaml
 from wxb.tasks.ner.record import Labelling
 
 HOME = Path(__file__).resolve().parents[3]
 FULL = read_yaml(HOME / "params/full.yaml")
 ENCODER, DECODER = FULL["backbones"]["encoder"], FULL["backbones"]["decoder"]
 DATA = FULL["corpora"]["pii"]["hub"]
-NOWHERE = "http://127.0.0.1:9"  # a port that nobody listens on
+NOWHERE = "http://127.0.0.1:9"  # a port without a server
 NEVER = ".bin", ".pth", ".py", ".h5", ".mlmodel"
 TEXTS = ["Call Ann Lee at 112 or write to ann@lee.example.", "Zoë was born in Bonn in 1990."] * 20
 
 
-# Small repositories with the files that the real ones have.
+# Small repositories with the same files as the real ones
 
 
 def llama(folder):
-    """A folder like Meta-Llama-3-8B: byte-level BPE, no token to pad with, weights in parts."""
+    """A folder like Meta-Llama-3-8B: byte-level BPE, no padding token, sharded weights."""
     begin, end = "<|begin_of_text|>", "<|end_of_text|>"
     special = [begin, end, *(f"<|reserved_special_token_{i}|>" for i in range(6))]
     tokenizer = Tokenizer(models.BPE(ignore_merges=True))
@@ -139,21 +139,21 @@ def content_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def record(number, language, split):
-    """A record with the fields of open-pii-masking-500k; its texts hold what BMP lacks."""
-    name, town = f"Zoë{number}", "Bonn 😀" if number % 3 else "Ulm"
-    text = f"👋 {name} lives in {town}, {lettered(number)}."
+def record(index, language, split):
+    """A record with the fields of open-pii-masking-500k; texts have characters outside the BMP."""
+    name, town = f"Zoë{index}", "Bonn 😀" if index % 3 else "Ulm"
+    text = f"👋 {name} lives in {town}, {to_letters(index)}."
     spans = [("GIVENNAME", 2, 2 + len(name), name)]
     spans += [("CITY", text.index(town), text.index(town) + len(town), town)]
     return {
         "source_text": text,
-        "masked_text": f"👋 [GIVENNAME_1] lives in [CITY_1], {lettered(number)}.",
+        "masked_text": f"👋 [GIVENNAME_1] lives in [CITY_1], {to_letters(index)}.",
         "privacy_mask": [
             {"label": label, "start": start, "end": end, "value": value, "label_index": 1}
             for label, start, end, value in spans
         ],
         "split": split,
-        "uid": number,
+        "uid": index,
         "language": language,
         "region": "US",
         "script": "Latn",
@@ -192,15 +192,15 @@ def shard(form, records):
 
 def sharded(count):
     """Records by the shard that holds them, in the hub's usual layout, without a suffix."""
-    made = []
-    for number in range(4 * count):
-        name = f"Zoë{number}"
+    records = []
+    for index in range(4 * count):
+        name = f"Zoë{index}"
         spans = [{"start": 2, "end": 2 + len(name), "type": "NAME"}]
         text = f'👋 {name} said, "{sha256(name.encode()).hexdigest() * 2}"'
-        made.append({"id": str(number), "language": "en", "input": text, "spans": spans})
+        records.append({"id": str(index), "language": "en", "input": text, "spans": spans})
     names = ["train-00000-of-00002", "train-00001-of-00002"]
     names += ["validation-00000-of-00001", "test-00000-of-00001"]
-    return {f"data/{name}": made[i * count : (i + 1) * count] for i, name in enumerate(names)}
+    return {f"data/{name}": records[i * count : (i + 1) * count] for i, name in enumerate(names)}
 
 
 SHARDS = sharded(200)  # of which some are LARGE and the others small, by format
@@ -211,10 +211,10 @@ FORMS = ("jsonl", "csv", "parquet")
 def folders(tmp_path_factory):
     """The checkpoints as folders."""
     torch.manual_seed(0)
-    made = {"bert": tmp_path_factory.mktemp("bert"), "llama": tmp_path_factory.mktemp("llama")}
-    bert(made["bert"])
-    llama(made["llama"])
-    return made
+    paths = {"bert": tmp_path_factory.mktemp("bert"), "llama": tmp_path_factory.mktemp("llama")}
+    bert(paths["bert"])
+    llama(paths["llama"])
+    return paths
 
 
 @pytest.fixture(scope="module")
@@ -224,8 +224,8 @@ def files(folders):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def stocked(twin, files):
-    """What the full profile names, at the commits that pin it, and what goes wrong."""
+def repositories(twin, files):
+    """The repositories of the full profile at their pinned commits, and invalid ones."""
     unsafe = {k: v for k, v in files["bert"].items() if not k.endswith(".safetensors")}
     code = json.loads(files["bert"]["config.json"]) | {
         "model_type": "unheard-of",
@@ -247,7 +247,7 @@ def stocked(twin, files):
     twin.add("dataset", "some/records", records)
     twin.add("dataset", "some/guarded", records, gated="files")
     for form in FORMS:
-        shards = {f"{name}.{form}": shard(form, made) for name, made in SHARDS.items()}
+        shards = {f"{name}.{form}": shard(form, members) for name, members in SHARDS.items()}
         twin.add("dataset", f"some/{form}", {"README.md": b"# Shards\n", **shards})
 
 
@@ -257,7 +257,7 @@ def tensors(files):
     return {re.sub("^(bert|model)\\.", "", k): v for part in parts for k, v in part.items()}
 
 
-# What the full profile names
+# The full profile
 
 
 def test_the_full_profile_pins_everything_by_commit():
@@ -266,7 +266,7 @@ def test_the_full_profile_pins_everything_by_commit():
 
 
 @pytest.mark.slow
-def test_the_full_profile_gets_its_data_tokenizers_and_weights(ask, twin, files, tmp_path):
+def test_the_full_profile_downloads_data_tokenizers_and_weights(call_wxb, twin, files, tmp_path):
     shutil.copytree(HOME / "params", tmp_path / "params")
     shutil.copy(HOME / "params.yaml", tmp_path)
     calls = [
@@ -275,8 +275,8 @@ def test_the_full_profile_gets_its_data_tokenizers_and_weights(ask, twin, files,
         ["stage", "preprocess", "pii"],
         *(["stage", verb, b] for verb in ("tokenizer", "pretrain") for b in ("encoder", "decoder")),
     ]
-    before = len(twin.asked)
-    assert ask(*calls, HF_TOKEN=twin.token) == [None] * len(calls)
+    before = len(twin.requests)
+    assert call_wxb(*calls, HF_TOKEN=twin.token) == [None] * len(calls)
 
     raw = content_of(tmp_path / "data/raw")
     name = "data/validation/test.jsonl"
@@ -289,9 +289,9 @@ def test_the_full_profile_gets_its_data_tokenizers_and_weights(ask, twin, files,
     rejects = {"other language": 12_075, "over max_records": 25}
     assert read_json(cleaned / "profile.json")["rejects"] == rejects
     for member in clean.read(cleaned / "test.parquet", Labelling()):
-        found = {span.type: member.input[span.start : span.end] for span in member.gold}
+        mentions = {span.type: member.input[span.start : span.end] for span in member.gold}
         town = "Bonn 😀" if int(member.id) % 3 else "Ulm"
-        assert found == {"GIVENNAME": f"Zoë{member.id}", "CITY": town}
+        assert mentions == {"GIVENNAME": f"Zoë{member.id}", "CITY": town}
 
     for backbone, kind in (("encoder", "bert"), ("decoder", "llama")):
         original = tensors(files[kind])
@@ -301,81 +301,83 @@ def test_the_full_profile_gets_its_data_tokenizers_and_weights(ask, twin, files,
         assert all(torch.equal(original[n].float(), loaded[n].float()) for n in common)
         assert read_json(tmp_path / f"reports/metrics/pretrain/{backbone}.json")
 
-    # What is published names no place of this machine.
+    # Published files have no path of this machine.
     for folder in ("data/tokenizers", "models"):
         texts = [v for k, v in content_of(tmp_path / folder).items() if k.endswith("json")]
         assert len(texts) >= 4
         assert not [t for t in texts if b"snapshots" in t or str(tmp_path).encode() in t]
 
-    # No branch was followed, and nothing that can run code was fetched.
-    asked = [request for request in twin.asked[before:] if " blobs/" not in request]
+    # Only pinned commits were requested, and no file that can run code.
+    requests = [request for request in twin.requests[before:] if " blobs/" not in request]
     pins = [DATA["revision"], ENCODER["revision"], DECODER["revision"]]
-    assert all(any(pin in request for request in asked) for pin in pins)
-    assert all(any(pin in request for pin in pins) for request in asked)
-    assert not [request for request in asked if request.endswith(NEVER)]
+    assert all(any(pin in request for request in requests) for pin in pins)
+    assert all(any(pin in request for pin in pins) for request in requests)
+    assert not [request for request in requests if request.endswith(NEVER)]
 
 
 @pytest.mark.slow
-def test_the_hub_a_folder_and_the_cache_give_the_same(ask, twin, folders):
+def test_the_hub_a_folder_and_the_cache_give_the_same(call_wxb, twin, folders):
     pin = [DECODER["checkpoint"], DECODER["revision"]]
     names = {"hub": ["some/bert"], "pinned": pin, "folder": [str(folders["llama"])]}
-    calls = [[what, *name] for name in names.values() for what in ("tokenizer", "model")]
-    bert, model, *pinned = online = ask(*calls, HF_TOKEN=twin.token)
+    calls = [[kind, *name] for name in names.values() for kind in ("tokenizer", "model")]
+    bert, model, *pinned = online = call_wxb(*calls, HF_TOKEN=twin.token)
     assert bert == {"tokens": ["[CLS]", "call", "ann", "at", "1", "##1", "##2", "[SEP]"]} | bert
     assert model["class"].startswith("Bert")
     assert pinned[:2] == pinned[2:]
     assert pinned[0]["tokens"][:2] == ["<|begin_of_text|>", "Call"]
     assert pinned[0]["pad"] == "<|end_of_text|>"  # the checkpoint has none of its own
     assert pinned[1]["class"].startswith("Llama")
-    assert ask(*calls, HF_HUB_OFFLINE="1", HF_ENDPOINT=NOWHERE) == online
+    assert call_wxb(*calls, HF_HUB_OFFLINE="1", HF_ENDPOINT=NOWHERE) == online
 
 
-def test_a_pinned_commit_in_the_cache_is_not_looked_up(ask, twin):
+def test_a_cached_pinned_commit_needs_no_request(call_wxb, twin):
     call = ["checkpoint", ENCODER["checkpoint"], ENCODER["revision"]]
-    online = ask(call)
+    online = call_wxb(call)
     assert "model.safetensors" in online[0]
-    before = len(twin.asked)
-    assert ask(call) == online
-    assert twin.asked[before:] == []
-    assert ask(call, HF_ENDPOINT=NOWHERE) == online
+    before = len(twin.requests)
+    assert call_wxb(call) == online
+    assert twin.requests[before:] == []
+    assert call_wxb(call, HF_ENDPOINT=NOWHERE) == online
 
 
-def test_a_data_set_in_the_cache_needs_no_network(ask):
+def test_a_cached_data_set_needs_no_network(call_wxb):
     call = ["corpus", "some/records"]
-    online = ask(call)
+    online = call_wxb(call)
     assert online == [{"b.csv": sha256(b"x\n").hexdigest()}]
-    assert ask(call, HF_HUB_OFFLINE="1") == online
-    assert ask(call, HF_ENDPOINT=NOWHERE) == online
+    assert call_wxb(call, HF_HUB_OFFLINE="1") == online
+    assert call_wxb(call, HF_ENDPOINT=NOWHERE) == online
 
 
-def test_only_what_can_be_loaded_is_fetched(ask, twin):
-    before = len(twin.asked)
-    tokenizer, everything = ask(
+def test_only_files_that_are_loaded_are_downloaded(call_wxb, twin):
+    before = len(twin.requests)
+    tokenizer, everything = call_wxb(
         ["checkpoint", "some/mixed", None, False], ["checkpoint", "some/mixed"]
     )
     assert tokenizer == ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
     assert everything == ["config.json", "model.safetensors", *tokenizer[1:]]
-    assert not [request for request in twin.asked[before:] if request.endswith(NEVER)]
+    assert not [request for request in twin.requests[before:] if request.endswith(NEVER)]
 
 
-def test_only_files_of_the_patterns_arrive_whatever_the_cache_holds(ask):
-    asked = ["corpus", "some/records", "main"]
-    everything, some, one = ask([*asked, "*"], [*asked, "data/train/*", "*.csv"], [*asked, "*.csv"])
+def test_only_matching_files_are_copied_from_the_cache(call_wxb):
+    call = ["corpus", "some/records", "main"]
+    everything, some, one = call_wxb(
+        [*call, "*"], [*call, "data/train/*", "*.csv"], [*call, "*.csv"]
+    )
     assert sorted(everything) == ["README.md", "b.csv", "data/train/a.jsonl"]
     assert some == {name: everything[name] for name in ("b.csv", "data/train/a.jsonl")}
     assert one == {"b.csv": sha256(b"x\n").hexdigest()}
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_shards_of_a_split_can_be_chosen(ask, twin, form):
-    (found,) = ask(["corpus", f"some/{form}", "main", "data/train-*", "data/test-*"])
+def test_shards_of_a_split_can_be_chosen(call_wxb, twin, form):
+    (hashes,) = call_wxb(["corpus", f"some/{form}", "main", "data/train-*", "data/test-*"])
     published = twin.repositories[f"datasets/some/{form}"].files
     chosen = {k: v for k, v in published.items() if k.startswith(("data/train", "data/test"))}
     assert len(chosen) == 3
-    assert found == {name: sha256(content).hexdigest() for name, content in chosen.items()}
+    assert hashes == {name: sha256(content).hexdigest() for name, content in chosen.items()}
 
 
-def test_records_come_out_of_shards_of_every_format(ask, twin, tmp_path):
+def test_records_are_read_from_shards_of_every_format(call_wxb, twin, tmp_path):
     params = read_yaml(HOME / "params.yaml")
     splits = {"train": "train-*", "valid": "validation-*", "test": "test-*"}
     files = {split: [f"data/{pattern}"] for split, pattern in splits.items()}
@@ -389,33 +391,35 @@ def test_records_come_out_of_shards_of_every_format(ask, twin, tmp_path):
             "hub": hub,
             "split": {"files": files},
         }
-    (tmp_path / "params.yaml").write_text(rendered(params))
+    (tmp_path / "params.yaml").write_text(to_yaml(params))
     calls = [["stage", verb, form] for form in FORMS for verb in ("download", "preprocess")]
-    assert ask(*calls) == [None] * len(calls)
+    assert call_wxb(*calls) == [None] * len(calls)
     for form in FORMS:
         for split, pattern in splits.items():
-            shards = [made for name, made in SHARDS.items() if fnmatch(name, f"data/{pattern}")]
-            expected = {r["id"]: (r["input"], r["spans"]) for made in shards for r in made}
-            found = {
+            shards = [
+                members for name, members in SHARDS.items() if fnmatch(name, f"data/{pattern}")
+            ]
+            expected = {r["id"]: (r["input"], r["spans"]) for members in shards for r in members}
+            actual = {
                 record.id: (record.input, [span._asdict() for span in record.gold])
                 for record in clean.read(
                     tmp_path / f"data/clean/{form}/{split}.parquet", Labelling()
                 )
             }
-            assert found == expected
+            assert actual == expected
         assert (tmp_path / f"data/clean/{form}/rejects.jsonl").read_bytes() == b""
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_stopped(ask, twin):
-    content = bytes(range(256)) * 100_000  # the client keeps what came by 10 MiB
-    found = sha256(content).hexdigest()
+def test_an_interrupted_download_resumes_where_it_stopped(call_wxb, twin):
+    content = bytes(range(256)) * 100_000  # the client saves every 10 MiB
+    digest = sha256(content).hexdigest()
     twin.add("dataset", "some/long", {"a.csv": content})
-    twin.cut.add(found)
-    assert ask(["corpus", "some/long"]) == [{"a.csv": found}]
-    assert [0 < int(asked) <= len(content) // 2 for asked in twin.resumed] == [True]
+    twin.cut.add(digest)
+    assert call_wxb(["corpus", "some/long"]) == [{"a.csv": digest}]
+    assert [0 < int(offset) <= len(content) // 2 for offset in twin.resumed] == [True]
 
 
-# What is told when it goes wrong
+# Errors
 
 
 NOT_FOUND = "found no such {} on http.*: correct {}"
@@ -424,9 +428,9 @@ NO_REVISION = "found no revision '{}'; https://huggingface.co/{}/commits/main li
 RESTRICTED = r"access is restricted; ask for it on https://huggingface.co/{}, then run `hf auth"
 PICKLES = "found no model.safetensors; .* convert those you trust with `save_pretrained`"
 OWN_CODE = (
-    "^.*/new/hub/models--some--code/.*config.json: found `auto_map`, Python code of its own: .*code"
+    "^.*/new/hub/models--some--code/.*config.json: found `auto_map`, custom Python code: .*code"
 )
-TOLD = {
+ERRORS = {
     ("tokenizer", DECODER["checkpoint"], DECODER["revision"]): RESTRICTED.format("meta-llama/.*8B"),
     ("model", DECODER["checkpoint"], DECODER["revision"]): RESTRICTED.format("meta-llama/.*8B"),
     ("model", "some/hidden"): RESTRICTED.format("some/hidden"),
@@ -451,39 +455,45 @@ TOLD = {
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_told_with_what_to_do(ask, twin, folders, tmp_path):
+def test_errors_say_what_is_wrong_and_what_to_do(call_wxb, twin, folders, tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("pickles", "torn"):
         shutil.copytree(folders["bert"], tmp_path / name)
     (tmp_path / "pickles/model.safetensors").unlink()
     (tmp_path / "torn/model.safetensors").write_bytes(b"torn")
-    before = len(twin.asked)
-    for call, told in zip(TOLD, ask(*map(list, TOLD), HF_HOME="new"), strict=True):
-        expected = TOLD[call] if TOLD[call] == OWN_CODE else f"^{re.escape(call[1])}: {TOLD[call]}"
-        assert re.search(expected, str(told)), (call, told)
-        assert "\n" not in told
-    assert not [request for request in twin.asked[before:] if request.endswith(NEVER)]
+    before = len(twin.requests)
+    for call, message in zip(ERRORS, call_wxb(*map(list, ERRORS), HF_HOME="new"), strict=True):
+        expected = (
+            ERRORS[call] if ERRORS[call] == OWN_CODE else f"^{re.escape(call[1])}: {ERRORS[call]}"
+        )
+        assert re.search(expected, str(message)), (call, message)
+        assert "\n" not in message
+    assert not [request for request in twin.requests[before:] if request.endswith(NEVER)]
 
 
-def test_a_token_that_is_refused_is_told(ask):
-    (told,) = ask(["corpus", "some/records"], HF_TOKEN="hf_expired", HF_HOME="new")
-    assert re.search("^some/records: .* refuses the token .*Invalid cred.*correct HF_TOKEN", told)
+def test_a_refused_token_is_an_error(call_wxb):
+    (message,) = call_wxb(["corpus", "some/records"], HF_TOKEN="hf_expired", HF_HOME="new")
+    assert re.search(
+        "^some/records: .* refuses the token .*Invalid cred.*correct HF_TOKEN", message
+    )
 
 
-def test_without_a_network_it_is_told_what_to_do(ask):
+def test_errors_without_a_network_say_what_to_do(call_wxb):
     calls = [["checkpoint", "some/new"], ["corpus", "some/new"]]
     instead = ["or set `checkpoint` to a local folder", "or set `path` of the corpus to a local"]
-    offline = ask(*calls, HF_HUB_OFFLINE="1")
-    unreachable = ask(*calls, HF_ENDPOINT=NOWHERE)
-    for told, unlike, else_ in zip(offline, unreachable, instead, strict=True):
-        assert re.search("^some/new: HF_HUB_OFFLINE is set and .*hub lacks revision 'main'", told)
-        assert re.search(rf"^some/new: {NOWHERE} does not answer .*ConnectError", unlike)
-        assert "set HF_HUB_OFFLINE=1" in unlike
-        assert else_ in told
-        assert else_ in unlike
+    offline = call_wxb(*calls, HF_HUB_OFFLINE="1")
+    unreachable = call_wxb(*calls, HF_ENDPOINT=NOWHERE)
+    for first, second, advice in zip(offline, unreachable, instead, strict=True):
+        assert re.search("^some/new: HF_HUB_OFFLINE is set and .*hub lacks revision 'main'", first)
+        assert re.search(rf"^some/new: {NOWHERE} does not answer .*ConnectError", second)
+        assert "set HF_HUB_OFFLINE=1" in second
+        assert advice in first
+        assert advice in second
 
 
-def test_a_snapshot_that_lacks_files_is_not_taken_for_whole(ask):
-    assert isinstance(ask(["checkpoint", "some/part", "main", False])[0], list)
-    (told,) = ask(["checkpoint", "some/part"], HF_HUB_OFFLINE="1")
-    assert re.search("^some/part: HF_HUB_OFFLINE is set and .* or some of its files; unset", told)
+def test_missing_files_of_a_cached_snapshot_are_downloaded(call_wxb):
+    assert isinstance(call_wxb(["checkpoint", "some/part", "main", False])[0], list)
+    (message,) = call_wxb(["checkpoint", "some/part"], HF_HUB_OFFLINE="1")
+    assert re.search(
+        "^some/part: HF_HUB_OFFLINE is set and .* or some of its files; unset", message
+    )

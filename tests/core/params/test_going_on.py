@@ -1,4 +1,4 @@
-"""Experiments that go on from the model of another one."""
+"""Experiments that continue the model of another experiment."""
 
 from copy import deepcopy
 from pathlib import Path
@@ -12,8 +12,8 @@ PARAMS = read_yaml(Path(__file__).parents[3] / "params.yaml")
 FIRST, SECOND = "ner-encoder", "ner-decoder"
 
 
-def checked(**changes):
-    """The parameters where the second experiment goes on from the first."""
+def check_with(**changes):
+    """Checked parameters in which the second experiment continues the first."""
     params = deepcopy(PARAMS)
     blocks = params["experiments"]
     blocks[SECOND] = {**deepcopy(blocks[FIRST]), "backbone": FIRST}
@@ -23,10 +23,10 @@ def checked(**changes):
 
 
 def test_its_backbone_is_that_of_the_first():
-    params = checked()
-    assert params.origin(params.experiments[SECOND]) is params.backbones["encoder"]
-    assert costs.begun_by(params, FIRST) == "pretrain@encoder"
-    assert costs.begun_by(params, SECOND) == f"train@{FIRST}"
+    params = check_with()
+    assert params.backbone_of(params.experiments[SECOND]) is params.backbones["encoder"]
+    assert costs.backbone_stage(params, FIRST) == "pretrain@encoder"
+    assert costs.backbone_stage(params, SECOND) == f"train@{FIRST}"
 
 
 LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
@@ -35,19 +35,19 @@ LORA = {"lora": {"r": 4, "alpha": 4, "target_modules": ["query"]}}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ner_encoder": {"backbone": SECOND}}, "goes on from itself"),
-        ({"ner_encoder": {"backbone": FIRST}}, "goes on from itself"),
-        ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' is an adapter"),
-        ({"ner_decoder": {"backbone": "ner-generative"}}, "is of ner by generation"),
+        ({"ner_encoder": {"backbone": SECOND}}, "starts from itself"),
+        ({"ner_encoder": {"backbone": FIRST}}, "starts from itself"),
+        ({"ner_encoder": {"tuning": LORA}}, "'ner-encoder' trains an adapter"),
+        ({"ner_decoder": {"backbone": "ner-generative"}}, "has task ner and method generation"),
         ({"ner_decoder": {"architecture": "wxb/models/llama.py"}}, "is of wxb/models/bert.py"),
         ({"ner_decoder": {"backbone": "ner-encodr"}}, "did you mean 'ner-encoder'"),
     ],
 )
-def test_what_cannot_be_gone_on_from_is_told(changes, message):
+def test_an_invalid_continuation_is_an_error(changes, message):
     with pytest.raises(ParamsError, match=message):
-        checked(**changes)
+        check_with(**changes)
 
 
-def test_nothing_else_learns_where_all_is_frozen():
-    with pytest.raises(ParamsError, match="nothing learns where `frozen`"):
-        checked(ner_encoder={"tuning": {**LORA, "frozen": True}})
+def test_frozen_excludes_other_tuning():
+    with pytest.raises(ParamsError, match="`frozen` trains nothing"):
+        check_with(ner_encoder={"tuning": {**LORA, "frozen": True}})

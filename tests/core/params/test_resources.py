@@ -1,38 +1,38 @@
-"""What stages ask of a machine: by verb, by stage, and never a reason to run one again."""
+"""Resources by verb and by stage; they make no stage stale."""
 
 import json
 
 import pytest
 
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 from wxb.core.params import ParamsError, check, load, read_yaml
 
 
-def params(**asked):
-    return check(json.loads(json.dumps(read_yaml(ROOT / "params.yaml"))) | {"resources": asked})
+def params(**resources):
+    return check(json.loads(json.dumps(read_yaml(ROOT / "params.yaml"))) | {"resources": resources})
 
 
-def test_a_stage_asks_as_its_verb_does_and_for_more():
-    found = params(
+def test_a_stage_has_the_resources_of_its_verb_and_its_own():
+    checked = params(
         train={"mem_mb": 4000, "runtime": 30, "slurm_partition": "gpu"},
         **{"train@ner-generative": {"mem_mb": 9000, "gpu": 1}},
     )
-    assert found.asked("train@ner-encoder") == {
+    assert checked.snakemake_resources("train@ner-encoder") == {
         "mem_mb": 4000,
         "runtime": 30,
         "slurm_partition": "gpu",
     }
-    assert found.asked("train@ner-generative") == {
+    assert checked.snakemake_resources("train@ner-generative") == {
         "mem_mb": 9000,
         "runtime": 30,
         "slurm_partition": "gpu",
         "gpu": 1,
     }
-    assert found.asked("evaluate@ner-encoder") == {}
+    assert checked.snakemake_resources("evaluate@ner-encoder") == {}
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("resources", "message"),
     [
         ({"trian": {}}, r"resources.trian: unknown verb 'trian'.*did you mean 'train'"),
         ({"train@ner-encodr": {}}, r"experiments has no 'ner-encodr'.*'ner-encoder'"),
@@ -41,23 +41,23 @@ def test_a_stage_asks_as_its_verb_does_and_for_more():
         ({"train@ner-encoder": {"nodes": 2}}, r"nodes: found 2; .*`processes`, 1 of train@ner-enc"),
     ],
 )
-def test_slips_are_told(asked, told):
-    with pytest.raises(ParamsError, match=told):
-        params(**asked)
+def test_errors_are_reported(resources, message):
+    with pytest.raises(ParamsError, match=message):
+        params(**resources)
 
 
 def test_a_training_over_nodes_calls_srun_itself():
     content = json.loads(json.dumps(read_yaml(ROOT / "params.yaml")))
     content["experiments"]["ner-encoder"]["training"]["processes"] = 4
     content["resources"] = {"train@ner-encoder": {"nodes": 2, "gpu": 4}}
-    found = check(content)
-    assert found.nodes("train@ner-encoder") == 2
-    asked = {"nodes": 2, "gpu": 4, "mpi": "srun", "tasks": 4, "cpus_per_task": 1}
-    assert found.asked("train@ner-encoder") == {**asked, "tasks_per_gpu": 1}
-    assert found.nodes("train@ner-decoder") == 1
+    checked = check(content)
+    assert checked.nodes("train@ner-encoder") == 2
+    resources = {"nodes": 2, "gpu": 4, "mpi": "srun", "tasks": 4, "cpus_per_task": 1}
+    assert checked.snakemake_resources("train@ner-encoder") == {**resources, "tasks_per_gpu": 1}
+    assert checked.nodes("train@ner-decoder") == 1
 
 
-def test_no_stage_is_stale_for_what_it_asks():
+def test_no_stage_depends_on_resources():
     stages = read_yaml(ROOT / "dvc.yaml")["stages"]
     for verb, stage in stages.items():
         block = stage.get("do", stage)
@@ -66,8 +66,8 @@ def test_no_stage_is_stale_for_what_it_asks():
 
 
 def test_processes_are_those_of_the_training():
-    found = load(ROOT / "params.yaml")
-    assert found.processes("train@ner-encoder") == found.processes("compare@ner") == 1
+    checked = load(ROOT / "params.yaml")
+    assert checked.processes("train@ner-encoder") == checked.processes("compare@ner") == 1
     content = json.loads(json.dumps(read_yaml(ROOT / "params.yaml")))
     content["experiments"]["ner-encoder"]["training"]["processes"] = 4
     content["backbones"]["encoder"]["pretraining"]["processes"] = 2

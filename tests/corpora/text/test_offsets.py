@@ -1,4 +1,4 @@
-"""Offsets that lie are repaired from what the tokens spell, or refused."""
+"""Wrong offsets are repaired by the spelling of the tokens, or are an error."""
 
 import json
 from itertools import pairwise
@@ -19,7 +19,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from wxb.core.errors import WxbError
-from wxb.corpora.text.offsets import on_text
+from wxb.corpora.text.offsets import token_offsets
 from wxb.corpora.text.tokenizers import train
 
 TEXTS = [
@@ -129,49 +129,49 @@ each = pytest.mark.parametrize("name", MAKERS)
 
 
 def raw(tokenizer, texts):
-    """What a tokenizer says: ids, offsets and the text of each token."""
+    """The tokenizer's own ids and offsets, and the row of each token."""
     backend = tokenizer.backend_tokenizer
     backend.encode_special_tokens = True
     encodings = backend.encode_batch(texts, add_special_tokens=False)
-    ids = np.array([number for e in encodings for number in e.ids], np.int32)
+    ids = np.array([id_ for e in encodings for id_ in e.ids], np.int32)
     offsets = np.array([pair for e in encodings for pair in e.offsets], np.int64).reshape(-1, 2)
     return ids, offsets, np.repeat(np.arange(len(texts)), [len(e) for e in encodings])
 
 
 def trimmed(offsets, rows, texts):
-    """The offsets themselves, white space taken off, one text and token at a time."""
-    found, reached = [], 0
+    """The offsets without outer white space, token by token."""
+    ranges, reached = [], 0
     for index, (row, (start, end)) in enumerate(zip(rows, offsets, strict=True)):
         reached = reached if index and rows[index - 1] == row else 0
-        here = [at for at in range(start, end) if not texts[row][at].isspace()]
-        found.append((here[0], here[-1] + 1) if here else (reached, reached))
-        reached = found[-1][1]
-    return found
+        visible = [i for i in range(start, end) if not texts[row][i].isspace()]
+        ranges.append((visible[0], visible[-1] + 1) if visible else (reached, reached))
+        reached = ranges[-1][1]
+    return ranges
 
 
 def repaired(tokenizer, texts, lie=lambda offsets, *_: offsets):
-    """Where tokens stand (start, end), after a lie about it."""
+    """The checked (start, end) of tokens, for offsets changed by `lie`."""
     ids, offsets, rows = raw(tokenizer, texts)
-    starts, ends = on_text(tokenizer, ids, lie(offsets, rows, texts), rows, texts)
+    starts, ends = token_offsets(tokenizer, ids, lie(offsets, rows, texts), rows, texts)
     assert starts.dtype == ends.dtype == np.int32
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def spans(tokenizer, text):
-    """(piece, what it covers) of every token."""
+    """(piece, covered text) of every token."""
     ids = raw(tokenizer, [text])[0]
     pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
     return [(p, text[a:b]) for p, (a, b) in zip(pieces, repaired(tokenizer, [text]), strict=True)]
 
 
 def collapsed(offsets, rows, texts):
-    """As LLaMA-3 did."""
+    """Empty offsets, like those of LLaMA-3."""
     return offsets[:, [0, 0]]
 
 
 def in_bytes(offsets, rows, texts):
     edges = [
-        [len(texts[row][:at].encode()) for at in pair]
+        [len(texts[row][:index].encode()) for index in pair]
         for row, pair in zip(rows, offsets, strict=True)
     ]
     return np.array(edges, np.int64).reshape(-1, 2)
@@ -195,17 +195,17 @@ LIES = {
 
 # Right offsets
 
-# Of white space, only what the tokenizers saw in training: an unknown blank looks like nothing.
+# Only white space that the tokenizers saw in training: unknown white space has no token.
 letters = st.one_of(
     st.sampled_from(" \t\r\n\u00a0\u300009aZ.,#\u200d\u0301😀👨李م्"),
     st.characters(codec="utf-8", categories=["L", "M", "N", "P", "S"], exclude_characters="▁"),
 )
-written = st.lists(st.text(letters, max_size=24), max_size=4)
+random_texts = st.lists(st.text(letters, max_size=24), max_size=4)
 
 
 @pytest.mark.parametrize("name", ["wordpiece", "byte-level-bpe", "unigram", "byte fallback"])
-@given(texts=written)
-def test_right_offsets_are_kept_and_can_be_told_without_them(tokenizers, name, texts):
+@given(texts=random_texts)
+def test_correct_offsets_are_kept_and_can_be_computed_without_them(tokenizers, name, texts):
     _, offsets, rows = raw(tokenizers[name], texts)
     expected = trimmed(offsets, rows, texts)
     assert repaired(tokenizers[name], texts) == expected
@@ -213,17 +213,17 @@ def test_right_offsets_are_kept_and_can_be_told_without_them(tokenizers, name, t
 
 
 @each
-@given(texts=written)
+@given(texts=random_texts)
 def test_tokens_cover_texts_in_order(tokenizers, name, texts):
     rows = raw(tokenizers[name], texts)[2]
-    found = repaired(tokenizers[name], texts)
+    ranges = repaired(tokenizers[name], texts)
     for row, text in enumerate(texts):
-        here = [pair for pair, of in zip(found, rows, strict=True) if of == row]
-        assert all(0 <= a <= b <= len(text) and text[a:b] == text[a:b].strip() for a, b in here)
-        assert all(a <= c and b <= d for (a, b), (c, d) in pairwise(here))
-        covered = {at for a, b in here for at in range(a, b)}
+        own = [pair for pair, of in zip(ranges, rows, strict=True) if of == row]
+        assert all(0 <= a <= b <= len(text) and text[a:b] == text[a:b].strip() for a, b in own)
+        assert all(a <= c and b <= d for (a, b), (c, d) in pairwise(own))
+        covered = {i for a, b in own for i in range(a, b)}
         if "wordpiece" not in name:  # BERT drops controls, and accents in lower case
-            assert covered >= {at for at, c in enumerate(text) if not c.isspace()}
+            assert covered >= {i for i, c in enumerate(text) if not c.isspace()}
 
 
 @each
@@ -246,17 +246,17 @@ def test_a_character_in_several_tokens_belongs_to_each(tokenizers):
 
 @each
 @pytest.mark.parametrize("lie", LIES)
-def test_lies_are_mended(tokenizers, name, lie):
+def test_wrong_offsets_are_repaired(tokenizers, name, lie):
     texts = [*TEXTS, *ODD]
     assert repaired(tokenizers[name], texts, LIES[lie]) == repaired(tokenizers[name], texts)
 
 
 @each
-def test_a_lie_about_one_token_is_seen_among_many(tokenizers, name):
+def test_one_wrong_token_among_many_is_detected(tokenizers, name):
     tokenizer = tokenizers[name]
     offsets = raw(tokenizer, TEXTS)[1]
     right = repaired(tokenizer, TEXTS)
-    visible = [at for at, (start, end) in enumerate(right) if start < end]
+    visible = [i for i, (start, end) in enumerate(right) if start < end]
     for token in visible[:: len(visible) // 7]:
         false = offsets.copy()
         false[token, 1] = false[token, 0]
@@ -264,34 +264,34 @@ def test_a_lie_about_one_token_is_seen_among_many(tokenizers, name):
 
 
 def test_letters_composed_by_the_normalizer_keep_their_accents(tokenizers):
-    # tokenizers 0.23 gives both tokens of the é 0:1 here: without the accent.
-    assert [found for _, found in spans(tokenizers["nfc"], "e\u0301t")] == [
+    # tokenizers 0.23 returns 0:1 for both tokens of the é, without the accent.
+    assert [text for _, text in spans(tokenizers["nfc"], "e\u0301t")] == [
         "e\u0301",
         "e\u0301",
         "t",
     ]
     hangul = "\u1112\u1161\u11ab!"
-    assert {found for _, found in spans(tokenizers["nfc"], hangul)} == {hangul[:-1], "!"}
+    assert {text for _, text in spans(tokenizers["nfc"], hangul)} == {hangul[:-1], "!"}
 
 
 @pytest.mark.parametrize("scheme", ["always", "first"])
 def test_a_prepended_space_of_its_own_covers_nothing(scheme):
-    # In tokenizers 0.23 it claims the first letter: tokenizers issues 1018 and 1775.
+    # In tokenizers 0.23 it takes the first letter: tokenizers issues 1018 and 1775.
     tokenizer = unigram(pre_tokenizers.Metaspace(prepend_scheme=scheme))
     assert spans(tokenizer, "李明 李")[:3] == [("▁", ""), ("李", "李"), ("明", "明")]
     llama_2 = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     assert spans(with_byte_fallback(llama_2), "é")[:2] == [("▁", ""), ("<0xC3>", "é")]
 
 
-def test_compatibility_forms_stand_for_what_they_come_from():
+def test_tokens_of_compatibility_forms_cover_the_original_characters():
     tokenizer = unigram(pre_tokenizers.Metaspace(prepend_scheme="never"), normalizers.NFKC())
     text = "ﬁve Ⅻ ½"
-    found = repaired(tokenizer, [text], collapsed)
-    assert found == repaired(tokenizer, [text])
-    assert {text[a:b] for a, b in found if a < b} >= {"ﬁ", "Ⅻ", "½"}
+    ranges = repaired(tokenizer, [text], collapsed)
+    assert ranges == repaired(tokenizer, [text])
+    assert {text[a:b] for a, b in ranges if a < b} >= {"ﬁ", "Ⅻ", "½"}
 
 
-def test_a_normalizer_may_join_all_there_is():
+def test_a_normalizer_may_replace_the_whole_text():
     tokenizer = byte_level(normalizer=normalizers.Replace(Regex(".+"), "a"))
     assert spans(tokenizer, "anything") == [("a", "anything")]
 
@@ -305,7 +305,7 @@ def test_added_tokens_are_spelled_as_they_are():
 # Unknown tokens
 
 
-def of_a_and_b():
+def tokenizer_of_a_and_b():
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
     trainer = trainers.BpeTrainer(special_tokens=["<unk>"], show_progress=False)
@@ -318,26 +318,26 @@ def test_unknown_words_are_those_of_the_pre_tokenizer():
     text = "李明 to Ωψ-be\u200b ¿or?"
     words = ["李", "明", "to", "Ωψ", "-", "be", "¿", "or", "?"]
     for lie in (None, *LIES.values()):
-        found = repaired(tokenizer, [text], *([lie] if lie else []))
-        assert "".join(text[a:b] for a, b in found) == "".join(words)
-        edges = {edge for pair in found for edge in pair}
+        ranges = repaired(tokenizer, [text], *([lie] if lie else []))
+        assert "".join(text[a:b] for a, b in ranges) == "".join(words)
+        edges = {edge for pair in ranges for edge in pair}
         assert all(text.index(w) in edges and text.index(w) + len(w) in edges for w in words)
 
 
-def test_unknown_characters_are_those_the_vocabulary_lacks():
+def test_unknown_characters_are_those_outside_the_vocabulary():
     text = "a ΩΨb Ψ ΩΨ"
     for lie in (collapsed, in_bytes):
-        found = [text[a:b] for a, b in repaired(of_a_and_b(), [text], lie) if a < b]
-        assert found == ["a", "ΩΨ", "b", "Ψ", "ΩΨ"]
+        covered = [text[a:b] for a, b in repaired(tokenizer_of_a_and_b(), [text], lie) if a < b]
+        assert covered == ["a", "ΩΨ", "b", "Ψ", "ΩΨ"]
 
 
-def test_unknown_tokens_hide_no_shift_of_those_between():
+def test_a_shift_between_unknown_tokens_is_detected():
     shifted = np.array([[0, 1], [1, 2], [2, 5]])
-    found = repaired(of_a_and_b(), ["ΩΩbΨΨ"], lambda *_: shifted)
-    assert found == [(0, 2), (2, 3), (3, 5)]
+    ranges = repaired(tokenizer_of_a_and_b(), ["ΩΩbΨΨ"], lambda *_: shifted)
+    assert ranges == [(0, 2), (2, 3), (3, 5)]
 
 
-# What is dropped, and what cannot be repaired
+# Dropped characters, and errors
 
 
 def without_dashes():
@@ -346,32 +346,32 @@ def without_dashes():
     )
 
 
-def test_a_character_that_the_tokenizer_drops_is_not_missed():
+def test_characters_that_the_tokenizer_drops_need_no_token():
     tokenizer, splitter = without_dashes()
     tokenizer.backend_tokenizer.pre_tokenizer = splitter
-    assert [found for _, found in spans(tokenizer, "a-b")] == ["a", "b"]
-    with pytest.raises(WxbError, match="which is '', and spells 'a'"):
+    assert [text for _, text in spans(tokenizer, "a-b")] == ["a", "b"]
+    with pytest.raises(WxbError, match="which are '', but spells 'a'"):
         repaired(tokenizer, ["a-b"], collapsed)
 
 
 @pytest.mark.parametrize(
-    ("letter", "lie", "told"),
+    ("letter", "lie", "error"),
     [
-        ("b", [[0, 1], [2, 999]], "token 1 stands at 2:999 of 503 characters"),
-        ("b", [[0, 1], [1, 1]], "token 1 stands at 1:1, which is '', and spells 'b'"),
-        ("a", [[0, 1], [0, 1]], "token 1 stands at 0:1, and the one before it ends at 1"),
-        ("b", [[2, 3], [0, 1]], "token 0 stands at 2:3, which is 'b', and spells 'a'"),
+        ("b", [[0, 1], [2, 999]], "token 1 has offsets 2:999 in a text of 503 characters"),
+        ("b", [[0, 1], [1, 1]], "token 1 has offsets 1:1, which are '', but spells 'b'"),
+        ("a", [[0, 1], [0, 1]], "token 1 has offsets 0:1, but the token before it ends at 1"),
+        ("b", [[2, 3], [0, 1]], "token 0 has offsets 2:3, which are 'b', but spells 'a'"),
     ],
 )
-def test_what_cannot_be_mended_is_refused(letter, lie, told):
+def test_offsets_that_cannot_be_repaired_are_an_error(letter, lie, error):
     tokenizer, splitter = without_dashes()
     tokenizer.backend_tokenizer.pre_tokenizer = splitter
     tokenizer.name_or_path = "some/model"
-    with pytest.raises(WxbError) as refused:
+    with pytest.raises(WxbError) as raised:
         repaired(tokenizer, ["b", f"a-{letter}" + " " * 500], lambda *_: np.array([[0, 1], *lie]))
-    message = str(refused.value)
+    message = str(raised.value)
     assert message.startswith("tokenizer some/model: wrong offsets in 'a-")
-    assert told in message
+    assert error in message
     assert "Choose another `revision`" in message
     assert len(message) < 400
 
@@ -379,13 +379,13 @@ def test_what_cannot_be_mended_is_refused(letter, lie, told):
 def test_tokens_that_do_not_spell_the_text_are_refused(tokenizers):
     tokenizer = tokenizers["byte-level-bpe"]
     ids, offsets, rows = raw(tokenizer, TEXTS[:1])
-    with pytest.raises(WxbError, match="token 0 stands at 0:"):
-        on_text(tokenizer, ids[::-1].copy(), offsets, rows, TEXTS[:1])
+    with pytest.raises(WxbError, match="token 0 has offsets 0:"):
+        token_offsets(tokenizer, ids[::-1].copy(), offsets, rows, TEXTS[:1])
 
 
-def test_a_character_that_no_token_has_is_missed():
+def test_an_uncovered_character_is_an_error():
     tokenizer, _ = without_dashes()
-    # Dropped here, and kept elsewhere: nothing tells that this is meant.
+    # Dropped here but kept elsewhere, so probably not on purpose.
     tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("(?<=a)-"), "removed")
-    with pytest.raises(WxbError, match="no token stands for '-'"):
+    with pytest.raises(WxbError, match="no token covers '-'"):
         repaired(tokenizer, ["a-b"])

@@ -1,4 +1,4 @@
-"""Tokenizers: the same everywhere, and with offsets that select what was tokenized."""
+"""Tokenizers are reproducible, and their offsets select the tokenized characters."""
 
 import hashlib
 import os
@@ -17,20 +17,19 @@ from hypothesis import strategies as st
 from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Backbone, Tokenizer
 from wxb.corpora.text import tokenizers
+from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import (
-    SPECIAL_TOKENS,
-    SavedTokenizer,
     encode,
-    ids_of,
     load,
     special_tokens,
+    token_ids,
     train,
 )
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-KINDS = sorted(SPECIAL_TOKENS)
-# More characters than the vocabulary has room for: their numbers must not be a matter of chance.
+KINDS = ["byte-level-bpe", "wordpiece"]
+# More characters than fit into the vocabulary, so that their order could depend on chance.
 HANGUL = ["".join(chr(0xAC00 + (7 * word + i) % 700) for i in range(4)) for word in range(300)]
 TEXTS = [
     "Call Zoë Müller-Straße at +49 30 1234567, please.",
@@ -86,12 +85,12 @@ def test_training_is_the_same_in_every_process(tmp_path):
 def test_digits_are_tokens_of_their_own(kind):
     tokenizer = train(kind, 600, ["call 112 or 110 in room a7b, 112 112 112"] * 50)
     text = "x112 2024-01-31 a7b"
-    found = [piece for piece in pieces(encode(tokenizer, [text]), text) if piece]
-    assert [p for p in found if any(c.isdigit() for c in p)] == [c for c in text if c.isdigit()]
+    tokens = [piece for piece in pieces(encode(tokenizer, [text]), text) if piece]
+    assert [p for p in tokens if any(c.isdigit() for c in p)] == [c for c in text if c.isdigit()]
 
 
 @each_kind
-def test_vocabulary_is_as_large_as_asked_for(kind):
+def test_vocabulary_has_the_requested_size(kind):
     words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "aeiou" for c in "klmnopqrst"]
     assert len(train(kind, 400, words * 2)) == 400
 
@@ -108,7 +107,7 @@ def test_special_tokens_are_as_documented(trained):
 
 
 @each_kind
-def test_special_tokens_and_tokens_are_what_the_library_gives(trained, kind):
+def test_tokens_are_those_of_transformers(trained, kind):
     before, after = special_tokens(trained[kind])
     for text in EDGE_CASES:
         ids = [*before, *encode(trained[kind], [text]).ids, *after]
@@ -120,25 +119,25 @@ def test_special_tokens_and_tokens_are_what_the_library_gives(trained, kind):
 
 @each_kind
 @pytest.mark.parametrize("text", EDGE_CASES)
-def test_tokens_cover_the_ink_of_every_script(trained, kind, text):
+def test_tokens_cover_the_visible_characters_of_every_script(trained, kind, text):
     encoded = encode(trained[kind], [text])
     covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
-    ink = {i for i, c in enumerate(text) if not c.isspace()}
+    visible = {i for i, c in enumerate(text) if not c.isspace()}
     # BERT drops control characters; byte-level BPE drops nothing.
-    control = {i for i in ink if kind == "wordpiece" and not text[i].isprintable()}
-    assert ink - control <= covered
+    control = {i for i in visible if kind == "wordpiece" and not text[i].isprintable()}
+    assert visible - control <= covered
 
 
 @each_kind
 @pytest.mark.parametrize("text", ["Zoë Müller", "राम का फ़ोन", "القاهرة في", "\tone\r\n two "])
 def test_words_begin_and_end_at_token_edges(trained, kind, text):
     encoded = encode(trained[kind], [text])
-    at = 0
+    position = 0
     for word in text.split():
-        at = text.index(word, at)
-        assert at in encoded.starts
-        assert at + len(word) in encoded.ends
-        at += len(word)
+        position = text.index(word, position)
+        assert position in encoded.starts
+        position += len(word)
+        assert position in encoded.ends
 
 
 @each_kind
@@ -146,8 +145,8 @@ def test_words_begin_and_end_at_token_edges(trained, kind, text):
 def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
     encoded = encode(trained[kind], [text])
     compared = 0
-    for number, piece in zip(encoded.ids, pieces(encoded, text), strict=True):
-        spelling = trained[kind].decode([int(number)]).removeprefix("##").strip()
+    for id_, piece in zip(encoded.ids, pieces(encoded, text), strict=True):
+        spelling = trained[kind].decode([int(id_)]).removeprefix("##").strip()
         if piece and "\ufffd" not in spelling and spelling != "[UNK]":
             # BERT drops zero-width joiners.
             assert spelling.replace("\u200d", "") == piece.replace("\u200d", "")
@@ -159,22 +158,22 @@ def test_unbroken_tokens_are_spelled_like_the_text(trained, kind, text):
     ("kind", "mark"), [("wordpiece", "[SEP]"), ("wordpiece", "[MASK]"), ("byte-level-bpe", "<s>")]
 )
 def test_a_special_token_spelled_out_in_a_text_is_text(trained, kind, mark):
-    text, number = f"é {mark}12 x{mark}", trained[kind].convert_tokens_to_ids(mark)
+    text, id_ = f"é {mark}12 x{mark}", trained[kind].convert_tokens_to_ids(mark)
     encoded = encode(trained[kind], [text])
     covered = {i for a, b in zip(encoded.starts, encoded.ends, strict=True) for i in range(a, b)}
     assert covered == {i for i, c in enumerate(text) if not c.isspace()}
     inside = encoded.ids[encoded.ends > encoded.starts]
-    assert number not in inside
-    assert len(inside) == sum(len(ids_of(trained[kind], [part])[0]) for part in text.split())
-    (plain,), (special,) = (ids_of(trained[kind], [mark], special=s) for s in (False, True))
+    assert id_ not in inside
+    assert len(inside) == sum(len(token_ids(trained[kind], [part])[0]) for part in text.split())
+    (plain,), (special,) = (token_ids(trained[kind], [mark], special=s) for s in (False, True))
     assert len(plain) > 1
-    assert special.tolist() == [number]
-    # Asking for it once changes nothing for texts that come after.
+    assert special.tolist() == [id_]
+    # This has no effect on later texts.
     assert encode(trained[kind], [text]).ids.tolist() == encoded.ids.tolist()
 
 
 @each_kind
-def test_what_a_file_says_of_padding_and_truncation_is_not_obeyed(trained, kind, tmp_path):
+def test_padding_and_truncation_of_a_file_are_ignored(trained, kind, tmp_path):
     trained[kind].save_pretrained(tmp_path)
     other = load(tmp_path)
     other.backend_tokenizer.enable_truncation(3)
@@ -184,7 +183,7 @@ def test_what_a_file_says_of_padding_and_truncation_is_not_obeyed(trained, kind,
     ]
     other.backend_tokenizer.enable_truncation(3)
     assert rows(encode(other, EDGE_CASES)) == rows(encode(trained[kind], EDGE_CASES))
-    for text, ids in zip(EDGE_CASES, ids_of(other, EDGE_CASES), strict=True):
+    for text, ids in zip(EDGE_CASES, token_ids(other, EDGE_CASES), strict=True):
         assert ids.dtype == np.int32
         assert ids.tolist() == encode(trained[kind], [text]).ids.tolist()
 
@@ -215,7 +214,7 @@ def test_offsets_ascend_inside_the_text_without_white_space_at_the_edges(trained
 @each_kind
 @settings(deadline=None)
 @given(texts=st.lists(alphabets, max_size=4))
-def test_a_batch_is_encoded_like_its_texts_one_by_one(trained, kind, texts):
+def test_a_batch_is_encoded_like_single_texts(trained, kind, texts):
     together = rows(encode(trained[kind], texts))
     alone = [row for text in texts for row in rows(encode(trained[kind], [text]))]
     assert together == alone
@@ -247,7 +246,7 @@ def without_padding(tokenizer, folder):
     file.write_text(file.read_text().replace('"pad_token"', '"unused_token"'))
 
 
-def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
+def test_the_end_token_pads_if_there_is_no_padding_token(trained, tmp_path):
     without_padding(trained["byte-level-bpe"], tmp_path)
     assert load(tmp_path).pad_token == "</s>"
 
@@ -255,10 +254,12 @@ def test_padding_uses_the_end_token_where_there_is_none(trained, tmp_path):
 SPECIAL_IDS = ("unk_token_id", "eos_token_id", "pad_token_id")
 
 
-@pytest.mark.parametrize("pads", [True, False])
+@pytest.mark.parametrize("has_padding", [True, False])
 @each_kind
-def test_a_saved_tokenizer_is_the_same_without_transformers(trained, kind, pads, tmp_path):
-    (trained[kind].save_pretrained if pads else partial(without_padding, trained[kind]))(tmp_path)
+def test_a_saved_tokenizer_is_the_same_without_transformers(trained, kind, has_padding, tmp_path):
+    (trained[kind].save_pretrained if has_padding else partial(without_padding, trained[kind]))(
+        tmp_path
+    )
     theirs, saved = load(tmp_path), SavedTokenizer(tmp_path)
     assert [getattr(saved, name) for name in SPECIAL_IDS] == [
         getattr(theirs, name) for name in SPECIAL_IDS
@@ -284,10 +285,10 @@ def test_slow_tokenizers_are_refused(monkeypatch, tmp_path):
         load(tmp_path)
 
 
-def test_make_trains_or_loads(trained, tmp_path):
+def test_train_or_load_trains_or_loads(trained, tmp_path):
     trained["wordpiece"].save_pretrained(tmp_path)
     ready = Backbone(corpus="c", objective="none", checkpoint=str(tmp_path))
-    assert len(tokenizers.make(ready, [])) == len(trained["wordpiece"])
+    assert len(tokenizers.train_or_load(ready, [])) == len(trained["wordpiece"])
     architecture = {
         "model_type": "bert",
         "hidden_size": 8,
@@ -302,8 +303,8 @@ def test_make_trains_or_loads(trained, tmp_path):
         tokenizer=Tokenizer(kind="wordpiece", vocabulary=600),
         architecture=architecture,
     )
-    made = tokenizers.make(to_train, TEXTS * 3)
+    tokenizer = tokenizers.train_or_load(to_train, TEXTS * 3)
     assert (
-        made.backend_tokenizer.to_str()
+        tokenizer.backend_tokenizer.to_str()
         == train("wordpiece", 600, TEXTS * 3).backend_tokenizer.to_str()
     )

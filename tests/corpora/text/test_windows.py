@@ -1,4 +1,4 @@
-"""Windows: together they are the whole text, and every token is decided once."""
+"""Windows cover the whole text, and each token is predicted by one window."""
 
 from itertools import pairwise
 
@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import encode, special_tokens, train
-from wxb.corpora.text.windows import Windows, characters, cut, over, whole
+from wxb.corpora.text.windows import (
+    Windows,
+    character_range,
+    in_one_window,
+    sliding_windows,
+    text_windows,
+)
 
 lengths = st.lists(st.integers(0, 40), max_size=6)
 sizes = st.tuples(st.integers(1, 20), st.integers(0, 19))
@@ -20,39 +26,40 @@ def splits_of(lengths):
 
 
 @given(lengths, sizes)
-def test_every_token_is_decided_by_one_window_that_reads_it(lengths, how):
-    size, stride = how
-    windows = cut(splits_of(lengths), size=size, stride=stride)
-    decided = [t for begin, stop in zip(windows.begins, windows.stops) for t in range(begin, stop)]  # noqa: B905
-    assert decided == list(range(sum(lengths)))
+def test_each_token_is_predicted_by_one_window_that_reads_it(lengths, size_and_stride):
+    size, stride = size_and_stride
+    windows = sliding_windows(splits_of(lengths), size=size, stride=stride)
+    ranges = zip(windows.begins, windows.stops, strict=True)
+    predicted = [token for begin, stop in ranges for token in range(begin, stop)]
+    assert predicted == list(range(sum(lengths)))
     for _, first, last, begin, stop in zip(*windows, strict=True):
         assert first <= begin <= stop <= last
         assert last - first <= size
 
 
 @given(lengths, sizes)
-def test_every_text_has_its_windows_in_order(lengths, how):
-    size, stride = how
+def test_every_text_has_its_windows_in_order(lengths, size_and_stride):
+    size, stride = size_and_stride
     splits = splits_of(lengths)
-    windows = cut(splits, size=size, stride=stride)
+    windows = sliding_windows(splits, size=size, stride=stride)
     assert sorted(set(windows.rows.tolist())) == list(range(len(lengths)))
     assert windows.rows.tolist() == sorted(windows.rows.tolist())
     for row, length in enumerate(lengths):
-        mine = Windows(*(values[windows.rows == row] for values in windows))
-        assert mine.firsts[0] == mine.begins[0] == splits[row]
-        assert mine.lasts[-1] == mine.stops[-1] == splits[row + 1]
-        assert len(mine.rows) == 1 if length <= size else set(mine.lasts - mine.firsts) == {size}
-        for before, after in pairwise(range(len(mine.rows))):
-            assert mine.firsts[before] < mine.firsts[after]
-            assert mine.lasts[before] - mine.firsts[after] >= min(stride, size - 1)
-            assert mine.stops[before] == mine.begins[after]
+        own = Windows(*(values[windows.rows == row] for values in windows))
+        assert own.firsts[0] == own.begins[0] == splits[row]
+        assert own.lasts[-1] == own.stops[-1] == splits[row + 1]
+        assert len(own.rows) == 1 if length <= size else set(own.lasts - own.firsts) == {size}
+        for before, after in pairwise(range(len(own.rows))):
+            assert own.firsts[before] < own.firsts[after]
+            assert own.lasts[before] - own.firsts[after] >= min(stride, size - 1)
+            assert own.stops[before] == own.begins[after]
 
 
 @given(lengths, sizes)
-def test_a_token_is_decided_where_it_has_most_context(lengths, how):
-    """No other window of its text sees more of both sides of it (a token more or less)."""
-    size, stride = how
-    windows = cut(splits_of(lengths), size=size, stride=stride)
+def test_a_token_is_predicted_by_the_window_with_most_context(lengths, size_and_stride):
+    """No other window of its text has more context on both sides (within one token)."""
+    size, stride = size_and_stride
+    windows = sliding_windows(splits_of(lengths), size=size, stride=stride)
     splits = splits_of(lengths)
 
     def context(w, token):
@@ -69,10 +76,10 @@ def test_a_token_is_decided_where_it_has_most_context(lengths, how):
 
 
 @given(lengths, sizes, st.data())
-def test_whole_tells_whether_a_window_holds_a_stretch(lengths, how, data):
-    size, stride = how
+def test_in_one_window_checks_ranges_of_tokens(lengths, size_and_stride, data):
+    size, stride = size_and_stride
     splits = splits_of(lengths)
-    windows = cut(splits, size=size, stride=stride)
+    windows = sliding_windows(splits, size=size, stride=stride)
     tokens = [
         (row, t) for row, n in enumerate(lengths) for t in range(splits[row], splits[row] + n)
     ]
@@ -83,19 +90,19 @@ def test_whole_tells_whether_a_window_holds_a_stretch(lengths, how, data):
     expected = any(
         a <= first and last <= b for a, b in zip(windows.firsts, windows.lasts, strict=True)
     )
-    assert whole(windows, np.array([first]), np.array([last])).tolist() == [expected]
+    assert in_one_window(windows, np.array([first]), np.array([last])).tolist() == [expected]
     if last - first <= min(stride + 1, size):
-        assert expected  # what is not longer than the overlap is never divided
+        assert expected  # ranges up to the overlap are never split
 
 
 def test_the_characters_of_windows_are_the_whole_text():
     tokenizer = train("byte-level-bpe", 300, ["ab cd"])
     text = "  one two\t three 四五 👨‍👩‍👧 six  "
     encoded = encode(tokenizer, [text])
-    windows = over(encoded, tokenizer, max_length=9, stride=3)
+    windows = text_windows(encoded, tokenizer, max_length=9, stride=3)
     assert len(windows.rows) > 3
     parts = [
-        characters(encoded, 0, begin, stop, text)
+        character_range(encoded, 0, begin, stop, text)
         for begin, stop in zip(windows.begins.tolist(), windows.stops.tolist(), strict=True)
     ]
     assert parts[0][0] == 0
@@ -107,11 +114,11 @@ def test_special_tokens_count():
     tokenizer = train("wordpiece", 300, ["ab cd"])
     encoded = encode(tokenizer, ["1" * 20])
     assert sum(map(len, special_tokens(tokenizer))) == 2
-    windows = over(encoded, tokenizer, max_length=8, stride=0)
+    windows = text_windows(encoded, tokenizer, max_length=8, stride=0)
     assert max(windows.lasts - windows.firsts) == 6
 
 
 def test_a_window_without_room_is_refused():
     encoded = Encoded(*(np.zeros(0, np.int32) for _ in range(3)), splits=np.array([0]))
     with pytest.raises(ValueError, match="found 0"):
-        over(encoded, train("wordpiece", 300, ["ab"]), max_length=2, stride=0)
+        text_windows(encoded, train("wordpiece", 300, ["ab"]), max_length=2, stride=0)

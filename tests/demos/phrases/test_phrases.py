@@ -1,4 +1,4 @@
-"""The grammar of phrases: right numbers and forms, in both languages alike."""
+"""The grammar of phrases: numbers and forms are right in both languages."""
 
 import re
 
@@ -23,18 +23,18 @@ MANY = [*generate(labelled=2500, unlabelled=0, languages=["zh", "en"], seed=3)]
         (99, "九十九", "ninety-nine"),
     ],
 )
-def test_numbers_are_counted_as_in_each_language(number, chinese, english):
+def test_numbers_are_spelled_out_in_both_languages(number, chinese, english):
     assert chinese_number(number) == chinese
     assert english_number(number) == english
 
 
-def test_no_two_numbers_are_called_alike():
-    for name in (chinese_number, english_number):
-        assert len({name(number) for number in range(1, 100)}) == 99
+def test_different_numbers_have_different_names():
+    for spell in (chinese_number, english_number):
+        assert len({spell(number) for number in range(1, 100)}) == 99
 
 
 @given(st.integers(0, 1000), st.integers(1, 30))
-def test_a_seed_gives_its_pairs_and_as_many_as_asked(seed, count):
+def test_a_seed_determines_the_pairs(seed, count):
     options = {"unlabelled": 0, "languages": ["en", "zh"], "seed": seed}
     pairs = [*generate(labelled=count, **options)]
     assert len(pairs) == count
@@ -65,7 +65,7 @@ def test_pairs_are_sentences_of_their_languages():
         assert pair["chinese"].endswith("？") == pair["english"].endswith("?")
 
 
-def test_the_verb_and_the_object_of_a_pair_are_those_of_its_combination():
+def test_a_pair_contains_its_combination():
     verbs = {row[1]: row for row in words()["verbs"]}
     nouns = {row[2]: row for row in words()["nouns"]}
     for pair in MANY:
@@ -77,7 +77,7 @@ def test_the_verb_and_the_object_of_a_pair_are_those_of_its_combination():
             assert nouns[noun][2] in pair["english"] or nouns[noun][3] in pair["english"]
 
 
-def test_a_second_reference_says_the_same_in_short():
+def test_a_second_reference_is_contracted():
     sources = [pair["chinese"] for pair in MANY]
     twice = [pair for pair in MANY if sources.count(pair["chinese"]) > 1]
     assert len(twice) > 20
@@ -85,9 +85,9 @@ def test_a_second_reference_says_the_same_in_short():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"unlabelled": 1}, {"languages": ["en"]}, {"languages": ["en", "zh", "de"]}]
+    "changes", [{"unlabelled": 1}, {"languages": ["en"]}, {"languages": ["en", "zh", "de"]}]
 )
-def test_what_the_grammar_lacks_is_told(wrong):
-    options = {"labelled": 1, "unlabelled": 0, "languages": ["en", "zh"], "seed": 1} | wrong
+def test_unsupported_options_are_errors(changes):
+    options = {"labelled": 1, "unlabelled": 0, "languages": ["en", "zh"], "seed": 1} | changes
     with pytest.raises(ValueError, match="found"):
         generate(**options)

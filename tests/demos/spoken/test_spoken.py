@@ -1,10 +1,11 @@
 import json
 import random
+from itertools import islice
 
 import pytest
 import soundfile
 
-from demos.spoken.espeak import Utterance, spoken
+from demos.spoken.espeak import Utterance, speak
 from demos.spoken.sentences import KINDS, sentences
 from wxb.core.params.corpora import Corpus
 from wxb.corpora import fetching
@@ -34,7 +35,7 @@ def fetch(folder, **changes):
     return [json.loads(line) for line in lines]
 
 
-def test_it_says_the_same_each_time_and_other_things_for_another_share(tmp_path):
+def test_a_seed_determines_the_recordings(tmp_path):
     first, again = fetch(tmp_path / "a"), fetch(tmp_path / "b")
     assert first == again
     for record in first:
@@ -45,15 +46,14 @@ def test_it_says_the_same_each_time_and_other_things_for_another_share(tmp_path)
     assert {record["speaker"] for record in first} == {"m1", "f2"}
 
 
-def test_no_sentence_twice_and_none_of_another_share():
-    parts = [(0.0, 0.5), (0.5, 1.0)]
-    said = []
-    for share in parts:
-        found = sentences(["zh", "en"], share, random.Random(1))
-        said.append([next(found)[0] for _ in range(400)])
-    assert len({*said[0], *said[1]}) == 800
-    some = sentences(["zh"], (0.0, 1.0), random.Random(1))
-    assert {kind for _, _, kind in (next(some) for _ in range(100))} == {*KINDS}
+def test_sentences_are_unique_and_shares_disjoint():
+    texts = set()
+    for share in [(0.0, 0.5), (0.5, 1.0)]:
+        generated = islice(sentences(["zh", "en"], share, random.Random(1)), 400)
+        texts |= {text for text, _, _ in generated}
+    assert len(texts) == 800
+    chinese = islice(sentences(["zh"], (0.0, 1.0), random.Random(1)), 100)
+    assert {kind for _, _, kind in chinese} == {*KINDS}
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_no_sentence_twice_and_none_of_another_share():
         ({"voices": ["nobody"]}, "no voice 'nobody'"),
     ],
 )
-def test_what_cannot_be_said_is_told(tmp_path, changes, message):
+def test_invalid_settings_are_errors(tmp_path, changes, message):
     with pytest.raises(Exception, match=message):
         fetch(tmp_path / "a", **changes)
 
 
-def test_a_language_that_espeak_does_not_know_is_told():
-    with pytest.raises(ValueError, match="knows no language 'en-GB'"):
-        next(spoken([Utterance("one", "en-GB", "f1", 160, 50)]))
+def test_a_language_that_espeak_lacks_is_an_error():
+    with pytest.raises(ValueError, match="has no language 'en-GB'"):
+        next(speak([Utterance("one", "en-GB", "f1", 160, 50)]))

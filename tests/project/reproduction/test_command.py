@@ -1,4 +1,4 @@
-"""`wxb compare`, as a user meets it."""
+"""The command `wxb compare`."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from wxb.cli.app import app
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project.reproduction import promise
+from wxb.project.reproduction.expected_hashes import current_hashes
 
 ROOT = Path(__file__).parents[3]
 WIDTH = 80
@@ -22,21 +22,21 @@ WIDTH = 80
 
 def wxb(*arguments):
     """Exit code and output of `wxb compare`, on a terminal of 80 columns."""
-    told = CliRunner(env={"COLUMNS": str(WIDTH)}).invoke(app, ["compare", *arguments])
-    if told.exception and not isinstance(told.exception, SystemExit):
-        raise told.exception
-    return told.exit_code, told.output
+    result = CliRunner(env={"COLUMNS": str(WIDTH)}).invoke(app, ["compare", *arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
 
 
-def results(shift=0.0, weights="a", cpu="Abacus"):
-    """Write what a run on a CPU would: all scores are moved by `shift`."""
+def write_results(shift=0.0, weights="a", cpu="Abacus"):
+    """Write the results of a run; `shift` is added to all scores."""
     names = load().studies["ner"].experiments
-    scores = {name: 0.5 + place / 100 + shift for place, name in enumerate(names)}
+    scores = {name: 0.5 + index / 100 + shift for index, name in enumerate(names)}
     study = {**comparison(scores), "documents": 1971, "spans": 6620, "seed": 1}
     write("reports/studies/ner.json", study)
     for name, f1 in scores.items():
-        found = {"precision": f1 / 2, "f1": f1, "f1_low": f1 - 0.01, "f1_high": f1 + 0.01}
-        write(f"reports/metrics/ner/{name}.json", found)
+        metrics = {"precision": f1 / 2, "f1": f1, "f1_low": f1 - 0.01, "f1_high": f1 + 0.01}
+        write(f"reports/metrics/ner/{name}.json", metrics)
     write("reports/metrics/lessons/images.json", {"accuracy": 0.9 + shift})
     outs = [{"path": f"models/{name}", "md5": weights} for name in names]
     write("dvc.lock", {"stages": {"train": {"outs": outs}}})
@@ -50,11 +50,11 @@ def results(shift=0.0, weights="a", cpu="Abacus"):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A repository with committed results, and no terminal's width but ours."""
+    """A repository with committed results."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
     git("init", "-q")
-    results()
+    write_results()
     Path(".gitignore").write_text("reports/cost\nreports/*.html\n")
     commit()
     shutil.rmtree("reports/cost")
@@ -65,20 +65,19 @@ def head():
     return f"HEAD ({git('rev-parse', '--short', 'HEAD')})"
 
 
-def test_without_a_run_the_committed_results_are_not_compared_with_themselves(project):
+def test_committed_results_are_not_compared_with_themselves(project):
     assert wxb("--brief") == (
         0,
-        f"nothing was run here of ner and images; these are the results of {head()}.\n",
+        f"Not run here: ner and images; these are the results of {head()}.\n",
     )
     assert wxb("--brief", "--study", "ner")[1].splitlines() == [
-        f"ner: nothing was run here; these are the results of {head()}. `dvc repro report@ner`"
-        " runs it.",
-        "Page: reports/ner.html does not exist; `dvc repro report@ner` makes it",
+        f"ner: not run here; these are the results of {head()}. `dvc repro report@ner` runs it.",
+        "Page: reports/ner.html does not exist; run `dvc repro report@ner`",
     ]
 
 
 def test_a_run_with_the_same_results_has_the_same_bytes(project):
-    results()
+    write_results()
     write("reports/ner.html", "")
     assert wxb("--brief", "--study", "ner")[1].splitlines() == [
         f"ner: reproduced. Compared with {head()}, 7 of 7 have the same bytes.",
@@ -88,66 +87,66 @@ def test_a_run_with_the_same_results_has_the_same_bytes(project):
 
 @pytest.mark.parametrize(
     ("cpu", "words"),
-    [("Abacus", "Same kind of CPU as {}"), ("Pascaline", "Another kind of CPU than {}")],
+    [("Abacus", "Same type of CPU as {}"), ("Pascaline", "Another type of CPU than {}")],
 )
-def test_costs_and_provenance_say_on_what_machines_both_were_made(project, cpu, words):
+def test_machines_come_from_costs_and_provenance(project, cpu, words):
     machine = {"device": "Abacus", "cpu": "Abacus", "capability": "AVX2", "torch": "2"}
     digest = hashlib.sha256(Path("reports/studies/ner.json").read_bytes()).hexdigest()
-    noted = {"ner": {"sha256": digest, "machines": [machine], "finished": "2030-01-01"}}
-    write("reports/provenance.json", noted)
+    provenance = {"ner": {"sha256": digest, "machines": [machine], "finished": "2030-01-01"}}
+    write("reports/provenance.json", provenance)
     commit()
-    results(shift=0.005, weights="b", cpu=cpu)
+    write_results(shift=0.005, weights="b", cpu=cpu)
     assert words.format(head()) in wxb("--brief", "--study", "ner")[1]
 
 
-def test_what_was_run_in_part_names_the_rest(project):
-    results()
-    kept = load().studies["ner"].experiments[0]
+def test_a_partial_run_names_the_rest(project):
+    write_results()
+    other = load().studies["ner"].experiments[0]
     for verb in ("train", "evaluate"):
-        Path(f"reports/cost/{verb}/{kept}.json").unlink()
-    told = wxb("--brief", "--study", "ner")[1]
-    assert f"6 of 6 have the same bytes. Not run here: {kept}." in told
+        Path(f"reports/cost/{verb}/{other}.json").unlink()
+    output = wxb("--brief", "--study", "ner")[1]
+    assert f"6 of 6 have the same bytes. Not run here: {other}." in output
 
 
-def test_a_study_of_ones_own_names_its_page(project):
+def test_a_new_study_names_its_page(project):
     shutil.rmtree(".git")
     git("init", "-q")
-    results()
+    write_results()
     write("reports/ner.html", "")
     assert wxb("--brief", "--study", "ner") == (
         0,
-        "ner: HEAD (no commits yet) has no results of it to compare with.\n"
+        "ner: HEAD (no commits yet) has no results to compare with.\n"
         f"Page: {project / 'reports/ner.html'}\n",
     )
 
 
-def test_a_study_of_another_profile_is_kept_and_counts_no_bytes(project):
+def test_a_committed_study_of_another_profile_was_not_run(project):
     shutil.copytree(ROOT / "params", project / "params")
     study = comparison({"reviews-a": 0.5, "reviews-b": 0.6})
     write("reports/studies/reviews.json", study)
     for name in study["systems"]:
-        found = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6}
-        write(f"reports/metrics/reviews/{name}.json", found)
+        metrics = {"accuracy": 0.5, "accuracy_low": 0.4, "accuracy_high": 0.6}
+        write(f"reports/metrics/reviews/{name}.json", metrics)
     commit()
-    told = (
-        f"reviews: nothing was run here; these are the results of {head()}."
+    line = (
+        f"reviews: not run here; these are the results of {head()}."
         " `wxb params reviews && dvc repro report@reviews` runs it."
     )
-    assert wxb("--brief", "--study", "reviews")[1] == f"{told}\n"
-    assert " ".join(wxb("--study", "reviews")[1].split()) == told
-    write("reports/metrics/reviews/reviews-a.json", {**found, "accuracy": 0.3})
+    assert wxb("--brief", "--study", "reviews")[1] == f"{line}\n"
+    assert " ".join(wxb("--study", "reviews")[1].split()) == line
+    write("reports/metrics/reviews/reviews-a.json", {**metrics, "accuracy": 0.3})
     assert "reviews: undecided" in wxb("--brief", "--study", "reviews")[1]
 
 
-def test_all_is_told_in_80_columns_and_nothing_is_cut(project):
-    results(shift=0.005, weights="b")
+def test_all_details_fit_80_columns(project):
+    write_results(shift=0.005, weights="b")
     params = Path("params.yaml").read_text()
     Path("params.yaml").write_text(params.replace("seed: 1 ", "seed: 2 ", 1))
-    code, told = wxb("--study", "ner")
+    code, output = wxb("--study", "ner")
     assert code == 0
-    assert max(map(len, told.splitlines())) <= WIDTH
-    assert "…" not in told
-    words = " ".join(told.split())
+    assert max(map(len, output.splitlines())) <= WIDTH
+    assert "…" not in output
+    words = " ".join(output.split())
     for name in load().studies["ner"].experiments:
         assert name in words
         assert f"{name} precision 0." in words
@@ -157,27 +156,27 @@ def test_all_is_told_in_80_columns_and_nothing_is_cut(project):
 
 
 @pytest.mark.parametrize(("shift", "code"), [(0.0, 0), (0.005, 0), (0.02, 1)])
-def test_the_exit_code_says_whether_anything_is_outside(project, shift, code):
-    results(shift)
+def test_the_exit_code_is_1_if_a_score_is_outside(project, shift, code):
+    write_results(shift)
     assert wxb("--brief")[0] == 0
     assert wxb("--brief", "--exit-code")[0] == code
-    found = json.loads(wxb("--json")[1])
-    assert found["outside"] is bool(code)
-    assert set(found["results"][0]["scores"]) == set(load().studies["ner"].experiments)
+    content = json.loads(wxb("--json")[1])
+    assert content["outside"] is bool(code)
+    assert set(content["results"][0]["scores"]) == set(load().studies["ner"].experiments)
 
 
 def test_two_revisions_are_compared_without_the_working_tree(project):
     first = git("rev-parse", "HEAD")
-    results(shift=0.02)
+    write_results(shift=0.02)
     commit()
-    results(shift=0.9)
+    write_results(shift=0.9)
     assert "ner: undecided" in wxb("HEAD~1", "HEAD", "--brief")[1]
     assert wxb(first, "HEAD~1", "--brief", "--study", "ner")[1] == (
         f"ner: reproduced. Compared with {first[:7]}, 7 of 7 have the same bytes.\n"
     )
 
 
-def test_without_results_the_command_is_named_that_makes_them(project):
+def test_without_results_the_error_names_the_command(project):
     shutil.rmtree("reports")
     with pytest.raises(WxbError, match=r"no results to compare.*make run"):
         wxb()
@@ -185,16 +184,16 @@ def test_without_results_the_command_is_named_that_makes_them(project):
         with pytest.raises(WxbError, match=f"dvc repro {command}"):
             wxb("--study", study)
     write("reports/metrics/lessons/gates.json", {"or": 1.0})
-    told = wxb("--brief")[1]
-    assert "ner: no results here; `dvc repro report@ner` makes" in told
-    assert f"gates: {head()} has no results of it" in told
+    output = wxb("--brief")[1]
+    assert "ner: no results here; run `dvc repro report@ner`." in output
+    assert f"gates: {head()} has no results" in output
 
 
-def test_a_promise_for_these_parameters_is_told(project):
+def test_expected_hashes_of_these_parameters_are_checked(project):
     write("models/a/model.safetensors", "weights")
-    paths.PROMISE.write_text(json.dumps(promise.promised()))
-    told = wxb("--brief", "--study", "ner")[1]
-    assert "portable: 9 of 9 files have the bytes that reports/tiny.json promises" in told
+    paths.EXPECTED_HASHES.write_text(json.dumps(current_hashes()))
+    output = wxb("--brief", "--study", "ner")[1]
+    assert "portable: 9 of 9 files have the hashes in reports/tiny.json" in output
     assert json.loads(wxb("--json")[1])["portable"] == {
         "files": 9,
         "missing": [],
@@ -203,7 +202,7 @@ def test_a_promise_for_these_parameters_is_told(project):
     assert "portable" not in wxb("HEAD", "HEAD", "--brief")[1]
 
 
-def test_unknown_names_are_told_with_the_nearest(project):
+def test_unknown_names_are_errors_with_the_nearest(project):
     with pytest.raises(WxbError, match=r"'mian'.*git log"):
         wxb("mian")
     with pytest.raises(WxbError, match="did you mean 'images'"):

@@ -1,4 +1,4 @@
-"""What is told of results fits 80 columns, and nothing is cut."""
+"""Comparisons are formatted in full, within the width of the terminal."""
 
 import io
 
@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from wxb.project.profiles import Change
-from wxb.project.reproduction.comparison import Result, Score, Swap, Verdict
+from wxb.project.reproduction.comparison import Comparison, Score, Swap, Verdict
 from wxb.project.reproduction.ranges import Range
-from wxb.project.reproduction.wording import as_json, line, parts
+from wxb.project.reproduction.wording import as_json, details, verdict_line
 
 LONG = "an-experiment-of-some-name"
 BEFORE = {"f1": 0.5, "f1_low": 0.49, "f1_high": 0.51, **{f"metric_{i}": i for i in range(9)}}
@@ -17,7 +17,7 @@ MACHINES = (
     [{"device": "Abacus, 1 CPU thread(s)", "cpu": "Abacus", "capability": "AVX2", "torch": "2"}],
     [{"device": "Pascaline", "cpu": "Pascaline", "capability": "AVX2", "torch": "2"}],
 )
-RESULT = Result(
+RESULT = Comparison(
     "ner",
     [
         Score(LONG, Verdict.INSIDE, "f1", BEFORE, AFTER, Range(0.49, 0.51)),
@@ -29,18 +29,18 @@ RESULT = Result(
     {},
     MACHINES,
 )
-TIMES = ("HEAD (abc)", "here", "dvc repro report@ner")
+VERSIONS = ("HEAD (abc)", "here", "dvc repro report@ner")
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_all_parts_are_told(width):
+def test_all_details_are_printed(width):
     screen = io.StringIO()
-    for part in parts(RESULT, *TIMES):
+    for part in details(RESULT, *VERSIONS):
         Console(file=screen, width=width).print(part)
-    told = screen.getvalue()
-    assert max(map(len, told.splitlines())) <= width
-    assert "…" not in told
-    words = " ".join(told.split())
+    output = screen.getvalue()
+    assert max(map(len, output.splitlines())) <= width
+    assert "…" not in output
+    words = " ".join(output.split())
     for fact in (
         LONG,
         "0.5000 (0.4900–0.5100)",
@@ -52,15 +52,19 @@ def test_all_parts_are_told(width):
         "HEAD (abc) Abacus, 1 CPU thread(s) (AVX2, torch 2) here Pascaline (AVX2, torch 2)",
     ):
         assert fact in words
-    assert told.count("x") >= 100
+    assert output.count("x") >= 100
 
 
-def test_the_line_leads_and_other_programs_get_the_same():
+def test_the_verdict_line_is_first_and_in_json():
     screen = io.StringIO()
-    first, *_ = parts(RESULT, *TIMES)
+    first, *_ = details(RESULT, *VERSIONS)
     Console(file=screen, width=1000).print(first)
-    assert screen.getvalue().strip() == line(RESULT, *TIMES) == as_json(RESULT, *TIMES)["line"]
-    assert line(RESULT, *TIMES) == (
+    assert (
+        screen.getvalue().strip()
+        == verdict_line(RESULT, *VERSIONS)
+        == as_json(RESULT, *VERSIONS)["line"]
+    )
+    assert verdict_line(RESULT, *VERSIONS) == (
         "ner: not a rerun of HEAD (abc): 2 parameters differ. 1 of 1 is inside its 95% interval"
         " (test records). New: new."
     )

@@ -1,4 +1,4 @@
-"""The model card tells what the reports tell; a shared folder holds all that its use needs."""
+"""Model cards have the scores of the reports; a shared folder can be used alone."""
 
 import errno
 import json
@@ -9,7 +9,7 @@ import shutil
 import pytest
 from huggingface_hub import ModelCard
 
-from tests.trained import project as trained_project
+from tests.ner_project import create_project
 from wxb import tasks
 from wxb.core import params
 from wxb.core.errors import WxbError
@@ -19,12 +19,12 @@ from wxb.project.sharing import card
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return trained_project(tmp_path_factory.mktemp("project"))
+    return create_project(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture
-def told(project, monkeypatch):
-    """Scores and the card of the trained experiment."""
+def scores_and_card(project, monkeypatch):
+    """The metrics and the card of the trained experiment."""
     monkeypatch.chdir(project)
     scores = json.loads((project / "reports/metrics/ner/ner-encoder.json").read_text())
     return scores, card.card(params.load(), "ner-encoder")
@@ -34,8 +34,8 @@ def examples(text):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-def test_scores_and_data_are_those_of_the_reports(told):
-    scores, text = told
+def test_scores_and_data_are_those_of_the_reports(scores_and_card):
+    scores, text = scores_and_card
     interval = "{f1:.3f} ({f1_low:.3f}–{f1_high:.3f})".format(**scores)
     assert f"| {interval} | {scores['precision']:.3f} | {scores['recall']:.3f} |" in text
     assert "16 labelled records to train on, 8 to choose" in text
@@ -47,24 +47,24 @@ def test_scores_and_data_are_those_of_the_reports(told):
     assert (data.pipeline_tag, data.library_name) == ("token-classification", "transformers")
 
 
-def test_a_threshold_is_a_plain_number(project, told):
+def test_a_threshold_is_a_plain_number(project, scores_and_card):
     path = project / "models/ner-encoder/wxb.json"
     before = path.read_text()
     path.write_text(json.dumps({**json.loads(before), "threshold": 0.6499999999999999}))
     try:
-        assert "spans scored under 0.65." in card.card(params.load(), "ner-encoder")
+        assert "spans with a score below 0.65." in card.card(params.load(), "ner-encoder")
     finally:
         path.write_text(before)
 
 
-def test_of_several_seeds_the_first_is_shared_and_the_scores_are_called_means(
-    project, told, tmp_path, monkeypatch
+def test_a_card_of_several_seeds_has_means_and_the_first_model(
+    project, scores_and_card, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(project)
     one = params.load()
     study = one.studies["ner"].model_copy(update={"seed": [4, 5]})
     several = one.model_copy(update={"studies": {"ner": study}})
-    assert "- One run with seed 1; the interval does not cover another seed." in told[1]
+    assert "- One run with seed 1; the interval does not cover another seed." in scores_and_card[1]
     text = card.card(several, "ner-encoder")
     assert "- The scores are means over the seeds 4, 5, which the interval covers too;" in text
     assert "\n\n\n" not in text
@@ -78,44 +78,48 @@ def test_of_several_seeds_the_first_is_shared_and_the_scores_are_called_means(
     assert (tmp_path / "shared/wxb.json").exists()
 
 
-def test_our_own_example_runs(told):
-    exec(examples(told[1])[0], {})
+def test_the_first_example_runs(scores_and_card):
+    exec(examples(scores_and_card[1])[0], {})
 
 
-def test_a_shared_folder_works_elsewhere(project, told, tmp_path, monkeypatch):
+def test_a_shared_folder_works_elsewhere(project, scores_and_card, tmp_path, monkeypatch):
     card.share(params.load(), "ner-encoder", tmp_path / "shared")
-    with pytest.raises(WxbError, match="is there already"):
+    with pytest.raises(WxbError, match="already exists"):
         card.share(params.load(), "ner-encoder", tmp_path / "shared")
     (tmp_path / "new").touch()
     files = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
     assert {path.stat().st_mode for path in files} == {(tmp_path / "new").stat().st_mode}
-    written = (tmp_path / "shared/README.md").read_text(encoding="utf-8")
-    assert str(tmp_path / "shared") in examples(written)[1]
+    readme = (tmp_path / "shared/README.md").read_text(encoding="utf-8")
+    assert str(tmp_path / "shared") in examples(readme)[1]
     text = ["Yesterday Ann Lee said hello."]
-    here = trained.load("ner-encoder").predict(text)
+    expected = trained.load("ner-encoder").predict(text)
     monkeypatch.chdir(tmp_path)
-    assert trained.load(tmp_path / "shared").predict(text) == here != [[]]
+    assert trained.load(tmp_path / "shared").predict(text) == expected != [[]]
 
 
-def full(*_, **__):
+def fail(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("at", ["copyfile", "copytree"])
-def test_a_full_disk_is_told_and_leaves_nothing(told, tmp_path, monkeypatch, at):
-    monkeypatch.setattr(shutil, at, full)
-    with pytest.raises(WxbError, match=r"shared: cannot copy .*No space left.*nothing is left"):
+@pytest.mark.parametrize("function", ["copyfile", "copytree"])
+def test_a_full_disk_is_an_error_and_leaves_nothing(
+    scores_and_card, tmp_path, monkeypatch, function
+):
+    monkeypatch.setattr(shutil, function, fail)
+    with pytest.raises(WxbError, match=r"shared: cannot copy .*No space left.*nothing was written"):
         card.share(params.load(), "ner-encoder", tmp_path / "shared")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_is_told(told, tmp_path):
+def test_an_impossible_folder_is_an_error(scores_and_card, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(WxbError, match="cannot copy the model there"):
+    with pytest.raises(WxbError, match="cannot copy the model"):
         card.share(params.load(), "ner-encoder", tmp_path / "file/shared")
 
 
-def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
+def test_missing_experiments_and_metrics_are_errors(
+    project, scores_and_card, tmp_path, monkeypatch
+):
     with pytest.raises(WxbError, match="did you mean 'ner-encoder'"):
         card.card(params.load(), "ner-encodr")
     shutil.copytree(project, tmp_path / "copy")
@@ -125,13 +129,13 @@ def test_what_is_missing_is_told(project, told, tmp_path, monkeypatch):
         card.card(params.load(), "ner-encoder")
 
 
-def test_a_task_without_cards_is_told(told, monkeypatch):
+def test_a_task_without_cards_is_an_error(scores_and_card, monkeypatch):
     monkeypatch.setattr(tasks, "has_module", lambda task, name: False)
     with pytest.raises(WxbError, match=r"task ner has no model cards; add wxb/tasks/ner/card\.py"):
         card.card(params.load(), "ner-encoder")
 
 
-def test_a_card_runs_no_code_of_the_model(project, told, tmp_path, monkeypatch):
+def test_a_card_runs_no_code_of_the_model(project, scores_and_card, tmp_path, monkeypatch):
     copy = shutil.copytree(project, tmp_path / "copy")
     monkeypatch.chdir(copy)
     path = copy / "models/ner-encoder/config.json"

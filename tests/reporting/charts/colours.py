@@ -1,4 +1,4 @@
-"""How far colours stand apart, as WCAG defines it."""
+"""Contrast of colours, as WCAG defines it."""
 
 
 def luminance(colour: str) -> float:
@@ -11,5 +11,6 @@ def luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, from 1 to 21."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)

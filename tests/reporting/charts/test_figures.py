@@ -60,12 +60,12 @@ def test_forest_sets_published_scores_apart():
     assert theirs.y == ("a<br>(published)",)  # not the row of the experiment of that name
 
 
-def test_tradeoff_keeps_everyones_mark_and_leaves_out_who_has_no_price():
-    (only,) = figures.tradeoff(F1, SCORES, {"b": 100.0}, title="seconds").data
+def test_tradeoff_keeps_markers_and_leaves_out_experiments_without_a_price():
+    (only,) = figures.tradeoff(F1, SCORES, {"b": 100.0}, x_title="seconds").data
     assert (only.x, only.y) == ((100.0,), (0.75,))
     assert only.marker.symbol == figures.symbol(1)
-    assert not figures.tradeoff(F1, SCORES, {}, title="seconds").data
-    assert not figures.tradeoff(F1, SCORES, {"a": 0}, title="seconds").data
+    assert not figures.tradeoff(F1, SCORES, {}, x_title="seconds").data
+    assert not figures.tradeoff(F1, SCORES, {"a": 0}, x_title="seconds").data
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,21 @@ def test_tradeoff_keeps_everyones_mark_and_leaves_out_who_has_no_price():
         (BLEU, "BLEU", "BLEU 0.5 (0.2–0.6)"),
     ],
 )
-def test_axes_and_marks_tell_the_score_in_its_own_words(metric, title, hover):
+def test_axes_and_markers_show_the_metric_with_its_title_and_decimals(metric, title, hover):
     forest = figures.forest(metric, SCORES, {"other": 0.25})
     assert forest.layout.xaxis.title.text == title
     assert hover in forest.data[0].hovertemplate
     assert f"{metric.title} %{{x:.{metric.decimals}f}}" in forest.data[-1].hovertemplate
-    price = figures.tradeoff(metric, SCORES, {"a": 1.0}, title="seconds")
+    price = figures.tradeoff(metric, SCORES, {"a": 1.0}, x_title="seconds")
     assert price.layout.yaxis.title.text == title
     assert f"{metric.title} %{{y:.{metric.decimals}f}}" in price.data[0].hovertemplate
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=2))
-def test_log_axis_shows_every_point_and_labels_some_place(prices):
-    axis = figures.tradeoff(F1, SCORES, dict(zip("ab", prices, strict=True)), title="").layout.xaxis
+def test_log_axis_shows_every_point_and_has_ticks(prices):
+    axis = figures.tradeoff(
+        F1, SCORES, dict(zip("ab", prices, strict=True)), x_title=""
+    ).layout.xaxis
     low, high = axis.range
     assert low < math.log10(min(prices))
     assert math.log10(max(prices)) < high
@@ -97,24 +99,24 @@ def test_log_axis_shows_every_point_and_labels_some_place(prices):
 
 
 @given(st.text("ab-<&", max_size=60))
-def test_broken_names_lose_nothing_and_keep_hyphens_at_the_end_of_lines(name):
-    lines = figures.broken(name).split("<br>")
-    assert "".join(lines) == figures.text(name)
+def test_wrapped_labels_are_complete_and_break_after_hyphens(name):
+    lines = figures.wrap_label(name).split("<br>")
+    assert "".join(lines) == figures.escape_label(name)
     assert all(line.endswith("-") for line in lines[:-1])
 
 
-def test_long_names_are_broken():
-    assert figures.broken("ner-decoder-bidirectional") == "ner-decoder-<br>bidirectional"
-    assert figures.broken("ner-decoder-qlora") == "ner-decoder-qlora"
+def test_long_labels_are_wrapped():
+    assert figures.wrap_label("ner-decoder-bidirectional") == "ner-decoder-<br>bidirectional"
+    assert figures.wrap_label("ner-decoder-qlora") == "ner-decoder-qlora"
 
 
-def test_stacked_leaves_a_gap_for_what_was_not_measured():
+def test_stacked_bars_leave_a_gap_for_missing_parts():
     rows = {"a": {"train": 3}, "b": {"pretrain": 2, "train": 1}}
-    figure = figures.stacked(rows, {"pretrain": "#000000", "train": "#ffffff"}, title="seconds")
+    figure = figures.stacked(rows, {"pretrain": "#000000", "train": "#ffffff"}, x_title="seconds")
     assert [bar.x for bar in figure.data] == [(0, 2), (3, 1)]
 
 
-def test_a_matrix_labels_as_many_as_are_legible_or_all_and_grows_with_them():
+def test_a_matrix_labels_as_many_names_as_are_legible_or_all():
     values, names = np.eye(50), [str(number) for number in range(50)]
     few = figures.matrix(values, names, names, names=("row", "column"))
     every = figures.matrix(values, names, names, names=("row", "column"), every=True)
@@ -127,7 +129,7 @@ def test_curves_of_one_series_share_a_colour():
     points = [(1, 2.0), (2, 1.0)]
     lines = [figures.Line("a", 0, points), figures.Line("b", 1, points)]
     first, second, dashed = figures.curves(
-        [*lines, figures.Line("a, valid", 0, points, True)], title="loss"
+        [*lines, figures.Line("a, valid", 0, points, True)], y_title="loss"
     ).data
     assert first.line.color == dashed.line.color != second.line.color
     assert (first.line.dash, dashed.line.dash) == ("solid", "dash")
@@ -139,12 +141,12 @@ def test_more_experiments_than_colours():
 
 
 @given(st.floats() | st.just(float("nan")))
-def test_plain_is_strict_json(value):
+def test_figures_are_strict_json(value):
     lines = [figures.Line("a", 0, [(1, value)])]
-    json.dumps(figures.plain(figures.curves(lines, title="loss")), allow_nan=False)
+    json.dumps(figures.to_json(figures.curves(lines, y_title="loss")), allow_nan=False)
 
 
-def test_figures_bring_no_background_of_their_own():
-    layout = figures.plain(figures.forest(F1, SCORES, {}))["layout"]
+def test_figures_have_no_background():
+    layout = figures.to_json(figures.forest(F1, SCORES, {}))["layout"]
     assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
     assert "color" not in json.dumps(layout["template"])

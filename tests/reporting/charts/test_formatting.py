@@ -18,7 +18,7 @@ BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [
         (0.25, "0.2 s"),
         (59.94, "59.9 s"),
@@ -30,12 +30,12 @@ BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
         (78_894_000, "2.5 years"),
     ],
 )
-def test_duration(seconds, told):
-    assert duration(seconds) == told
+def test_duration(seconds, text):
+    assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "text"),
     [
         (0, "0"),
         (999, "999"),
@@ -44,8 +44,8 @@ def test_duration(seconds, told):
         (8_030_261_248, "8.03 B"),
     ],
 )
-def test_amount(number, told):
-    assert amount(number) == told
+def test_amount(number, text):
+    assert amount(number) == text
 
 
 @pytest.mark.parametrize(

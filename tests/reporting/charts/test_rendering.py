@@ -14,22 +14,22 @@ def test_shade_grows_with_f1(a, b):
     assert 0 <= shade(low) <= shade(high) <= 100
 
 
-def test_shade_tells_good_systems_apart():
+def test_shade_separates_good_systems():
     assert shade(0.9) - shade(0.8) > 2 * (shade(0.4) - shade(0.3))
 
 
-def test_shade_of_a_score_out_of_a_hundred_is_that_of_its_share():
+def test_shade_uses_the_scale_of_the_metric():
     assert [shade(value, BLEU) for value in (0, 90, 100)] == [shade(0), shade(0.9), DEEPEST]
 
 
-def test_shade_is_deepest_where_least_is_best():
+def test_shade_is_deepest_for_the_lowest_value_if_lower_is_better():
     error = Metric("error", "error", lower_is_better=True)
     assert [shade(value, error) for value in (0.0, 0.5, 1.0)] == [DEEPEST, shade(0.5), 0]
 
 
-def test_shade_without_a_largest_value_is_by_what_is_beside_it():
-    shown = [0.25, 1.25, 0.75]
-    assert [shade(value, CER, shown) for value in shown] == [DEEPEST, 0, shade(0.5)]
+def test_shade_of_a_metric_without_a_largest_value_depends_on_the_other_scores():
+    scores = [0.25, 1.25, 0.75]
+    assert [shade(value, CER, scores) for value in scores] == [DEEPEST, 0, shade(0.5)]
     higher = CER._replace(lower_is_better=False)
-    assert [shade(value, higher, shown) for value in shown] == [0, DEEPEST, shade(0.5)]
+    assert [shade(value, higher, scores) for value in scores] == [0, DEEPEST, shade(0.5)]
     assert shade(0.3, CER, [0.3]) == DEEPEST

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.metrics import Metric
-from wxb.reporting.charts.scores import below, goodness, headline, metrics
+from wxb.reporting.charts.scores import goodness, headline, is_worse, metrics
 
 CER = Metric("cer", "CER", lower_is_better=True, scale=None)
 BLEU = Metric("bleu", "BLEU", scale=100.0, decimals=1)
@@ -16,13 +16,13 @@ def test_metrics_come_back_from_json():
 
 
 @pytest.mark.parametrize(("value", "worse"), [(0.4, False), (0.5, False), (0.6, True)])
-def test_below_is_above_where_less_is_better(value, worse):
-    assert below(value, 0.5, CER) is worse
-    assert below(1 - value, 0.5, BLEU) is worse
+def test_worse_is_higher_if_lower_is_better(value, worse):
+    assert is_worse(value, 0.5, CER) is worse
+    assert is_worse(1 - value, 0.5, BLEU) is worse
 
 
 @given(st.lists(st.floats(0, 100), min_size=2), st.sampled_from([CER, BLEU]))
-def test_the_better_is_never_less_good(values, metric):
+def test_goodness_grows_with_the_score(values, metric):
     best_last = sorted(values, reverse=metric.lower_is_better)
     good = [goodness(value, metric, values) for value in best_last]
     assert good == sorted(good)

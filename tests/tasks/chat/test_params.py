@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("profile", ["chat", "ruozhiba", "full-chat"])
-def test_a_profile_is_valid_and_goes_again(profile, tmp_path, monkeypatch):
+def test_a_profile_is_valid_and_can_be_removed(profile, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     (tmp_path / "params").symlink_to(ROOT / "params")

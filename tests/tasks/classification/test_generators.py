@@ -10,10 +10,10 @@ each = pytest.mark.parametrize(("generate", "label"), GENERATORS.values(), ids=G
 
 
 @each
-def test_the_same_seed_gives_the_same_records_and_others_others(generate, label):
-    asked = {"labelled": 50, "unlabelled": 10, "languages": ["en"]}
-    assert [*generate(**asked, seed=1)] == [*generate(**asked, seed=1)]
-    assert [*generate(**asked, seed=1)] != [*generate(**asked, seed=2)]
+def test_the_seed_determines_the_records(generate, label):
+    options = {"labelled": 50, "unlabelled": 10, "languages": ["en"]}
+    assert [*generate(**options, seed=1)] == [*generate(**options, seed=1)]
+    assert [*generate(**options, seed=1)] != [*generate(**options, seed=2)]
 
 
 @each
@@ -27,22 +27,22 @@ def test_records_are_labelled_first_and_classes_balanced(generate, label):
 
 
 @each
-def test_no_field_is_left_open(generate, label):
+def test_all_placeholders_are_filled(generate, label):
     for record in islice(generate(labelled=500, unlabelled=0, languages=["en"], seed=1), 500):
         assert not {*"{}"} & {*" ".join(value for value in record.values() if value)}
 
 
 @each
 @pytest.mark.parametrize(
-    "wrong", [{"labelled": -1}, {"languages": ["en", "zh"]}, {"languages": []}]
+    "changes", [{"labelled": -1}, {"languages": ["en", "zh"]}, {"languages": []}]
 )
-def test_what_cannot_be_made_is_an_error(generate, label, wrong):
-    asked = {"labelled": 1, "unlabelled": 0, "languages": ["en"], "seed": 1, **wrong}
+def test_unsupported_options_are_errors(generate, label, changes):
+    options = {"labelled": 1, "unlabelled": 0, "languages": ["en"], "seed": 1, **changes}
     with pytest.raises(ValueError, match=r"negative|unknown languages"):
-        generate(**asked)
+        generate(**options)
 
 
-def test_words_of_praise_stand_in_reviews_of_both_kinds():
+def test_words_of_praise_occur_in_both_classes():
     records = [*reviews.generate(labelled=3000, unlabelled=0, languages=["en"], seed=1)]
     good = Counter(r["sentiment"] for r in records if " good" in r["review"])
     assert 0.35 < good["positive"] / good.total() < 0.65
@@ -54,8 +54,8 @@ def test_a_story_is_one_claim_of_one_publisher():
         claim, _, publisher = record["story"].rpartition(" (")
         assert publisher == f"{record['source']})"
         assert claim.casefold() in f"{record['title']} {record['text']}".casefold()
-    again = Counter(record["story"] for record in records)
-    assert any(number > 1 for number in again.values())
+    stories = Counter(record["story"] for record in records)
+    assert any(count > 1 for count in stories.values())
     large = Counter(record["source"] for record in records).most_common(2)
     assert {name for name, _ in large} == {"newswire", "truth tribune"}
-    assert sum(number for _, number in large) > 1600
+    assert sum(count for _, count in large) > 1600

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def params(tmp_path, monkeypatch):
-    """What the profile `reviews` makes of params.yaml."""
+    """The blocks of params.yaml with the profile `reviews`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     (tmp_path / "params").symlink_to(ROOT / "params")
@@ -20,7 +20,7 @@ def params(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("profile", ["reviews", "news", "full-classification"])
-def test_a_profile_is_valid_and_goes_again(params, profile):
+def test_a_profile_is_valid_and_can_be_removed(params, profile):
     switch(profile)
     added = YAML(typ="safe").load(ROOT / f"params/{profile}.yaml")["studies"]
     content = YAML(typ="safe").load(Path("params.yaml"))
@@ -30,7 +30,7 @@ def test_a_profile_is_valid_and_goes_again(params, profile):
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "told"),
+    ("key", "value", "message"),
     [
         ("corpora.reviews.html", "gone", "should be 'removed' or 'kept'"),
         ("corpora.reviews.clases", {}, "did you mean 'classes'"),
@@ -46,11 +46,11 @@ def test_a_profile_is_valid_and_goes_again(params, profile):
         ("backbones.reviews-initial.tokenizer.kind", "words", "without `architecture`"),
     ],
 )
-def test_a_wrong_key_is_told_with_what_was_expected(params, place, value, told):
-    *way, last = place.split(".")
+def test_an_error_names_the_expected_values(params, key, value, message):
+    *parents, last = key.split(".")
     block = params
-    for key in way:
-        block = block[key]
+    for parent in parents:
+        block = block[parent]
     block[last] = value
-    with pytest.raises(ParamsError, match=told):
+    with pytest.raises(ParamsError, match=message):
         check(params)

@@ -1,4 +1,4 @@
-"""Collections of real texts, where they lie beside the project; they are only read."""
+"""Collections of real texts in ../shared/data, if there are any; they are only read."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,13 +19,13 @@ SPLIT = {"test": 0.2, "valid": 0.1}
 def items(folder, **corpus):
     if not (DATA / folder).exists():
         pytest.skip(f"{folder} is not in ../shared/data")
-    made = Corpus(task="classification", path="x", split=SPLIT, max_characters=60_000, **corpus)
-    found = [*read(DATA / folder, made, reading.Reading())]
-    records = [one for one in found if isinstance(one, Record)]
-    return records, Counter(one.reason for one in found if not isinstance(one, Record))
+    block = Corpus(task="classification", path="x", split=SPLIT, max_characters=60_000, **corpus)
+    items = [*read(DATA / folder, block, reading.Reading())]
+    records = [item for item in items if isinstance(item, Record)]
+    return records, Counter(item.reason for item in items if not isinstance(item, Record))
 
 
-def test_real_reviews_are_clean_and_counted_well():
+def test_real_reviews_are_cleaned_and_classified():
     fields = {"input": "review", "label": "sentiment", "language": None, "id": None}
     records, rejects = items("sentiment", fields=fields)
     assert len(records) == 4000
@@ -33,8 +33,9 @@ def test_real_reviews_are_clean_and_counted_well():
     assert not any("<br" in record.input or "\x85" in record.input for record in records)
     assert Counter(r.gold for r in records) == {"positive": 2000, "negative": 2000}
     texts, gold = [r.input for r in records], np.array([r.gold for r in records])
-    found = script("classification").counted(texts[:1500], gold[:1500], texts[-600:], 10.0)
-    assert np.mean(np.array(found) == gold[-600:]) > 0.8
+    predict = script("classification").tfidf_predictions
+    predicted = predict(texts[:1500], gold[:1500], texts[-600:], 10.0)
+    assert np.mean(np.array(predicted) == gold[-600:]) > 0.8
 
 
 def test_real_news_have_the_class_of_their_file():
@@ -43,6 +44,6 @@ def test_real_news_have_the_class_of_their_file():
     records, rejects = items("news", fields=fields, classes=classes)
     assert rejects == {"blank text": 7}
     assert Counter(r.gold for r in records) == {"fake": 1527, "real": 1043}
-    told = [r for r in records if "(Reuters)" in r.input[:80]]
-    assert len(told) > 900
-    assert all("reuters" not in reading.Reading().wording(r)[:60] for r in told[:200])
+    of_reuters = [r for r in records if "(Reuters)" in r.input[:80]]
+    assert len(of_reuters) > 900
+    assert all("reuters" not in reading.Reading().wording(r)[:60] for r in of_reuters[:200])

@@ -1,4 +1,4 @@
-"""Small classifiers that really learned, and what they learned from."""
+"""Small trained classifiers, and their training texts."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from tests import tiny
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import write_columns
+from wxb.corpora.text.saved import SavedTokenizer
 from wxb.tasks.classification import params
 
 GOOD, BAD = ("fine", "lovely", "bright"), ("dull", "weak", "grey")
@@ -18,7 +19,7 @@ TEXTS = [
 RECORDS = [Record(str(n), text, label, None, text) for n, (text, label) in enumerate(TEXTS)]
 LABELS = ["bad", "good"]
 COMMON = {"study": "s", "corpus": "c", "task": "classification", "backbone": "b", "tuning": {}}
-LEARNING = {"epochs": 6, "batch_size": 8, "learning_rate": 5e-3}
+TRAINING = {"epochs": 6, "batch_size": 8, "learning_rate": 5e-3}
 
 
 def encoder(pooling="cls", **encoding):
@@ -28,7 +29,7 @@ def encoder(pooling="cls", **encoding):
         architecture="wxb/models/bert.py",
         encoding={"max_length": 24, **encoding},
         model={"pooling": pooling, "dropout": 0.0},
-        training=LEARNING,
+        training=TRAINING,
         prediction={"explained": 3},
     )
 
@@ -40,7 +41,7 @@ def recurrent():
         architecture="wxb/models",
         encoding={"max_length": 24},
         model={"embedding_size": 16, "hidden_size": 16},
-        training=LEARNING,
+        training=TRAINING,
         prediction={"explained": 3},
     )
 
@@ -58,24 +59,24 @@ def tfidf(**training):
 
 
 def train(method, experiment, folder: Path, kind="wordpiece"):
-    """Train by the functions that stages call; give the predictor that was saved and loaded."""
+    """Train as the stages do; returns the predictor, and the same after saving and loading."""
     backbone = folder / "backbone"
     texts = [record.input for record in RECORDS]
     tokenizers.train(kind, 300, texts).save_pretrained(backbone)
     if kind == "wordpiece":
-        tiny.bert(backbone, vocab_size=len(tokenizers.SavedTokenizer(backbone)))
-    fitting = method.with_vocabulary(experiment, LABELS, tokenizers.load(backbone))
-    fitting.encode(RECORDS, folder / "features", label="test")
-    columns, splits, account = fitting.align(folder / "features", [RECORDS])
+        tiny.bert(backbone, vocab_size=len(SavedTokenizer(backbone)))
+    classifier = method.with_vocabulary(experiment, LABELS, tokenizers.load(backbone))
+    classifier.encode(RECORDS, folder / "features", label="test")
+    columns, splits, account = classifier.align(folder / "features", [RECORDS])
     assert account == {"gold": len(RECORDS), "kept": len(RECORDS), "lost": 0}
     write_columns(folder / "targets", columns, splits)
-    items = fitting.dataset(folder / "features", folder / "targets", RECORDS)
-    run = fitting.training_run(
+    items = classifier.dataset(folder / "features", folder / "targets", RECORDS)
+    run = classifier.training_run(
         items, items, seed=1, checkpoints=folder / "checkpoints", label="test"
     )
-    model, history = fitting.fit(backbone, run)
+    model, history = classifier.fit(backbone, run)
     assert {"step", "epoch"} <= {*history[-1]}
-    predictor = method.Predictor.from_training(model, fitting, folder / "targets")
+    predictor = method.Predictor.from_training(model, classifier, folder / "targets")
     predictor.calibrate(RECORDS, label="test")
     predictor.save(folder / "model", experiment, updates=1, examples=1)
     return predictor, method.Predictor.load(folder / "model", experiment.prediction)

@@ -1,4 +1,4 @@
-"""The examples on the card of a model that finds spans give what our own code gives."""
+"""Model cards of NER: the code on them prints the tags of our own model."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from tests.trained import project as trained_project
+from tests.ner_project import create_project
 from wxb.core import params
 from wxb.core.errors import WxbError
 from wxb.project import trained
@@ -19,7 +19,7 @@ from wxb.tasks.ner.tagging.bio import tag_names
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return trained_project(tmp_path_factory.mktemp("project"))
+    return create_project(tmp_path_factory.mktemp("project"))
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_plain_transformers_give_the_same_tags(project, monkeypatch):
     assert done.stdout == f"{[names[best] for best in logits[0].argmax(dim=-1).tolist()]}\n"
 
 
-def test_missing_scores_by_type_are_told(project, tmp_path, monkeypatch):
+def test_missing_scores_by_type_are_an_error(project, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(project, tmp_path / "copy"))
     shutil.rmtree("reports/predictions")
     with pytest.raises(WxbError, match="run `dvc repro evaluate@ner-encoder` first"):

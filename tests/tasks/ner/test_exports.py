@@ -1,4 +1,4 @@
-"""What other tools read from an export is what was exported: every span, every character."""
+"""Exports of NER: other tools read the same spans and characters."""
 
 import importlib.util
 import json
@@ -17,9 +17,9 @@ from seqeval.scheme import IOB2
 
 from wxb.core.errors import WxbError
 from wxb.corpora import reading
+from wxb.tasks.exports import ExportRecord
 from wxb.tasks.ner import exports
-from wxb.tasks.ner.exports import Exported
-from wxb.tasks.ner.metrics import Judged, counts, prf
+from wxb.tasks.ner.metrics import PredictionRow, counts, prf
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
@@ -63,18 +63,21 @@ def spans_of(draw, text):
 
 
 @st.composite
-def judged(draw):
+def experiment_records(draw):
+    """A record of an experiment."""
     text = draw(texts)
     gold, predicted = draw(spans_of(text)), draw(spans_of(text))
     scores = tuple(draw(st.integers(0, 10_000)) / 10_000 for _ in predicted)
     id_, language = draw(st.text("1é", max_size=2)), draw(st.sampled_from(["en", "zh", "ja", None]))
-    return Exported(id_, text, language, gold, Judged(id_, text, gold, predicted, scores))
+    return ExportRecord(
+        id_, text, language, gold, PredictionRow(id_, text, gold, predicted, scores)
+    )
 
 
 @st.composite
 def batches(draw):
     """A few records of a corpus or of an experiment."""
-    batch = draw(st.lists(judged(), min_size=1, max_size=4))
+    batch = draw(st.lists(experiment_records(), min_size=1, max_size=4))
     if draw(st.booleans()):
         return batch
     return [record._replace(row=None) for record in batch]
@@ -85,8 +88,8 @@ def nonblank(text):
     return "".join(text.split())
 
 
-def in_ink(text, spans):
-    """Spans of a text as spans of its visible characters."""
+def nonblank_spans(text, spans):
+    """Spans with offsets in the text without its white space."""
     return tuple(
         Span(len(nonblank(text[: span.start])), len(nonblank(text[: span.end])), span.type)
         for span in spans
@@ -94,7 +97,7 @@ def in_ink(text, spans):
 
 
 def read_back(content, name, **changes):
-    """The records that the corpora's own reader finds in a file."""
+    """The records of a file, read by our own reader."""
     corpus = Corpus.model_validate(
         {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, **changes}
     )
@@ -103,13 +106,11 @@ def read_back(content, name, **changes):
         return list(reading.read(Path(folder), corpus, Reading()))
 
 
-def exported(text="Ann  Lee, 42", gold=(), predicted=None, scores=()):
-    spans = [
-        None if given is None else tuple(Span(*s) for s in given) for given in (gold, predicted)
-    ]
-    given, found = spans
-    row = None if found is None else Judged("7", text, given, found, scores)
-    return Exported("7", text, "en", given, row)
+def export_record(text="Ann  Lee, 42", gold=(), predicted=None, scores=()):
+    gold = tuple(Span(*span) for span in gold)
+    predicted = None if predicted is None else tuple(Span(*span) for span in predicted)
+    row = None if predicted is None else PredictionRow("7", text, gold, predicted, scores)
+    return ExportRecord("7", text, "en", gold, row)
 
 
 @pytest.mark.parametrize(
@@ -126,41 +127,44 @@ def exported(text="Ann  Lee, 42", gold=(), predicted=None, scores=()):
         ("נ\u200cש", "נ\u200cש"),
     ],
 )
-def test_tokens_are_words_and_single_marks(text, tokens):
-    assert [text[start:end] for start, end in exports.cut(text)] == tokens.split(" ")
+def test_tokens_are_words_and_other_characters(text, tokens):
+    assert [text[start:end] for start, end in exports.tokenize(text)] == tokens.split(" ")
 
 
 @given(texts.flatmap(lambda text: st.tuples(st.just(text), spans_of(text), spans_of(text))))
 def test_tokens_lose_nothing_but_white_space(drawn):
     text, gold, predicted = drawn
-    tokens = exports.cut(text, gold, predicted)
+    tokens = exports.tokenize(text, gold, predicted)
     assert "".join(text[start:end] for start, end in tokens) == nonblank(text)
     assert not any(c.isspace() for start, end in tokens for c in text[start:end])
 
 
 @given(texts.flatmap(lambda text: st.tuples(st.just(text), spans_of(text), spans_of(text))))
-def test_tags_on_token_offsets_are_the_spans(drawn):
+def test_tags_decode_to_the_spans(drawn):
     text, gold, predicted = drawn
-    tokens = exports.cut(text, gold, predicted)
+    tokens = exports.tokenize(text, gold, predicted)
     for spans in (gold, predicted):
         tags = exports.iob2(tokens, spans)
-        found = [Span(tokens[a][0], tokens[b][1], type_) for type_, a, b in get_entities(tags)]
-        assert found == list(spans)
+        decoded = [Span(tokens[a][0], tokens[b][1], type_) for type_, a, b in get_entities(tags)]
+        assert decoded == list(spans)
 
 
 @given(batches())
 def test_conll_is_read_back(batch):
     content = b"".join(exports.conll(batch))
-    for column in range(len(exports.columns(batch[0]))):
-        found = read_back(content, "test.conll", conll={"tag": 1 + column, "join": ""})
-        assert [record.input for record in found] == [nonblank(record.input) for record in batch]
-        gold = [in_ink(record.input, exports.columns(record)[column]) for record in batch]
-        assert [record.gold for record in found] == gold
-        assert not any(record.repaired for record in found)
+    for column in range(len(exports.spans_by_column(batch[0]))):
+        records = read_back(content, "test.conll", conll={"tag": 1 + column, "join": ""})
+        assert [record.input for record in records] == [nonblank(record.input) for record in batch]
+        gold = [
+            nonblank_spans(record.input, exports.spans_by_column(record)[column])
+            for record in batch
+        ]
+        assert [record.gold for record in records] == gold
+        assert not any(record.repaired for record in records)
 
 
 @given(batches())
-def test_conll_has_its_form_for_any_reader_of_lines(batch):
+def test_conll_has_one_token_per_line_for_any_reader(batch):
     content = b"".join(exports.conll(batch)).decode()
     assert content.endswith("\n")
     assert content.splitlines() == content[:-1].split("\n")
@@ -168,18 +172,22 @@ def test_conll_has_its_form_for_any_reader_of_lines(batch):
     assert len(blocks) + 1 == len(batch)
     for block in (*blocks, last):
         for line in block.split("\n"):
-            assert len(line.split()) == len(line.split("\t")) == 1 + len(exports.columns(batch[0]))
+            assert (
+                len(line.split())
+                == len(line.split("\t"))
+                == 1 + len(exports.spans_by_column(batch[0]))
+            )
 
 
 @settings(max_examples=50)
-@given(st.lists(judged(), min_size=1, max_size=4))
-def test_seqeval_scores_the_columns_as_our_scorer_does_the_spans(batch):
+@given(st.lists(experiment_records(), min_size=1, max_size=4))
+def test_seqeval_scores_of_the_columns_are_ours(batch):
     blocks = b"".join(exports.conll(batch)).decode().strip("\n").split("\n\n")
     columns = [
         [[line.split("\t")[column] for line in block.split("\n")] for block in blocks]
         for column in (1, 2)
     ]
-    with warnings.catch_warnings(action="ignore"):  # nothing predicted, or nothing to find
+    with warnings.catch_warnings(action="ignore"):  # no predicted or no gold spans
         theirs = precision_recall_fscore_support(*columns, average="micro", scheme=IOB2)
     ours = prf(counts([r.gold for r in batch], [r.row.predicted for r in batch]).sum(axis=0))
     assert theirs[:3] == pytest.approx(ours)
@@ -192,10 +200,10 @@ def test_jsonl_is_read_back(batch):
     names = {"input": "text", "type": "label", "language": None, "id": None}
     fields = ["spans"] if batch[0].row is None else ["gold", "spans"]
     for column, field in enumerate(fields):
-        found = read_back(content, "test.jsonl", fields={**names, "spans": field})
-        assert [record.input for record in found] == [record.input for record in batch]
-        assert [record.gold for record in found] == [
-            exports.columns(record)[column] for record in batch
+        records = read_back(content, "test.jsonl", fields={**names, "spans": field})
+        assert [record.input for record in records] == [record.input for record in batch]
+        assert [record.gold for record in records] == [
+            exports.spans_by_column(record)[column] for record in batch
         ]
 
 
@@ -210,16 +218,16 @@ def test_docbin_is_read_back(batch):
     docs = list(DocBin().from_bytes(content).get_docs(spacy.blank("xx").vocab))
     for doc, record in zip(docs, batch, strict=True):
         assert doc.text == record.input
-        *_, shown = exports.columns(record)
-        assert _spans(doc.ents) == shown
+        *_, expected = exports.spans_by_column(record)
+        assert _spans(doc.ents) == expected
         if record.row is not None:
             assert _spans(doc.spans["gold"]) == record.gold
         assert doc.user_data == {"id": record.id, "language": record.language}
-    assert list(exports.docbin(batch)) == [content], "the same records gave other bytes"
+    assert list(exports.docbin(batch)) == [content]
 
 
-def _spans(found):
-    return tuple(Span(span.start_char, span.end_char, span.label_) for span in found)
+def _spans(spacy_spans):
+    return tuple(Span(span.start_char, span.end_char, span.label_) for span in spacy_spans)
 
 
 @needs_spacy
@@ -228,36 +236,36 @@ def test_spacy_trains_on_an_export(tmp_path):
     from spacy.training import Corpus as SpacyCorpus
 
     path = tmp_path / "train.spacy"
-    records = [exported(gold=[(0, 8, "NAME"), (10, 12, "AGE")]), exported("Bob\n\n31 ")]
+    records = [export_record(gold=[(0, 8, "NAME"), (10, 12, "AGE")]), export_record("Bob\n\n31 ")]
     path.write_bytes(b"".join(exports.docbin(records)))
     nlp = spacy.blank("en")
     nlp.add_pipe("ner")
     examples = list(SpacyCorpus(path)(nlp))
     nlp.initialize(lambda: examples)
     assert nlp.get_pipe("ner").labels == ("AGE", "NAME")
-    # What spaCy's models see of a word, by the pipeline that reads it.
+    # The reader's pipeline adds spaCy's attributes of words.
     assert [token.norm_ for token in examples[0].reference] == ["ann", " ", "lee", ",", "42"]
     assert examples[0].get_aligned_ner() == ["B-NAME", "I-NAME", "L-NAME", "O", "U-AGE"]
 
 
-def test_without_spacy_it_says_how_to_install_it(monkeypatch):
+def test_without_spacy_the_error_names_the_command_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     monkeypatch.setitem(sys.modules, "spacy.tokens", None)
     with pytest.raises(WxbError, match=r"pip install --editable '\.\[benchmarks\]'"):
-        list(exports.docbin([exported()]))
+        list(exports.docbin([export_record()]))
 
 
 def test_conll_of_an_experiment_has_gold_then_predicted():
-    record = exported(
+    record = export_record(
         gold=[(0, 8, "NAME")], predicted=[(0, 2, "NAME"), (10, 12, "AGE")], scores=(0.5, 0.25)
     )
-    assert b"".join(exports.conll([record, exported("x", predicted=[])])).decode() == (
+    assert b"".join(exports.conll([record, export_record("x", predicted=[])])).decode() == (
         "An\tB-NAME\tB-NAME\nn\tI-NAME\tO\nLee\tI-NAME\tO\n,\tO\tO\n42\tO\tB-AGE\n\nx\tO\tO\n"
     )
 
 
 def test_jsonl_of_an_experiment_has_predicted_spans_with_scores():
-    record = exported(gold=[(0, 8, "NAME")], predicted=[(10, 12, "AGE")], scores=(0.25,))
+    record = export_record(gold=[(0, 8, "NAME")], predicted=[(10, 12, "AGE")], scores=(0.25,))
     (line,) = exports.jsonl([record])
     assert json.loads(line) == {
         "text": "Ann  Lee, 42",
@@ -274,14 +282,14 @@ def test_jsonl_of_an_experiment_has_predicted_spans_with_scores():
         ([(0, 3, "A"), (0, 3, "B")], "overlap"),
         ([(0, 4, "A")], "'Ann ', with outer white space"),
         ([(3, 5, "A")], "outer white space"),
-        ([(0, 3, "FULL NAME")], "type 'FULL NAME' holds white space"),
-        ([(0, 3, "\u2028")], "holds white space"),
+        ([(0, 3, "FULL NAME")], "type 'FULL NAME' has white space"),
+        ([(0, 3, "\u2028")], "has white space"),
     ],
 )
-def test_what_columns_cannot_express_is_an_error(spans, fault):
+def test_spans_that_columns_cannot_express_are_an_error(spans, fault):
     for record in (
-        exported(gold=spans),
-        exported(gold=[], predicted=spans, scores=(1,) * len(spans)),
+        export_record(gold=spans),
+        export_record(gold=[], predicted=spans, scores=(1,) * len(spans)),
     ):
         with pytest.raises(WxbError, match=f"record '7': .*{fault}.* jsonl"):
             list(exports.conll([record]))

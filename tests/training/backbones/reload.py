@@ -1,8 +1,7 @@
-"""Load saved models in a process of their own, with libraries alone and then with wxb.
+"""Load saved models in a separate process, without and with wxb.
 
-`python reload.py FOLDER` writes the logits of every model it finds there to `FOLDER/found`, as
-`<model>-plain` and `<model>-own`, and what wxb saves of a model that it loaded to
-`FOLDER/again/<model>`.
+`python reload.py FOLDER` writes the logits of every model in the folder to `FOLDER/logits`, as
+`<model>-plain` and `<model>-wxb`. It saves the models that wxb loaded to `FOLDER/again/<model>`.
 """
 
 import json
@@ -22,10 +21,10 @@ from transformers import (
 
 
 def plain(folder, batch):
-    """The logits of a model, by transformers and peft, with the head's arithmetic written out."""
+    """The logits of a model loaded with transformers and peft, with the head computed here."""
     settings = json.loads((folder / "wxb.json").read_text())
     base = Path(json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"])
-    writes = settings["method"] == "generation"
+    is_generator = settings["method"] == "generation"
     options = {"add_pooling_layer": False} if base.name == "bert" else {}
     if settings["four_bit"]:
         options["quantization_config"] = BitsAndBytesConfig(
@@ -34,16 +33,16 @@ def plain(folder, batch):
             bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=torch.float32,
         )
-    cls = AutoModelForCausalLM if writes else AutoModel
+    cls = AutoModelForCausalLM if is_generator else AutoModel
     backbone = cls.from_pretrained(base, dtype=torch.float32, **options)
-    if writes:
+    if is_generator:
         backbone.resize_token_embeddings(len(AutoTokenizer.from_pretrained(folder)))
     model = PeftModel.from_pretrained(backbone, folder).eval()
     for module in model.modules():
-        # Where the CPU can, bitsandbytes would go over to bfloat16 in evaluation.
+        # On some CPUs, bitsandbytes would switch to bfloat16 in evaluation.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
-    if writes:
+    if is_generator:
         return {"logits": model(**batch).logits}
     head = load_file(folder / "head.safetensors")
 
@@ -58,8 +57,8 @@ def plain(folder, batch):
     }
 
 
-def own(folder, batch, again):
-    """The logits of a model, by wxb, which saves it once more."""
+def by_wxb(folder, batch, again):
+    """The logits of a model loaded with wxb; saves it to the folder `again`."""
     from wxb import tasks
 
     settings = json.loads((folder / "wxb.json").read_text())
@@ -75,15 +74,15 @@ def own(folder, batch, again):
 def main(top):
     batch = load_file(top / "batch.safetensors")
     folders = [path.parent for path in sorted(top.glob("*/adapter_config.json"))]
-    (top / "found").mkdir()
+    (top / "logits").mkdir()
     with torch.inference_mode():
         for folder in folders:
             if not json.loads((folder / "wxb.json").read_text()).get("bidirectional"):
-                save(plain(folder, batch), top / f"found/{folder.name}-plain")
+                save(plain(folder, batch), top / f"logits/{folder.name}-plain")
         assert not [name for name in sys.modules if name.startswith("wxb")]
         for folder in folders:
             again = top / "again" / folder.name
-            save(own(folder, batch, again), top / f"found/{folder.name}-own")
+            save(by_wxb(folder, batch, again), top / f"logits/{folder.name}-wxb")
 
 
 def save(logits, path):

@@ -1,4 +1,4 @@
-"""Which way a LLaMA looks: back only, or with the causal mask lifted, both ways, always."""
+"""The direction of attention of a LLaMA: causal, or bidirectional without the causal mask."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ HEAD = Head(projection=12, dropout=0.0)
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["q_proj", "v_proj"])
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
-# With padding a mask is made; without, each layer decides for itself.
+# With padding there is a mask; without, each layer decides.
 BATCHES = {
     "padded": (IDS, MASK),
     "padded and alone": (IDS[:1], MASK[:1]),
@@ -23,7 +23,7 @@ BATCHES = {
     "full and alone": (IDS[1:], MASK[1:]),
 }
 
-each_way = pytest.mark.parametrize("bidirectional", [False, True], ids=["causal", "both ways"])
+each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["causal", "both"])
 each_batch = pytest.mark.parametrize("batch", BATCHES)
 
 
@@ -36,71 +36,71 @@ def models(tmp_path_factory):
 
 def tagger(models, bidirectional, lora=None, checkpointing=False):
     set_seed(1)
-    bare = load_backbone(models / "llama", bidirectional=bidirectional)
-    how = Tuning(lora=lora, gradient_checkpointing=checkpointing)
-    adapted = tuning.adapt(bare, how, task_type="FEATURE_EXTRACTION")
+    backbone = load_backbone(models / "llama", bidirectional=bidirectional)
+    settings = Tuning(lora=lora, gradient_checkpointing=checkpointing)
+    adapted = tuning.adapt(backbone, settings, task_type="FEATURE_EXTRACTION")
     return Tagger(adapted, 5, HEAD)
 
 
 @torch.no_grad()
-def looks_ahead(model, batch):
-    """For every token before the last of its row: whether its logits change with that."""
+def depends_on_last(model, batch):
+    """For every token but the last of its row: whether its logits change with the last one."""
     ids, mask = BATCHES[batch]
     last = mask.sum(dim=1) - 1
-    other = ids.clone()
-    other[torch.arange(len(ids)), last] = 40
-    before, after = (model(which, mask)["tags"] for which in (ids, other))
+    changed_ids = ids.clone()
+    changed_ids[torch.arange(len(ids)), last] = 40
+    before, after = (model(tokens, mask)["tags"] for tokens in (ids, changed_ids))
     changed = (before != after).any(dim=-1)
     assert changed[torch.arange(len(ids)), last].all()
     return torch.cat([row[:end] for row, end in zip(changed, last, strict=True)])
 
 
-def assert_looks(model, batch, bidirectional):
-    ahead = looks_ahead(model, batch)
-    assert ahead.all() if bidirectional else not ahead.any()
+def assert_direction(model, batch, bidirectional):
+    depends = depends_on_last(model, batch)
+    assert depends.all() if bidirectional else not depends.any()
 
 
-@each_way
+@each_direction
 @each_batch
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])
 @pytest.mark.parametrize("mode", ["evaluation", "training", "checkpointing"])
-def test_earlier_logits_depend_on_later_tokens_only_both_ways(
+def test_logits_depend_on_later_tokens_only_if_bidirectional(
     models, bidirectional, batch, lora, mode
 ):
     model = tagger(models, bidirectional, lora, checkpointing=mode == "checkpointing")
-    assert_looks(model.train(mode != "evaluation"), batch, bidirectional)
+    assert_direction(model.train(mode != "evaluation"), batch, bidirectional)
 
 
-@each_way
+@each_direction
 @each_batch
 @pytest.mark.parametrize("lora", [None, LORA], ids=["full", "lora"])
-def test_a_loaded_tagger_looks_the_same_way(models, bidirectional, batch, lora):
+def test_a_loaded_tagger_has_the_same_direction(models, bidirectional, batch, lora):
     folder = models / f"saved-{'lora' if lora else 'full'}"
     model = tagger(models, bidirectional, lora).eval()
     model.save_pretrained(folder)
     loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, bidirectional=bidirectional)
-    assert_looks(loaded, batch, bidirectional)
+    assert_direction(loaded, batch, bidirectional)
     with torch.no_grad():
         assert torch.equal(loaded(*BATCHES[batch])["tags"], model(*BATCHES[batch])["tags"])
 
 
-@each_way
+@each_direction
 @each_batch
-def test_transformers_alone_looks_the_same_way(models, bidirectional, batch):
-    """The configuration that is saved with a backbone decides, and nothing else."""
+def test_a_backbone_loaded_by_transformers_has_the_same_direction(models, bidirectional, batch):
+    """The saved configuration of the backbone decides."""
     folder = models / "saved-alone"
     model = load_backbone(models / "llama", bidirectional=bidirectional).eval()
     model.save_pretrained(folder)
     ids, mask = BATCHES[batch]
     with torch.no_grad():
-        found, expected = (
+        actual, expected = (
             m(ids, mask).last_hidden_state for m in (AutoModel.from_pretrained(folder), model)
         )
-    assert torch.equal(found, expected)
+    assert torch.equal(actual, expected)
 
 
-@each_way
-def test_padding_and_company_change_nothing(models, bidirectional):
+@each_direction
+def test_padding_and_other_rows_change_nothing(models, bidirectional):
     model = tagger(models, bidirectional).eval()
     with torch.no_grad():
         together = model(IDS, MASK)["tags"]
@@ -108,7 +108,7 @@ def test_padding_and_company_change_nothing(models, bidirectional):
     torch.testing.assert_close(together[:1, :4], alone, atol=1e-5, rtol=0)
 
 
-def test_only_the_lifted_body_changes(models):
-    """The mask belongs to a backbone, not to its class."""
+def test_removing_the_mask_affects_one_backbone_only(models):
+    """The mask is a setting of the instance, not of its class."""
     causal, _ = tagger(models, False), tagger(models, True)
-    assert not looks_ahead(causal.eval(), "full and alone").any()
+    assert not depends_on_last(causal.eval(), "full and alone").any()

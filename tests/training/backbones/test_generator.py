@@ -1,4 +1,4 @@
-"""The generator: transformers' own loss, and answers that are those of a loop without tricks."""
+"""The generator: loss and answers equal those of transformers and of a plain loop."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from wxb.training.backbones.generator import Generator, language_model
 
 PAD, BEGIN, END, VOCABULARY = 0, 1, 2, 40
 LONGEST = 12
-# Prompts of different lengths, and answers of others; what is -100 is not asked for.
+# Prompts and answers of different lengths.
 ROWS = [([1, 7, 9, 3], [11, 12, 2]), ([1, 30], [31, 32, 33, 34, 2]), ([1, 5, 6, 8, 4, 3], [2])]
 PROMPTS = [[1, 7, 9, 3], [1, 30], [1, 5, 6, 8, 4, 3], [1], [1, 14, 15, 16, 17, 18, 19]]
 LORA = LowRank(r=4, alpha=8, dropout=0.0, target_modules=["q_proj", "v_proj"])
@@ -43,11 +43,11 @@ def models(tmp_path_factory):
 
 def generator(models, kind="full", tokens=VOCABULARY):
     set_seed(1)
-    bare = language_model(models / "llama", tokens=tokens, four_bit=KINDS[kind].four_bit)
-    model = Generator(tuning.adapt(bare, KINDS[kind], task_type="CAUSAL_LM"))
+    backbone = language_model(models / "llama", tokens=tokens, four_bit=KINDS[kind].four_bit)
+    model = Generator(tuning.adapt(backbone, KINDS[kind], task_type="CAUSAL_LM"))
     for name, matrix in model.named_parameters():
         if "lora_B" in name:
-            torch.nn.init.normal_(matrix, std=0.1)  # zero at first, which would hide them
+            torch.nn.init.normal_(matrix, std=0.1)  # zero at first, without effect
     return model.eval()
 
 
@@ -74,8 +74,8 @@ def prompts_of(prompts, margin=0, pad=PAD):
 
 
 @torch.inference_mode()
-def written_plainly(model, prompt, longest, end):
-    """The answer to one prompt, the whole of which is read anew for every token."""
+def generate_in_a_loop(model, prompt, longest, end):
+    """The answer to one prompt, generated without cache or batches."""
     ids, logs = list(prompt), []
     while len(logs) < longest and (not logs or ids[-1] != end):
         scores = model.backbone(torch.tensor([ids]), use_cache=False).logits[0, -1]
@@ -84,38 +84,38 @@ def written_plainly(model, prompt, longest, end):
     return ids[len(prompt) :], logs
 
 
-# Learning
+# Training
 
 
 @each_kind
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], ROWS[1:]])
-def test_loss_is_that_of_transformers(models, kind, rows):
+def test_loss_equals_transformers(models, kind, rows):
     model, (ids, mask, labels) = generator(models, kind), batch_of(rows)
     with torch.inference_mode():
-        found = model(ids, mask, labels)["loss"]
+        actual = model(ids, mask, labels)["loss"]
         expected = model.backbone(input_ids=ids, attention_mask=mask, labels=labels).loss
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=0)
 
 
-def test_gradients_are_those_of_transformers(models):
+def test_gradients_equal_transformers(models):
     model, (ids, mask, labels) = generator(models), batch_of(ROWS)
     model(ids, mask, labels)["loss"].backward()
-    found = {name: p.grad for name, p in model.named_parameters()}
+    actual = {name: p.grad for name, p in model.named_parameters()}
     model.zero_grad()
     model.backbone(input_ids=ids, attention_mask=mask, labels=labels).loss.backward()
     for name, p in model.named_parameters():
-        torch.testing.assert_close(found[name], p.grad, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(actual[name], p.grad, rtol=1e-4, atol=1e-6)
 
 
 def test_logits_predict_the_labels_and_nothing_else(models):
     model, (ids, mask, labels) = generator(models), batch_of(ROWS)
     with torch.inference_mode():
-        found = model(ids, mask, labels)["logits"]
+        actual = model(ids, mask, labels)["logits"]
         full = model.backbone(input_ids=ids, attention_mask=mask).logits[:, :-1]
-    torch.testing.assert_close(found, full[labels[:, 1:] != IGNORED], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(actual, full[labels[:, 1:] != IGNORED], rtol=1e-5, atol=1e-6)
 
 
-def test_padding_teaches_nothing(models):
+def test_padding_does_not_change_the_loss(models):
     model, (ids, mask, labels) = generator(models), batch_of(ROWS)
     wide = [F.pad(v, (0, 5), value=fill) for v, fill in ((ids, 9), (mask, 0), (labels, IGNORED))]
     with torch.inference_mode():
@@ -123,47 +123,45 @@ def test_padding_teaches_nothing(models):
     torch.testing.assert_close(narrow_loss, wide_loss, rtol=1e-5, atol=0)
 
 
-# Writing
+# Generation
 
 
 @pytest.fixture(scope="module")
 def answers(models):
-    """For each kind of model: what a plain loop writes to every prompt, and its end token.
+    """For each kind of model: its end token, and the answers of a plain loop to every prompt.
 
-    Random weights have no end of their own: the third token of the first answer is made the end, so
-    that answers end early, late and not at all.
+    Random weights have no end token. The third token of the first answer is used, so that answers
+    end early, late or not at all.
     """
-    found = {}
+    answers_by_kind = {}
     for kind in KINDS:
         model = generator(models, kind)
-        end = written_plainly(model, PROMPTS[0], LONGEST, end=-1)[0][2]
-        found[kind] = end, [written_plainly(model, p, LONGEST, end) for p in PROMPTS]
-    return found
+        end = generate_in_a_loop(model, PROMPTS[0], LONGEST, end=-1)[0][2]
+        answers_by_kind[kind] = end, [generate_in_a_loop(model, p, LONGEST, end) for p in PROMPTS]
+    return answers_by_kind
 
 
 @each_kind
 @pytest.mark.parametrize("margin", [0, 3])
-@pytest.mark.parametrize("pad", [PAD, PROMPTS[0][1], None], ids=["own", "of a prompt", "the end"])
-def test_a_batch_is_answered_as_each_prompt_alone_by_a_plain_loop(
-    models, answers, kind, margin, pad
-):
+@pytest.mark.parametrize("pad", [PAD, PROMPTS[0][1], None], ids=["padding", "prompt", "end"])
+def test_answers_of_a_batch_equal_those_of_a_plain_loop(models, answers, kind, margin, pad):
     model, (end, plain) = generator(models, kind), answers[kind]
     pad = end if pad is None else pad
     ids, mask = prompts_of(PROMPTS, margin, pad)
-    found, logs = model.write(ids, mask, longest=LONGEST, end=end, pad=pad)
+    actual, logs = model.generate(ids, mask, max_new_tokens=LONGEST, eos=end, pad=pad)
     width = max(len(answer) for answer, _ in plain)
-    assert found.shape == logs.shape == (len(PROMPTS), width)
-    for row, (answer, wanted) in enumerate(plain):
-        gap = width - len(answer)
-        assert found[row].tolist() == answer + [pad] * gap
-        assert logs[row].tolist() == pytest.approx(wanted + [0.0] * gap, abs=1e-4)
+    assert actual.shape == logs.shape == (len(PROMPTS), width)
+    for row, (answer, expected_logs) in enumerate(plain):
+        padding = width - len(answer)
+        assert actual[row].tolist() == answer + [pad] * padding
+        assert logs[row].tolist() == pytest.approx(expected_logs + [0.0] * padding, abs=1e-4)
 
 
 @each_kind
-def test_answers_are_those_of_transformers_to_the_bit(models, answers, kind):
+def test_answers_are_bit_identical_to_transformers(models, answers, kind):
     model, end = generator(models, kind), answers[kind][0]
     ids, mask = prompts_of(PROMPTS)
-    found, logs = model.write(ids, mask, longest=LONGEST, end=end, pad=PAD)
+    actual, logs = model.generate(ids, mask, max_new_tokens=LONGEST, eos=end, pad=PAD)
     expected = model.backbone.generate(
         input_ids=ids,
         attention_mask=mask,
@@ -173,24 +171,24 @@ def test_answers_are_those_of_transformers_to_the_bit(models, answers, kind):
         return_dict_in_generate=True,
         output_logits=True,
     )
-    assert found.equal(expected.sequences[:, ids.shape[1] :])
+    assert actual.equal(expected.sequences[:, ids.shape[1] :])
     scores = torch.stack(expected.logits, dim=1).log_softmax(-1)
-    chosen = scores.gather(-1, found[:, :, None]).squeeze(-1)
-    assert logs.equal(chosen.masked_fill(logs == 0, 0))
+    expected_logs = scores.gather(-1, actual[:, :, None]).squeeze(-1)
+    assert logs.equal(expected_logs.masked_fill(logs == 0, 0))
 
 
-def test_a_backbone_with_a_recurrent_state_writes_the_same():
+def test_answers_of_a_recurrent_backbone_equal_transformers():
     set_seed(1)
     shape = {"vocab_size": VOCABULARY, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 2}
     mamba = MambaForCausalLM(MambaConfig(**shape, initializer_range=0.5)).eval()
     (ids, mask), stop = prompts_of(PROMPTS), {"eos_token_id": END, "pad_token_id": PAD}
     expected = mamba.generate(ids, attention_mask=mask, max_new_tokens=LONGEST, **stop)
-    found, _ = Generator(mamba).write(ids, mask, longest=LONGEST, end=END, pad=PAD)
-    assert found.equal(expected[:, ids.shape[1] :])
+    actual, _ = Generator(mamba).generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD)
+    assert actual.equal(expected[:, ids.shape[1] :])
 
 
-def test_answers_end_at_different_places(answers):
-    """Were they all cut off at the longest, the tests here would show little."""
+def test_answers_have_different_lengths(answers):
+    """If all were truncated at the longest, the tests here would be weak."""
     for end, plain in answers.values():
         lengths = [len(answer) for answer, _ in plain]
         assert lengths[0] <= 3
@@ -199,47 +197,47 @@ def test_answers_end_at_different_places(answers):
 
 
 @pytest.mark.parametrize("longest", [1, 2, 5])
-def test_no_answer_is_longer_than_the_longest(models, longest):
+def test_answers_are_truncated(models, longest):
     model, (ids, mask) = generator(models), prompts_of(PROMPTS)
-    found, logs = model.write(ids, mask, longest=longest, end=-1, pad=PAD)
-    assert found.shape == logs.shape == (len(PROMPTS), longest)
-    whole, _ = model.write(ids, mask, longest=LONGEST, end=-1, pad=PAD)
-    assert torch.equal(found, whole[:, :longest])
+    actual, logs = model.generate(ids, mask, max_new_tokens=longest, eos=-1, pad=PAD)
+    assert actual.shape == logs.shape == (len(PROMPTS), longest)
+    untruncated, _ = model.generate(ids, mask, max_new_tokens=LONGEST, eos=-1, pad=PAD)
+    assert torch.equal(actual, untruncated[:, :longest])
 
 
 def test_log_probabilities_are_those_of_a_full_forward(models, answers):
     model, (end, _) = generator(models), answers["full"]
     ids, mask = prompts_of(PROMPTS)
-    found, logs = model.write(ids, mask, longest=LONGEST, end=end, pad=PAD)
-    rows = [(p, row[row != PAD].tolist()) for p, row in zip(PROMPTS, found, strict=True)]
-    whole, whole_mask, labels = batch_of(rows)
+    actual, logs = model.generate(ids, mask, max_new_tokens=LONGEST, eos=end, pad=PAD)
+    rows = [(p, row[row != PAD].tolist()) for p, row in zip(PROMPTS, actual, strict=True)]
+    ids, mask, labels = batch_of(rows)
     with torch.inference_mode():
-        scores = model.backbone(input_ids=whole, attention_mask=whole_mask).logits.log_softmax(-1)
+        scores = model.backbone(input_ids=ids, attention_mask=mask).logits.log_softmax(-1)
     for row, (prompt, answer) in enumerate(rows):
-        at = torch.arange(len(prompt), len(prompt) + len(answer))
-        expected = scores[row, at - 1, labels[row, at]]
+        columns = torch.arange(len(prompt), len(prompt) + len(answer))
+        expected = scores[row, columns - 1, labels[row, columns]]
         torch.testing.assert_close(logs[row, : len(answer)], expected, rtol=1e-3, atol=1e-4)
 
 
-def test_writing_is_greedy_whatever_the_checkpoint_says(models, tmp_path):
-    bare = language_model(models / "llama", tokens=VOCABULARY)
-    bare.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=5.0)
-    bare.save_pretrained(tmp_path / "drunk")
+def test_generation_settings_of_a_checkpoint_are_ignored(models, tmp_path):
+    checkpoint = language_model(models / "llama", tokens=VOCABULARY)
+    checkpoint.generation_config.update(do_sample=True, temperature=9.0, repetition_penalty=5.0)
+    checkpoint.save_pretrained(tmp_path / "sampling")
     model = generator(models)
-    drunk = Generator(language_model(tmp_path / "drunk", tokens=VOCABULARY)).eval()
+    sampling = Generator(language_model(tmp_path / "sampling", tokens=VOCABULARY)).eval()
     ids, mask = prompts_of(PROMPTS)
-    for found, expected in zip(
-        drunk.write(ids, mask, longest=LONGEST, end=END, pad=PAD),
-        model.write(ids, mask, longest=LONGEST, end=END, pad=PAD),
+    for actual, expected in zip(
+        sampling.generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD),
+        model.generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD),
         strict=True,
     ):
-        assert torch.equal(found, expected)
+        assert torch.equal(actual, expected)
 
 
 # Loading
 
 
-def test_automodel_loads_the_whole_model(models, tmp_path):
+def test_automodel_loads_the_full_model(models, tmp_path):
     model = generator(models)
     model.save_pretrained(tmp_path)
     loaded, info = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
@@ -249,7 +247,7 @@ def test_automodel_loads_the_whole_model(models, tmp_path):
     assert all(torch.equal(weights[name], value) for name, value in loaded.state_dict().items())
 
 
-def test_a_grown_vocabulary_keeps_its_old_rows(models, tmp_path):
+def test_an_extended_vocabulary_keeps_its_old_rows(models, tmp_path):
     model = generator(models, tokens=VOCABULARY + 3)
     old = generator(models).backbone.get_input_embeddings().weight
     new = model.backbone.get_input_embeddings().weight
@@ -262,7 +260,7 @@ def test_a_grown_vocabulary_keeps_its_old_rows(models, tmp_path):
     assert loaded.backbone.get_output_embeddings().weight.shape == new.shape
 
 
-def test_a_vocabulary_with_room_to_spare_stays_as_it_is(models):
+def test_a_larger_vocabulary_is_not_truncated(models):
     """Checkpoints of the hub often have more rows than tokens."""
     model = language_model(models / "llama", tokens=VOCABULARY - 5)
     assert model.get_input_embeddings().weight.shape[0] == VOCABULARY

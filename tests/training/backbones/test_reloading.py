@@ -1,4 +1,4 @@
-"""Adapters and heads give the same logits in another process, by wxb and by peft alone."""
+"""Adapters and heads return the same logits in another process, with wxb and with peft alone."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ TOKENIZERS["llama-untied"] = TOKENIZERS["llama"]
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 
-# Method, backbone, and what is unlike the first of them.
+# Method, backbone and settings of tuning.
 CASES = {
     "tagger-lora": ("tagging", "llama", {}),
     "tagger-qlora": ("tagging", "llama", {"four_bit": True}),
@@ -50,7 +50,7 @@ def experiment(name):
     method, backbone, changes = CASES[name]
     targets = ["value", "query"] if backbone == "bert" else ["v_proj", "q_proj", "up_proj"]
     lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
-    generates = method == "generation"
+    is_generator = method == "generation"
     head = {"projection": 12, "dropout": 0.1}
     return METHODS[method](
         study="s",
@@ -60,8 +60,8 @@ def experiment(name):
         backbone=backbone,
         architecture="wxb/models",
         encoding={"max_length": 16, "stride": 4}
-        | ({"special_tokens": "new-tokens" in name} if generates else {}),
-        model={} if generates else {"head": head, "bidirectional": "bidirectional" in name},
+        | ({"special_tokens": "new-tokens" in name} if is_generator else {}),
+        model={} if is_generator else {"head": head, "bidirectional": "bidirectional" in name},
         prediction={},
         tuning=Tuning(lora=lora, **changes),
         training=Training(epochs=1, batch_size=1, learning_rate=1e-3),
@@ -79,14 +79,14 @@ def save_base(folder, kind):
 
 
 def trained(folder, name):
-    """The predictor of a case after some steps of training."""
+    """The predictor of a case after three steps of training."""
     settings = experiment(name)
     task, backbone = tasks.get(settings.task).method(settings.method), folder / settings.backbone
     tokenizer = tasks.method_of(settings, TYPES, load(backbone)).tokenizer
     set_seed(1)
     model = task(settings, TYPES, tokenizer).build(backbone).train()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
-    ids = torch.where(IDS > 9, IDS % 4 + len(tokenizer) - 4, IDS)  # new tokens among them
+    ids = torch.where(IDS > 9, IDS % 4 + len(tokenizer) - 4, IDS)  # includes new tokens
     for _ in range(3):
         optimizer.zero_grad()
         targets = ids.masked_fill((MASK == 0) | (IDS == 1), IGNORED)
@@ -104,7 +104,7 @@ def trained(folder, name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Every case, saved in this process and loaded in another."""
+    """The folder of all cases, saved in this process and loaded in another."""
     folder = tmp_path_factory.mktemp("models")
     for kind in TOKENIZERS:
         save_base(folder / kind, kind)
@@ -132,17 +132,17 @@ def folder(tmp_path_factory):
     return folder
 
 
-def assert_same(folder, name, how):
-    found = load_file(folder / f"found/{name}-{how}")
+def assert_same(folder, name, loader):
+    actual = load_file(folder / f"logits/{name}-{loader}")
     expected = load_file(folder / "expected.safetensors")
-    assert found.keys() == {k.split("/")[1] for k in expected if k.startswith(f"{name}/")}
-    for key, values in found.items():
+    assert actual.keys() == {k.split("/")[1] for k in expected if k.startswith(f"{name}/")}
+    for key, values in actual.items():
         assert torch.equal(values, expected[f"{name}/{key}"]), key
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_wxb_loads_the_same_logits_bit_for_bit(folder, name):
-    assert_same(folder, name, "own")
+    assert_same(folder, name, "wxb")
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "bidirectional" not in name])
@@ -151,7 +151,7 @@ def test_peft_alone_loads_the_same_logits_bit_for_bit(folder, name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_was_loaded_is_saved_as_the_same_bytes(folder, name):
+def test_a_loaded_model_is_saved_as_the_same_bytes(folder, name):
     again = sorted((folder / "again" / name).iterdir())
     assert "adapter_model.safetensors" in [path.name for path in again]
     for path in again:
@@ -159,10 +159,10 @@ def test_what_was_loaded_is_saved_as_the_same_bytes(folder, name):
 
 
 def test_cases_differ(folder):
-    """Were they all alike, the tests above would show little."""
+    """If all cases were equal, the tests above would be weak."""
     expected = load_file(folder / "expected.safetensors")
-    tags = [expected[f"{name}/tags"] for name in CASES if name.startswith("tagger")]
-    logits = [expected[f"{name}/logits"] for name in CASES if name.startswith("generator")]
-    for group in (tags, logits):
-        for at, one in enumerate(group):
-            assert not any(torch.equal(one, other) for other in group[:at])
+    taggers = [expected[f"{name}/tags"] for name in CASES if name.startswith("tagger")]
+    generators = [expected[f"{name}/logits"] for name in CASES if name.startswith("generator")]
+    for group in (taggers, generators):
+        for index, logits in enumerate(group):
+            assert not any(torch.equal(logits, earlier) for earlier in group[:index])

@@ -1,4 +1,4 @@
-"""LoRA, QLoRA and NEFTune: what learns, what stays as it was, and how much noise there is."""
+"""LoRA, QLoRA and NEFTune: trainable and frozen weights, storage, and the scale of noise."""
 
 import json
 import warnings
@@ -20,7 +20,7 @@ from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
-from wxb.training.backbones.size import parameters
+from wxb.training.backbones.size import parameter_count
 from wxb.training.backbones.weights import load_backbone
 
 VOCABULARY, NEW = 60, [60, 61, 62]
@@ -39,7 +39,7 @@ each_kind = pytest.mark.parametrize("kind", ["lora", "qlora", QLORA_ON_BERT])
 
 @pytest.fixture(scope="module")
 def bases(tmp_path_factory):
-    """A folder with a BERT and two LLaMAs: with one table of embeddings, and with two."""
+    """A folder with a BERT and two LLaMAs, with tied and with untied embeddings."""
     folder = tmp_path_factory.mktemp("models")
     tiny.bert(folder / "bert", vocab_size=VOCABULARY)
     tiny.llama(folder / "llama", vocab_size=VOCABULARY, tie_word_embeddings=True)
@@ -53,21 +53,21 @@ def settings_of(kind, **changes):
 
 
 def tagger(bases, kind, **changes):
-    how = settings_of(kind, **changes)
+    tuning_settings = settings_of(kind, **changes)
     set_seed(1)
-    bare = load_backbone(
-        bases / ("bert" if kind == QLORA_ON_BERT else "llama"), four_bit=how.four_bit
-    )
-    adapted = tuning.adapt(bare, how, task_type="FEATURE_EXTRACTION")
-    return Tagger(adapted, 5, HEAD, neftune_alpha=how.neftune_alpha)
+    base = "bert" if kind == QLORA_ON_BERT else "llama"
+    backbone = load_backbone(bases / base, four_bit=tuning_settings.four_bit)
+    adapted = tuning.adapt(backbone, tuning_settings, task_type="FEATURE_EXTRACTION")
+    return Tagger(adapted, 5, HEAD, neftune_alpha=tuning_settings.neftune_alpha)
 
 
 def generator(bases, kind, new=(), base="llama", **changes):
-    how = settings_of(kind, **changes)
+    tuning_settings = settings_of(kind, **changes)
     set_seed(1)
-    bare = language_model(bases / base, tokens=VOCABULARY + len(new), four_bit=how.four_bit)
-    adapted = tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=list(new))
-    return Generator(adapted, neftune_alpha=how.neftune_alpha)
+    tokens = VOCABULARY + len(new)
+    backbone = language_model(bases / base, tokens=tokens, four_bit=tuning_settings.four_bit)
+    adapted = tuning.adapt(backbone, tuning_settings, task_type="CAUSAL_LM", new_tokens=list(new))
+    return Generator(adapted, neftune_alpha=tuning_settings.neftune_alpha)
 
 
 def loss_of(model, ids=IDS):
@@ -77,8 +77,7 @@ def loss_of(model, ids=IDS):
 
 
 def train(model, steps=3, ids=IDS, between=None):
-    learns = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learns, lr=1e-2)
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
     for _ in range(steps):
         model.train()
         optimizer.zero_grad()
@@ -90,22 +89,22 @@ def train(model, steps=3, ids=IDS, between=None):
 
 
 def frozen(model):
-    """All that must not change: frozen weights, and how to read those in 4 bits."""
-    kept = {}
+    """Copies of the frozen weights, with the quantization states of those in 4 bits."""
+    copies = {}
     for name, p in model.named_parameters():
         if p.requires_grad:
             continue
-        kept[name] = p.data.clone()
+        copies[name] = p.data.clone()
         if isinstance(p, Params4bit):
             state = p.quant_state
             for key, value in {**vars(state), **vars(state.state2)}.items():
-                kept[f"{name}: {key}"] = value.clone() if torch.is_tensor(value) else str(value)
+                copies[f"{name}: {key}"] = value.clone() if torch.is_tensor(value) else str(value)
             for key in ("absmax", "code", "offset"):
-                kept[f"{name}: outer {key}"] = getattr(state, key).clone()
-    return kept
+                copies[f"{name}: outer {key}"] = getattr(state, key).clone()
+    return copies
 
 
-def learnt(model):
+def trainable_weights(model):
     return {name: p.detach().clone() for name, p in model.named_parameters() if p.requires_grad}
 
 
@@ -116,35 +115,35 @@ def same(a, b):
     )
 
 
-# What learns
+# Trainable weights
 
 
 @each_kind
-def test_matrices_and_head_learn_and_nothing_else_changes(bases, kind):
+def test_only_matrices_and_head_are_trained(bases, kind):
     model = tagger(bases, kind)
-    before, kept = learnt(model), frozen(model)
+    before, frozen_before = trainable_weights(model), frozen(model)
     assert all("lora_" in name or name.startswith("head.") for name in before)
     assert sum("lora_" in name for name in before) == 2 * 2 * 2  # A and B, two targets, two layers
     assert sum(name.startswith("head.") for name in before) == 8
     train(model)
     with_gradient = {name for name, p in model.named_parameters() if p.grad is not None}
     assert with_gradient == set(before)
-    after = learnt(model)
+    after = trainable_weights(model)
     assert [name for name in before if torch.equal(before[name], after[name])] == []
-    assert same(frozen(model), kept)
+    assert same(frozen(model), frozen_before)
 
 
-def test_without_lora_everything_learns(bases):
+def test_without_lora_all_weights_are_trained(bases):
     model = tagger(bases, "full")
-    before = learnt(model)
+    before = trainable_weights(model)
     assert len(before) == len(list(model.parameters()))
     train(model)
     assert not isinstance(model.backbone, PeftModel)
-    after = learnt(model)
+    after = trainable_weights(model)
     assert [name for name in before if torch.equal(before[name], after[name])] == []
 
 
-def test_matrices_count_alpha_over_r(bases):
+def test_matrices_are_scaled_by_alpha_over_r(bases):
     model = train(tagger(bases, "lora"))
     layer = model.backbone.base_model.model.layers[0].self_attn.q_proj
     hidden = torch.randn(1, 3, 64, generator=torch.Generator().manual_seed(0))
@@ -154,39 +153,41 @@ def test_matrices_count_alpha_over_r(bases):
 
 
 def test_adaptation_is_a_function_of_the_seed(bases):
-    assert same(learnt(tagger(bases, "qlora")), learnt(tagger(bases, "qlora")))
+    assert same(
+        trainable_weights(tagger(bases, "qlora")), trainable_weights(tagger(bases, "qlora"))
+    )
 
 
 @pytest.mark.parametrize("kind", ["lora", "qlora"])
 @pytest.mark.parametrize("base", ["llama", "llama-untied"])
-def test_new_tokens_learn_and_old_ones_do_not(bases, kind, base):
+def test_only_embeddings_of_new_tokens_are_trained(bases, kind, base):
     model = generator(bases, kind, new=NEW, base=base)
 
     def tables():
-        """What ids are turned into, and what hidden states are compared with."""
+        """The input and the output embeddings of all tokens."""
         embed, output = (
             getattr(model.backbone, f"get_{side}_embeddings")() for side in ("input", "output")
         )
-        ins = embed(torch.arange(VOCABULARY + len(NEW)))
-        return ins.detach().clone(), output(torch.eye(64)).T.detach().clone()
+        inputs = embed(torch.arange(VOCABULARY + len(NEW)))
+        return inputs.detach().clone(), output(torch.eye(64)).T.detach().clone()
 
-    before, kept = tables(), frozen(model)
+    before, frozen_before = tables(), frozen(model)
     train(model, ids=NEW_IDS)
     for old, new in zip(before, tables(), strict=True):
         assert torch.equal(old[:VOCABULARY], new[:VOCABULARY])
         assert (old[VOCABULARY:] != new[VOCABULARY:]).any(dim=1).all()
-    assert same(frozen(model), kept)
-    for ins, outs in (before, tables()):
-        assert torch.equal(ins, outs) == (base == "llama")
-    rows = [name for name in learnt(model) if "trainable_tokens" in name]
+    assert same(frozen(model), frozen_before)
+    for inputs, outputs in (before, tables()):
+        assert torch.equal(inputs, outputs) == (base == "llama")
+    rows = [name for name in trainable_weights(model) if "trainable_tokens" in name]
     assert len(rows) == (1 if base == "llama" else 2)
-    assert len(learnt(model)) == 2 * 2 * 2 + len(rows)
+    assert len(trainable_weights(model)) == 2 * 2 * 2 + len(rows)
 
 
-# Four bits
+# Quantization
 
 
-def test_blocks_are_kept_in_nested_nf4_and_computed_in_float32(bases):
+def test_linear_layers_are_in_nested_nf4_and_compute_in_float32(bases):
     model = generator(bases, "qlora", new=NEW).backbone
     linear = {name: m for name, m in model.named_modules() if isinstance(m, Linear4bit)}
     assert len(linear) == 2 * 7
@@ -206,57 +207,58 @@ def test_blocks_are_kept_in_nested_nf4_and_computed_in_float32(bases):
 
 
 @pytest.mark.parametrize("name", ["bert", "llama"])
-def test_four_bits_stand_for_as_many_parameters_and_about_the_same(bases, name):
-    whole, packed = load_backbone(bases / name), load_backbone(bases / name, four_bit=True)
-    assert parameters(packed) == parameters(whole) > sum(p.numel() for p in packed.parameters())
+def test_quantized_models_have_as_many_parameters_and_similar_outputs(bases, name):
+    full, quantized = load_backbone(bases / name), load_backbone(bases / name, four_bit=True)
+    assert parameter_count(quantized) == parameter_count(full)
+    assert parameter_count(full) > sum(p.numel() for p in quantized.parameters())
     with torch.inference_mode():
-        expected, found = (m(IDS, MASK).last_hidden_state for m in (whole, packed))
-    similarity = torch.cosine_similarity(expected, found, dim=-1)[MASK.bool()]
+        expected, actual = (m(IDS, MASK).last_hidden_state for m in (full, quantized))
+    similarity = torch.cosine_similarity(expected, actual, dim=-1)[MASK.bool()]
     assert similarity.mean() > 0.9
-    assert not torch.equal(expected, found)
+    assert not torch.equal(expected, actual)
 
 
 def test_sizes_of_an_adapted_model(bases):
     plain, model = tagger(bases, "full"), tagger(bases, "qlora")
     head = sum(p.numel() for p in model.head.parameters())
-    # A and B beside q (64 to 64) and v (64 to 32), in two layers.
+    # A and B of q (64 to 64) and v (64 to 32), in two layers.
     matrices = 2 * LORA.r * ((64 + 64) + (64 + 32))
-    assert parameters(model, trainable=True) == matrices + head
-    assert parameters(model) == parameters(plain) + matrices
+    assert parameter_count(model, trainable=True) == matrices + head
+    assert parameter_count(model) == parameter_count(plain) + matrices
 
 
 @pytest.mark.parametrize("base", ["llama", "llama-untied"])
 def test_rows_of_new_tokens_count_once(bases, base):
     tables = 1 if base == "llama" else 2
-    # q and o (64 to 64), k and v (64 to 32), three of the MLP, two norms; in the end a norm.
+    # q and o (64 to 64), k and v (64 to 32), three of the MLP, two norms; a final norm.
     blocks = 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 128 + 2 * 64) + 64
     matrices = 2 * LORA.r * ((64 + 64) + (64 + 32))
     model = generator(bases, "lora", new=NEW, base=base)
-    assert parameters(model) == tables * (VOCABULARY + len(NEW)) * 64 + blocks + matrices
-    assert parameters(model, trainable=True) == tables * len(NEW) * 64 + matrices
+    assert parameter_count(model) == tables * (VOCABULARY + len(NEW)) * 64 + blocks + matrices
+    assert parameter_count(model, trainable=True) == tables * len(NEW) * 64 + matrices
 
 
 @each_kind
 def test_evaluation_between_steps_changes_nothing(bases, kind):
-    """On some CPUs bitsandbytes would pack its weights anew, and round their scales."""
+    """On some CPUs bitsandbytes would repack its weights, and round their scales."""
 
     def evaluate(model):
-        kept = frozen(model)
+        before = frozen(model)
         with torch.no_grad():
             first = loss_of(model)
             assert torch.equal(loss_of(model), first)
         with torch.inference_mode():
             assert torch.equal(loss_of(model), first)
-        assert same(frozen(model), kept)
+        assert same(frozen(model), before)
 
-    whole = train(tagger(bases, kind))
-    watched = tagger(bases, kind)
-    evaluate(watched.eval())
-    train(watched, between=evaluate)
-    assert same(learnt(whole), learnt(watched))
+    uninterrupted = train(tagger(bases, kind))
+    evaluated = tagger(bases, kind)
+    evaluate(evaluated.eval())
+    train(evaluated, between=evaluate)
+    assert same(trainable_weights(uninterrupted), trainable_weights(evaluated))
 
 
-def test_evaluation_sees_the_weights_that_training_does(bases):
+def test_training_and_evaluation_have_the_same_loss(bases):
     model = generator(bases, "qlora")
     assert torch.equal(loss_of(model.train()), loss_of(model.eval()))
 
@@ -265,7 +267,7 @@ def test_evaluation_sees_the_weights_that_training_does(bases):
 
 
 @each_kind
-def test_an_adapter_is_saved_without_its_base_and_in_one_order(bases, kind, tmp_path):
+def test_an_adapter_is_saved_without_its_base_and_deterministically(bases, kind, tmp_path):
     for name in ("a", "b"):
         train(tagger(bases, kind)).save_pretrained(tmp_path / name)
     files = {p.name: p.read_bytes() for p in (tmp_path / "a").iterdir()}
@@ -279,12 +281,12 @@ def test_an_adapter_is_saved_without_its_base_and_in_one_order(bases, kind, tmp_
 
 @pytest.mark.parametrize("kind", ["lora", "qlora"])
 @pytest.mark.parametrize("base", ["llama", "llama-untied"])
-def test_of_new_tokens_their_rows_alone_are_saved(bases, kind, base, tmp_path):
+def test_only_the_rows_of_new_tokens_are_saved(bases, kind, base, tmp_path):
     model = train(generator(bases, kind, new=NEW, base=base), ids=NEW_IDS).eval()
-    folder = bases / f"grown-{kind}-{base}"
+    folder = bases / f"extended-{kind}-{base}"
     model.save_pretrained(folder)
     saved = load_file(folder / "adapter_model.safetensors")
-    assert sum(v.numel() for v in saved.values()) == parameters(model, trainable=True)
+    assert sum(v.numel() for v in saved.values()) == parameter_count(model, trainable=True)
     four_bit = kind == "qlora"
     loaded = Generator.from_pretrained(folder, tokens=VOCABULARY + len(NEW), four_bit=four_bit)
     plain = language_model(bases / base, tokens=VOCABULARY + len(NEW), four_bit=four_bit)
@@ -292,18 +294,20 @@ def test_of_new_tokens_their_rows_alone_are_saved(bases, kind, base, tmp_path):
     inputs = {"input_ids": NEW_IDS, "attention_mask": MASK}
     with torch.inference_mode():
         expected = model.backbone(**inputs).logits
-        for other in (loaded.backbone, plain):
-            assert torch.equal(other(**inputs).logits, expected)
+        for backbone in (loaded.backbone, plain):
+            assert torch.equal(backbone(**inputs).logits, expected)
 
 
-@pytest.mark.parametrize("learnt", [(), NEW[:1]])
-def test_new_rows_that_do_not_learn_are_saved_too(bases, learnt):
-    """As where the tokenizer of a checkpoint has more tokens than its model has rows."""
-    bare = language_model(bases / "llama", tokens=VOCABULARY + len(NEW))
-    torch.nn.init.normal_(bare.get_input_embeddings().weight[VOCABULARY:])
-    how = settings_of("lora")
-    model = Generator(tuning.adapt(bare, how, task_type="CAUSAL_LM", new_tokens=list(learnt)))
-    folder = bases / f"partly-{len(learnt)}"
+@pytest.mark.parametrize("trainable", [(), NEW[:1]])
+def test_frozen_new_rows_are_saved_too(bases, trainable):
+    """The tokenizer of a checkpoint may have more tokens than its model has rows."""
+    backbone = language_model(bases / "llama", tokens=VOCABULARY + len(NEW))
+    torch.nn.init.normal_(backbone.get_input_embeddings().weight[VOCABULARY:])
+    adapted = tuning.adapt(
+        backbone, settings_of("lora"), task_type="CAUSAL_LM", new_tokens=list(trainable)
+    )
+    model = Generator(adapted)
+    folder = bases / f"partly-{len(trainable)}"
     model.eval().save_pretrained(folder)
     loaded = Generator.from_pretrained(folder, tokens=VOCABULARY + len(NEW))
     inputs = {"input_ids": NEW_IDS, "attention_mask": MASK}
@@ -312,7 +316,7 @@ def test_new_rows_that_do_not_learn_are_saved_too(bases, learnt):
 
 
 @each_kind
-def test_a_loaded_model_counts_and_computes_the_same(bases, kind):
+def test_a_loaded_model_has_the_same_size_and_outputs(bases, kind):
     model = train(tagger(bases, kind)).eval()
     folder = bases / f"counted-{kind}"
     model.save_pretrained(folder)
@@ -321,7 +325,9 @@ def test_a_loaded_model_counts_and_computes_the_same(bases, kind):
         loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, four_bit=four_bit)
     assert not loaded.training
     for trainable in (False, True):
-        assert parameters(loaded, trainable=trainable) == parameters(model, trainable=trainable)
+        assert parameter_count(loaded, trainable=trainable) == parameter_count(
+            model, trainable=trainable
+        )
     with torch.inference_mode():
         for name, values in model(IDS, MASK).items():
             assert torch.equal(loaded(IDS, MASK)[name], values)
@@ -337,16 +343,16 @@ def gradients(model):
 
 @pytest.mark.parametrize("make", [tagger, generator])
 @pytest.mark.parametrize("kind", ["full", "lora", "qlora"])
-def test_gradient_checkpointing_computes_twice_and_gives_the_same(bases, kind, make):
-    found = {}
-    for again in (False, True):
-        model, calls = make(bases, kind, gradient_checkpointing=again), []
+def test_gradient_checkpointing_recomputes_the_same_gradients(bases, kind, make):
+    by_setting = {}
+    for checkpointing in (False, True):
+        model, calls = make(bases, kind, gradient_checkpointing=checkpointing), []
         (block,) = [m for name, m in model.named_modules() if name.endswith("layers.0.mlp")]
         block.register_forward_pre_hook(lambda *_, calls=calls: calls.append(1))
-        found[again] = gradients(model)
-        assert len(calls) == 1 + again
-    assert all(gradient is not None for gradient in found[True].values())
-    assert same(found[False], found[True])
+        by_setting[checkpointing] = gradients(model)
+        assert len(calls) == 1 + checkpointing
+    assert all(gradient is not None for gradient in by_setting[True].values())
+    assert same(by_setting[False], by_setting[True])
 
 
 # Noise
@@ -358,37 +364,36 @@ def test_gradient_checkpointing_computes_twice_and_gives_the_same(bases, kind, m
     st.sampled_from([1.0, 5.0, 15.0]),
     st.integers(0, 9),
 )
-def test_noise_has_the_scale_of_its_own_row(lengths, alpha, wider):
-    """However much padding there is, which is what the neighbours decide."""
+def test_the_scale_of_noise_depends_on_its_row_alone(lengths, alpha, padding):
     torch.manual_seed(len(lengths))
     width = 256
-    mask = torch.zeros(len(lengths), max(lengths) + wider, dtype=torch.long)
+    mask = torch.zeros(len(lengths), max(lengths) + padding, dtype=torch.long)
     for row, length in zip(mask, lengths, strict=True):
         row[:length] = 1
     embeddings = torch.randn(*mask.shape, width)
-    noise = tuning.noisy(embeddings, mask, alpha) - embeddings
+    noise = tuning.add_noise(embeddings, mask, alpha) - embeddings
     assert not noise[mask == 0].any()
     for row, length in zip(noise, lengths, strict=True):
         if length:
             bound = alpha / (length * width) ** 0.5
             assert row.abs().max() <= bound * 1.001
             assert row[:length].abs().max() >= bound * 0.9
-            # Of a uniform distribution: mean 0, spread bound / sqrt(3), half inside half the bound.
+            # A uniform distribution: mean 0, deviation bound / sqrt(3), half within half the bound.
             assert abs(row[:length].mean()) < bound * 0.15
             assert row[:length].std() == pytest.approx(bound / 3**0.5, rel=0.15)
             assert (row[:length].abs() < bound / 2).float().mean() == pytest.approx(0.5, abs=0.15)
 
 
-def test_noise_falls_on_rows_padded_on_either_side():
+def test_padding_on_either_side_has_no_noise():
     mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
-    noise = tuning.noisy(torch.zeros(2, 4, 64), mask, 5.0)
+    noise = tuning.add_noise(torch.zeros(2, 4, 64), mask, 5.0)
     assert torch.equal((noise != 0).any(dim=-1).long(), mask)
 
 
-def test_noise_by_the_padded_length_is_the_same_in_every_row():
+def test_noise_by_the_padded_length_has_one_scale():
     mask = torch.tensor([[1, 1, 1, 1], [1, 0, 0, 0]])
     for padded, ratio in ((False, 2.0), (True, 1.0)):  # the short row is a quarter as long
-        noise = tuning.noisy(torch.zeros(2, 4, 4096), mask, 5.0, padded=padded)
+        noise = tuning.add_noise(torch.zeros(2, 4, 4096), mask, 5.0, padded=padded)
         long, short = noise[0, 0].abs().max(), noise[1, 0].abs().max()
         assert float(short / long) == pytest.approx(ratio, rel=0.01)
         assert not noise[1, 1:].any()
@@ -396,23 +401,23 @@ def test_noise_by_the_padded_length_is_the_same_in_every_row():
 
 @pytest.mark.parametrize("make", [tagger, generator])
 @pytest.mark.parametrize("kind", ["full", "lora", "qlora"])
-def test_only_training_is_noisy(bases, kind, make):
+def test_only_training_has_noise(bases, kind, make):
     noisy, plain = make(bases, kind, neftune_alpha=5.0), make(bases, kind)
     assert torch.equal(loss_of(noisy.eval()), loss_of(plain.eval()))
-    clear = loss_of(plain.train())
+    expected = loss_of(plain.train())
     first, second = loss_of(noisy.train()), loss_of(noisy)
-    assert clear != first != second != clear
-    noisy.neftune_alpha = 1e-12  # embeddings given in place of ids change nothing
-    torch.testing.assert_close(loss_of(noisy), clear, rtol=1e-5, atol=0)
+    assert expected != first != second != expected
+    noisy.neftune_alpha = 1e-12  # embeddings instead of ids change nothing
+    torch.testing.assert_close(loss_of(noisy), expected, rtol=1e-5, atol=0)
 
 
-def test_noise_falls_on_bert_too(bases):
+def test_bert_has_noise_too(bases):
     noisy, plain = (tagger(bases, QLORA_ON_BERT, neftune_alpha=alpha) for alpha in (5.0, None))
     assert torch.equal(loss_of(noisy.eval()), loss_of(plain.eval()))
     assert loss_of(noisy.train()) != loss_of(plain.train())
 
 
-def test_new_tokens_are_noisy_as_they_are_learnt(bases):
+def test_new_tokens_are_trained_with_noise(bases):
     model = generator(bases, "lora", new=NEW, neftune_alpha=5.0)
     loss_of(model.train(), NEW_IDS).backward()
     (rows,) = [p for name, p in model.named_parameters() if "trainable_tokens" in name]

@@ -1,1 +1,1 @@
-"""What `wxb new` does: look at records, and write blocks of params.yaml for them."""
+"""`wxb new`: guess how to read records, and add blocks to params.yaml."""

@@ -1,4 +1,4 @@
-"""`wxb new`: from a file to a running study without reading the schema."""
+"""`wxb new`: write blocks for corpora, experiments, studies and sweeps into params.yaml."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from rich.text import Text
 
 from wxb.core.params import load
 from wxb.core.params.tasks import names
+from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
 
 if TYPE_CHECKING:
     from wxb.cli.new.trial import Trial
 
 app = typer.Typer(no_args_is_help=True)
-SHOWN = 12  # counts by name
+MAX_COUNTS = 12  # of one row of the summary
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be written")]
 
 
 @app.callback()
 def new() -> None:
-    """Write blocks into params.yaml: a corpus, an experiment, a whole study.
+    """Add blocks to params.yaml: a corpus, an experiment, a study or a sweep.
 
-    Nothing that is there is overwritten, and what was guessed is said.
+    Never overwrites blocks, and marks guesses.
 
     Example: wxb new corpus letters.jsonl && wxb new study letters --corpus letters
     """
@@ -38,25 +39,25 @@ def new() -> None:
 def corpus(
     path: Annotated[
         Path,
-        typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, columns, audio"),
+        typer.Argument(help="a file or folder: JSON, JSONL, CSV, TSV, Parquet, CoNLL, audio"),
     ],
     name: Annotated[
-        str | None, typer.Option(help="of the corpus; default: the file's, up to the first dot")
+        str | None, typer.Option(help="name of the corpus; default: that of the file")
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(
-            help="what is to be learnt of it; default: what its fields speak for",
+            help="task of the corpus; default: guessed from its fields",
             autocompletion=names,
         ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Look at a file or folder, and write the block of params.yaml that reads it.
+    """Inspect a file or folder, and add a block to params.yaml that reads it.
 
-    It finds out the task, the format, the fields or columns, whether offsets fit, which field
-    groups records and which files are published splits; then the project's reader reads all records
-    by it. Lines that were guessed say so.
+    Guesses the task, the format, the fields or columns, the field that groups records, and which
+    files are published splits. Checks offsets, and reads all records with the block. Guessed lines
+    are marked.
 
     Example: wxb new corpus letters.jsonl --dry-run
 
@@ -64,33 +65,34 @@ def corpus(
 
     Example: wxb new corpus ../conll2003 --name news
     """
-    from wxb.cli.new import corpus as looking
-    from wxb.project import params_file
+    from wxb.cli.new import corpus as guessing
 
     load()
     text = params_file.read()
-    params_file.check_new(text, "corpora", name or looking.name_of(path), "give another by --name")
-    found = looking.find_out(path, name, task)
-    changed = params_file.with_block(text, "corpora", found.block)
+    params_file.check_name_is_free(
+        text, "corpora", name or guessing.corpus_name(path), "give another by --name"
+    )
+    guess = guessing.guess_corpus(path, name, task)
+    changed = params_file.add_block(text, "corpora", guess.block)
     if dry_run:
         params_file.check_text(changed)
     else:
         params_file.write(changed)
-    print(found.block)
-    told = Console(stderr=dry_run)  # what is written alone on standard output
-    for note in found.notes:
-        told.print(Text(note))
-    told.print(_seen(found.trial))
+    print(guess.block)
+    console = Console(stderr=dry_run)  # a dry run prints only the block to standard output
+    for note in guess.notes:
+        console.print(Text(note))
+    console.print(_summary(guess.trial))
     if not dry_run:
-        print(f"params.yaml: added corpora.{found.name}; check the lines that say `guessed`, then:")
-        print(f"  dvc repro preprocess@{found.name}")
-        print(f"  wxb new study {found.name} --corpus {found.name}")
+        print(f"params.yaml: added corpora.{guess.name}; check the lines marked `guessed`, then:")
+        print(f"  dvc repro preprocess@{guess.name}")
+        print(f"  wxb new study {guess.name} --corpus {guess.name}")
 
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="of the new experiment")],
-    study: Annotated[str, typer.Option(help="a study of params.yaml, whose list it joins")],
+    name: Annotated[str, typer.Argument(help="name of the new experiment")],
+    study: Annotated[str, typer.Option(help="a study of params.yaml, which gets the experiment")],
     corpus: Annotated[
         str | None, typer.Option(help="a corpus of params.yaml; default: the study's")
     ] = None,
@@ -98,98 +100,90 @@ def experiment(
     like: Annotated[str | None, typer.Option(help="the experiment to copy")] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Write an experiment, and add it to its study's list.
+    """Add an experiment to params.yaml and to its study.
 
-    Without --like and --backbone it fine-tunes a pretrained encoder if its task has one, the corpus
-    is English and the encoder installed, else it is a copy of the study's first.
+    Without --like and --backbone, it fine-tunes a pretrained encoder if the task has one, it is
+    installed and the corpus is English. Otherwise it is a copy of the study's first experiment.
 
     Example: wxb new experiment mine-large --study mine --backbone large
 
     Example: wxb new experiment ner-slow --study ner --like ner-encoder
     """
     from wxb.cli.new import studies
-    from wxb.project import params_file
 
     text, params = params_file.read(), load()
-    first, *_ = params.named("studies", study).experiments
-    chosen = corpus or params.experiments[first].corpus
-    task = params.named("corpora", chosen).task
+    first, *_ = params.block("studies", study).experiments
+    corpus = corpus or params.experiments[first].corpus
+    task = params.block("corpora", corpus).task
     if backbone:
-        params.named("backbones", backbone)
-    why = None
+        params.block("backbones", backbone)
+    reason = ""
     if not like and not backbone:
-        pretrained, why = studies.pretrained(params, chosen)
-        like = None if pretrained else first
-        why += f"; a copy of {like}" if like else ""
-    changed = studies.experiment(text, name, study, chosen, task, like=like, backbone=backbone)
-    _finish(text, changed, why, study, dry_run=dry_run)
+        pretrained, reason = studies.can_use_pretrained(params, corpus)
+        if not pretrained:
+            like, reason = first, f"{reason}; a copy of {first}"
+    changed = studies.add_experiment(text, name, study, corpus, task, like=like, backbone=backbone)
+    _finish(text, changed, study, reason, dry_run=dry_run)
 
 
 @app.command()
 def study(
-    name: Annotated[str, typer.Argument(help="of the new study")],
+    name: Annotated[str, typer.Argument(help="name of the new study")],
     corpus: Annotated[str, typer.Option(help="a corpus of params.yaml")],
     title: Annotated[
-        str | None, typer.Option(help="the question that it answers, above its table")
+        str | None, typer.Option(help="the question it answers, shown above its table")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Write a study of a corpus: its backbones, its experiments, and the study itself.
+    """Add a study of a corpus to params.yaml, with its experiments and backbones.
 
-    Which, the task says: they begin with what the corpus itself has, and where its task can use a
-    really pretrained encoder, which is English and installed, with that one, too.
+    The template of the task has experiments that start from the corpus alone, and for English
+    corpora from a pretrained encoder, if it is installed.
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?"
     """
     from wxb.cli.new import studies
-    from wxb.project import params_file
 
     text, params = params_file.read(), load()
-    pretrained, why = studies.pretrained(params, corpus)
-    task = params.named("corpora", corpus).task
-    changed = studies.study(text, name, corpus, task, title, pretrained=pretrained)
-    _finish(text, changed, why, name, dry_run=dry_run)
+    pretrained, reason = studies.can_use_pretrained(params, corpus)
+    task = params.block("corpora", corpus).task
+    changed = studies.add_study(text, name, corpus, task, title, pretrained=pretrained)
+    _finish(text, changed, name, reason, dry_run=dry_run)
 
 
 @app.command()
 def sweep(
-    name: Annotated[str, typer.Argument(help="of the new study")],
+    name: Annotated[str, typer.Argument(help="name of the new study")],
     like: Annotated[str, typer.Option(help="the experiment to copy")],
     set_: Annotated[
-        list[str], typer.Option("--set", help="a key of it and its values: KEY=VALUE,VALUE")
+        list[str], typer.Option("--set", help="one of its keys with values: KEY=VALUE,VALUE")
     ],
-    seeds: Annotated[
-        str, typer.Option(help="of training: each combination is trained once with each")
-    ] = "1",
+    seeds: Annotated[str, typer.Option(help="seeds of training, such as 1,2,3")] = "1",
     title: Annotated[
-        str | None, typer.Option(help="the question that it answers, above its table")
+        str | None, typer.Option(help="the question it answers, shown above its table")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Write a study that tries every combination of values of an experiment's settings.
+    """Add a study of a grid of settings to params.yaml: one experiment per combination.
 
-    All of them share what lies before the experiment: corpus, tokenizer and backbone. With several
-    seeds the table has means with their deviation, and tests compare over seeds.
+    The experiments share corpus, tokenizer and backbone. With several seeds, tables show means and
+    standard deviations, and tests include the variation between seeds.
 
     Example: wxb new sweep rates --like ner-encoder --set training.learning_rate=0.001,0.002,0.004
     """
     from wxb.cli.new import sweeps
-    from wxb.project import params_file
 
     load()
-    text, values = params_file.read(), sweeps.grid(set_)
-    title = title or f"Which {' and '.join(values)} suit {like} best?"
-    numbers = sweeps.grid([f"seeds={seeds}"])["seeds"]
-    _finish(
-        text, sweeps.sweep(text, name, like, values, numbers, title), None, name, dry_run=dry_run
-    )
+    text, grid = params_file.read(), sweeps.parse_grid(set_)
+    title = title or f"Which {' and '.join(grid)} suit {like} best?"
+    all_seeds = sweeps.parse_grid([f"seeds={seeds}"])["seeds"]
+    changed = sweeps.add_sweep(text, name, like, grid, all_seeds, title)
+    _finish(text, changed, name, dry_run=dry_run)
 
 
-def _finish(text: str, changed: str, why: str | None, study: str, *, dry_run: bool) -> None:
-    """Write params.yaml, or only check it, and tell what is new and which command runs it."""
+def _finish(text: str, changed: str, study: str, reason: str = "", *, dry_run: bool) -> None:
+    """Write the changed params.yaml, or only check it; print the changes and the next command."""
     import difflib
-
-    from wxb.project import params_file
 
     if dry_run:
         params_file.check_text(changed)
@@ -197,43 +191,42 @@ def _finish(text: str, changed: str, why: str | None, study: str, *, dry_run: bo
         print("\n".join(line[1:] for line in lines if line[0] == "+" and line[:3] != "+++"))
     else:
         params_file.write(changed)
-        before = params_file.names(text)
-        added = [name for name in params_file.names(changed) if name not in before]
+        before = params_file.block_names(text)
+        added = [name for name in params_file.block_names(changed) if name not in before]
         print(f"params.yaml: added {', '.join(added)}")
-    if why:
-        print(why)
+    if reason:
+        print(reason)
     if not dry_run:
         print(f"Run it: snakemake --cores 2 {study}    (or: make run STUDY={study})")
 
 
-def _seen(trial: Trial) -> Table:
-    """What the reader made of the records."""
+def _summary(trial: Trial) -> Table:
+    """A table of the records that the reader kept and rejected."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    kept = f"{trial.kept:,} of {trial.kept + trial.rejects.total():,} records"
-    table.add_row("read", Text(kept))
+    total = trial.kept + trial.rejects.total()
+    table.add_row("read", f"{trial.kept:,} of {total:,} records")
     for reason, count in trial.rejects.most_common():
         table.add_row("rejected", Text(f"{count:,}: {reason} ({trial.examples[reason]})"))
     counts = {"repaired": trial.repaired, **trial.counts, "languages": trial.languages}
-    for label, found in counts.items():
-        if found:
-            table.add_row(label.replace("_", " "), Text(_told(found)))
+    for label, count in counts.items():
+        if count:
+            table.add_row(label.replace("_", " "), Text(_format_count(count)))
     if trial.texts and not trial.languages:
         table.add_row(
-            "language", "English, by its words" if trial.english else "not English, by its words"
+            "language", "English, by its words" if trial.is_english else "not English, by its words"
         )
     if trial.unlabelled:
         table.add_row("unlabelled", f"{trial.unlabelled:,}, for pretraining only")
     if trial.repeated:
         table.add_row(
-            "repeated", f"{trial.repeated:,} by their text; published test splits keep theirs"
+            "repeated", f"{trial.repeated:,} with the same text, kept only in published test splits"
         )
     table.add_row("groups", f"{trial.groups:,}, each in one split")
     return table
 
 
-def _told(found: Any) -> str:
-    """A count, or the largest of several by name."""
-    if not isinstance(found, Mapping):
-        return f"{found:,}"
-    several = [f"{value} {count:,}" for value, count in Counter(found).most_common()]
-    return shortened(several, SHOWN)
+def _format_count(count: Any) -> str:
+    """A count, or the largest of counts by name."""
+    if not isinstance(count, Mapping):
+        return f"{count:,}"
+    return shortened([f"{name} {n:,}" for name, n in Counter(count).most_common()], MAX_COUNTS)

@@ -1,4 +1,4 @@
-"""A block of `corpora` for a file or folder, and what the reader makes of it."""
+"""Guess the block of `corpora` for a file or folder, and read the records with it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from wxb.cli.new import layout, trial
 from wxb.cli.new.trial import Trial
 from wxb.core.errors import WxbError, choices
-from wxb.core.params.tasks import forms
-from wxb.project.params_file import rendered
+from wxb.core.params.tasks import variants
+from wxb.project.params_file import to_yaml
 from wxb.tasks import guessing
 from wxb.tasks.guessing import Guess
-from wxb.tasks.values import FEWEST_GROUPS, Files
+from wxb.tasks.values import MIN_GROUPS, Files
 
 
-class Found(NamedTuple):
-    """The lines of a block, what was guessed besides, and what the reader makes of the records."""
+class CorpusGuess(NamedTuple):
+    """The YAML of a block, notes for the user, and the records read with it."""
 
     name: str
     block: str
@@ -25,85 +25,85 @@ class Found(NamedTuple):
     trial: Trial
 
 
-def find_out(path: Path, name: str | None, task: str | None = None) -> Found:
-    """The block of a file or folder, of a task or of the one that its records fit.
+def guess_corpus(path: Path, name: str | None, task: str | None = None) -> CorpusGuess:
+    """The guessed block of a file or folder; reads all its records.
 
-    Raises WxbError where nothing can be read, no task fits or several do, or the reader rejects all
-    records.
+    `task`: by default the one that fits the fields best. Raises WxbError if nothing can be read, no
+    task or several fit, or the reader rejects all records.
     """
-    name = name or name_of(path)
-    files = layout.found(path)
-    chosen, guess = _guess(files, task)
-    guess = _with_split(files, guess)
-    content = {"task": chosen, "path": _inside(path), **guess.content}
-    corpus = forms("Corpus")()[chosen].model_validate(content)
-    seen = trial.run(path, corpus)
-    if not seen.kept:
-        reason, example = next(iter(seen.examples.items()))
+    name = name or corpus_name(path)
+    files = layout.find_files(path)
+    task, guess = _guess(files, task)
+    guess = _with_published_splits(files, guess)
+    content = {"task": task, "path": _path_in_params(path), **guess.content}
+    corpus = variants("Corpus")()[task].model_validate(content)
+    records = trial.run(path, corpus)
+    if not records.kept:
+        reason, example = next(iter(records.examples.items()))
         raise WxbError(
-            f"{path}: all {seen.rejects.total()} records would be rejected, the first for {reason}"
-            f" ({example}); guessed was:\n{rendered({name: content})}"
+            f"{path}: all {records.rejects.total()} records would be rejected, the first for"
+            f" {reason} ({example}). The guessed block:\n{to_yaml({name: content})}"
             "Change the file, or write the block yourself: docs/adding-a-corpus.md"
         )
-    if not corpus.split.files and seen.groups < FEWEST_GROUPS:
+    if not corpus.split.files and records.groups < MIN_GROUPS:
         guess.notes.append(
-            f"few groups: {seen.groups}, of which some are to test and some to validate; bring"
-            f" more records, at least {FEWEST_GROUPS} groups"
+            f"few groups: found {records.groups} to split into train, valid and test; add records"
+            f" of at least {MIN_GROUPS} groups"
         )
-    why = {f"{name}.{key}": reason for key, reason in guess.why.items()}
-    why[name] = "found by `wxb new corpus`: check what is guessed"
-    return Found(name, rendered({name: content}, why), guess.notes, seen)
+    comments = {f"{name}.{key}": reason for key, reason in guess.reasons.items()}
+    comments[name] = "added by `wxb new corpus`: check the lines marked `guessed`"
+    return CorpusGuess(name, to_yaml({name: content}, comments), guess.notes, records)
 
 
 def _guess(files: Files, task: str | None) -> tuple[str, Guess]:
-    """The task that most of the files' fields speak for, or the one that is asked for."""
+    """The given task, or the one with most evidence in the files, and its guess."""
     known = guessing.tasks()
     if task is not None and task not in known:
         raise WxbError(f"--task: found {task!r}{choices(task, known)}")
-    tried = {each: guessing.guess(each, files) for each in ([task] if task else known)}
-    fitting = {each: guess for each, guess in tried.items() if guess}
-    if not fitting:
-        expected = "\n".join(f"  {each}: {guessing.records(each).expected}" for each in tried)
+    tasks = [task] if task else known
+    guesses = {name: guess for name in tasks if (guess := guessing.guess(name, files))}
+    if not guesses:
+        expected = "\n".join(f"  {name}: {guessing.records(name).expected}" for name in tasks)
         raise WxbError(
-            f"{files.members[0]}: found {files.described()};"
-            f" expected{' one of' if len(tried) > 1 else ''}\n{expected}\n"
-            "Rename the fields, convert the file, or say in params.yaml how it is to be read"
-            " (`corpora.<name>`; docs/adding-a-corpus.md)"
+            f"{files.members[0]}: found {files.summary()};"
+            f" expected{' one of' if len(tasks) > 1 else ''}\n{expected}\n"
+            "Rename the fields, convert the file, or write the block `corpora.<name>` in"
+            " params.yaml yourself (docs/adding-a-corpus.md)"
         )
-    most = max(guess.evidence for guess in fitting.values())
-    best, *others = [each for each, guess in fitting.items() if guess.evidence == most]
+    most = max(guess.evidence for guess in guesses.values())
+    best, *others = [name for name, guess in guesses.items() if guess.evidence == most]
     if others:
         raise WxbError(
-            f"{files.path}: its records fit {' and '.join([best, *others])}; say by --task which is"
-            " meant"
+            f"{files.path}: its records fit {' and '.join([best, *others])}; choose with --task"
         )
-    if less := [each for each in fitting if each != best]:
-        asked = " or ".join(f"--task {each}" for each in less)
-        fitting[best].notes.append(f"read for {best}; {asked} reads it in another way")
-    return best, fitting[best]
+    if alternatives := " or ".join(f"--task {name}" for name in guesses if name != best):
+        guesses[best].notes.append(f"guessed task: {best}; {alternatives} is also possible")
+    return best, guesses[best]
 
 
-def name_of(path: Path) -> str:
-    """The name of a corpus by its file. Raises WxbError where no letter of it will do."""
+def corpus_name(path: Path) -> str:
+    """A corpus name from that of a file. Raises WxbError if it has no ASCII letter or digit."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.resolve().name.split(".")[0]).strip("-")
     if not name:
         raise WxbError(f"{path}: found no ASCII letter or digit to name it by; give --name")
     return name
 
 
-def _inside(path: Path) -> str:
-    """A path as params.yaml has it: from the project's root where it is inside."""
+def _path_in_params(path: Path) -> str:
+    """A path for params.yaml: relative to the project if it is inside."""
     resolved, root = path.resolve(), Path.cwd()
     if resolved.is_relative_to(root):
         return resolved.relative_to(root).as_posix()
     return path.as_posix()
 
 
-def _with_split(files: Files, guess: Guess) -> Guess:
-    """A guess with the splits that names of files tell in the place of shares, if they do."""
-    given = layout.split(files.path, files.members) if files.path.is_dir() else None
-    if not given:
+def _with_published_splits(files: Files, guess: Guess) -> Guess:
+    """The guess with the splits named by files instead of shares, if there are any."""
+    if not files.path.is_dir():
         return guess
-    why = {key: reason for key, reason in guess.why.items() if not key.startswith("split")}
-    why["split.files"] = "guessed from the names of the files"
-    return guess._replace(content={**guess.content, "split": {"files": given}}, why=why)
+    splits = layout.published_splits(files.path, files.members)
+    if not splits:
+        return guess
+    reasons = {key: reason for key, reason in guess.reasons.items() if not key.startswith("split")}
+    reasons["split.files"] = "guessed from the names of the files"
+    return guess._replace(content={**guess.content, "split": {"files": splits}}, reasons=reasons)

@@ -1,4 +1,4 @@
-"""The files of a corpus that is new: what kind they are of, their encoding, published splits."""
+"""The files of a new corpus: their kind, encoding and published splits."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
+from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError
-from wxb.corpora.layout import SUFFIXES, decode, refuse_page
+from wxb.corpora.layout import SUFFIXES, decode, refuse_html
 from wxb.tasks.values import SPLITS, Files
 
 WESTERN = "cp1252"
-# What files that are not UTF-8 are in nearly always; there are many more that fit by chance.
+# The encodings of nearly all files that are not UTF-8; many others fit by chance.
 COMMON = [WESTERN, "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1250"]
 
 
-def found(path: Path) -> Files:
-    """The files at a path that a reader would read, sorted: tables if any, else all.
+def find_files(path: Path) -> Files:
+    """The files at a path that the reader would read, sorted: tables if any, else all.
 
-    Raises WxbError where there is none, or one that is not UTF-8, naming what it looks like.
+    Raises WxbError if there are none, or if one is not UTF-8, with its likely encoding.
     """
     if not path.exists():
         raise WxbError(f"{path}: no such file or folder; expected files with records")
-    visible = [path]
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-        visible = [f for f in files if "/." not in f"/{f.relative_to(path).as_posix()}"]
+    visible = visible_files(path) if path.is_dir() else [path]
     files = [file for file in visible if file.suffix.lower() in SUFFIXES] or visible
     if not files:
         raise WxbError(
@@ -40,12 +38,12 @@ def found(path: Path) -> Files:
     return Files(path, files)
 
 
-def split(folder: Path, files: Sequence[Path]) -> Mapping[str, list[str]] | None:
-    """The published splits that names of files tell, as patterns; None where they tell none."""
+def published_splits(folder: Path, files: Sequence[Path]) -> Mapping[str, list[str]] | None:
+    """Patterns of files by split, if each file's name is of one split; else None."""
     members: dict[str, list[str]] = {name: [] for name in SPLITS}
     for file in files:
         path = file.relative_to(folder).as_posix()
-        # Its own name counts before those of the folders above it.
+        # The name of the file has precedence over those of its folders.
         for part in (file.name, path):
             names = [name for name, pattern in SPLITS.items() if pattern.search(part)]
             if names:
@@ -57,29 +55,30 @@ def split(folder: Path, files: Sequence[Path]) -> Mapping[str, list[str]] | None
 
 
 @contextmanager
-def folder(path: Path) -> Iterator[Path]:
-    """A folder with what `download` would bring from a path: the folder itself, or one file's."""
+def as_folder(path: Path) -> Iterator[Path]:
+    """A folder as `download` would make it: the path itself, or a temporary one with the file."""
     if path.is_dir():
         yield path
         return
-    with tempfile.TemporaryDirectory() as made:
-        Path(made, path.name).symlink_to(path.resolve())
-        yield Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        Path(temporary, path.name).symlink_to(path.resolve())
+        yield Path(temporary)
 
 
 def _check_encoding(file: Path) -> None:
-    refuse_page(file)
+    refuse_html(file)
     data = file.read_bytes()
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            decode(file)  # which raises, and knows what to do
-        raise WxbError(_other_encoding(file, data)) from None
+            decode(file)  # raises an error for UTF-16
+        raise WxbError(_encoding_error(file, data)) from None
     decode(file)
 
 
-def _other_encoding(file: Path, data: bytes) -> str:
+def _encoding_error(file: Path, data: bytes) -> str:
+    """An error message with the likely encoding of a file that is not UTF-8."""
     from charset_normalizer import from_bytes
 
     sample = data[:200_000]
@@ -87,10 +86,10 @@ def _other_encoding(file: Path, data: bytes) -> str:
     names = [match.encoding for match in plausible]
     if not names or b"\0" in data:
         return f"{file}: found no text; expected UTF-8: {', '.join(SUFFIXES)}, or columns"
-    # Where few letters tell them apart, Western Europe's is by far the most frequent.
+    # If few letters differ between encodings, Western European is by far the most frequent.
     name = (WESTERN if WESTERN in names else names[0]).replace("_", "-").upper()
     return (
         f"{file}: found bytes that look like {name}; expected UTF-8: convert the file with"
         f" `iconv -f {name} -t UTF-8 {file.name} > new{file.suffix}`, check the letters in it, and"
-        " look at that one"
+        " use the new file"
     )

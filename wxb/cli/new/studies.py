@@ -1,4 +1,4 @@
-"""Blocks of experiments, the backbones they need and their study, from a template or a copy."""
+"""Add experiments, their backbones and studies to params.yaml, from a template or a copy."""
 
 from __future__ import annotations
 
@@ -12,81 +12,86 @@ from wxb.cli.new import trial
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import MODELS, Params
-from wxb.core.params.backbones import NAMED
+from wxb.core.params.backbones import PACKAGES
 from wxb.core.params.corpora import Corpus
 from wxb.project import params_file
-from wxb.project.params_file import parse, with_block
+from wxb.project.params_file import add_block, parse
 from wxb.tasks import guessing
 
 INSTALL = "pip install --editable '.[pretrained]'"
 
 
-def pretrained(params: Params, corpus: str) -> tuple[bool, str]:
-    """Whether a first study of a corpus has a really pretrained encoder, and why or why not."""
-    block = params.named("corpora", corpus)
+def can_use_pretrained(params: Params, corpus: str) -> tuple[bool, str]:
+    """Whether a study of a corpus can use a pretrained encoder, and the reason.
+
+    It can if its task has one in its template, the corpus is English and the encoder is installed.
+    """
+    block = params.block("corpora", corpus)
     backbones = parse(_template(block.task, "study", "corpus"))["backbones"].values()
     if not any("checkpoint" in backbone for backbone in backbones):
-        return False, f"{corpus} is for {block.task}, whose models begin from nothing here"
-    known, how = _english(corpus, block)
-    there = known and installed()
-    why = f"{corpus} is{'' if known else ' not'} English, {how}:"
-    why += f" {'with' if there else 'without'} an encoder pretrained on English"
-    return there, why if there or not known else f"{why}; {INSTALL} brings one"
+        return False, f"{corpus} is for {block.task}, which has no pretrained models here"
+    is_english, evidence = _is_english(corpus, block)
+    can_use = is_english and are_packages_installed()
+    reason = f"{corpus} is{'' if is_english else ' not'} English, {evidence}:"
+    reason += f" {'with' if can_use else 'without'} an encoder pretrained on English"
+    return can_use, reason if can_use or not is_english else f"{reason}; {INSTALL} installs one"
 
 
-def installed() -> bool:
-    """Whether the packages are there that bring the checkpoints of the templates."""
-    return all(map(find_spec, NAMED.values()))
+def are_packages_installed() -> bool:
+    """Whether the packages with pretrained checkpoints are installed."""
+    return all(map(find_spec, PACKAGES.values()))
 
 
-def _english(name: str, corpus: Corpus) -> tuple[bool, str]:
+def _is_english(name: str, corpus: Corpus) -> tuple[bool, str]:
+    """Whether a corpus is English, and the evidence; may read a sample of its records."""
     languages = corpus.languages or (corpus.generate and corpus.generate.languages)
     if languages:
-        return trial.are_english(languages), f"as params.yaml says ({', '.join(languages)})"
+        return trial.are_english(languages), f"according to params.yaml ({', '.join(languages)})"
     path = paths.raw(name)
     if not path.exists():
         if corpus.hub or corpus.urls:
-            return False, f"as far as is known before {path} is there"
+            return False, f"as {path} does not exist yet"
         path = Path(corpus.path)
-    seen = trial.run(path, corpus, limit=trial.SAMPLE)
-    named = ", ".join(map(str, seen.languages))
-    return seen.english, f"as its records say ({named})" if named else "by the words of its texts"
+    sample = trial.run(path, corpus, limit=trial.SAMPLE)
+    names = ", ".join(map(str, sample.languages))
+    evidence = f"according to its records ({names})" if names else "by the words of its texts"
+    return sample.is_english, evidence
 
 
-def study(
+def add_study(
     text: str, name: str, corpus: str, task: str, title: str | None, *, pretrained: bool
 ) -> str:
     """The text of params.yaml with a study of a corpus, its experiments and their backbones.
 
-    Raises WxbError where a block of such a name is there already, or no study of its task is known.
+    Raises WxbError if a name is taken, or the task has no template.
     """
-    params_file.check_new(text, "studies", name)
+    params_file.check_name_is_free(text, "studies", name)
     template = _template(task, name, corpus)
     content = parse(template)
     backbones = [
-        each
-        for each, block in content["backbones"].items()
+        key
+        for key, block in content["backbones"].items()
         if pretrained or "checkpoint" not in block
     ]
     experiments = [
-        each for each, block in content["experiments"].items() if block["backbone"] in backbones
+        key for key, block in content["experiments"].items() if block["backbone"] in backbones
     ]
     for section, blocks in (("backbones", backbones), ("experiments", experiments)):
         for block in blocks:
-            text = with_block(text, section, params_file.block(template, section, block))
+            text = add_block(text, section, params_file.block_text(template, section, block))
     (template_study,) = content["studies"].values()
     lines = [
         f"{name}:",
         f"  task: {task}",
-        f"  title: {params_file.scalar(title or template_study['title'])}",
+        f"  title: {params_file.inline_yaml(title or template_study['title'])}",
         "  seed: 1",
         "  experiments:",
-        *(f"  - {each}" for each in experiments),
+        *(f"  - {experiment}" for experiment in experiments),
     ]
-    return with_block(text, "studies", "".join(f"{line}\n" for line in lines))
+    return add_block(text, "studies", "".join(f"{line}\n" for line in lines))
 
 
-def experiment(
+def add_experiment(
     text: str,
     name: str,
     study: str,
@@ -96,57 +101,63 @@ def experiment(
     like: str | None,
     backbone: str | None,
 ) -> str:
-    """The text of params.yaml with an experiment that joins a study.
+    """The text of params.yaml with a new experiment of a study.
 
-    It is a copy of the experiment `like`. Without, it is the template's pretrained one with the
-    backbone that it needs, or the first on a backbone of the kind of `backbone`. Raises WxbError as
-    `study`, and where there is none to copy.
+    It is a copy of the experiment `like`. Without `like`, it is from the template of the task: with
+    `backbone`, the first one on a backbone of the same kind (with or without a checkpoint), else
+    the pretrained one. Raises WxbError if a name is taken, or there is none to copy.
     """
     if like:
-        source, block = like, params_file.block(text, "experiments", like)
+        source, block = like, params_file.block_text(text, "experiments", like)
     else:
         template = _template(task, study, corpus)
         content = parse(template)
         backbones = parse(text)["backbones"]
-        trained = backbone is None or bool(backbones.get(backbone, {}).get("checkpoint"))
-        source, needed = _suiting(content, trained)
-        block = params_file.block(template, "experiments", source)
+        has_checkpoint = backbone is None or bool(backbones.get(backbone, {}).get("checkpoint"))
+        source, needed = _first_experiment(content, has_checkpoint)
+        block = params_file.block_text(template, "experiments", source)
         if backbone is None and needed not in backbones:
-            text = with_block(text, "backbones", params_file.block(template, "backbones", needed))
+            text = add_block(
+                text, "backbones", params_file.block_text(template, "backbones", needed)
+            )
     changed = parse(block)
     changed[source] |= {"study": study, "corpus": corpus}
     if backbone:
         architecture = _architecture(parse(text)["backbones"][backbone])
         changed[source] |= {"backbone": backbone, "architecture": architecture}
-    block = params_file.renamed(params_file.updated(block, changed), name)
-    text = with_block(text, "experiments", block)
+    block = params_file.rename_block(params_file.update(block, changed), name)
+    text = add_block(text, "experiments", block)
     content = parse(text)
     content["studies"][study]["experiments"].append(name)
-    return params_file.updated(text, content)
+    return params_file.update(text, content)
 
 
 def _architecture(backbone: Mapping[str, Any]) -> str:
-    """Where the code of a backbone's architecture is, for `architecture` of an experiment."""
+    """The source file of a backbone's architecture, for `architecture` of an experiment."""
     shape = backbone.get("architecture") or {}
-    kind = "bert" if backbone.get("checkpoint") in NAMED else shape.get("model_type")
+    kind = "bert" if backbone.get("checkpoint") in PACKAGES else shape.get("model_type")
     return f"{MODELS}/{kind}.py" if kind else str(MODELS)
 
 
-def _suiting(content: Mapping[str, Any], trained: bool) -> tuple[str, str]:
-    """The first experiment of a template on a backbone with a checkpoint, or on one without."""
+def _first_experiment(content: Mapping[str, Any], has_checkpoint: bool) -> tuple[str, str]:
+    """The first experiment of a template whose backbone has a checkpoint or not, and the backbone.
+
+    Raises WxbError if there is none.
+    """
     for name, block in content["experiments"].items():
-        needed = block["backbone"]
-        if ("checkpoint" in content["backbones"][needed]) == trained:
-            return name, needed
-    kind = "with" if trained else "without"
-    raise WxbError(f"this task has no experiment on a backbone {kind} a checkpoint: give --like")
+        backbone = block["backbone"]
+        if ("checkpoint" in content["backbones"][backbone]) == has_checkpoint:
+            return name, backbone
+    kind = "with" if has_checkpoint else "without"
+    raise WxbError(f"the task has no template on a backbone {kind} a checkpoint; give --like")
 
 
 def _template(task: str, study: str, corpus: str) -> str:
+    """The YAML of a task's first study. Raises WxbError if the task has none."""
     if task not in guessing.tasks():
         known = ", ".join(guessing.tasks())
         raise WxbError(
-            f"{corpus} is for {task}, of which no first study is known (there is: {known}); take"
-            " the blocks of a file of params/ as an example"
+            f"{corpus} is for {task}, which has no template of a study (choose from: {known}); copy"
+            " the blocks of a file in params/"
         )
     return Template(guessing.template(task)).substitute(study=study, corpus=corpus)

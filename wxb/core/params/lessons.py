@@ -1,4 +1,4 @@
-"""The blocks of `lessons`, one form for each module in wxb/lessons."""
+"""The blocks of `lessons`, one class for each module in wxb/lessons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from wxb.core.params.training import Training
 
 
 class Lesson(Section):
-    """A small study of one stage, made from what is at `path` and its own code."""
+    """A small study of one stage."""
 
     title: str
     lesson: str  # the module in wxb/lessons
-    path: str
+    path: str  # the file or folder that the lesson reads
 
 
 class GatesLesson(Lesson):
-    """How long logic gates are learnt, and by how large an MLP."""
+    """Train perceptrons and MLPs on logic gates."""
 
     lesson: Literal["gates"]
     epochs: PositiveInt
@@ -30,20 +30,20 @@ class GatesLesson(Lesson):
 
 
 class ImageSplit(Section):
-    """Which shares of all pictures test and validate; the rest is for training."""
+    """The shares of all pictures for testing and validation; the rest is for training."""
 
     test: Annotated[float, Field(gt=0, lt=1)] | None
     valid: Annotated[float, Field(gt=0, lt=1)]
 
     @model_validator(mode="after")
-    def _some_to_train_on(self) -> ImageSplit:
+    def _leaves_training_pictures(self) -> ImageSplit:
         if (self.test or 0) + self.valid >= 1:
             raise ValueError("test + valid must stay below 1: the rest is for training")
         return self
 
 
 class ImagesLesson(Lesson):
-    """Pictures, and the network that learns to name them."""
+    """Train a convolutional network to classify pictures."""
 
     lesson: Literal["images"]
     source: Literal["digits", "cifar-10", "folder"]
@@ -57,23 +57,23 @@ class ImagesLesson(Lesson):
         if (self.source == "cifar-10") != (self.split.test is None):
             raise ValueError(
                 "`split.test` is a share of digits or of a folder, and null for cifar-10, which has"
-                " test pictures of its own"
+                " its own test pictures"
             )
         return self
 
 
 class AttentionLesson(Lesson):
-    """A sentence, and the trained model whose attention to it is shown."""
+    """Show the attention of a trained model to a sentence."""
 
     lesson: Literal["attention"]
     sentence: Annotated[str, Field(min_length=1)]
-    layers: PositiveInt  # the last so many
+    layers: PositiveInt  # counted from the last
     positions: PositiveInt
     width: Annotated[int, Field(ge=2, multiple_of=2)]
 
 
-# By their `lesson`, which tells what the other keys are.
+# The classes by the value of their key `lesson`.
 LESSONS: dict[str, type[Lesson]] = {
-    get_args(block.model_fields["lesson"].annotation)[0]: block
-    for block in (GatesLesson, ImagesLesson, AttentionLesson)
+    get_args(cls.model_fields["lesson"].annotation)[0]: cls
+    for cls in (GatesLesson, ImagesLesson, AttentionLesson)
 }

@@ -1,4 +1,4 @@
-"""What stages ask of the machine that runs them: nothing of it changes a result."""
+"""The blocks of `resources`: memory, time and GPUs of stages. They never change a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from wxb.core.errors import choices
 from wxb.core.params.section import Section
 
-# The section of params.yaml that holds the blocks of a verb.
+# The section of params.yaml with the blocks that a verb runs for.
 SECTIONS = {
     **dict.fromkeys(("download", "preprocess"), "corpora"),
     **dict.fromkeys(("tokenizer", "pretrain"), "backbones"),
@@ -22,33 +22,33 @@ SECTIONS = {
 
 
 class Resources(Section):
-    """Names are Snakemake's, and those of its plugin for Slurm; what is None is not asked for."""
+    """Resources by the names of Snakemake and its plugin for Slurm; None requests nothing."""
 
     runtime: PositiveInt | None = None  # minutes
-    mem_mb: PositiveInt | None = None  # of each node
-    nodes: PositiveInt | None = None  # of Slurm, over which one training's processes are spread
+    mem_mb: PositiveInt | None = None  # per node
+    nodes: PositiveInt | None = None  # Slurm nodes that share the processes of one training
     gpu: NonNegativeInt | None = None
     slurm_partition: str | None = None
     slurm_account: str | None = None
 
 
-def of_stage(stage: str, asked: Mapping[str, Resources]) -> dict[str, Any]:
-    """What a stage such as `train@NAME` asks for: as its verb does, and itself."""
+def stage_resources(stage: str, resources: Mapping[str, Resources]) -> dict[str, Any]:
+    """The resources of a stage such as `train@NAME`: those of its verb, updated by its own."""
     verb = stage.partition("@")[0]
-    blocks = [asked[name] for name in (verb, stage) if name in asked]
+    blocks = [resources[name] for name in (verb, stage) if name in resources]
     return {k: v for block in blocks for k, v in block.model_dump(exclude_none=True).items()}
 
 
-def faults(asked: Mapping[str, Resources], blocks: Any) -> Iterator[str]:
-    """The names that are neither a verb nor a stage."""
-    for stage in asked:
-        verb, at, name = stage.partition("@")
+def find_errors(resources: Mapping[str, Resources], params: Any) -> Iterator[str]:
+    """Error messages for unknown verbs and stages, and for `nodes` that processes cannot share."""
+    for stage, block in resources.items():
+        verb, separator, name = stage.partition("@")
         if verb not in SECTIONS:
             yield f"resources.{stage}: unknown verb {verb!r}{choices(verb, SECTIONS)}"
-        elif at and name not in (known := getattr(blocks, SECTIONS[verb])):
+        elif separator and name not in (known := getattr(params, SECTIONS[verb])):
             yield f"resources.{stage}: {SECTIONS[verb]} has no {name!r}{choices(name, known)}"
-        elif (nodes := asked[stage].nodes or 1) > 1 and blocks.processes(stage) % nodes:
+        elif (nodes := block.nodes or 1) > 1 and params.processes(stage) % nodes:
             yield (
                 f"resources.{stage}.nodes: found {nodes}; expected a divisor of the training's"
-                f" `processes`, {blocks.processes(stage)} of {stage}: these are spread over nodes"
+                f" `processes`, {params.processes(stage)} of {stage}: these are spread over nodes"
             )

@@ -1,4 +1,4 @@
-"""The tasks that there are, their modules, and the forms of blocks that their `params` define."""
+"""The tasks in wxb/tasks, their modules, and the blocks of params.yaml that they define."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ FOLDER = Path(__file__).parents[2] / "tasks"
 
 
 def names() -> list[str]:
-    """The tasks that there are."""
+    """The names of all tasks."""
     return sorted(path.parent.name for path in FOLDER.glob("*/params.py"))
 
 
 def module(task: str, name: str) -> ModuleType:
-    """A module of a task, imported on first use."""
+    """Import a module of a task."""
     return import_module(f"wxb.tasks.{task}.{name}")
 
 
 def has_module(task: str, name: str) -> bool:
-    """Whether a task has a module of this name; nothing of it is imported."""
+    """Whether a task has a module of this name; does not import it."""
     spec = find_spec(f"wxb.tasks.{task}.{name}")
     return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 
 
-def prediction(task: str, method: str) -> type[Prediction]:
-    """The form of `prediction` of the experiments that do a task by a method."""
-    form: Any = module(task, "params").AnyExperiment
-    for part in getattr(form, "__metadata__", ()):
-        if isinstance(part, OneOf):
-            form = part.forms()[method]
-    found: type[Prediction] = form.model_fields["prediction"].annotation
-    return found
+def prediction_class(task: str, method: str) -> type[Prediction]:
+    """The class of the `prediction` block of experiments with this task and method."""
+    experiment: Any = module(task, "params").AnyExperiment
+    for annotation in getattr(experiment, "__metadata__", ()):
+        if isinstance(annotation, OneOf):
+            experiment = annotation.variants()[method]
+    cls: type[Prediction] = experiment.model_fields["prediction"].annotation
+    return cls
 
 
-def forms(name: str) -> Callable[[], Mapping[str, Any]]:
-    """What finds, by task, the form of this name."""
+def variants(name: str) -> Callable[[], Mapping[str, Any]]:
+    """A function that returns, by task, the class `name` of the task's module `params`."""
     return lambda: {task: getattr(module(task, "params"), name) for task in names()}

@@ -1,4 +1,4 @@
-"""How models learn: what fine-tuning and pretraining share, and what each has besides."""
+"""The blocks `training` and `pretraining`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params.section import Fraction, PositiveFloat, Section
 
-# For each learning rate schedule: the options it needs, and those it may have.
+# Required and optional `schedule_options` of each learning rate schedule.
 SCHEDULES: dict[str, tuple[set[str], set[str]]] = {
     "linear": (set(), set()),
     "cosine": (set(), set()),
@@ -20,11 +20,10 @@ SCHEDULES: dict[str, tuple[set[str], set[str]]] = {
 
 
 class Optimisation(Section):
-    """What fine-tuning and pretraining share. Names follow transformers where it has one.
+    """Settings of fine-tuning and pretraining, by transformers' names if it has one.
 
-    An update reads `batch_size` items, times `gradient_accumulation` where there is such: of
-    several `processes`, each with a GPU of its own if there are any, each takes its part of them.
-    With `fsdp` each also keeps a part of the model only (torch's fully sharded data parallel).
+    `batch_size` items are divided among the `processes`, each with its own GPU if the machine has
+    GPUs. `fsdp` also shards the model among them (torch's fully sharded data parallel).
     """
 
     batch_size: PositiveInt
@@ -40,24 +39,24 @@ class Optimisation(Section):
     max_grad_norm: PositiveFloat = 1.0
 
     @model_validator(mode="after")
-    def _parts_of_a_batch(self) -> Self:
+    def _check_processes(self) -> Self:
         if self.batch_size % self.processes:
             raise ValueError(
                 f"batch_size {self.batch_size} is not a multiple of processes {self.processes},"
                 " which divide it among them"
             )
         if self.fsdp and self.processes == 1:
-            raise ValueError("fsdp is set, and processes is 1: a model is divided among several")
+            raise ValueError("fsdp shards a model among several processes: set processes above 1")
         return self
 
     @model_validator(mode="after")
-    def _options_of_schedule(self) -> Self:
+    def _check_schedule(self) -> Self:
         required, optional = SCHEDULES[self.schedule]
-        given = set(self.schedule_options)
-        if not required <= given <= required | optional:
+        options = set(self.schedule_options)
+        if not required <= options <= required | optional:
             raise ValueError(
                 f"schedule {self.schedule} takes schedule_options"
-                f" {sorted(required | optional)}; found {sorted(given)}"
+                f" {sorted(required | optional)}; found {sorted(options)}"
             )
         if self.schedule == "reduce_lr_on_plateau" and self.warmup_ratio:
             raise ValueError("reduce_lr_on_plateau has no warm-up: set warmup_ratio to 0")
@@ -65,10 +64,10 @@ class Optimisation(Section):
 
 
 class Training(Optimisation):
-    """Fine-tuning of one experiment.
+    """Settings of fine-tuning.
 
-    With `bf16` a CPU multiplies matrices in bfloat16, weights staying in float32; a GPU always does
-    that is able to.
+    An update uses `gradient_accumulation` batches. `bf16` multiplies matrices in bfloat16 on a CPU,
+    with weights in float32. GPUs that support bfloat16 always do so.
     """
 
     epochs: PositiveInt
@@ -78,7 +77,7 @@ class Training(Optimisation):
 
 
 class Pretraining(Optimisation):
-    """Pretraining of one backbone; every update reads `batch_size` documents."""
+    """Settings of pretraining; each update uses `batch_size` documents."""
 
     steps: PositiveInt
     max_length: PositiveInt

@@ -1,4 +1,4 @@
-"""Tokenized texts and training targets: flat arrays, kept as memory-mapped Arrow files."""
+"""Tokenized texts and training targets as flat arrays, in memory-mapped Arrow files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ import pyarrow as pa
 import pyarrow.feather as feather
 from numpy.typing import NDArray
 
-IGNORED = -100  # the target of a token that neither teaches nor votes
+IGNORED = -100  # the label of tokens without loss and metrics
 
 
 class Encoded(NamedTuple):
-    """Tokens of several texts, laid end to end.
+    """The tokens of several texts, concatenated.
 
-    `ids`, `starts` and `ends` have one entry a token, `splits` one entry a text and a last one:
-    text i has the tokens `splits[i]:splits[i + 1]`. Offsets are code points of the untouched text,
-    ascending, without white space at the edges; a token that covers none (a blank) has
-    `starts == ends`.
+    `ids`, `starts` and `ends` have one entry per token. Text i has the tokens
+    `splits[i]:splits[i + 1]`. Offsets count code points of the original text. They ascend and
+    exclude outer white space; a token without other characters has `starts == ends`.
     """
 
     ids: NDArray[np.int32]
@@ -31,44 +30,44 @@ class Encoded(NamedTuple):
 
 TOKENS = Encoded._fields[:3]
 
-# Arrays by name, and where each text begins in them.
+# Arrays by name, and the `splits` that divide all of them into texts.
 Columns = tuple[dict[str, NDArray[Any]], NDArray[np.int64]]
 
 
-def part(encoded: Encoded, start: int, stop: int) -> Encoded:
-    """The texts `start:stop` alone."""
+def slice_texts(encoded: Encoded, start: int, stop: int) -> Encoded:
+    """The tokens of the texts `start:stop`."""
     splits = encoded.splits[start : stop + 1]
     ids, starts, ends = (values[splits[0] : splits[-1]] for values in encoded[:3])
     return Encoded(ids, starts, ends, splits - splits[0])
 
 
 def write_encoded(path: Path, encoded: Encoded) -> None:
-    """Write tokens to an Arrow file, one row a text."""
+    """Write tokens to an Arrow file, one row per text."""
     write_columns(path, dict(zip(TOKENS, encoded[:3], strict=True)), encoded.splits)
 
 
 def read_encoded(path: Path) -> Encoded:
-    """Read what `write_encoded` wrote."""
+    """Read a file of `write_encoded`; the arrays are memory-mapped."""
     columns, splits = read_columns(path, TOKENS)
     return Encoded(**columns, splits=splits)
 
 
-def joined(
-    parts: Iterable[tuple[Mapping[str, NDArray[Any]], NDArray[np.int64]]],
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Columns and splits of several chunks of texts (one at least), as of one."""
-    columns, splits = zip(*parts, strict=True)
+def concatenate(
+    chunks: Iterable[tuple[Mapping[str, NDArray[Any]], NDArray[np.int64]]],
+) -> Columns:
+    """The columns and splits of at least one chunk of texts as those of one chunk."""
+    columns, splits = zip(*chunks, strict=True)
     lengths = np.concatenate([np.diff(s) for s in splits])
-    together = {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}
-    return together, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    arrays = {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}
+    return arrays, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def write_columns(
     path: Path, columns: Mapping[str, NDArray[Any]], splits: NDArray[np.int64]
 ) -> None:
-    """Write arrays to an Arrow file: text i has the values `splits[i]:splits[i + 1]` of each.
+    """Write arrays to an Arrow file, one row per text: `splits[i]:splits[i + 1]` of each array.
 
-    Raises ValueError where the splits do not end with the values.
+    Raises ValueError if the splits do not end with the arrays.
     """
     if any(len(values) != splits[-1] for values in columns.values()):
         raise ValueError(f"splits end at {splits[-1]}, not with the values")
@@ -82,17 +81,15 @@ def write_columns(
     feather.write_feather(table, path, compression="uncompressed", chunksize=max(1, table.num_rows))
 
 
-def read_columns(
-    path: Path, names: Sequence[str]
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Read arrays that `write_columns` wrote, and their splits."""
+def read_columns(path: Path, names: Sequence[str]) -> Columns:
+    """Read arrays and splits from a file of `write_columns`; the arrays are memory-mapped."""
     table = feather.read_table(path, memory_map=True)
     splits = _column(table, names[0]).offsets.to_numpy()
     return {name: _values(table, name) for name in names}, splits
 
 
 def _column(table: pa.Table, name: str) -> pa.LargeListArray:
-    # Combining would copy even a single chunk; a table without rows has none.
+    # `combine_chunks` copies even a single chunk; a table without rows has no chunk.
     chunks = table[name].chunks
     return chunks[0] if chunks else table[name].combine_chunks()
 

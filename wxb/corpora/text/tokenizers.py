@@ -1,13 +1,12 @@
-"""Tokenizers: trained here or loaded, with character offsets that are checked, not trusted."""
+"""Train and load tokenizers, and tokenize texts with checked character offsets."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +23,16 @@ from tokenizers import (
 
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json, write_json
 from wxb.core.params.backbones import Backbone
-from wxb.core.progress import tracked
-from wxb.corpora.text import vocabulary as words
-from wxb.corpora.text.encoded import Encoded, joined
-from wxb.corpora.text.offsets import on_text
+from wxb.core.progress import track
+from wxb.corpora.text.encoded import Encoded, concatenate
+from wxb.corpora.text.offsets import token_offsets
+from wxb.corpora.text.saved import AnyTokenizer, BareTokenizer, SavedTokenizer
 
 if TYPE_CHECKING:
-    # Its import takes seconds, and brings torch: not for stages that only tokenize.
-    from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
-AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase | SavedTokenizer"
-
+# Special tokens by kind of tokenizer, under transformers' names.
 SPECIAL_TOKENS = {
     "wordpiece": {
         "pad_token": "[PAD]",
@@ -46,27 +42,41 @@ SPECIAL_TOKENS = {
         "mask_token": "[MASK]",
     },
     "byte-level-bpe": {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"},
+    "words": {"pad_token": "[PAD]", "unk_token": "[UNK]"},
 }
-CONFIG = "tokenizer_config.json"
+# A character of Chinese or Japanese, which have no spaces; a word; or a punctuation mark.
+_NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}"
+WORD = rf"[{_NO_SPACES}]|[\w\p{{N}}&&[^{_NO_SPACES}]]+|[^\w\p{{N}}\s]"
 
 
 def train(
     kind: str, vocabulary: int, texts: Sequence[str]
 ) -> PreTrainedTokenizerFast | BareTokenizer:
-    """Train a WordPiece (`[CLS] text [SEP]`), byte-level BPE (`<s> text`) or words tokenizer.
+    """Train a tokenizer of `vocabulary` tokens; the same texts give the same bytes.
 
-    The first two split digits one by one, so that any number can be spelled. The same texts give
-    the same tokenizer, byte for byte.
+    `kind` is "wordpiece" (`[CLS] text [SEP]`), "byte-level-bpe" (`<s> text`) or "words". The first
+    two split numbers into digits.
     """
-    if kind == "words":
-        return BareTokenizer(words.train(vocabulary, texts), words.SPECIAL)
     special = SPECIAL_TOKENS[kind]
-    tokenizer = (_wordpiece if kind == "wordpiece" else _byte_level_bpe)(
-        vocabulary, texts, list(special.values())
-    )
+    trainer = {"wordpiece": _wordpiece, "byte-level-bpe": _byte_level_bpe, "words": _words}[kind]
+    tokenizer = trainer(vocabulary, texts, list(special.values()))
+    if kind == "words":
+        return BareTokenizer(tokenizer, special)
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
+
+
+def _words(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
+    """Whole words in lower case, the most frequent first, ties in alphabetical order."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), behavior="removed", invert=True)
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=vocabulary, special_tokens=special, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
 
 
 def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tokenizer:
@@ -76,13 +86,13 @@ def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tok
         [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)]
     )
     # The trainer numbers characters in the order of a hash map, which differs between runs.
-    # Reserving them as special tokens, sorted, makes training repeatable.
+    # Sorted special tokens for all characters make training reproducible.
     reserved = special + _alphabet(tokenizer, texts)
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary, special_tokens=reserved, show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
-    # Special tokens are cut out of a text before all else; single characters must not be.
+    # Texts are split at special tokens first, so single characters must not remain special.
     state = json.loads(tokenizer.to_str())
     state["added_tokens"] = [t for t in state["added_tokens"] if t["content"] in special]
     tokenizer = Tokenizer.from_str(json.dumps(state))
@@ -95,7 +105,7 @@ def _wordpiece(vocabulary: int, texts: Sequence[str], special: list[str]) -> Tok
 
 
 def _alphabet(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
-    """The characters that begin (`a`) and continue (`##a`) words, sorted."""
+    """The characters at the start (`a`) and inside (`##a`) of words, sorted."""
     symbols: set[str] = set()
     for text in texts:
         for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(
@@ -111,7 +121,7 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Digits(individual_digits=True),
-            # As in BERT: else a token can hold the end of a name and the start of the next word.
+            # As in BERT. Otherwise a token can span the end of a name and the next word.
             pre_tokenizers.Split(Regex(r"[\p{Han}\p{P}]"), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False),
         ]
@@ -131,16 +141,15 @@ def _byte_level_bpe(vocabulary: int, texts: Sequence[str], special: list[str]) -
 
 
 def load(folder: str | Path, revision: str | None = None) -> Any:
-    """Load a fast tokenizer from a local folder or, pinned by its revision, from the hub.
+    """Load a fast tokenizer from a local folder or the hub, as transformers' class.
 
-    It is transformers', or a SavedTokenizer of one that has nothing to do with transformers.
-
-    Raises WxbError when there is none, and for one without character offsets.
+    Returns a SavedTokenizer if a BareTokenizer was saved in the folder. Raises WxbError if there is
+    no tokenizer, or one without character offsets.
     """
-    if BareTokenizer.made(Path(folder)):
+    if BareTokenizer.is_in(Path(folder)):
         return SavedTokenizer(Path(folder))
-    with hub.checkpoint(folder, revision) as found:
-        tokenizer = pretrained.tokenizer(found)
+    with hub.checkpoint(folder, revision) as checkpoint:
+        tokenizer = pretrained.tokenizer(checkpoint)
     if not tokenizer.is_fast:
         raise WxbError(
             f"{folder}: found a tokenizer without character offsets ({type(tokenizer).__name__});"
@@ -151,72 +160,20 @@ def load(folder: str | Path, revision: str | None = None) -> Any:
     return tokenizer
 
 
-class BareTokenizer:
-    """A tokenizer of the tokenizers library alone, with its special tokens by their names."""
-
-    def __init__(self, backend: Tokenizer, special: Mapping[str, str]) -> None:
-        self.backend_tokenizer, self.special = backend, dict(special)
-
-    @classmethod
-    def made(cls, folder: Path) -> bool:
-        """Whether the tokenizer in a folder is one."""
-        path = folder / CONFIG
-        return path.is_file() and read_json(path).get("tokenizer_class") == cls.__name__
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write the files that SavedTokenizer reads."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.backend_tokenizer.save(str(folder / "tokenizer.json"))
-        write_json(folder / CONFIG, {"tokenizer_class": type(self).__name__, **self.special})
-
-
-class SavedTokenizer:
-    """A fast tokenizer as `save_pretrained` leaves it in a folder, read without transformers.
-
-    Its attributes are called as those of transformers' tokenizers, and None where it has no such
-    token. Raises ValueError where the folder holds no such tokenizer.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.name_or_path = str(folder)
-        try:
-            self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            named = read_json(folder / CONFIG)
-        except Exception as error:  # the library raises nothing narrower
-            raise ValueError(
-                f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"
-                f" wrote; found: {error}"
-            ) from error
-        self.unk_token_id = self._id(named.get("unk_token"))
-        self.eos_token_id = self._id(named.get("eos_token"))
-        self.pad_token_id = self._id(named.get("pad_token"), self.eos_token_id)
-
-    def _id(self, token: str | dict[str, Any] | None, default: int | None = None) -> int | None:
-        content = token["content"] if isinstance(token, dict) else token
-        return default if content is None else self.backend_tokenizer.token_to_id(content)
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Copy the files."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("tokenizer.json", CONFIG):
-            shutil.copyfile(Path(self.name_or_path, name), folder / name)
-
-    def __len__(self) -> int:
-        return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
-
-
-CHUNK = 4096  # texts at a time: what the library tells of a token takes many bytes
+CHUNK = 4096  # texts at a time: the library uses many bytes per token
 
 
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str], *, label: str | None = None) -> Encoded:
-    """Tokenize whole texts, without special tokens, with checked offsets.
+    """Tokenize texts without special tokens or truncation, with checked offsets.
 
-    Shows progress under a `label`. Raises WxbError when the tokenizer's offsets are wrong and right
-    ones cannot be derived.
+    Prints progress if `label` is set. Raises WxbError if the tokenizer's offsets are wrong and
+    cannot be corrected.
     """
-    chunks = range(0, max(1, len(texts)), CHUNK)
-    starts = tracked(chunks, label, len(chunks), unit="chunk") if label else chunks
-    columns, splits = joined(_encode(tokenizer, texts[start : start + CHUNK]) for start in starts)
+    starts = range(0, max(1, len(texts)), CHUNK)
+    chunks = track(starts, label, len(starts), unit="chunk") if label else starts
+    columns, splits = concatenate(
+        _encode(tokenizer, texts[start : start + CHUNK]) for start in chunks
+    )
     return Encoded(**columns, splits=splits)
 
 
@@ -230,25 +187,25 @@ def _encode(
     edges = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
     offsets = np.fromiter(edges, np.int64, 2 * total).reshape(-1, 2)
     rows = np.repeat(np.arange(len(texts)), lengths)
-    starts, ends = on_text(tokenizer, ids, offsets, rows, texts)
+    starts, ends = token_offsets(tokenizer, ids, offsets, rows, texts)
     splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return {"ids": ids, "starts": starts, "ends": ends}, splits
 
 
 def special_tokens(tokenizer: AnyTokenizer) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The special tokens that stand before and after every text."""
+    """The ids of the special tokens before and after each text."""
     encoding = _backend(tokenizer).encode("0", add_special_tokens=True)
     inner = np.flatnonzero(np.array(encoding.special_tokens_mask) == 0)
     ids = np.array(encoding.ids, np.int32)
     return ids[: inner[0]], ids[inner[-1] + 1 :]
 
 
-def ids_of(
+def token_ids(
     tokenizer: AnyTokenizer, texts: Sequence[str], *, special: bool = False
 ) -> list[NDArray[np.int32]]:
-    """The ids of short texts, each on its own and uncut.
+    """The token ids of each text, without truncation.
 
-    Text is text, even where it looks like a special token of the tokenizer, unless `special`.
+    Text that looks like a special token, such as `</s>`, becomes one only if `special`.
     """
     backend = _backend(tokenizer, special=special)
     encodings = backend.encode_batch(list(texts), add_special_tokens=False)
@@ -256,16 +213,16 @@ def ids_of(
 
 
 def _backend(tokenizer: AnyTokenizer, *, special: bool = False) -> Tokenizer:
-    """The library's tokenizer, without the padding and truncation that its file may ask for."""
+    """The library's tokenizer; turns off its padding and truncation."""
     backend: Tokenizer = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()
-    backend.encode_special_tokens = not special  # what looks like a special token is text, too
+    backend.encode_special_tokens = not special  # True: as ordinary text
     return backend
 
 
-def make(backbone: Backbone, texts: Sequence[str]) -> Any:
-    """The tokenizer of a backbone: trained on the texts, or its checkpoint's own."""
+def train_or_load(backbone: Backbone, texts: Sequence[str]) -> Any:
+    """Train the tokenizer of a backbone on the texts, or load that of its checkpoint."""
     if backbone.tokenizer:
         return train(backbone.tokenizer.kind, backbone.tokenizer.vocabulary, texts)
     assert backbone.checkpoint is not None

@@ -1,29 +1,26 @@
-"""Long texts, read through windows that overlap: nothing is cut off.
+"""Split tokenized texts into overlapping windows, so that long texts need no truncation.
 
-A model reads at most so many tokens at a time. Neighbouring windows share `stride` tokens, and in
-the middle of what two share the first stops and the second begins to decide, so every token is
-decided by one window, and with the most context that any window has for it.
+Neighbouring windows share `stride` or more tokens. At the middle of the shared tokens the first
+window stops and the second begins to predict, so each token is predicted by exactly one window.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.saved import AnyTokenizer
 from wxb.corpora.text.tokenizers import special_tokens
-
-if TYPE_CHECKING:
-    from wxb.corpora.text.tokenizers import AnyTokenizer
 
 
 class Windows(NamedTuple):
-    """The windows (W,) of several texts, in their order; every text has one at least.
+    """The windows (W,) of several texts, in order; each text has at least one.
 
-    Window w reads the tokens `firsts[w]:lasts[w]` of text `rows[w]` and decides on
-    `begins[w]:stops[w]` among them. All four count from the first token of the first text.
+    Window w reads the tokens `firsts[w]:lasts[w]` of text `rows[w]` and predicts
+    `begins[w]:stops[w]` of them. These indices count from the first token of the first text.
     """
 
     rows: NDArray[np.int64]
@@ -33,11 +30,11 @@ class Windows(NamedTuple):
     stops: NDArray[np.int64]
 
 
-def cut(splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
-    """Windows of at most `size` tokens, of which neighbours share `stride` or more.
+def sliding_windows(splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
+    """Windows of at most `size` tokens; neighbours share at least `stride` tokens.
 
-    `splits` are those of `Encoded`. A text's last window ends where the text does and is full.
-    Raises ValueError where there is no room for a token.
+    `splits` is that of `Encoded`. The last window of a text ends with the text and is full if the
+    text has `size` tokens or more. Raises ValueError if `size` is below 1.
     """
     if size < 1:
         raise ValueError(f"a window needs room for a token, found {size}")
@@ -45,35 +42,40 @@ def cut(splits: NDArray[np.int64], *, size: int, stride: int) -> Windows:
     step = max(1, size - stride)
     counts = 1 + -(-np.maximum(lengths - size, 0) // step)
     rows = np.repeat(np.arange(len(lengths)), counts)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    firsts = splits[rows] + np.minimum(place * step, np.maximum(lengths[rows] - size, 0))
+    index_in_text = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    firsts = splits[rows] + np.minimum(index_in_text * step, np.maximum(lengths[rows] - size, 0))
     lasts = np.minimum(firsts + size, splits[rows + 1])
     middles = (firsts[1:] + lasts[:-1]) // 2
-    goes_on = rows[1:] == rows[:-1]
+    same_text = rows[1:] == rows[:-1]
     begins, stops = splits[rows], splits[rows + 1]
-    begins[1:][goes_on] = stops[:-1][goes_on] = middles[goes_on]
+    begins[1:][same_text] = stops[:-1][same_text] = middles[same_text]
     return Windows(rows, firsts, lasts, begins, stops)
 
 
-def over(encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int) -> Windows:
-    """Windows over tokenized texts: with the special tokens around, `max_length` tokens at most."""
+def text_windows(
+    encoded: Encoded, tokenizer: AnyTokenizer, *, max_length: int, stride: int
+) -> Windows:
+    """Windows of at most `max_length` tokens, including the tokenizer's special tokens."""
     room = max_length - sum(map(len, special_tokens(tokenizer)))
-    return cut(encoded.splits, size=room, stride=stride)
+    return sliding_windows(encoded.splits, size=room, stride=stride)
 
 
-def whole(
+def in_one_window(
     windows: Windows, firsts: NDArray[np.int64], lasts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which stretches of tokens `firsts[i]:lasts[i]` (not empty) one window reads as a whole."""
-    last_to_begin = np.searchsorted(windows.firsts, firsts, side="right") - 1
-    held: NDArray[np.bool_] = lasts <= windows.lasts[last_to_begin]
-    return held
+    """Which non-empty ranges of tokens `firsts[i]:lasts[i]` are inside a single window."""
+    last_window = np.searchsorted(windows.firsts, firsts, side="right") - 1
+    is_inside: NDArray[np.bool_] = lasts <= windows.lasts[last_window]
+    return is_inside
 
 
-def characters(encoded: Encoded, row: int, first: int, last: int, text: str) -> tuple[int, int]:
-    """The characters `[start, end)` of the tokens `first:last` of a text.
+def character_range(
+    encoded: Encoded, row: int, first: int, last: int, text: str
+) -> tuple[int, int]:
+    """The range of characters `[start, end)` of the tokens `first:last` of a text.
 
-    What lies between two tokens belongs to the one before; what lies outside all, to the outermost.
+    Characters between two tokens belong to the first. Those before or after all tokens belong to
+    the outermost.
     """
     start = 0 if first == encoded.splits[row] else int(encoded.starts[first])
     end = len(text) if last == encoded.splits[row + 1] else int(encoded.starts[last])

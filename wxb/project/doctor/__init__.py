@@ -1,6 +1,6 @@
-"""`wxb doctor`: whether this machine and this folder can run the project, and what mends it.
+"""Checks of `wxb doctor`: can this machine and this folder run the project?
 
-Nothing is changed and no network is asked: what can be tried is tried here, the rest is read.
+Checks change no file and use no network. Some start processes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from wxb.core.errors import WxbError, in_one_line
+from wxb.core.errors import WxbError, error_line
 from wxb.core.params import Params, load
 from wxb.reporting.terminal import Row, grid
 
@@ -20,12 +20,12 @@ Level = Literal["ok", "note", "problem"]
 
 
 class Finding(NamedTuple):
-    """What one check found; `mend` is a command, or words where no command does it."""
+    """A result of a check; `remedy` is a command, or text if no command helps."""
 
     name: str
     level: Level
-    found: str
-    mend: str = ""
+    message: str
+    remedy: str = ""
 
 
 STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold red"}
@@ -33,15 +33,15 @@ STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold re
 Check = Callable[[], Iterable[Finding]]
 
 INSTALL = "pip install --requirement requirements.txt"
-SECONDS = 120  # for another process to tell what it found
+SECONDS = 120  # the most that a process of a check may take
 
 
 def examine() -> Iterator[Finding]:
-    """The findings of all checks."""
+    """Run all checks; those of libraries run in a process at the same time as the others."""
     from wxb.project.doctor import libraries, machine, project
 
-    params, fault = parameters()
-    with project.engines() as engines, libraries.tried() as tried:  # they go on beside the others
+    params, fault = load_params()
+    with libraries.library_check() as imports:
         yield from run(
             [
                 ("Python", machine.python),
@@ -56,34 +56,34 @@ def examine() -> Iterator[Finding]:
                 ("locks", project.locks),
                 ("run cache", project.run_cache),
                 ("telemetry", project.telemetry),
-                ("engines", engines),
-                ("libraries", tried),
+                ("engines", project.engines),
+                ("libraries", imports),
             ]
         )
 
 
 def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
-    """What checks find; one that breaks down is a problem itself, and hides no other."""
+    """Run named checks; a check that raises an exception is a finding itself."""
     for name, check in checks:
         try:
             yield from check()
         except Exception as error:
-            yield Finding(name, "problem", f"the check itself failed: {in_one_line(error)}")
+            yield Finding(name, "problem", f"the check itself failed: {error_line(error)}")
 
 
 def table(findings: Iterable[Finding]) -> RenderableType:
-    """The findings for people, each with what mends it on a line of its own."""
+    """The findings as a table, each remedy on a line of its own."""
     rows: list[Row] = []
     for finding in findings:
         level = Text(finding.level, style=STYLES[finding.level])
-        rows.append((level, Text(finding.name, style="bold"), finding.found))
-        if finding.mend:
-            rows.append(("", "", Text(f"-> {finding.mend}", style="cyan")))
+        rows.append((level, Text(finding.name, style="bold"), finding.message))
+        if finding.remedy:
+            rows.append(("", "", Text(f"-> {finding.remedy}", style="cyan")))
     return grid(rows, columns=3)
 
 
-def parameters() -> tuple[Params | None, str]:
-    """The parameters, or what is wrong with them."""
+def load_params() -> tuple[Params | None, str]:
+    """Load params.yaml; if it is invalid, None and the error message."""
     try:
         return load(), ""
     except WxbError as error:

@@ -1,4 +1,4 @@
-"""The project folder: its code and packages, parameters, engines and locks."""
+"""Checks of the project folder: code, packages, parameters, engines, locks and telemetry."""
 
 from __future__ import annotations
 
@@ -8,117 +8,100 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 import wxb
 from wxb.core.params import PARAMS
 from wxb.project import profiles
-from wxb.project.doctor import INSTALL, SECONDS, Check, Finding
+from wxb.project.doctor import INSTALL, SECONDS, Finding
 from wxb.project.staleness import running
 from wxb.reporting.charts.formatting import shortened
 
 LOCKED = Path("requirements.txt")
-RUNS = Path(".dvc/cache/runs")
-SHOWN = 6  # packages named one by one
+RUN_CACHE = Path(".dvc/cache/runs")
+SHOWN = 6  # most packages in one finding
 
 
 def package() -> Iterator[Finding]:
-    """Where `wxb` comes from: stages always run the code of this folder."""
-    used, here = Path(wxb.__file__).parent.resolve(), Path("wxb").resolve()
+    """Whether this command runs the code of the working folder, as stages do."""
+    imported, local = Path(wxb.__file__).parent.resolve(), Path("wxb").resolve()
     try:
         version = metadata.version("wxb")
     except metadata.PackageNotFoundError:
         version = "not installed"
-    if here.is_dir() and used != here:
-        found = f"this command runs {used}, but stages run {here}"
-        yield Finding("wxb", "note", found, "pip install --no-deps --editable .")
+    if local.is_dir() and imported != local:
+        message = f"this command runs {imported}, but stages run {local}"
+        yield Finding("wxb", "note", message, "pip install --no-deps --editable .")
     else:
-        yield Finding("wxb", "ok", f"{version}, {used}")
+        yield Finding("wxb", "ok", f"{version}, {imported}")
 
 
 def packages() -> Iterator[Finding]:
-    """What is installed, beside the lock; without what wxb itself asks for, nothing will run."""
+    """Installed packages compared with requirements.txt; a problem only if wxb requires them."""
     if not LOCKED.exists():
-        yield Finding("packages", "note", f"{LOCKED}: not here, so there is nothing to compare")
+        yield Finding("packages", "note", f"{LOCKED} does not exist, so nothing is compared")
         return
-    asked = _asked()
-    missing, differing, broken = [], [], False
+    requirements = _requirements()
+    missing, differing, is_broken = [], [], False
     for line in LOCKED.read_text(encoding="utf-8").splitlines():
         name, _, locked = line.partition("==")
         try:
-            found = Version(metadata.version(name))
+            version = Version(metadata.version(name))
         except metadata.PackageNotFoundError:
-            missing.append(name)
-            broken |= _plain(name) in asked
+            missing.append(f"{name} is missing")
+            is_broken |= _normalized(name) in requirements
             continue
-        if found.public != locked:  # a local label such as +cpu is the same release
-            differing.append(f"{name} {found} (locked: {locked})")
-            asks = asked.get(_plain(name))
-            broken |= asks is not None and not asks.specifier.contains(found, prereleases=True)
-    told = [*(f"{name} is missing" for name in missing), *differing]
-    if not told:
-        yield Finding("packages", "ok", f"all as {LOCKED} locks them")
+        if version.public != locked:  # a local label such as +cpu is the same release
+            differing.append(f"{name} {version} (locked: {locked})")
+            specifier = requirements.get(_normalized(name))
+            is_broken |= specifier is not None and not specifier.contains(version, prereleases=True)
+    if not missing and not differing:
+        yield Finding("packages", "ok", f"all versions are those of {LOCKED}")
         return
-    found_ = f"{shortened(told, SHOWN)}; results may differ from the recorded ones"
-    yield Finding("packages", "problem" if broken else "note", found_, INSTALL)
+    listed = shortened([*missing, *differing], SHOWN)
+    message = f"{listed}; results may differ from the committed ones"
+    yield Finding("packages", "problem" if is_broken else "note", message, INSTALL)
 
 
 def parameters(fault: str) -> Iterator[Finding]:
-    """Whether params.yaml is valid, or has a `fault`, and the profile whose sizes it has."""
+    """The error of params.yaml (`fault`), or the profile that differs from it least."""
     if fault:
-        mend = "wxb params, until it is valid" if PARAMS.exists() else "cd to the project's root"
-        yield Finding("params.yaml", "problem", fault, mend)
+        remedy = "wxb params, until it is valid" if PARAMS.exists() else "cd to the project's root"
+        yield Finding("params.yaml", "problem", fault, remedy)
         return
-    differ = profiles.sizes()
-    if not differ:
+    differences = profiles.switch_sizes()
+    if not differences:
         yield Finding("params.yaml", "ok", "valid")
         return
-    nearest = min(differ, key=differ.__getitem__)
-    size = f"the sizes of {nearest}"
-    if differ[nearest]:
-        size = f"sizes of its own (keys that differ from {nearest}: {differ[nearest]})"
-    yield Finding("params.yaml", "ok", f"valid, with {size}")
+    nearest = min(differences, key=differences.__getitem__)
+    count = differences[nearest]
+    suffix = f" with changes (keys that differ: {count})" if count else ""
+    yield Finding("params.yaml", "ok", f"valid, profile {nearest}{suffix}")
 
 
-@contextmanager
-def engines() -> Iterator[Check]:
-    """Start both engines, and lend the check that hears what they say."""
-    started = {
-        name: subprocess.Popen(
-            [sys.executable, "-m", name, "--version"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+def engines() -> Iterator[Finding]:
+    """Run `dvc --version` and `snakemake --version`."""
+    for name in ("dvc", "snakemake"):
+        command = [sys.executable, "-m", name, "--version"]
+        process = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS
         )
-        for name in ("dvc", "snakemake")
-    }
-
-    def heard() -> Iterator[Finding]:
-        for name, process in started.items():
-            told, _ = process.communicate(timeout=SECONDS)
-            lines = told.strip().splitlines() or ["it said nothing"]
-            if process.returncode:
-                yield Finding(name, "problem", f"does not run: {lines[-1]}", INSTALL)
-            else:
-                yield Finding(name, "ok", lines[-1])
-
-    try:
-        yield heard
-    finally:
-        for process in started.values():
-            process.kill()
-            process.communicate()
+        lines = process.stdout.strip().splitlines() or ["no output"]
+        if process.returncode:
+            yield Finding(name, "problem", f"does not run: {lines[-1]}", INSTALL)
+        else:
+            yield Finding(name, "ok", lines[-1])
 
 
 def repository() -> Iterator[Finding]:
-    """Whether DVC can open the project, and reads its stages."""
+    """Whether DVC can open the project and read its stages."""
     from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.repo import Repo
     from dvc.scm import SCMError
@@ -127,11 +110,11 @@ def repository() -> Iterator[Finding]:
         with Repo() as repo:
             stages = len(repo.index.stages)
     except NotDvcRepoError:
-        found = f"{Path.cwd()} is in no project of DVC"
-        yield Finding("repository", "problem", found, "cd to the project's root")
+        message = f"{Path.cwd()} is not in a DVC project"
+        yield Finding("repository", "problem", message, "cd to the project's root")
     except SCMError:
-        found = "the project is in no git repository, which DVC asks for"
-        yield Finding("repository", "problem", found, "git init")
+        message = "the project is not in a git repository, which DVC requires"
+        yield Finding("repository", "problem", message, "git init")
     except DvcException as error:
         yield Finding("repository", "problem", " ".join(str(error).split()), "dvc status")
     else:
@@ -139,27 +122,27 @@ def repository() -> Iterator[Finding]:
 
 
 def locks() -> Iterator[Finding]:
-    """What runs in this folder, and what killed runs left locked."""
-    findings = [*_of_dvc(), *_of_snakemake()]
+    """Active runs in this folder, and locks that killed runs left."""
+    findings = [*_dvc_locks(), *_snakemake_locks()]
     if stages := running():
         findings.append(Finding("locks", "note", f"running now: {', '.join(stages)}"))
-    yield from findings or [Finding("locks", "ok", "none is held")]
+    yield from findings or [Finding("locks", "ok", "none")]
 
 
 def run_cache() -> Iterator[Finding]:
-    """Whether DVC's memory of earlier runs is whole: a killed DVC may leave a gap that it fails at.
+    """Whether a killed DVC has left an empty folder in its run cache, at which `dvc repro` fails.
 
-    Snakemake fills it by itself, and `dvc repro` stops at it.
+    Runs of Snakemake remove it themselves.
     """
-    from wxb.project.engines import empty_runs
+    from wxb.project.engines import empty_cache_folders
 
-    if found := empty_runs(RUNS):
-        told = f"{found[0]}: empty, and `dvc repro` fails at it; a DVC was killed as it wrote there"
-        yield Finding("run cache", "problem", told, f"find {RUNS} -type d -empty -delete")
+    if folders := empty_cache_folders(RUN_CACHE):
+        message = f"{folders[0]} is empty, so `dvc repro` fails; a DVC was killed as it wrote there"
+        yield Finding("run cache", "problem", message, f"find {RUN_CACHE} -type d -empty -delete")
 
 
 def telemetry() -> Iterator[Finding]:
-    """Nothing of the project may phone home."""
+    """Whether telemetry of DVC and of the hub is off."""
     from dvc.analytics import is_enabled
     from dvc.config import Config, to_bool
 
@@ -172,76 +155,76 @@ def telemetry() -> Iterator[Finding]:
             "export HF_HUB_DISABLE_TELEMETRY=1",
         ),
     }
-    for name, (on, mend) in switches.items():
-        if on:
-            yield Finding("telemetry", "problem", f"{name}: on", mend)
-    if not any(on for on, _ in switches.values()):
+    for name, (is_on, remedy) in switches.items():
+        if is_on:
+            yield Finding("telemetry", "problem", f"{name}: on", remedy)
+    if not any(is_on for is_on, _ in switches.values()):
         yield Finding("telemetry", "ok", f"off: {', '.join(switches)}")
 
 
-def _of_dvc() -> Iterator[Finding]:
-    """DVC notes who uses a file, and believes it for as long as some process has that number."""
+def _dvc_locks() -> Iterator[Finding]:
+    """The processes in DVC's rwlock. DVC respects an entry as long as any process has its PID."""
     path = Path(".dvc/tmp/rwlock")
     if not path.exists():
         return
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-        entries = [*held.get("write", {}).values(), *chain(*held.get("read", {}).values())]
+        lock = json.loads(path.read_text(encoding="utf-8"))
+        entries = [*lock.get("write", {}).values(), *chain(*lock.get("read", {}).values())]
         owners = {entry["pid"]: entry["cmd"] for entry in entries}
     except (ValueError, TypeError, KeyError, AttributeError):
-        yield Finding("locks", "problem", f"{path}: damaged, and DVC stops at it", f"rm {path}")
+        yield Finding("locks", "problem", f"{path} is damaged, so DVC fails", f"rm {path}")
         return
     for pid, command in owners.items():
         if not psutil.pid_exists(pid):
-            found = f"{path}: left by process {pid} ({command}), which is dead; DVC removes it"
-            yield Finding("locks", "note", found)
-        elif not _runs(now := _arguments(pid), "dvc", "snakemake", "wxb"):
-            found = f"{path}: process {pid} ({command}) is dead, and its number belongs to:"
-            found = " ".join([found, *now])
-            yield Finding("locks", "problem", found, f"rm {path}")
+            message = f"{path}: left by process {pid} ({command}), which is dead; DVC removes it"
+            yield Finding("locks", "note", message)
+        elif not _is_program(arguments := _arguments(pid), "dvc", "snakemake", "wxb"):
+            message = f"{path}: process {pid} ({command}) is dead, and its PID belongs to:"
+            yield Finding("locks", "problem", " ".join([message, *arguments]), f"rm {path}")
         else:
-            yield Finding("locks", "note", f"process {pid} is at work here: {command}")
+            yield Finding("locks", "note", f"process {pid} runs here: {command}")
 
 
-def _of_snakemake() -> Iterator[Finding]:
-    """Snakemake does not ask who left a lock."""
+def _snakemake_locks() -> Iterator[Finding]:
+    """The lock of Snakemake, which does not check whether its owner still runs."""
     if not any(Path(".snakemake/locks").glob("*.lock")):
         return
-    here = str(Path.cwd())
+    cwd = str(Path.cwd())
     for process in psutil.process_iter(["pid", "cwd", "cmdline"]):
-        told = process.info
-        if told["cwd"] == here and _runs(told["cmdline"] or [], "snakemake"):
-            yield Finding("locks", "note", f"process {told['pid']} is at work here: snakemake")
+        info = process.info
+        if info["cwd"] == cwd and _is_program(info["cmdline"] or [], "snakemake"):
+            yield Finding("locks", "note", f"process {info['pid']} runs here: snakemake")
             return
-    found = ".snakemake/locks: left by a run that was killed"
-    yield Finding("locks", "problem", found, "snakemake --unlock")
+    message = ".snakemake/locks: left by a run that was killed"
+    yield Finding("locks", "problem", message, "snakemake --unlock")
 
 
 def _arguments(pid: int) -> list[str]:
+    """The command line of a process."""
     try:
         return psutil.Process(pid).cmdline() or [psutil.Process(pid).name()]
     except psutil.Error:
-        return ["a process that cannot be seen"]
+        return ["an invisible process"]
 
 
-def _runs(arguments: Sequence[str], *programs: str) -> bool:
-    """Whether a command is one of the programs; a folder's name (/wxb/.venv/bin/python) is none."""
+def _is_program(arguments: Sequence[str], *programs: str) -> bool:
+    """Whether an argument is the file name of a program; /wxb/.venv/bin/python is not `wxb`."""
     return any(Path(argument).name in programs for argument in arguments)
 
 
-def _asked() -> dict[str, Requirement]:
-    """What wxb asks for to run, by the plain form of the name; nothing if it is not installed."""
+def _requirements() -> dict[str, SpecifierSet]:
+    """The versions that wxb requires, by normalized name; empty if wxb is not installed."""
     try:
         requirements = [Requirement(line) for line in metadata.requires("wxb") or []]
     except metadata.PackageNotFoundError:
         return {}
     return {
-        _plain(asks.name): asks
-        for asks in requirements
-        if asks.marker is None or asks.marker.evaluate({"extra": ""})
+        _normalized(requirement.name): requirement.specifier
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
     }
 
 
-def _plain(name: str) -> str:
-    """The name of a package as PEP 503 compares it."""
+def _normalized(name: str) -> str:
+    """The name of a package as PEP 503 normalizes it."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,1 +1,1 @@
-"""What training will take, before it is begun: parameters, operations, memory, disk and time."""
+"""Estimates of training before it runs: parameters, FLOPs, memory, disk and time."""

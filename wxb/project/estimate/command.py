@@ -10,19 +10,20 @@ from rich.console import RenderableType
 
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project.completion import names
+from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import duration, size
 from wxb.reporting.terminal import show, show_json, table
 
 if TYPE_CHECKING:
-    from wxb.project.estimate.estimate import Estimate  # takes torch
+    from wxb.project.estimate.estimate import Estimate  # imports torch
 
 
 def estimate(
     experiment: Annotated[
         str | None,
         typer.Argument(
-            help="an experiment of params.yaml; default: all", autocompletion=names("experiments")
+            help="an experiment of params.yaml; default: all",
+            autocompletion=name_completer("experiments"),
         ),
     ] = None,
     timed: Annotated[
@@ -38,64 +39,65 @@ def estimate(
 
     Example: wxb estimate NAME
     """
-    from wxb.project.estimate import estimate as estimates
+    from wxb.project.estimate.estimate import LAUNCH, UTILISATION, estimates
 
     params = load()
     if experiment:
-        params.named("experiments", experiment)
-    asked = [experiment] if experiment else [*params.experiments]
-    found: dict[str, Estimate] = {}
-    for name in asked:
+        params.block("experiments", experiment)
+    by_stage: dict[str, Estimate] = {}
+    for name in [experiment] if experiment else params.experiments:
         try:
-            for one in estimates.of(params, name, timed=timed):
-                found.setdefault(one.stage, one)
+            for each in estimates(params, name, timed=timed):
+                by_stage.setdefault(each.stage, each)
         except WxbError as error:
             if experiment:
                 raise
-            print(error, file=sys.stderr)  # of all the others there is something to tell
+            print(error, file=sys.stderr)  # the other experiments are still estimated
+    results = [*by_stage.values()]
     if as_json:
-        show_json([one._asdict() for one in found.values()])
+        show_json([result._asdict() for result in results])
         return
-    if not found:
+    if not results:
         return
     show(
-        _sizes([*found.values()]),
-        "tokens: of a text with its padding; disk: the model + checkpoints meanwhile\n",
-        _times([*found.values()]),
+        _sizes(results),
+        "tokens: of a padded text; disk: model + checkpoints during training\n",
+        _times(results),
         "",
     )
-    if not all(one.counted for one in found.values()):
-        print("At most so many tokens: their texts are not tokenized yet.")
+    if not all(result.is_exact for result in results):
+        print("≤ marks upper bounds: these texts are not tokenized yet.")
     print(
-        f"GPUs: at {estimates.UTILISATION:.0%} of the peak that their makers state, and"
-        f" {1000 * estimates.LAUNCH:.0f} ms an update at least; evaluation comes on top."
+        f"GPUs: at {UTILISATION:.0%} of the peak on their datasheets, and at least"
+        f" {1000 * LAUNCH:.0f} ms per update; without evaluation."
     )
 
 
-def _sizes(found: list[Estimate]) -> RenderableType:
-    header = ["stage", "parameters", "trained", "updates", "tokens", "operations", "memory", "disk"]
+def _sizes(results: list[Estimate]) -> RenderableType:
+    header = ["stage", "parameters", "trainable", "updates", "tokens", "FLOPs", "memory", "disk"]
     rows = [
         (
-            one.stage,
-            f"{one.parameters:,}",
-            f"{one.trainable:,}",
-            f"{one.updates:,}",
-            f"{'' if one.counted else '≤ '}{one.length}",
-            f"{one.flops:.1e}",
-            size(one.memory),
-            f"{size(one.model_bytes)} + {size(one.checkpoint_bytes)}",
+            result.stage,
+            f"{result.parameters:,}",
+            f"{result.trainable:,}",
+            f"{result.updates:,}",
+            f"{'' if result.is_exact else '≤ '}{result.length}",
+            f"{result.flops:.1e}",
+            size(result.memory),
+            f"{size(result.model_bytes)} + {size(result.checkpoint_bytes)}",
         )
-        for one in found
+        for result in results
     ]
-    return table(header, rows, title="What has to be done and kept", numbers=True)
+    return table(header, rows, title="Work and memory", numbers=True)
 
 
-def _times(found: list[Estimate]) -> RenderableType:
-    header = ["stage", "here", "measured here", *found[0].gpus]
+def _times(results: list[Estimate]) -> RenderableType:
+    header = ["stage", "here", "last run here", *results[0].gpus]
     rows = []
-    for one in found:
-        measured = duration(one.measured["seconds"]) if one.measured else ""
-        gpus = ["too small" if s is None else duration(s) for s in one.gpus.values()]
-        here = duration(one.seconds) if one.seconds else "-"
-        rows.append((one.stage, f"{here} ({one.how})" if one.how else here, measured, *gpus))
+    for result in results:
+        last = duration(result.last_cost["seconds"]) if result.last_cost else ""
+        gpus = ["too small" if s is None else duration(s) for s in result.gpus.values()]
+        seconds = duration(result.seconds) if result.seconds else "-"
+        here = f"{seconds} ({result.method})" if result.method else seconds
+        rows.append((result.stage, here, last, *gpus))
     return table(header, rows, title="Time", numbers=True)

@@ -1,4 +1,4 @@
-"""What each training of an experiment will take, here and on GPUs that it names."""
+"""Estimate the trainings of an experiment, on this machine and on the GPUs of gpus.yaml."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params, read_yaml
-from wxb.project.estimate import pace, shape, work
-from wxb.project.estimate.shape import ADAM, WEIGHT, Shape
-from wxb.project.estimate.work import Work
+from wxb.project.estimate import throughput
+from wxb.project.estimate.shape import ADAM, WEIGHT, Shape, backbone_shape, experiment_shape
+from wxb.project.estimate.work import Work, backbone_work, experiment_work
 
 GPUS = Path(__file__).with_name("gpus.yaml")
-UTILISATION = 0.35  # of a GPU's peak that training of transformers reaches (PaLM: 0.46; most: less)
-LAUNCH = 0.02  # seconds that an update takes at least: a small model leaves a GPU waiting
-PROCESS = 600 * 2**20  # bytes of Python, torch and transformers themselves, on a CPU
-CHECKPOINTS = 2  # that a training keeps at a time
+UTILISATION = 0.35  # share of a GPU's peak in training transformers (PaLM: 0.46; most: less)
+LAUNCH = 0.02  # least seconds of an update: small models leave a GPU idle
+PROCESS = 600 * 2**20  # bytes of Python, torch and transformers on a CPU
+CHECKPOINTS = 2  # kept at a time during training
 
 
 class Estimate(NamedTuple):
-    """One stage: counts, bytes, seconds. `seconds` is None where nobody timed anything.
+    """The estimate of one stage: counts, bytes and seconds.
 
-    `memory` is that of each process; `gpus` are as many of a kind as there are processes.
+    `memory` is that of each process; the times of `gpus` are for one GPU per process.
     """
 
     stage: str
@@ -31,66 +31,70 @@ class Estimate(NamedTuple):
     trainable: int
     updates: int
     length: int
-    counted: bool
+    is_exact: bool  # `length` comes from tokenized data
     flops: float
     memory: int
     model_bytes: int
     checkpoint_bytes: int
-    seconds: float | None
-    how: str
-    gpus: dict[str, float | None]  # seconds; None where it does not fit
-    measured: Mapping[str, Any] | None  # what it cost here the last time
+    seconds: float | None  # on this machine; None if not timed
+    method: str  # how `seconds` was measured
+    gpus: dict[str, float | None]  # seconds; None if the model does not fit
+    last_cost: Mapping[str, Any] | None  # of the last run here
 
 
-def of(params: Params, name: str, *, timed: bool = True) -> Iterator[Estimate]:
-    """The pretraining and the training of an experiment of params.yaml.
+def estimates(params: Params, name: str, *, timed: bool = True) -> Iterator[Estimate]:
+    """Estimate the pretraining, if there is one, and the training of an experiment.
 
-    Raises WxbError where its method trains without steps.
+    With `timed`, trains for some seconds to measure this machine. Raises WxbError if the method
+    trains without steps.
     """
     origin = params.experiments[name].backbone
-    if origin in params.backbones and (todo := work.of_backbone(params, origin)):
-        yield _estimate(params, "pretrain", origin, shape.of_backbone(params, origin), todo, timed)
-    todo = work.of_experiment(params, name)
-    model = shape.of_experiment(params, name, todo.predicted)
-    yield _estimate(params, "train", name, model, todo, timed)
+    if origin in params.backbones and (work := backbone_work(params, origin)):
+        shape = backbone_shape(params, origin)
+        yield _estimate(params, "pretrain", origin, shape, work, timed)
+    work = experiment_work(params, name)
+    shape = experiment_shape(params, name, work.predicted_share)
+    yield _estimate(params, "train", name, shape, work, timed)
 
 
 def _estimate(
-    params: Params, verb: str, name: str, model: Shape, todo: Work, timed: bool
+    params: Params, verb: str, name: str, shape: Shape, work: Work, timed: bool
 ) -> Estimate:
-    batch = model.training_flops(todo.batch_size, todo.length)
-    validating = todo.epochs * todo.valid / todo.batch_size / 3  # forward alone
-    flops = batch * (todo.steps + validating)
-    activations = model.activations(todo.part, todo.length)
-    kept = (model.weights + model.learning) / (todo.processes if todo.fsdp else 1)
-    memory = round(kept) + activations
-    saved = WEIGHT * model.trainable
+    batch_flops = shape.training_flops(work.batch_size, work.length)
+    validation = work.epochs * work.valid / work.batch_size / 3  # forward passes only
+    passes = work.steps + validation
+    flops = batch_flops * passes
+    activations = shape.activation_bytes(work.batch_size_per_process, work.length)
+    state = (shape.weight_bytes + shape.optimizer_bytes) / (work.processes if work.fsdp else 1)
+    memory = round(state) + activations
+    model_bytes = WEIGHT * shape.trainable
     cost = paths.cost(verb, name)
-    found = pace.of(params, name, model, todo) if timed else None
+    speed = throughput.measure(params, name, shape, work) if timed else None
     seeds = 1 if verb == "pretrain" else len(params.studies[params.experiments[name].study].seeds)
-    passes = todo.steps + validating
-    seconds = found and pace.start_up() + seeds * (found.besides + found.batch * passes)
+    seconds = None
+    if speed:
+        seconds = throughput.import_seconds() + seeds * (speed.overhead + speed.batch * passes)
     return Estimate(
         stage=f"{verb}@{name}",
-        parameters=model.parameters,
-        trainable=model.trainable,
-        updates=seeds * todo.updates,
-        length=todo.length,
-        counted=todo.counted,
+        parameters=shape.parameters,
+        trainable=shape.trainable,
+        updates=seeds * work.updates,
+        length=work.length,
+        is_exact=work.is_exact,
         flops=seeds * flops,
         memory=memory + PROCESS,
-        model_bytes=seeds * saved,
-        checkpoint_bytes=CHECKPOINTS * (saved + ADAM * model.trainable),
+        model_bytes=seeds * model_bytes,
+        checkpoint_bytes=CHECKPOINTS * (model_bytes + ADAM * shape.trainable),
         seconds=seconds,
-        how=found.how if found else "",
+        method=speed.method if speed else "",
         gpus={
             gpu: max(
-                seeds * flops / (todo.processes * facts["teraflops"] * 1e12 * UTILISATION),
-                seeds * todo.steps * LAUNCH,
+                seeds * flops / (work.processes * facts["teraflops"] * 1e12 * UTILISATION),
+                seeds * work.steps * LAUNCH,
             )
             if memory < facts["memory"] * 2**30
             else None
             for gpu, facts in read_yaml(GPUS).items()
         },
-        measured=read_json(cost) if cost.is_file() else None,
+        last_cost=read_json(cost) if cost.is_file() else None,
     )

@@ -1,6 +1,6 @@
-"""Models that are not made yet, on the device `meta`: their weights have a shape, and no values.
+"""Models on the device `meta`, whose weights have shapes but no values.
 
-So the size of a model is counted, not guessed, and one of eight billion parameters takes a second.
+They make sizes exact, and a model of eight billion parameters takes a second.
 """
 
 from __future__ import annotations
@@ -25,39 +25,40 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params import Params, read_yaml
 from wxb.core.params.backbones import Tokenizer as TokenizerSettings
-from wxb.corpora.text import tokenizers, vocabulary
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.saved import BareTokenizer
 from wxb.training.backbones import weights
-from wxb.training.backbones.size import parameters
-from wxb.training.pretraining import CHOSEN
+from wxb.training.backbones.size import parameter_count
+from wxb.training.pretraining import SELECTED
 
 SHAPES = Path(__file__).with_name("shapes.yaml")
-LABELS = 20  # where no data says how many there are
-WEIGHT, GRADIENT, ADAM = 4, 4, 8  # bytes of a parameter in float32: itself, and what learns it
-# A weight in 4 bits, its scales quantized too (Dettmers et al. 2023, section 3).
+LABELS = 20  # assumed number of labels without data
+WEIGHT, GRADIENT, ADAM = 4, 4, 8  # bytes per parameter in float32
+# Bytes of a weight in 4 bits with double quantization (Dettmers et al. 2023, section 3).
 QUANTIZED = (4 + 0.127) / 8
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A model, and what the loss is computed from: a share of the positions of a text."""
+    """A model on the device `meta`, and how it is trained."""
 
     model: Any
-    predicted: float
+    predicted_share: float  # share of the positions of a text for which logits are computed
     four_bit: bool = False
-    recomputes: bool = False  # gradient checkpointing
+    gradient_checkpointing: bool = False
 
     @property
     def parameters(self) -> int:
-        """All of them; shared ones count once."""
-        return parameters(self.model)
+        """Number of parameters; shared ones count once."""
+        return parameter_count(self.model)
 
     @property
     def trainable(self) -> int:
-        """Those that learn."""
-        return parameters(self.model, trainable=True)
+        """Number of trainable parameters."""
+        return parameter_count(self.model, trainable=True)
 
     @property
-    def weights(self) -> int:
+    def weight_bytes(self) -> int:
         """Bytes of all weights in memory."""
         packed = sum(
             module.weight.numel()
@@ -67,162 +68,167 @@ class Shape:
         return round(WEIGHT * (self.parameters - packed) + QUANTIZED * packed)
 
     @property
-    def learning(self) -> int:
-        """Bytes of gradients and of what AdamW keeps."""
+    def optimizer_bytes(self) -> int:
+        """Bytes of gradients and of AdamW's moments."""
         return (GRADIENT + ADAM) * self.trainable
 
     def training_flops(self, batch: int, length: int) -> float:
-        """Operations of one forward and backward pass over `batch` texts of so many tokens.
+        """FLOPs of a forward and a backward pass over `batch` texts of `length` tokens.
 
-        Backward takes as many as forward for the gradients of what a layer is given, and as many
-        again for those of the weights that learn.
+        The backward pass takes those of the forward pass for the gradients of inputs, and again for
+        the gradients of trainable weights.
         """
         matrices = [p for p in self.model.parameters() if p.ndim > 1]
         share = sum(p.numel() for p in matrices if p.requires_grad) / max(
             1, sum(p.numel() for p in matrices)
         )
-        return float(self.flops(batch, length) * (2 + share + self.recomputes))
+        return float(self.flops(batch, length) * (2 + share + self.gradient_checkpointing))
 
     def flops(self, batch: int, length: int) -> float:
-        """Operations of one forward pass."""
+        """FLOPs of a forward pass."""
         if self._inner is None:
             return 2.0 * batch * length * sum(p.numel() for p in self._matrices(self.model))
-        with FlopCounterMode(display=False) as counted, torch.device("meta"), torch.no_grad():
+        with FlopCounterMode(display=False) as counter, torch.device("meta"), torch.no_grad():
             self._inner(input_ids=torch.zeros(batch, length, dtype=torch.long))
         inner = {id(p) for p in self._inner.parameters()}
-        over = sum(p.numel() for p in self._matrices(self.model) if id(p) not in inner)
+        outer = sum(p.numel() for p in self._matrices(self.model) if id(p) not in inner)
         head = self._output
-        if head is not None:  # tied to the embeddings, which are no matrix to multiply with
-            over += head.numel() * (id(head) in inner)
-        return float(counted.get_total_flops() + 2 * batch * length * over * self.predicted)
+        if head is not None:  # tied embeddings count only as the output table
+            outer += head.numel() * (id(head) in inner)
+        return float(counter.get_total_flops() + 2 * batch * length * outer * self.predicted_share)
 
-    def activations(self, batch: int, length: int) -> int:
-        """Bytes that a forward pass keeps for the backward one.
+    def activation_bytes(self, batch: int, length: int) -> int:
+        """Bytes that a forward pass saves for the backward pass.
 
-        With gradient checkpointing they are what each block is given, and those of one block.
+        With gradient checkpointing: the inputs of all blocks, and the activations of one.
         """
         if self._inner is None:
             return 0
-        kept = self._kept(batch, length)
-        if not self.recomputes:
-            return kept
+        saved = self._saved_bytes(batch, length)
+        if not self.gradient_checkpointing:
+            return saved
         config = self._inner.config
         blocks = config.num_hidden_layers
-        given = WEIGHT * blocks * batch * length * int(config.hidden_size)
-        return int(kept // blocks + given)
+        inputs = WEIGHT * blocks * batch * length * int(config.hidden_size)
+        return int(saved // blocks + inputs)
 
-    def _kept(self, batch: int, length: int) -> int:
-        kept: dict[int, int] = {}
+    def _saved_bytes(self, batch: int, length: int) -> int:
+        """Bytes of the tensors that autograd saves in a forward pass, except parameters."""
+        saved: dict[int, torch.Tensor] = {}  # references, so that no address is reused
         own = {p.untyped_storage()._cdata for p in self.model.parameters()}
 
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
-            storage = tensor.untyped_storage()
-            if storage._cdata not in own:
-                held[storage._cdata] = tensor  # else its place is another's next
-                kept[storage._cdata] = storage.nbytes()
+        def save(tensor: torch.Tensor) -> torch.Tensor:
+            address = tensor.untyped_storage()._cdata
+            if address not in own:
+                saved[address] = tensor
             return tensor
 
-        held: dict[int, torch.Tensor] = {}
-        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+        hooks = torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor)
         with hooks, torch.device("meta"):
             output = self._inner.train()(input_ids=torch.zeros(batch, length, dtype=torch.long))
         del output
-        return sum(kept.values())
+        return sum(tensor.untyped_storage().nbytes() for tensor in saved.values())
 
     def loss(self, ids: torch.Tensor) -> Any:
-        """What a pass over tokens (B, T) comes to, with logits where some are predicted."""
-        given = self._inner(input_ids=ids) if self._inner else self.model(input_ids=ids)
-        states = given[0] if isinstance(given, tuple) else given.last_hidden_state  # (B, T, C)
+        """A loss of tokens (B, T), with the cost of the real one; its value has no meaning."""
+        output = self._inner(input_ids=ids) if self._inner else self.model(input_ids=ids)
+        states = output[0] if isinstance(output, tuple) else output.last_hidden_state  # (B, T, C)
         table = self._output
         if table is None:
             return states.square().mean()
-        chosen = states.flatten(0, 1)[: max(1, round(self.predicted * ids.numel()))]
+        chosen = states.flatten(0, 1)[: max(1, round(self.predicted_share * ids.numel()))]
         return F.cross_entropy(chosen @ table.T, ids.flatten()[: len(chosen)])
 
     @property
     def _inner(self) -> Any:
-        """What reads tokens and gives hidden states; None where a model has another form."""
-        found: Any = getattr(self.model, "backbone", None)
-        if found is None:
-            found = self.model if hasattr(self.model, "base_model_prefix") else None
-        if hasattr(found, "get_base_model"):  # of peft, which has put its matrices into it
-            found = found.get_base_model()
-        prefix = getattr(found, "base_model_prefix", "")
-        return getattr(found, prefix, found) if prefix else found
+        """The module from tokens to hidden states; None if the model has another form."""
+        module: Any = getattr(self.model, "backbone", None)
+        if module is None:
+            module = self.model if hasattr(self.model, "base_model_prefix") else None
+        if hasattr(module, "get_base_model"):  # peft has added its matrices to it
+            module = module.get_base_model()
+        prefix = getattr(module, "base_model_prefix", "")
+        return getattr(module, prefix, module) if prefix else module
 
     @property
     def _output(self) -> nn.Parameter | None:
-        """The table that turns hidden states into logits, where the model has one."""
+        """The matrix from hidden states to logits; None if the model has none."""
         outer = getattr(self.model, "backbone", self.model)
         get = getattr(outer, "get_output_embeddings", None)
-        found = get() if get else None
-        return None if found is None else found.weight
+        module = get() if get else None
+        return None if module is None else module.weight
 
     @staticmethod
     def _matrices(module: nn.Module) -> list[nn.Parameter]:
+        """The parameters of matrix products: no vectors, no embeddings."""
         tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
         return [p for p in module.parameters() if p.ndim > 1 and id(p) not in tables]
 
 
 def _is_packed(name: str, module: nn.Linear) -> bool:
+    """Whether QLoRA stores a layer in 4 bits."""
     return not module.weight.requires_grad and "lora_" not in name and "lm_head" not in name
 
 
-def of_experiment(params: Params, name: str, predicted: float = 1.0) -> Shape:
-    """The model that an experiment trains; of `predicted` positions it computes logits.
+def experiment_shape(params: Params, name: str, predicted_share: float = 1.0) -> Shape:
+    """The model that an experiment trains.
 
-    Raises WxbError for one that is not trained by steps, or reads no tokens.
+    Raises WxbError if it is not trained in steps, or has other inputs than tokens.
     """
     experiment = params.experiments[name]
     tuning = experiment.tuning
-    # What is computed twice is counted, not done.
+    # Gradient checkpointing is counted, but need not run.
     once = tuning.model_copy(update={"gradient_checkpointing": False})
     experiment = experiment.model_copy(update={"tuning": once})
-    with backbone(params, experiment.backbone) as folder:
+    with backbone_folder(params, experiment.backbone) as folder:
         labels = _labels(experiment.corpus)
         method = tasks.method_of(experiment, labels, tokenizers.load(folder))
         with torch.device("meta"):
             model = method.build(folder)
-    reads = inspect.signature(getattr(model, "forward", len)).parameters
-    if not isinstance(model, nn.Module) or "input_ids" not in reads:
+    inputs = inspect.signature(getattr(model, "forward", len)).parameters
+    if not isinstance(model, nn.Module) or "input_ids" not in inputs:
         raise WxbError(
-            f"experiments.{name}: no estimate for the method {experiment.method}; it is for models"
-            " that read tokens and learn by steps"
+            f"experiments.{name}: cannot estimate the method {experiment.method}; `wxb estimate`"
+            " supports models of tokens that are trained in steps"
         )
-    return Shape(model, predicted, tuning.four_bit, tuning.gradient_checkpointing)
+    return Shape(model, predicted_share, tuning.four_bit, tuning.gradient_checkpointing)
 
 
-def of_backbone(params: Params, name: str) -> Shape:
-    """The model that pretraining makes, with its heads."""
+def backbone_shape(params: Params, name: str) -> Shape:
+    """The model that pretraining trains, with its heads."""
     settings = params.backbones[name]
-    with backbone(params, name) as folder, torch.device("meta"):
+    with backbone_folder(params, name) as folder, torch.device("meta"):
         cls = weights.CLASSES[settings.objective]
         model = cls.from_config(weights.pretrained.config(folder))
-    return Shape(model, CHOSEN if settings.objective == "mlm+nsp" else 1.0)
+    return Shape(model, SELECTED if settings.objective == "mlm+nsp" else 1.0)
 
 
 def _labels(corpus: str) -> list[str]:
-    """The labels of a corpus, or as many as there may be."""
+    """The labels of a corpus; made up ones if it has no data yet."""
     path = paths.clean(corpus) / paths.PROFILE
     if path.is_file():
         return list(read_json(path)["labels"])
-    return [f"label {number}" for number in range(LABELS)]
+    return [f"label {index}" for index in range(LABELS)]
 
 
 @contextmanager
-def backbone(params: Params, name: str) -> Iterator[Path]:
-    """A folder with the configuration and a tokenizer of a backbone, made or not."""
+def backbone_folder(params: Params, name: str) -> Iterator[Path]:
+    """A folder with configuration and tokenizer of a backbone.
+
+    If it does not exist, a temporary one with a made-up tokenizer. Downloads a checkpoint whose
+    shape is neither in params.yaml nor in shapes.yaml.
+    """
     origin = name
     while origin in params.experiments:
         origin = params.experiments[origin].backbone
     settings = params.backbones[origin]
-    made = paths.model(origin)
-    if made.is_dir():
-        yield made
+    model = paths.model(origin)
+    if model.is_dir():
+        yield model
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, origin)
-        shape = _published(settings.checkpoint)
+        shape = _known_shape(settings.checkpoint)
         if shape or settings.checkpoint is None:
             tokenizer = _tokenizer(settings.tokenizer, shape)
             tokenizer.save_pretrained(path)
@@ -234,28 +240,28 @@ def backbone(params: Params, name: str) -> Iterator[Path]:
                 AutoConfig.for_model(**shape).save_pretrained(path)
             yield path
         else:
-            with hub.checkpoint(settings.checkpoint, settings.revision) as there:
-                yield there
+            with hub.checkpoint(settings.checkpoint, settings.revision) as checkpoint:
+                yield checkpoint
 
 
-def _published(checkpoint: str | None) -> dict[str, Any]:
-    """The shape of a checkpoint that is not here, where it is known; else nothing."""
-    found: dict[str, Any] = read_yaml(SHAPES).get(checkpoint, {})
-    return found
+def _known_shape(checkpoint: str | None) -> dict[str, Any]:
+    """The configuration of a checkpoint in shapes.yaml; empty if it has none."""
+    shape: dict[str, Any] = read_yaml(SHAPES).get(checkpoint, {})
+    return shape
 
 
 def _tokenizer(settings: TokenizerSettings | None, shape: dict[str, Any]) -> Any:
-    """A tokenizer of the size of one that is not trained yet: what its tokens are, it makes up."""
+    """A tokenizer of the right size with made-up tokens."""
     kind = settings.kind if settings else "wordpiece"
     size = settings.vocabulary if settings else shape["vocab_size"]
-    special = vocabulary.SPECIAL if kind == "words" else tokenizers.SPECIAL_TOKENS[kind]
-    tokens = [*special.values(), *(f"token {number}" for number in range(size - len(special)))]
+    special = tokenizers.SPECIAL_TOKENS[kind]
+    tokens = [*special.values(), *(f"token {index}" for index in range(size - len(special)))]
     backend = Tokenizer(
-        models.WordLevel({token: place for place, token in enumerate(tokens)}, tokens[0])
+        models.WordLevel({token: index for index, token in enumerate(tokens)}, tokens[0])
     )
     backend.add_special_tokens([*special.values()])
     if kind == "words":
-        return tokenizers.BareTokenizer(backend, special)
+        return BareTokenizer(backend, special)
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(tokenizer_object=backend, **special)

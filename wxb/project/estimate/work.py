@@ -1,7 +1,7 @@
-"""How much a training has to go through: updates, and the tokens of a batch.
+"""The work of a training: its batches, updates and tokens.
 
-Where the stages before it have run, their data tell; else the parameters say how much there is at
-most.
+They come from the data if the stages before training have run, else from params.yaml as upper
+bounds.
 """
 
 from __future__ import annotations
@@ -21,77 +21,74 @@ from wxb.corpora import clean
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import IGNORED
 
-VALID = 0.1  # of the records, where nothing says how many are validated on
+VALID = 0.1  # share of validation records if params.yaml sets none
 
 
 @dataclass(frozen=True)
 class Work:
-    """Batches of one pass, passes, and the tokens that an item of a batch takes, padding included.
+    """Sizes of a training."""
 
-    `items` are those of training themselves, where they are made.
-    """
-
-    batches: int
+    batches: int  # of one epoch
     epochs: int
     batch_size: int
     accumulation: int
-    length: int
-    valid: int  # items that each epoch ends with
-    counted: bool  # from data, not from what parameters allow
-    items: Sequence[Any] = ()
-    predicted: float = 1.0  # share of tokens whose logits are computed, of a model that writes
-    processes: int = 1  # which share a batch
-    fsdp: bool = False  # and the model
+    length: int  # tokens of an item, padding included
+    valid: int  # items validated on after each epoch
+    is_exact: bool  # `length` and counts come from data, not from upper bounds
+    items: Sequence[Any] = ()  # training items, if they exist
+    predicted_share: float = 1.0  # share of tokens whose logits a generative model computes
+    processes: int = 1  # that divide each batch
+    fsdp: bool = False  # the processes divide the model, too
 
     @property
-    def part(self) -> int:
-        """What of a batch each process takes."""
+    def batch_size_per_process(self) -> int:
+        """Items of a batch in each process."""
         return self.batch_size // self.processes
 
     @property
     def steps(self) -> int:
-        """Batches of all passes: each is read forward and backward."""
+        """Batches of all epochs, each with a forward and a backward pass."""
         return self.batches * self.epochs
 
     @property
     def updates(self) -> int:
-        """Changes of the weights."""
+        """Optimizer updates of all epochs."""
         return self.epochs * -(-self.batches // self.accumulation)
 
 
-def of_experiment(params: Params, name: str) -> Work:
-    """What the experiment trains on. Raises WxbError where nobody knows how many records."""
+def experiment_work(params: Params, name: str) -> Work:
+    """The work of training an experiment. Raises WxbError if the number of records is unknown."""
     experiment = params.experiments[name]
     settings: Any = experiment.training
     accumulation = getattr(settings, "gradient_accumulation", 1)
     items = _items(params, name)
     if items:
         lengths = np.array([np.size(item["input_ids"]) for item in items])
-        valid = _labelled(params, experiment.corpus)[1]
+        _, valid = _labelled(params, experiment.corpus)
         labels = [item["labels"] for item in items if np.ndim(item.get("labels", 0))]
-        asked = sum(int((row != IGNORED).sum()) for row in labels)
-        predicted = asked / lengths.sum() if labels else 1.0
+        predicted = sum(int((row != IGNORED).sum()) for row in labels)
+        share = predicted / lengths.sum() if labels else 1.0
         count, length = len(items), _padded(lengths, settings.batch_size)
     else:
         count, valid = _labelled(params, experiment.corpus)
-        length, predicted = experiment.longest_input or 512, 1.0
+        length, share = experiment.max_length or 512, 1.0
     return Work(
         batches=-(-count // settings.batch_size),
-        epochs=experiment.longest_training or 1,
+        epochs=experiment.max_epochs or 1,
         batch_size=settings.batch_size,
         accumulation=accumulation,
         length=length,
         valid=valid,
-        counted=bool(items),
+        is_exact=bool(items),
         items=items,
-        predicted=min(1.0, predicted),
+        predicted_share=min(1.0, share),
         processes=getattr(settings, "processes", 1),
         fsdp=getattr(settings, "fsdp", False),
     )
 
 
-def of_backbone(params: Params, name: str) -> Work | None:
-    """What pretraining a backbone reads; None where it isn't pretrained here."""
+def backbone_work(params: Params, name: str) -> Work | None:
+    """The work of pretraining a backbone; None if it is not pretrained here."""
     settings = params.backbones[name].pretraining
     if settings is None:
         return None
@@ -102,14 +99,14 @@ def of_backbone(params: Params, name: str) -> Work | None:
         accumulation=1,
         length=settings.max_length,
         valid=0,
-        counted=True,
+        is_exact=True,
         processes=settings.processes,
         fsdp=settings.fsdp,
     )
 
 
 def _items(params: Params, name: str) -> Sequence[Any]:
-    """The items of training, where features and targets are made; none where items are no texts."""
+    """The training items of tokens; empty if their files do not exist, or for other inputs."""
     experiment = params.experiments[name]
     files = [folder / "train.arrow" for folder in (paths.features(name), paths.targets(name))]
     backbone = paths.model(experiment.backbone)
@@ -117,7 +114,7 @@ def _items(params: Params, name: str) -> Sequence[Any]:
         return ()
     labels = read_json(paths.targets(name) / paths.LABELS)
     method = tasks.method_of(experiment, labels, tokenizers.load(backbone))
-    records = clean.labelled(
+    records = clean.read_labelled(
         paths.clean(experiment.corpus) / "train.parquet", tasks.get(experiment.task).record
     )
     items = method.dataset(files[0], files[1], records)
@@ -125,13 +122,13 @@ def _items(params: Params, name: str) -> Sequence[Any]:
 
 
 def _padded(lengths: Any, batch_size: int) -> int:
-    """The mean of what batches are padded to, where those of one length share one."""
+    """The mean padded length of batches, if items are batched by length."""
     ordered = np.sort(lengths)
     return round(float(np.mean(ordered[batch_size - 1 :: batch_size])))
 
 
 def _labelled(params: Params, corpus: str) -> tuple[int, int]:
-    """The records to train and to validate on."""
+    """The numbers of labelled records for training and for validation."""
     path = paths.clean(corpus) / paths.PROFILE
     if path.is_file():
         splits = read_json(path)["splits"]
@@ -140,8 +137,8 @@ def _labelled(params: Params, corpus: str) -> tuple[int, int]:
     total = getattr(block.generate, "labelled", None) or block.max_records
     if total is None:
         raise WxbError(
-            f"how many records corpora.{corpus} has nobody knows yet; run"
-            f" `dvc repro preprocess@{corpus}`, then ask again"
+            f"corpora.{corpus}: the number of records is unknown; run"
+            f" `dvc repro preprocess@{corpus}`, then try again"
         )
     valid = round(total * (block.split.valid or VALID))
     held_out = sum(other.share or 0 for other in (block.split.further or {}).values())

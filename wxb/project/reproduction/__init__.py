@@ -1,4 +1,4 @@
-"""Results beside those that a commit has: the same bytes, within noise, or beyond it.
+"""`wxb compare`: compare results of two versions of the project.
 
-The stage `compare` sets the experiments of one study side by side; this, one study at two times.
+The stage `compare` is another thing: it compares the experiments of one study.
 """

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params, load
 from wxb.project import profiles, revisions
-from wxb.project.reproduction import comparison, promise, wording
-from wxb.project.reproduction.project import STAGES, Project
+from wxb.project.reproduction import comparison, expected_hashes, wording
+from wxb.project.reproduction.results import STAGES, Results
+from wxb.reporting.terminal import show, show_json, show_sentence
 
 ALL = "all"
 
@@ -22,87 +20,90 @@ ALL = "all"
 def compare(
     revision: Annotated[str, typer.Argument(help="a commit, branch or tag")] = "HEAD",
     other: Annotated[
-        str | None, typer.Argument(help="another, instead of the working tree")
+        str | None, typer.Argument(help="another one, instead of the working tree")
     ] = None,
     study: Annotated[
         str, typer.Option(help="a study or lesson, pretrain or parity; default: all")
     ] = ALL,
-    brief: Annotated[bool, typer.Option("--brief", help="only the verdicts, and the page")] = False,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="print only the verdicts, and the page")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="exit with 1 if a score is outside its range")
     ] = False,
 ) -> None:
-    """Compare the results here with those of a commit.
+    """Compare the results in the working tree with those of a commit.
 
-    On the same kind of CPU a rerun must have the same bytes. On another kind, its scores must be
-    inside what trainings vary, if several seeds are known; else they are compared with their 95%
-    intervals, which are about test records alone. With the parameters of `wxb params tiny` the
-    bytes are the same on every x86-64 CPU with AVX2, and the last line says whether they are.
+    On the same type of CPU, a rerun must have the same bytes. On another type, its scores must be
+    within the variation between trainings, if several seeds are known. Otherwise they are compared
+    with their 95% intervals, which only cover the choice of test records. With the parameters of
+    `wxb params tiny`, the bytes are the same on every x86-64 CPU with AVX2; the last line reports
+    whether they are.
 
     Example: wxb compare HEAD~1 --study NAME
     """
     params = load()
-    before = Project(revisions.commit(revision))
-    after = Project(revisions.commit(other) if other else revisions.WorkingTree())
-    results = {**before.results, **after.results}
-    known = {**params.studies, **params.lessons, **results}
+    before = Results(revisions.commit(revision))
+    after = Results(revisions.commit(other) if other else revisions.WorkingTree())
+    folders = {**before.folders, **after.folders}
+    known = {**params.studies, **params.lessons, **folders}
     if study not in (ALL, *known):
         raise WxbError(f"no study or lesson {study!r}{choices(study, known)}")
-    names = [name for name in known if name in results] if study == ALL else [study]
-    if not other and not any(name in after.results for name in names):
-        made = "`make run`" if study == ALL else f"`{_remedy(study, params)}`"
-        raise WxbError(f"no results to compare; {made} makes them")
-    compared = [comparison.compare(name, before, after, params) for name in names]
-    verdicts = [(r, before.name, after.name, _remedy(r.name, params)) for r in compared]
-    outside = any(result.is_outside for result in compared)
-    kept = None if other else promise.kept()
+    names = [name for name in known if name in folders] if study == ALL else [study]
+    if not other and not any(name in after.folders for name in names):
+        command = "make run" if study == ALL else _remedy(study, params)
+        raise WxbError(f"no results to compare; run `{command}` first")
+    results = [comparison.compare(name, before, after, params) for name in names]
+    is_outside = any(result.is_outside for result in results)
+    hashes = None if other else expected_hashes.check_hashes()
+    versions = before.tree.name, after.tree.name
     if as_json:
-        content = {"before": before.name, "after": after.name, "outside": outside}
-        listed = [wording.as_json(*each) for each in verdicts]
-        content |= {"portable": kept and kept._asdict(), "results": listed}
-        print(json.dumps(content, ensure_ascii=False, indent=2))
+        content = {
+            "before": versions[0],
+            "after": versions[1],
+            "outside": is_outside,
+            "portable": hashes and hashes._asdict(),
+            "results": [
+                wording.as_json(result, *versions, _remedy(result.name, params))
+                for result in results
+            ],
+        }
+        show_json(content)
     else:
-        rest = [r for r in compared if wording.summary(r) is wording.Summary.NOT_RUN]
-        rest = rest if len(rest) > 1 else []
-        console = Console()
-        for each in verdicts:
-            if each[0] in rest:
+        not_run = [r for r in results if wording.summary(r) is wording.Summary.NOT_RUN]
+        together = not_run if len(not_run) > 1 else []
+        for result in results:
+            remedy = _remedy(result.name, params)
+            if result in together:
                 continue
             if brief:
-                _print(wording.line(*each))
-                continue
-            for part in wording.parts(*each):
-                console.print(part)
-            print()
-        if rest:
-            _print(wording.not_run(rest, before.name))
+                show_sentence(wording.verdict_line(result, *versions, remedy))
+            else:
+                show(*wording.details(result, *versions, remedy), "")
+        if together:
+            show_sentence(wording.not_run_line(together, versions[0]))
         if study in {**params.studies, **params.lessons} and not other:
-            print(page(study, params))
-    if kept and not as_json:
-        _print(kept.line)
-    if exit_code and outside:
+            print(page_line(study, params))
+        if hashes:
+            show_sentence(hashes.line)
+    if exit_code and is_outside:
         raise typer.Exit(1)
 
 
-def _print(line: str) -> None:
-    """Print a line, wrapped between words on a terminal only."""
-    console = Console(highlight=False)
-    console.print(Text(line), soft_wrap=not console.is_terminal)
-
-
-def page(name: str, params: Params) -> str:
-    """Where the page of a study or lesson is, or what makes it."""
+def page_line(name: str, params: Params) -> str:
+    """The path of the page of a study or lesson, or the command that writes it."""
     path = paths.page(name)
     if path.exists():
         return f"Page: {path.resolve()}"
-    return f"Page: {path} does not exist; `{_remedy(name, params)}` makes it"
+    return f"Page: {path} does not exist; run `{_remedy(name, params)}`"
 
 
 def _remedy(name: str, params: Params) -> str:
-    """The command that makes a result."""
+    """The command that runs a result, with the profile that adds its study if it is absent."""
     verb = "lesson" if name in params.lessons else "report"
-    made = f"dvc repro {STAGES.get(name, f'{verb}@{name}')}"
+    command = f"dvc repro {STAGES.get(name, f'{verb}@{name}')}"
     if name in {**params.studies, **params.lessons, **STAGES}:
-        return made
-    return f"wxb params {profile} && {made}" if (profile := profiles.bringing(name)) else made
+        return command
+    profile = profiles.profile_adding(name)
+    return f"wxb params {profile} && {command}" if profile else command

@@ -1,10 +1,9 @@
-"""The verdict on results at two times.
+"""Compare results of two versions of the project.
 
-Two questions can be asked of a rerun. On the same kind of CPU: are the bytes the same? On another
-kind, whose kernels add up in another order, training ends with other weights, as with another seed:
-is each score within the variation between trainings (see ranges.py)? Where only one seed is known,
-so is no such variation: scores are then compared with their 95% intervals, which cover the choice
-of test records and nothing else.
+On the same type of CPU, a rerun must have the same bytes. On another type, kernels add in another
+order, so training ends with other weights, as with another seed. Then each score must be within the
+variation between trainings (see ranges.py). If only one seed is known, that variation is unknown:
+scores are then compared with their 95% intervals, which only cover the choice of test records.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from typing import Any, NamedTuple
 from wxb.core.params import Params
 from wxb.project.inventory import headlines
 from wxb.project.profiles import Change
-from wxb.project.reproduction.project import Metrics, Project
 from wxb.project.reproduction.ranges import Range, Runs, ranges
+from wxb.project.reproduction.results import Metrics, Results
 
 
 class Verdict(StrEnum):
-    """What became of one score."""
+    """The comparison of one score."""
 
     SAME = "same bytes"
     OTHER_WEIGHTS = "same scores, other weights"
     UNKNOWN_WEIGHTS = "same scores, weights unknown"
-    INSIDE = "inside"  # its range
+    INSIDE = "inside"  # within its range
     OUTSIDE = "outside"
-    DIFFERS = "differs"  # and has no range
+    DIFFERS = "differs"  # without a range
     OTHER_RECORDS = "other test records"
-    NOT_RUN = "not run here"  # the committed result
+    NOT_RUN = "not run here"  # it is the committed result
     GONE = "gone"
     NEW = "new"
 
@@ -39,10 +38,10 @@ INSIDE = (Verdict.SAME, Verdict.OTHER_WEIGHTS, Verdict.UNKNOWN_WEIGHTS, Verdict.
 
 
 class Difference(StrEnum):
-    """In what the machines of two runs differ."""
+    """How the machines of two runs differ."""
 
     NONE = ""
-    CPU = "kind of CPU"
+    CPU = "type of CPU"
     CAPABILITY = "instruction set"
     TORCH = "version of torch"
     UNKNOWN = "unknown"
@@ -52,54 +51,54 @@ KEYS = {"cpu": Difference.CPU, "capability": Difference.CAPABILITY, "torch": Dif
 
 
 class Score(NamedTuple):
-    """An experiment, lesson, backbone or architecture at both times; metrics None where absent."""
+    """The metrics of an experiment, lesson, backbone or architecture in both versions."""
 
     name: str
     verdict: Verdict
-    metric: str  # the one that has an interval; empty where none has
-    before: Metrics | None
+    metric: str  # the one with an interval; empty if none has one
+    before: Metrics | None  # None if absent
     after: Metrics | None
-    range: Range | None = None  # in which the metric of a rerun should lie
+    range: Range | None = None  # for this metric in a rerun
 
     @property
     def others(self) -> dict[str, tuple[float | None, float | None]]:
-        """The other metrics that differ, bounds of the interval aside: value before, and after.
+        """The other metrics that differ, without bounds of intervals: value before, and after.
 
-        None are told where there is nothing to compare.
+        Empty if the scores cannot be compared.
         """
         if self.before is None or self.after is None or self.verdict is Verdict.OTHER_RECORDS:
             return {}
-        told = {self.metric, f"{self.metric}_low", f"{self.metric}_high"} if self.metric else set()
+        main = {self.metric, f"{self.metric}_low", f"{self.metric}_high"} if self.metric else set()
         differing = _changed(self.before, self.after)
-        return {key: pair for key, pair in differing.items() if key not in told}
+        return {key: pair for key, pair in differing.items() if key not in main}
 
 
 class Swap(NamedTuple):
-    """Two experiments that changed places, and whether the paired test told them apart."""
+    """Two experiments whose order changed, with results of the paired test."""
 
-    ahead: str  # before, by `lead`, which was beyond noise or not
+    ahead: str  # before
     behind: str
-    lead: float
-    sure: bool
-    lead_now: float  # of the other one
-    sure_now: bool
+    lead: float  # of `ahead`, before
+    beyond_noise: bool
+    lead_now: float  # of `behind`
+    beyond_noise_now: bool
 
 
-class Result(NamedTuple):
-    """A study (or lesson, or all pretraining, or all of parity) at both times."""
+class Comparison(NamedTuple):
+    """One result (a study, a lesson, all pretraining or all parity) in both versions."""
 
     name: str
     scores: Sequence[Score]
     swaps: Sequence[Swap]
-    params: Sequence[Change]  # of what it is made from
+    params: Sequence[Change]  # of the blocks that it depends on
     seeds: tuple[list[int], list[int]]
-    records: Mapping[str, tuple[int, int]]  # counts over the test records that differ
+    records: Mapping[str, tuple[int, int]]  # counts of the test records that differ
     machines: tuple[list[dict[str, str]], list[dict[str, str]]]
-    trainings: int = 1  # of each experiment, from which the ranges are; of one they can not be
+    trainings: int = 1  # of each experiment, for the ranges; 1 if they are 95% intervals
 
-    def named(self, *verdicts: Verdict) -> list[str]:
-        """The scores with one of these verdicts."""
-        return [score.name for score in self.scores if score.verdict in verdicts]
+    def names_with(self, verdict: Verdict) -> list[str]:
+        """The names of the scores with this verdict."""
+        return [score.name for score in self.scores if score.verdict is verdict]
 
     @property
     def is_outside(self) -> bool:
@@ -108,26 +107,26 @@ class Result(NamedTuple):
 
     @property
     def difference(self) -> Difference:
-        """In what the machines of both times differ."""
+        """How the machines of both versions differ."""
         first, second = self.machines
         for key, difference in KEYS.items():
-            kinds = [{made.get(key) for made in machines} for machines in (first, second)]
-            if None in kinds[0] | kinds[1] or not (first and second):
+            values = [{machine.get(key) for machine in side} for side in self.machines]
+            if None in values[0] | values[1] or not (first and second):
                 return Difference.UNKNOWN
-            if kinds[0] != kinds[1]:
+            if values[0] != values[1]:
                 return difference
         return Difference.NONE
 
 
-def compare(name: str, before: Project, after: Project, params: Params | None = None) -> Result:
-    """One result of two projects; `params` are those of a working tree among them."""
+def compare(name: str, before: Results, after: Results, params: Params | None = None) -> Comparison:
+    """Compare one result of two versions; `params` are those of the working tree, if it is one."""
     first, second = before.metrics(name), after.metrics(name)
     records = _changed(before.records(name), after.records(name))
-    unlike = {key: pair for key, pair in records.items() if None not in pair}
+    differing = {key: pair for key, pair in records.items() if None not in pair}
     has_weights = after.has_weights(name)
     runs = _trainings(name, before)
     bounds = ranges(runs, max(1, len(after.seeds(name)))) if runs else {}
-    return Result(
+    return Comparison(
         name,
         [
             _score(
@@ -135,39 +134,39 @@ def compare(name: str, before: Project, after: Project, params: Params | None = 
                 first.get(member),
                 second.get(member),
                 (before.weights(member), after.weights(member)) if has_weights else ("", ""),
-                {key: found[member] for key, found in bounds.items() if member in found}
+                {key: limits[member] for key, limits in bounds.items() if member in limits}
                 or _intervals(first.get(member, {})),
-                comparable=not unlike,
+                comparable=not differing,
                 has_run=after.has_run(name, member),
             )
             for member in {**first, **second}
         ],
-        [] if unlike else _swaps(before.study(name), after.study(name)),
+        [] if differing else _swaps(before.study(name), after.study(name)),
         [Change(k, *pair) for k, pair in _changed(before.params(name), after.params(name)).items()],
         (before.seeds(name), after.seeds(name)),
-        unlike,
+        differing,
         (before.machines(name, params), after.machines(name, params)),
-        min((len(scores) for found in runs.values() for scores in found.values()), default=1),
+        min((len(scores) for system in runs.values() for scores in system.values()), default=1),
     )
 
 
-def _trainings(name: str, project: Project) -> Runs:
-    """The known trainings of a result, if what the project has may be one of them; else empty.
+def _trainings(name: str, results: Results) -> Runs:
+    """The known trainings of a result; empty if its scores are outside their ranges.
 
     reports/seeds.json may be older than the study, or lack an experiment.
     """
-    runs, metrics = project.trainings(name), project.metrics(name)
-    is_whole = all(metrics.keys() == known.keys() for known in runs.values())
-    is_current = is_whole and all(
-        metrics[member].get(key) in known
+    runs, metrics = results.trainings(name), results.metrics(name)
+    is_complete = all(metrics.keys() == scores.keys() for scores in runs.values())
+    is_current = is_complete and all(
+        metrics[member].get(key) in limits
         for key, bounds in (ranges(runs) if runs else {}).items()
-        for member, known in bounds.items()
+        for member, limits in bounds.items()
     )
     return runs if is_current else {}
 
 
 def _intervals(metrics: Metrics) -> dict[str, Range]:
-    """The 95% intervals of those metrics that have one."""
+    """The 95% intervals of the metrics that have one."""
     return {key: Range(metrics[f"{key}_low"], metrics[f"{key}_high"]) for key in headlines(metrics)}
 
 
@@ -181,7 +180,7 @@ def _score(
     comparable: bool,
     has_run: bool,
 ) -> Score:
-    """The verdict on one score; `weights` are hashes of its model, equal if it keeps none."""
+    """Compare one score; `weights` are hashes of its model in both versions."""
     metric = next(iter(headlines(before or after or {})), "")
     if before is None or after is None:
         verdict = Verdict.NEW if before is None else Verdict.GONE
@@ -192,8 +191,8 @@ def _score(
     elif before == after:
         verdict = Verdict.SAME if weights[0] == weights[1] else Verdict.OTHER_WEIGHTS
     elif metric in after:
-        inside = all(after.get(key) in found for key, found in bounds.items())
-        verdict = Verdict.INSIDE if inside else Verdict.OUTSIDE
+        is_inside = all(after.get(key) in limits for key, limits in bounds.items())
+        verdict = Verdict.INSIDE if is_inside else Verdict.OUTSIDE
     else:
         verdict = Verdict.DIFFERS
     if not has_run and verdict in (Verdict.SAME, Verdict.UNKNOWN_WEIGHTS):
@@ -202,27 +201,27 @@ def _score(
 
 
 def _swaps(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Swap]:
-    """The pairs of a study whose order is another now."""
+    """The pairs of a study whose order has changed."""
     if not before or not after:
         return []
-    from wxb.reporting.charts import pairs  # takes numpy
+    from wxb.reporting.charts import pairs  # imports numpy
 
-    now = pairs.between(pairs.results(after))
+    new_pairs = pairs.pairs_by_names(pairs.corrected_pairs(after))
     return [
         Swap(
-            then.a,
-            then.b,
-            then.value,
-            then.beyond_noise,
-            -turned.value,
-            turned.beyond_noise,
+            old.a,
+            old.b,
+            old.value,
+            old.beyond_noise,
+            -new.value,
+            new.beyond_noise,
         )
-        for then in pairs.results(before)
-        if then.value and (turned := now.get((then.a, then.b))) and turned.value < 0
+        for old in pairs.corrected_pairs(before)
+        if old.value and (new := new_pairs.get((old.a, old.b))) and new.value < 0
     ]
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The keys whose values differ, with both; None for one that is absent."""
+    """The keys whose values differ, with both values; None for an absent one."""
     values = {key: (before.get(key), after.get(key)) for key in {**before, **after}}
     return {key: pair for key, pair in values.items() if pair[0] != pair[1]}

@@ -1,4 +1,4 @@
-"""What several seeds of training make of a study, in reports/seeds.json.
+"""The study with several seeds for reports/seeds.json.
 
 `make seeds` runs the profile seeds in a clone, and writes the file with this module.
 """
@@ -15,20 +15,20 @@ from wxb.core.params import load
 from wxb.project import provenance
 
 
-def found() -> dict[str, Any]:
-    """The study with several seeds that was made here, and where; WxbError unless all of it was."""
+def study_with_seeds() -> dict[str, Any]:
+    """The first study that ran here with all its seeds, and its machines.
+
+    Raises WxbError if there is none.
+    """
     params = load()
     for name, block in params.studies.items():
         path = Path(provenance.study_file(name))
         study: dict[str, Any] = read_json(path) if path.is_file() else {"seeds": []}
-        made = provenance.measured(params, name)
-        if made and len(block.seeds) > 1 and study["seeds"] == block.seeds:
-            return {**study, "made": made}
-    raise WxbError(
-        "expected a study that was made here with several seeds; run `wxb params seeds` and"
-        " `dvc repro` first"
-    )
+        run = provenance.from_costs(params, name)
+        if run and len(block.seeds) > 1 and study["seeds"] == block.seeds:
+            return {**study, "made": run}
+    raise WxbError("no study ran here with several seeds; run `wxb params seeds` and `dvc repro`")
 
 
 if __name__ == "__main__":
-    print(json.dumps(found(), ensure_ascii=False, indent=2))
+    print(json.dumps(study_with_seeds(), ensure_ascii=False, indent=2))

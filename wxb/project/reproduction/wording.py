@@ -1,50 +1,49 @@
-"""Verdicts on results at two times: a sentence or two each, tables for 80 columns, and JSON."""
+"""Format comparisons: a verdict of a sentence or two, tables for 80 columns, and JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from wxb.project import provenance
 from wxb.project.reproduction.comparison import (
     INSIDE,
+    Comparison,
     Difference,
-    Result,
     Score,
     Swap,
     Verdict,
 )
 from wxb.project.revisions import WorkingTree
-from wxb.reporting.charts.formatting import listed, words
+from wxb.reporting.charts.formatting import listed, shortened, words
+from wxb.reporting.terminal import Row, grid, table
 
-SHOWN = 6  # metrics of one score, listed one by one
+SHOWN = 6  # most metrics of one score
 STYLES = {Verdict.SAME: "green", Verdict.INSIDE: "green", Verdict.OUTSIDE: "red"}
 ABSENT = "–"
 HERE = WorkingTree().name
 
 
 class Summary(StrEnum):
-    """The verdict on a result as a whole."""
+    """The verdict on a result, from those on its scores."""
 
-    MISSING = "missing"  # at one of both times
+    MISSING = "missing"  # in one of both versions
     NOT_RUN = "not run here"
     NOT_COMPARABLE = "not comparable"
     SAME = "same bytes"
-    SCORES = "same scores"  # of weights whose hash is unknown at one of both times
+    SCORES = "same scores"  # a hash of weights is unknown
     INSIDE = "inside"
     OUTSIDE = "outside"
     DIFFERS = "differs"
 
 
-def summary(result: Result) -> Summary:
-    """The verdict on a result, of those on its scores."""
+def summary(result: Comparison) -> Summary:
+    """The verdict on a result."""
     verdicts = {score.verdict for score in result.scores} - {Verdict.NEW, Verdict.GONE}
     if not verdicts:
         return Summary.MISSING
@@ -62,48 +61,48 @@ def summary(result: Result) -> Summary:
     return Summary.DIFFERS if Verdict.DIFFERS in verdicts else Summary.INSIDE
 
 
-def line(result: Result, before: str, after: str, remedy: str = "") -> str:
-    """The verdict, and which question it answers: `NAME: reproduced. Another kind of CPU ...`.
+def verdict_line(result: Comparison, before: str, after: str, remedy: str = "") -> str:
+    """The name and the verdict in sentences: `NAME: reproduced. Another type of CPU ...`.
 
-    `before` and `after` name both times; `remedy` is the command that makes what is lacking here.
+    `before` and `after` are names of the versions; `remedy` is the command that runs the result.
     """
     return f"{result.name}: {_verdict(result, before, after, remedy)}"
 
 
-def _verdict(result: Result, before: str, after: str, remedy: str) -> str:
+def _verdict(result: Comparison, before: str, after: str, remedy: str) -> str:
     kind = summary(result)
     if kind is Summary.MISSING:
         return _missing(result, before, after, remedy)
     if kind is Summary.NOT_RUN:
-        return f"nothing was run here; these are the results of {before}. `{remedy}` runs it."
+        return f"not run here; these are the results of {before}. `{remedy}` runs it."
     changed = len(result.params)
     keys = "1 parameter differs" if changed == 1 else f"{changed} parameters differ"
     if kind is Summary.NOT_COMPARABLE:
-        counts = [f"{what} {a:,} -> {b:,}" for what, (a, b) in result.records.items()]
-        why = f"; {keys}" if changed else ""
-        return f"not comparable with {before}: {', '.join(counts)}{why}."
-    same = kind in (Summary.SAME, Summary.SCORES)
-    if changed and not same:
+        counts = [f"{unit} {a:,} -> {b:,}" for unit, (a, b) in result.records.items()]
+        suffix = f"; {keys}" if changed else ""
+        return f"not comparable with {before}: {', '.join(counts)}{suffix}."
+    is_same = kind in (Summary.SAME, Summary.SCORES)
+    if changed and not is_same:
         head = f"not a rerun of {before}: {keys}."
     else:
-        head = f"{_answer(result, kind)}. {_question(result, kind, before)}"
-    facts = [_bytes(result, kind)] if same or result.difference is Difference.NONE else []
-    facts += [] if same else _within(result)
-    return " ".join([head, *facts, *_remaining(result)])
+        head = f"{_answer(result, kind)}. {_expectation(result, kind, before)}"
+    facts = [_same_bytes(result, kind)] if is_same or result.difference is Difference.NONE else []
+    facts += [] if is_same else _inside(result)
+    return " ".join([head, *facts, *_other_scores(result)])
 
 
-def _missing(result: Result, before: str, after: str, remedy: str) -> str:
-    """What one side has no results of."""
-    gone, new = result.named(Verdict.GONE), result.named(Verdict.NEW)
+def _missing(result: Comparison, before: str, after: str, remedy: str) -> str:
+    """The verdict if one version lacks the result."""
+    gone, new = result.names_with(Verdict.GONE), result.names_with(Verdict.NEW)
     if gone and new:
         return f"nothing to compare: gone {listed(gone)}, new {listed(new)}."
     if gone and after == HERE:
-        return f"no results here; `{remedy}` makes them."
-    return f"{after if gone else before} has no results of it to compare with."
+        return f"no results here; run `{remedy}`."
+    return f"{after if gone else before} has no results to compare with."
 
 
-def _answer(result: Result, kind: Summary) -> str:
-    """The verdict in a word or two."""
+def _answer(result: Comparison, kind: Summary) -> str:
+    """The verdict in a few words."""
     if kind in (Summary.SAME, Summary.SCORES):
         return "reproduced"
     if result.difference is Difference.NONE:
@@ -115,105 +114,107 @@ def _answer(result: Result, kind: Summary) -> str:
     return "not reproduced" if kind is Summary.OUTSIDE else "reproduced"
 
 
-def _question(result: Result, kind: Summary, before: str) -> str:
-    """On what machine the rerun was, and so what it must reproduce."""
+def _expectation(result: Comparison, kind: Summary, before: str) -> str:
+    """How the machines differ, and so what a rerun must reproduce."""
+    is_same = kind in (Summary.SAME, Summary.SCORES)
     match result.difference:
         case Difference.NONE:
-            return f"Same kind of CPU as {before}, so the bytes must be the same:"
+            return f"Same type of CPU as {before}, so the bytes must be the same:"
+        case Difference.UNKNOWN if is_same:
+            return f"Compared with {before},"
         case Difference.UNKNOWN:
-            where = f"Which CPUs this run and {before} had is not known"
-            if kind in (Summary.SAME, Summary.SCORES):
-                return f"Compared with {before},"
+            machines = f"The CPUs of this run and {before} are not both known"
         case difference:
-            where = f"Another {difference} than {before}"
-    if kind in (Summary.SAME, Summary.SCORES):
-        return f"{where}, and still"
+            machines = f"Another {difference} than {before}"
+    if is_same:
+        return f"{machines}, and still"
     if kind is Summary.DIFFERS:
-        return f"{where}, and no interval is known."
+        return f"{machines}, and no interval is known."
     if result.trainings == 1:
-        return f"{where}; one seed does not show how trainings vary."
-    return f"{where}, where trainings vary as {result.trainings} seeds do:"
+        return f"{machines}; one seed does not show the variation between trainings."
+    return f"{machines}, so scores may vary as those of {result.trainings} seeds do:"
 
 
-def _bytes(result: Result, kind: Summary) -> str:
-    """How many scores have the same bytes: metrics, and weights where they are kept."""
-    run = [score for score in result.scores if _was_run(score)]
+def _same_bytes(result: Comparison, kind: Summary) -> str:
+    """The number of scores with the same bytes of metrics and of weights, if these are files."""
+    count = sum(map(_is_rerun, result.scores))
     if kind is Summary.SCORES:
-        return f"{len(run)} of {len(run)} scores are the same (hashes of weights unknown)."
-    same = f"{len(result.named(Verdict.SAME))} of {len(run)}"
+        return f"{count} of {count} scores are the same (hashes of weights unknown)."
+    same = f"{len(result.names_with(Verdict.SAME))} of {count}"
     return (
         f"{same} are." if result.difference is Difference.NONE else f"{same} have the same bytes."
     )
 
 
-def _within(result: Result) -> list[str]:
-    """How many scores are inside their ranges, and which are not."""
-    judged = [score for score in result.scores if score.metric and _was_run(score)]
-    if not judged:
+def _inside(result: Comparison) -> list[str]:
+    """The number of scores inside their ranges, and the names of the others."""
+    scores = [score for score in result.scores if score.metric and _is_rerun(score)]
+    if not scores:
         return []
-    inside = sum(score.verdict in INSIDE for score in judged)
-    several = len(judged) > 1
-    where = f"{'their' if several else 'its'} 95% interval{'s' if several else ''} (test records)"
+    inside = sum(score.verdict in INSIDE for score in scores)
+    verb, ranges = "is", "its 95% interval (test records)"
+    if len(scores) > 1:
+        verb, ranges = "are", "their 95% intervals (test records)"
     if result.trainings > 1:
-        where = f"what {result.trainings} seeds vary"
+        ranges = f"the variation of {result.trainings} seeds"
         if not result.params and result.difference is not Difference.NONE:
-            where = "that variation"
-    outside = result.named(Verdict.OUTSIDE)
+            ranges = "that variation"
+    outside = result.names_with(Verdict.OUTSIDE)
     names = f", not {listed(outside)}" if outside else ""
-    return [f"{inside} of {len(judged)} {'are' if several else 'is'} inside {where}{names}."]
+    return [f"{inside} of {len(scores)} {verb} inside {ranges}{names}."]
 
 
-def not_run(results: Sequence[Result], before: str) -> str:
-    """The results that are those of a commit, in one sentence."""
-    names = listed([result.name for result in results])
-    return f"nothing was run here of {names}; these are the results of {before}."
+def not_run_line(results: Sequence[Comparison], before: str) -> str:
+    """One sentence for all results that were not run here."""
+    return f"Not run here: {listed([r.name for r in results])}; these are the results of {before}."
 
 
-def _remaining(result: Result) -> Iterator[str]:
-    """The scores that are no part of the verdict."""
-    for verdict, words_ in (
-        (Verdict.OTHER_WEIGHTS, "Same scores of other weights"),
+def _other_scores(result: Comparison) -> Iterator[str]:
+    """The scores that do not count for the verdict."""
+    for verdict, label in (
+        (Verdict.OTHER_WEIGHTS, "Same scores, other weights"),
         (Verdict.NOT_RUN, "Not run here"),
         (Verdict.GONE, "Gone"),
         (Verdict.NEW, "New"),
     ):
-        if names := result.named(verdict):
-            yield f"{words_}: {listed(names)}."
+        if names := result.names_with(verdict):
+            yield f"{label}: {listed(names)}."
 
 
-def _was_run(score: Score) -> bool:
+def _is_rerun(score: Score) -> bool:
     return score.verdict not in (Verdict.NEW, Verdict.GONE, Verdict.NOT_RUN)
 
 
-def parts(result: Result, before: str, after: str, remedy: str) -> Iterator[RenderableType]:
-    """The verdict on a result, and every table behind it."""
-    yield Text(line(result, before, after, remedy), style="bold")
+def details(result: Comparison, before: str, after: str, remedy: str) -> Iterator[RenderableType]:
+    """The verdict line and all tables of a result."""
+    yield Text(verdict_line(result, before, after, remedy), style="bold")
     if summary(result) is Summary.NOT_RUN:
         return
     if any(score.metric for score in result.scores):
-        yield _table(result, before, after)
+        yield _scores(result, before, after)
     others = [(score.name, _others(score)) for score in result.scores if score.others]
-    yield from _grid("Other metrics that differ", others)
+    yield from _section("Other metrics that differ", others)
     swaps = [(swap_sentence(swap, before, after),) for swap in result.swaps]
-    yield from _grid("Changed places", swaps)
-    yield from _grid(
-        "Parameters that differ",
-        [(c.key, f"{_setting(c.before)} -> {_setting(c.after)}") for c in result.params],
-    )
+    yield from _section("Changes of order", swaps, columns=1)
+    params = [
+        (change.key, f"{_setting(change.before)} -> {_setting(change.after)}")
+        for change in result.params
+    ]
+    yield from _section("Parameters that differ", params)
     if max(map(len, result.seeds)) > 1:
-        told = (", ".join(map(str, seeds)) for seeds in result.seeds)
-        yield from _grid("Seeds", zip((before, after), told, strict=True))
-    machines = (" and ".join(map(provenance.machine, made)) for made in result.machines)
-    rows = [pair for pair in zip((before, after), machines, strict=True) if pair[1]]
-    yield from _grid("Made on", rows)
+        seeds = [", ".join(map(str, seeds)) for seeds in result.seeds]
+        yield from _section("Seeds", zip((before, after), seeds, strict=True))
+    machines = [" and ".join(map(provenance.machine_text, side)) for side in result.machines]
+    rows = [row for row in zip((before, after), machines, strict=True) if row[1]]
+    yield from _section("Machines", rows)
 
 
-def as_json(result: Result, before: str, after: str, remedy: str) -> dict[str, Any]:
-    """A result for other programs."""
+def as_json(result: Comparison, before: str, after: str, remedy: str) -> dict[str, Any]:
+    """A comparison as plain data for JSON."""
     return {
         "name": result.name,
         "verdict": summary(result),
-        "line": line(result, before, after, remedy),
+        "line": verdict_line(result, before, after, remedy),
         "scores": {
             score.name: {
                 "verdict": score.verdict,
@@ -226,56 +227,58 @@ def as_json(result: Result, before: str, after: str, remedy: str) -> dict[str, A
         "swaps": [swap._asdict() for swap in result.swaps],
         "params": [change._asdict() for change in result.params],
         "seeds": _both(result.seeds),
-        "records": {what: _both(counts) for what, counts in result.records.items()},
+        "records": {unit: _both(counts) for unit, counts in result.records.items()},
         "machines": _both(result.machines),
     }
 
 
 def swap_sentence(swap: Swap, before: str, after: str) -> str:
-    """Which of two was ahead before, which is now, and whether the test can tell them apart."""
+    """Which of two experiments led before, which leads now, and whether beyond noise."""
 
-    def noise(sure: bool) -> str:
-        return "beyond noise" if sure else "within noise"
+    def noise(beyond_noise: bool) -> str:
+        return "beyond noise" if beyond_noise else "within noise"
 
     return (
         f"{swap.ahead} is {swap.lead:.3f} ahead of {swap.behind} {_at(before)}"
-        f" ({noise(swap.sure)}), and {swap.lead_now:.3f} behind {_at(after)}"
-        f" ({noise(swap.sure_now)})"
+        f" ({noise(swap.beyond_noise)}), and {swap.lead_now:.3f} behind {_at(after)}"
+        f" ({noise(swap.beyond_noise_now)})"
     )
 
 
-def _at(time: str) -> str:
-    return time if time == HERE else f"at {time}"
+def _at(version: str) -> str:
+    return version if version == HERE else f"at {version}"
 
 
-def _table(result: Result, before: str, after: str) -> RenderableType:
+def _scores(result: Comparison, before: str, after: str) -> RenderableType:
+    """The table of scores in both versions, with ranges and verdicts."""
     metrics = dict.fromkeys(words(score.metric) for score in result.scores if score.metric)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    ranges = f"range of a rerun, from {result.trainings} seeds"
-    what = ranges if result.trainings > 1 else "95% interval"
-    table.add_column(f"{', '.join(metrics)} ({what})", overflow="fold")
-    for column in (before, after, "verdict"):
-        table.add_column(Text(column), overflow="fold")
+    seeds = f"range of a rerun, from {result.trainings} seeds"
+    ranges = seeds if result.trainings > 1 else "95% interval"
+    rows: list[Row] = []
     for score in result.scores:
-        style = STYLES.get(score.verdict, "")
-        then, now = _value(score.metric, score.before), _value(score.metric, score.after)
-        then += f" ({score.range.low:.4f}–{score.range.high:.4f})" if score.range else ""
-        table.add_row(score.name, then, now, Text(score.verdict, style=style))
-    return table
+        old, new = _value(score.metric, score.before), _value(score.metric, score.after)
+        old += f" ({score.range.low:.4f}–{score.range.high:.4f})" if score.range else ""
+        verdict = Text(score.verdict, style=STYLES.get(score.verdict, ""))
+        rows.append((score.name, old, new, verdict))
+    return table([f"{', '.join(metrics)} ({ranges})", before, after, "verdict"], rows)
 
 
-def _value(metric: str, found: Mapping[str, float] | None) -> str:
-    return f"{found[metric]:.4f}" if found and metric in found else ABSENT
+def _section(title: str, rows: Iterable[Row], *, columns: int = 2) -> Iterator[RenderableType]:
+    """A grid with a title; nothing if there are no rows."""
+    if rows := list(rows):
+        yield grid(rows, columns=columns, title=title)
+
+
+def _value(metric: str, metrics: Mapping[str, float] | None) -> str:
+    return f"{metrics[metric]:.4f}" if metrics and metric in metrics else ABSENT
 
 
 def _others(score: Score) -> str:
-    """The metrics without an interval that differ; of many, the first few."""
-    told = [
-        f"{words(key)} {_number(then)} -> {_number(now)}"
-        for key, (then, now) in score.others.items()
+    """The other metrics of a score that differ; only the first if they are many."""
+    changes = [
+        f"{words(key)} {_number(old)} -> {_number(new)}" for key, (old, new) in score.others.items()
     ]
-    more = [f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
-    return ", ".join([*told[:SHOWN], *more])
+    return shortened(changes, SHOWN)
 
 
 def _setting(value: Any) -> str:
@@ -286,17 +289,6 @@ def _number(value: float | None) -> str:
     if value is None:
         return "absent"
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
-
-
-def _grid(title: str, rows: Any) -> Iterator[RenderableType]:
-    """Pairs of a name and what there is to tell of it, under a title; nothing without pairs."""
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(overflow="fold")
-    grid.add_column(overflow="fold")
-    for row in rows:
-        grid.add_row(*map(Text, row))
-    if grid.row_count:
-        yield Group(Text(title, style="bold"), grid)
 
 
 def _both(pair: Sequence[Any]) -> dict[str, Any]:

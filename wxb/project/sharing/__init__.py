@@ -1,1 +1,1 @@
-"""A trained experiment made ready for others: its card, and an adapter as a whole model."""
+"""Share trained experiments: model cards, and adapters merged into full models."""

@@ -1,7 +1,7 @@
-"""Model cards: what a trained experiment was made from, what it scores, its limits, how to use it.
+"""Model cards of trained experiments: data, scores, limits and use.
 
-The form is that of the Hugging Face hub (huggingface_hub.ModelCard), scores in its metadata. What
-to say of a score and of the use of a model is the task's, in its module `card`.
+They have the format of the Hugging Face hub (huggingface_hub.ModelCard), with scores in the
+metadata. The texts on scores and use are those of the task, in its module `card`.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, require_output
 from wxb.core.files import publish, read_json
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 from wxb.metrics import TEST
 from wxb.project import trained
-from wxb.project.inventory import tuning
+from wxb.project.inventory import tuning_text
 from wxb.reporting.charts.formatting import amount, origin, rounded
 from wxb.tasks.cards import Card
 
-DIGITS = 4  # of a score in the metadata
+DIGITS = 4  # decimals of scores in the metadata
 
 
 def card(params: Params, name: str, folder: Path | None = None) -> str:
-    """The card of a trained and scored experiment, as Markdown; its examples load from `folder`.
+    """The card of a scored experiment, as Markdown; its examples load the model from `folder`.
 
-    Raises WxbError where the experiment is unknown, not trained, or not scored, and where its task
-    has no cards.
+    Raises WxbError if the experiment is unknown, not trained or not scored, or if its task has no
+    cards.
     """
     from huggingface_hub import ModelCard
 
-    experiment: Experiment = params.named("experiments", name)
+    experiment: Experiment = params.block("experiments", name)
     task = tasks.get(experiment.task).card
     if task is None:
         raise WxbError(
@@ -43,21 +43,20 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
             " (docs/adding-a-task.md)"
         )
     model = trained.find(name)
-    measured = paths.metrics(experiment.study, name)
-    if not measured.exists():
-        raise WxbError(f"{measured}: not there yet; run `dvc repro evaluate@{name}` first")
-    scores = read_json(measured)
+    metrics = paths.metrics(experiment.study, name)
+    require_output(metrics, f"evaluate@{name}")
+    scores = read_json(metrics)
     corpus = params.corpora[experiment.corpus]
     splits = read_json(paths.clean(experiment.corpus) / paths.PROFILE)["splits"]
     languages = [code for code in splits["train"]["languages"] if code != "unknown"]
-    described = ModelCard.from_template(
+    model_card = ModelCard.from_template(
         _metadata(task, name, experiment, scores, languages),
         template_path=str(task.TEMPLATE),
         name=name,
         folder=folder or model,
         base=paths.model(experiment.backbone).as_posix(),
         backbone=_backbone(params, experiment),
-        tuning=tuning(experiment),
+        tuning=tuning_text(experiment),
         adapter=experiment.tuning.lora is not None,
         parameters=amount(scores["parameters"]),
         trainable=amount(scores["trainable_parameters"]),
@@ -72,34 +71,34 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         settings=read_json(model / paths.SETTINGS),
         **task.facts(experiment, model, paths.predictions(experiment.study, name), scores),
     )
-    return str(described)
+    return str(model_card)
 
 
 def share(params: Params, name: str, folder: Path) -> None:
-    """Copy a trained experiment to a new folder, with its card as README.md; errors as in `card`.
+    """Copy a trained experiment to a new folder, with its card as README.md.
 
-    Raises WxbError too where the folder is there already, or cannot be written.
+    Raises WxbError as in `card`, and if the folder exists or cannot be written.
     """
     if folder.exists():
-        raise WxbError(f"{folder}: is there already; name a folder that is not")
+        raise WxbError(f"{folder} already exists; name a new folder")
     text = card(params, name, folder)
     try:
         with publish(folder) as (draft,):
-            # What the card tells of is the model of the first seed.
+            # The card is about the model of the first seed.
             others = shutil.ignore_patterns(f"{paths.SEED}*")
             shutil.copytree(trained.find(name), draft, ignore=others)
             readme = draft / "README.md"
             readme.write_text(text, encoding="utf-8")
-            # safetensors writes weights for their owner alone; these are to be passed on.
+            # safetensors makes files readable for their owner only.
             for file in draft.rglob("*"):
                 if file.is_file():
                     file.chmod(stat.S_IMODE(readme.stat().st_mode))
     except OSError as error:
-        # copytree goes on where one file fails, and tells all: (from, to, why).
-        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+        # copytree continues after errors, and raises them all as (source, target, reason).
+        reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise WxbError(
-            f"{folder}: cannot copy the model there ({why}); nothing is left of the attempt: name"
-            " a folder with room for it, where you may write"
+            f"{folder}: cannot copy the model ({reason}); nothing was written. Name a writable"
+            " folder with enough space"
         ) from error
 
 
@@ -133,10 +132,11 @@ def _metadata(
 
 
 def _backbone(params: Params, experiment: Experiment) -> str:
-    backbone = params.origin(experiment)
+    """The backbone in a sentence: architecture and pretraining."""
+    backbone = params.backbone_of(experiment)
     shape = backbone.architecture
-    if backbone.weightless:
-        return "a tokenizer of these texts, and a model of its own from random weights"
+    if backbone.is_tokenizer_only:
+        return "only a tokenizer of these texts; the model starts from random weights"
     kind = (
         f"{shape.model_type} with {shape.num_hidden_layers} layers of {shape.hidden_size}"
         if shape

@@ -1,4 +1,4 @@
-"""An adapter made one with its backbone: a model that needs neither peft nor a folder beside it."""
+"""Merge an adapter into its backbone: the full model needs neither peft nor the backbone."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ WEIGHTS = ".safetensors"
 
 
 def merge(experiment: str | Path, output: Path) -> None:
-    """Write a trained adapter's model whole to a new folder, as any other trained experiment's.
+    """Merge a trained adapter, and write the full model to a new folder.
 
-    It gives the adapter's logits but for rounding; a backbone in 4 bits is written with the values
-    that these stand for, in float32. Raises WxbError where there is no adapter, or `output` exists.
+    Its logits are those of the adapter except for rounding. A backbone in 4 bits is dequantized to
+    float32. Raises WxbError if the model is not an adapter, or if `output` exists.
     """
     from wxb.training.backbones import tuning
 
     folder = trained.find(experiment)
     if not (folder / ADAPTER).exists():
-        raise WxbError(f"{folder}: found a whole model; expected an adapter, which has {ADAPTER}")
+        raise WxbError(f"{folder}: expected an adapter, with {ADAPTER}; this is a full model")
     if output.exists():
-        raise WxbError(f"{output}: is there already; name a new folder")
+        raise WxbError(f"{output} already exists; name a new folder")
     model = trained.load(folder).model
-    model.backbone = tuning.merged(model.backbone, folder)
+    model.backbone = tuning.merge_adapter(model.backbone, folder)
     with publish(output) as (draft,):
         draft.mkdir()
         for file in folder.iterdir():

@@ -1,8 +1,7 @@
-"""The figures of a page: plain data in, plotly figures out.
+"""The plotly figures of a page, from plain data.
 
-A figure has no legend, no background and no colour for text and grid: the page has room for the
-first, and knows the reader's light or dark scheme. Names from data are shown as text, never as
-plotly's markup.
+Figures have no legend, background or text colour: the page has legends, and its CSS follows the
+reader's light or dark scheme. Names from data are escaped, as plotly's labels allow HTML.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from wxb.reporting.charts.formatting import with_interval, words
 
 # Each at least 3:1 against white and against near-black, so that both schemes can share them.
 SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")
-OTHERS = "#7d7f87"  # what was published, of whatever system
+OTHERS = "#7d7f87"  # published scores and borders
 SYMBOLS = {  # plotly's name, and the character that looks like it
     "circle": "●",
     "diamond": "◆",
@@ -35,13 +34,13 @@ SYMBOLS = {  # plotly's name, and the character that looks like it
 
 ROW = 44  # pixels
 FRAME = 64  # axis and its title
-LABEL, LABELS = 12, 90  # one label of a matrix, and those of the axis across
+LABEL, LABELS = 12, 90  # pixels of one row label of a matrix, and of all its column labels
 
 Curve = Sequence[tuple[int, float]]  # (step, value)
 
 
 class Line(NamedTuple):
-    """One curve of `curves`; lines of one `series` share a colour."""
+    """A line of `curves`; lines of the same `series` share a colour."""
 
     name: str
     series: int
@@ -54,26 +53,24 @@ def forest(
     scores: Mapping[str, Mapping[str, float]],
     published: Mapping[str, float],
 ) -> go.Figure:
-    """A score (`value`, `low`, `high`) by experiment; below, hollow, what others print.
-
-    The published ones are other systems on other records, and come without intervals.
-    """
+    """Forest plot: scores (`value`, `low`, `high`) by experiment; below, hollow, published ones."""
     rows = len(scores) + len(published)
-    figure = _figure(height=FRAME + ROW * rows)
-    for number, (name, score) in enumerate(scores.items()):
+    figure = _empty_figure(height=FRAME + ROW * rows)
+    for index, (name, score) in enumerate(scores.items()):
         figure.add_scatter(
             x=[score["value"]],
-            y=[broken(name)],
-            error_x=_interval(score, number),
+            y=[wrap_label(name)],
+            error_x=_error_bar(score, index),
             mode="markers",
-            marker=_mark(number),
+            marker=_marker(index),
             hovertemplate=(
-                f"{text(name)}<br>{metric.title} {with_interval(score, metric)}<extra></extra>"
+                f"{escape_label(name)}<br>{metric.title} {with_interval(score, metric)}"
+                "<extra></extra>"
             ),
         )
     figure.add_scatter(
         x=list(published.values()),
-        y=[f"{broken(name)}<br>(published)" for name in published],
+        y=[f"{wrap_label(name)}<br>(published)" for name in published],
         mode="markers",
         marker={"color": OTHERS, "symbol": "circle-open", "size": 10, "line": {"width": 2}},
         hovertemplate=(
@@ -83,7 +80,7 @@ def forest(
     )
     if published:
         figure.add_hline(y=len(scores) - 0.5, line={"color": OTHERS, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title=axis(metric))
+    figure.update_xaxes(title=axis_title(metric))
     _name_rows(figure, rows)
     return figure
 
@@ -93,62 +90,63 @@ def tradeoff(
     scores: Mapping[str, Mapping[str, float]],
     prices: Mapping[str, float],
     *,
-    title: str,
+    x_title: str,
 ) -> go.Figure:
-    """A score with its interval over a price, on a log scale; who has none above 0 is left out."""
-    figure = _figure(height=320)
-    for number, (name, score) in enumerate(scores.items()):
+    """Scores with intervals over prices on a log scale; without a price above 0, no marker."""
+    figure = _empty_figure(height=320)
+    for index, (name, score) in enumerate(scores.items()):
         if prices.get(name, 0) <= 0:
             continue
         figure.add_scatter(
             x=[prices[name]],
             y=[score["value"]],
-            error_y=_interval(score, number),
+            error_y=_error_bar(score, index),
             mode="markers",
-            marker=_mark(number),
+            marker=_marker(index),
             hovertemplate=(
-                f"{text(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
+                f"{escape_label(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
                 "<extra></extra>"
             ),
         )
     figure.update_xaxes(
-        title=f"{title} (log scale)", **_log_axis([price for price in prices.values() if price > 0])
+        title=f"{x_title} (log scale)",
+        **_log_axis([price for price in prices.values() if price > 0]),
     )
-    figure.update_yaxes(title=axis(metric))
+    figure.update_yaxes(title=axis_title(metric))
     return figure
 
 
 def stacked(
-    rows: Mapping[str, Mapping[str, float]], colours: Mapping[str, str], *, title: str
+    rows: Mapping[str, Mapping[str, float]], colours: Mapping[str, str], *, x_title: str
 ) -> go.Figure:
-    """Amounts by row, then by part, as one horizontal bar a row; parts in the order of colours."""
-    figure = _figure(height=FRAME + ROW * max(2, len(rows)))
+    """A stacked horizontal bar for each row of amounts by part; `colours` orders the parts."""
+    figure = _empty_figure(height=FRAME + ROW * max(2, len(rows)))
     for part, fill in colours.items():
         figure.add_bar(
             x=[amounts.get(part, 0) for amounts in rows.values()],
-            y=[broken(row) for row in rows],
+            y=[wrap_label(row) for row in rows],
             name=words(part),
             orientation="h",
             marker={"color": fill},
             hovertemplate="%{y}<br>%{x:,}",
         )
     figure.update_layout(barmode="stack", bargap=0.45)
-    figure.update_xaxes(title=title)
+    figure.update_xaxes(title=x_title)
     _name_rows(figure, len(rows))
     return figure
 
 
 def curves(
-    lines: Sequence[Line], *, title: str, step: str = "step", height: int = 320
+    lines: Sequence[Line], *, y_title: str, x_title: str = "step", height: int = 320
 ) -> go.Figure:
-    """Curves over steps of the optimiser, or whatever else `step` says."""
-    figure = _figure(height=height)
+    """Line chart; its alternative text has the first and last value of each line."""
+    figure = _empty_figure(height=height)
     for line in lines:
         figure.add_scatter(
             x=[step for step, _ in line.points],
             y=[value for _, value in line.points],
-            name=text(line.name),
-            # A curve of one point has no line to see.
+            name=escape_label(line.name),
+            # Markers make a curve of one point visible.
             mode="lines+markers" if len(line.points) < 20 else "lines",
             marker={"size": 7, "symbol": symbol(line.series)},
             line={
@@ -156,17 +154,16 @@ def curves(
                 "dash": "dash" if line.dashed else "solid",
                 "width": 2,
             },
-            hovertemplate=f"{step} %{{x:,}}<br>%{{y:.4f}}",
+            hovertemplate=f"{x_title} %{{x:,}}<br>%{{y:.4f}}",
         )
-    # What a page says to whom it cannot show the curves.
     ends = [
         f"; {line.name} from {line.points[0][1]:.3f} to {line.points[-1][1]:.3f}"
         for line in lines
         if line.points
     ]
     figure.update_layout(meta="".join(ends))
-    figure.update_xaxes(title=step, rangemode="tozero")
-    figure.update_yaxes(title=title, rangemode="tozero")
+    figure.update_xaxes(title=x_title, rangemode="tozero")
+    figure.update_yaxes(title=y_title, rangemode="tozero")
     return figure
 
 
@@ -175,15 +172,15 @@ def regions(
     points: NDArray[np.float64],
     classes: Sequence[int],
 ) -> go.Figure:
-    """What a model of two classes says of each place of a plane, and points with their classes.
+    """The decision regions of a binary classifier in the plane, and points with their classes.
 
-    `score` gives numbers (N,) for places (N, 2), above 0 for class 1; `points` has shape (P, 2).
+    `score` maps positions (N, 2) to scores (N,), above 0 for class 1; `points` has shape (P, 2).
     """
     low, high = points.min() - 0.5, points.max() + 0.5
     ticks = np.linspace(low, high, 61)
-    places = np.stack(np.meshgrid(ticks, ticks), axis=-1)  # (61, 61, 2): rows are x₂, columns x₁
-    scores = score(places.reshape(-1, 2)).reshape(len(ticks), -1)
-    figure = _figure(height=230)
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1)  # (61, 61, 2): rows are x₂, columns x₁
+    scores = score(grid.reshape(-1, 2)).reshape(len(ticks), -1)
+    figure = _empty_figure(height=230)
     figure.add_contour(
         x=ticks.round(3).tolist(),
         y=ticks.round(3).tolist(),
@@ -222,15 +219,17 @@ def matrix(
     height: int = 300,
     every: bool = False,
 ) -> go.Figure:
-    """Numbers (R, C) as colours, from the smallest to the largest; `names` are those of the axes.
+    """Heatmap of values (R, C); `names` are the titles of the row and the column axis.
 
-    Rows and columns may have the same name more than once. With `every` all are labelled, and the
-    figure is as high as that takes; else as many as are legible.
+    Names of rows and columns may repeat. With `every` all are labelled, and the figure is as high
+    as they need; else as many as are legible.
     """
-    figure = _figure(height=max(height, LABELS + LABEL * len(rows)) if every else height)
+    figure = _empty_figure(height=max(height, LABELS + LABEL * len(rows)) if every else height)
     figure.add_heatmap(
         z=values.round(4).tolist(),
-        customdata=[[[text(row), text(column)] for column in columns] for row in rows],
+        customdata=[
+            [[escape_label(row), escape_label(column)] for column in columns] for row in rows
+        ],
         colorscale=[[0, "rgba(125, 127, 135, 0.08)"], [1, colour(0)]],
         showscale=False,
         xgap=1,
@@ -240,75 +239,74 @@ def matrix(
     for axis, labels in (("yaxis", rows), ("xaxis", columns)):
         step = 1 if every else math.ceil(len(labels) / 24)
         shown = range(0, len(labels), step)
-        ticks = {"tickvals": [*shown], "ticktext": [text(labels[place]) for place in shown]}
+        ticks = {"tickvals": [*shown], "ticktext": [escape_label(labels[i]) for i in shown]}
         figure.update_layout({axis: {**ticks, "showgrid": False, "tickfont": {"size": 10}}})
     figure.update_xaxes(title=names[1], tickangle=-90 if every else -60)
     figure.update_yaxes(title={"text": names[0], "standoff": 8}, autorange="reversed")
     return figure
 
 
-def plain(figure: go.Figure) -> dict[str, Any]:
-    """A figure as JSON values, for Plotly.react."""
+def to_json(figure: go.Figure) -> dict[str, Any]:
+    """A figure as JSON values, as Plotly.newPlot needs it."""
     content: dict[str, Any] = json.loads(figure.to_json())  # NaN, which JSON lacks, is null here
     return content
 
 
-def colour(number: int) -> str:
-    """The colour of the experiment in this place of its study, the first being 0."""
-    return SERIES[number % len(SERIES)]
+def colour(index: int) -> str:
+    """The colour of a study's experiment by its index."""
+    return SERIES[index % len(SERIES)]
 
 
-def symbol(number: int) -> str:
-    """The symbol of that experiment, by plotly's name."""
-    return list(SYMBOLS)[number % len(SYMBOLS)]
+def symbol(index: int) -> str:
+    """Plotly's name of the symbol of a study's experiment by its index."""
+    return list(SYMBOLS)[index % len(SYMBOLS)]
 
 
 def chips(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The character and the colour that stand for each name in figures."""
-    return {name: (SYMBOLS[symbol(number)], colour(number)) for number, name in enumerate(names)}
+    """The character and the colour of each name, for legends."""
+    return {name: (SYMBOLS[symbol(index)], colour(index)) for index, name in enumerate(names)}
 
 
-def axis(metric: Metric) -> str:
-    """What an axis of this score is called."""
+def axis_title(metric: Metric) -> str:
+    """The title of an axis with a metric, and whether lower is better."""
     return f"{metric.title} (lower is better)" if metric.lower_is_better else metric.title
 
 
-def text(name: str) -> str:
-    """A name as plotly will show it literally: its labels understand some HTML."""
+def escape_label(name: str) -> str:
+    """A name escaped for plotly's labels, which allow some HTML."""
     return html.escape(name, quote=False)
 
 
-def broken(name: str, width: int = 18) -> str:
-    """A name for an axis, as `text` gives it, in lines broken after hyphens where it is long."""
+def wrap_label(name: str, width: int = 18) -> str:
+    """An escaped name for an axis; names longer than `width` are broken after hyphens."""
     lines = [""]
     for part in re.findall("[^-]*-+|[^-]+", name):
         if lines[-1] and len(lines[-1]) + len(part) > width:
             lines.append("")
         lines[-1] += part
-    return "<br>".join(text(line) for line in lines)
+    return "<br>".join(map(escape_label, lines))
 
 
-def _mark(number: int) -> dict[str, Any]:
-    """The mark of an experiment; the page gives its edge the colour of the paper."""
-    mark = {"color": colour(number), "symbol": symbol(number), "size": 12}
-    return {**mark, "line": {"width": 1.5}}
+def _marker(index: int) -> dict[str, Any]:
+    # CSS gives its border the colour of the page.
+    return {"color": colour(index), "symbol": symbol(index), "size": 12, "line": {"width": 1.5}}
 
 
-def _interval(score: Mapping[str, float], number: int) -> dict[str, Any]:
-    """A pale band, on which the mark is seen however narrow it is."""
+def _error_bar(score: Mapping[str, float], index: int) -> dict[str, Any]:
+    """An interval as a pale thick band behind its marker."""
     return {
         "type": "data",
         "symmetric": False,
         "array": [score["high"] - score["value"]],
         "arrayminus": [score["value"] - score["low"]],
-        "color": f"{colour(number)}66",
+        "color": f"{colour(index)}66",
         "thickness": 7,
         "width": 0,
     }
 
 
 def _log_axis(values: Sequence[float]) -> dict[str, Any]:
-    """Range and ticks of a log scale; plotly labels one of few decades with bare digits."""
+    """Range and ticks of a log axis. By default plotly labels short ranges with bare digits."""
     if not values:
         return {}
     low, high = math.log10(min(values)) - 0.2, math.log10(max(values)) + 0.2
@@ -323,7 +321,7 @@ def _log_axis(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _figure(*, height: int) -> go.Figure:
+def _empty_figure(*, height: int) -> go.Figure:
     axis = {
         "fixedrange": True,
         "automargin": True,
@@ -340,7 +338,7 @@ def _figure(*, height: int) -> go.Figure:
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"family": "system-ui, sans-serif", "size": 13},
             "showlegend": False,
-            "dragmode": False,  # a finger on a figure scrolls the page
+            "dragmode": False,  # dragging on a touch screen scrolls the page
             "hoverlabel": {"namelength": -1},
             "xaxis": axis,
             "yaxis": axis,
@@ -349,5 +347,5 @@ def _figure(*, height: int) -> go.Figure:
 
 
 def _name_rows(figure: go.Figure, rows: int) -> None:
-    # A type called "2024" is a name too, not a place on a scale. The first row is on top.
+    # Names such as "2024" are categories, not numbers. The first row is on top.
     figure.update_yaxes(type="category", range=[rows - 0.5, -0.5], showgrid=False)

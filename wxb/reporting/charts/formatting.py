@@ -1,4 +1,4 @@
-"""Numbers and names as pages, tables and commands print them."""
+"""Format numbers and names for pages, tables and commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from wxb.core.params.corpora import Corpus
 from wxb.metrics import Metric
 
-SHARE = Metric("share", "share")  # a score in [0, 1]
+SHARE = Metric("share", "share")  # format of a number in [0, 1]
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 YEAR = 31_557_600  # seconds
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -19,39 +19,39 @@ def words(name: str) -> str:
 
 
 def in_words(count: int) -> str:
-    """A count in a sentence: "no", "seven", "12"."""
+    """A count as a word if it is below ten: "no", "seven", "12"."""
     return WORDS[count] if count < len(WORDS) else f"{count:,}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    """Names joined for a sentence: "a", "a and b", "a, b and c"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def shortened(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are: "a, b and 3 more"."""
+    """The first `most` names and the number of the others: "a, b and 3 more"."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def amount(number: float) -> str:
-    """A number of parameters: 830, 61.4 k, 1.42 M, 8.03 B."""
-    for unit, size in (("B", 1e9), ("M", 1e6)):
-        if number >= size:
-            return f"{number / size:,.2f} {unit}"
-    return f"{number / 1e3:.1f} k" if number >= 1e3 else f"{number:.0f}"
+def amount(count: float) -> str:
+    """A large count, such as of parameters: 830, 61.4 k, 1.42 M, 8.03 B."""
+    for unit, factor in (("B", 1e9), ("M", 1e6)):
+        if count >= factor:
+            return f"{count / factor:,.2f} {unit}"
+    return f"{count / 1e3:.1f} k" if count >= 1e3 else f"{count:.0f}"
 
 
-def size(number: float) -> str:
+def size(n_bytes: float) -> str:
     """A number of bytes: 830 B, 2.0 KiB, 1.5 GiB."""
-    for unit, length in SIZES:
-        if number >= length:
-            return f"{number / length:,.1f} {unit}"
-    return f"{number:.0f} B"
+    for unit, factor in SIZES:
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:,.1f} {unit}"
+    return f"{n_bytes:.0f} B"
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: 4.2 s, 3 min 05 s, 2 h 07 min, 3 d 04 h, 2.5 years."""
+    """A time span: 4.2 s, 3 min 05 s, 2 h 07 min, 3 d 04 h, 2.5 years."""
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -66,28 +66,28 @@ def duration(seconds: float) -> str:
 
 
 def rounded(value: float, metric: Metric = SHARE) -> str:
-    """A metric's value, or a difference of two, with the decimals of the metric."""
+    """A value of a metric, or a difference of two, with the metric's decimals."""
     return f"{value:z.{metric.decimals}f}"
 
 
 def signed(difference: float, metric: Metric = SHARE) -> str:
-    """A difference of two values with its sign, or without one if it rounds to 0."""
-    shown = f"{difference:+.{metric.decimals}f}"
-    return shown if float(shown) else rounded(difference, metric)
+    """A difference of two values with its sign, or without a sign if it rounds to 0."""
+    text = f"{difference:+.{metric.decimals}f}"
+    return text if float(text) else rounded(difference, metric)
 
 
 def interval(ends: Mapping[str, float], metric: Metric = SHARE) -> str:
-    """The ends of an interval, `low` and `high`: 0.912–0.947."""
+    """An interval with the keys `low` and `high`: 0.912–0.947."""
     return f"{rounded(ends['low'], metric)}–{rounded(ends['high'], metric)}"
 
 
 def with_interval(estimate: Mapping[str, float], metric: Metric = SHARE, spread: str = "") -> str:
-    """A value with its interval: 0.930 (0.912–0.947); `spread` follows the value."""
+    """A value with its interval: 0.930 (0.912–0.947). `spread`, if any, follows the value."""
     return f"{rounded(estimate['value'], metric)}{spread} ({interval(estimate, metric)})"
 
 
 def origin(corpus: Corpus) -> str:
-    """Where the records of a corpus come from, in words."""
+    """Where the records of a corpus come from, such as "500 generated records (en)"."""
     if corpus.generate:
         languages = ", ".join(corpus.generate.languages)
         return f"{corpus.generate.labelled:,} generated records ({languages})"

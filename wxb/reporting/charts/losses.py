@@ -1,4 +1,4 @@
-"""The loss of a training as it is drawn: each point the mean of as many steps."""
+"""Smoothing of training losses for charts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from itertools import pairwise
 from wxb.reporting.charts.figures import Curve
 
 
-def evened(points: Curve) -> Curve:
-    """A loss logged every so many steps, without the points that were logged out of turn.
+def smoothed(points: Curve) -> Curve:
+    """A logged loss at regular steps, each value the mean since the previous one.
 
-    A value is the mean over the steps since the one before. A checkpoint has the loss logged with
-    it, which at the end of an epoch is often a mean of few batches, and of those that differ most:
-    the smallest, or the shortest records. Such a point is joined with the next, and the last one
-    with that before it, each with the weight of its steps. A loss without a common stride is given
-    back as it is.
+    The Trainer also logs at checkpoints, often the mean of a few unusual batches at the end of an
+    epoch. Such a point is merged with the next, and the last one with that before it, weighted by
+    their steps. Losses without a common stride are returned unchanged.
     """
     steps = [0, *(step for step, _ in points)]
     stride = max((after - before for before, after in pairwise(steps)), default=0)
     if not stride or not {*range(stride, steps[-1] + 1, stride)} <= {*steps}:
         return points
-    even: list[tuple[int, float]] = []
-    total, since = 0.0, 0  # of the values since the last even point, by their steps; its step
+    regular: list[tuple[int, float]] = []
+    total, last_step = 0.0, 0  # sum of step losses since the last regular point, and its step
     for before, (step, value) in zip(steps, points, strict=False):
         total += (step - before) * value
         if step % stride == 0:
-            even.append((step, total / stride))
-            total, since = 0.0, step
-    rest = steps[-1] - since
+            regular.append((step, total / stride))
+            total, last_step = 0.0, step
+    rest = steps[-1] - last_step
     if rest:
-        _, last = even.pop()
-        even.append((steps[-1], (stride * last + total) / (stride + rest)))
-    return even
+        _, value = regular.pop()
+        regular.append((steps[-1], (stride * value + total) / (stride + rest)))
+    return regular

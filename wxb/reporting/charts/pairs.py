@@ -1,7 +1,7 @@
 """The paired tests of a study, and the conclusions from them in words.
 
-With many pairs some would pass a test by chance alone, so p values are corrected by Holm's method:
-one rule for all that the tables and pages call beyond noise.
+Every p value is corrected for the number of pairs by Holm's method. Tables and pages call a
+difference beyond noise by one rule: `Pair.beyond_noise`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from wxb.metrics import LEVEL, Metric
 from wxb.reporting.charts.formatting import in_words, listed, rounded, signed
 from wxb.reporting.charts.scores import headline
 
-NAMED = 3  # experiments named one by one in a sentence; more are counted
-ALPHA = round(1 - LEVEL, 6)  # the risk of calling any difference of a study real by chance
+NAMED = 3  # experiments that a sentence names; more are counted
+ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
 
 class Pair(NamedTuple):
-    """How far `a` is ahead of `b` by the headline score, with interval and p value.
+    """The lead of `a` over `b` in the headline metric, with its interval and p value.
 
-    A negative `value` is how far it is behind, whichever direction of the score is better. From
-    `results` it is told from the winner's side: `value` is not negative.
+    `value` is positive if `a` is better, also for metrics where lower is better.
     """
 
     a: str
@@ -35,109 +34,108 @@ class Pair(NamedTuple):
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the interval excludes 0, and the corrected p value is small enough too."""
+        """Whether the interval excludes 0 and the corrected p value is at most ALPHA."""
         return (self.low > 0 or self.high < 0) and self.corrected <= ALPHA
 
-    def turned(self) -> Pair:
-        """The same, told from the other side."""
+    def swapped(self) -> Pair:
+        """The same test as the lead of `b` over `a`."""
         return self._replace(
             a=self.b, b=self.a, value=0 - self.value, low=0 - self.high, high=0 - self.low
         )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p values for being several, in the order given.
+    """P values corrected for their number, in the same order.
 
     Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure": the smallest of n is
     multiplied by n, the next by n - 1, and none may fall below a smaller one's.
     """
     corrected = [0.0] * len(p_values)
     least = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = least
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = least
     return corrected
 
 
-def results(comparison: Mapping[str, Any]) -> list[Pair]:
-    """Every pair of a comparison in its order, told from the winner's side."""
+def corrected_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
+    """Every pair of a comparison in its order, as the lead of the better system."""
     lower = headline(comparison).lower_is_better
     corrected = holm([pair["difference"]["p_value"] for pair in comparison["pairs"]])
     pairs = [
         Pair(pair["a"], pair["b"], **pair["difference"], corrected=p_value)
         for pair, p_value in zip(comparison["pairs"], corrected, strict=True)
     ]
-    if lower:  # the lead is the difference, seen from the other end
-        pairs = [pair.turned()._replace(a=pair.a, b=pair.b) for pair in pairs]
-    return [pair.turned() if pair.value < 0 else pair for pair in pairs]
+    if lower:  # a lower score leads, so the difference changes its sign
+        pairs = [pair.swapped()._replace(a=pair.a, b=pair.b) for pair in pairs]
+    return [pair.swapped() if pair.value < 0 else pair for pair in pairs]
 
 
-def between(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
-    """The pairs by both orders of their names, each told from the first name's side."""
-    return {(pair.a, pair.b): pair for told in pairs for pair in (told, told.turned())}
+def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
+    """The pairs by (a, b) and by (b, a), each as the lead of the first name."""
+    return {(side.a, side.b): side for pair in pairs for side in (pair, pair.swapped())}
 
 
 def ranking(pairs: Sequence[Pair]) -> list[str]:
-    """The names in the pairs, the best first; empty where there is no pair."""
+    """The names in the pairs, best first; empty if there is no pair."""
     names = dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b))
-    sides = between(pairs)
+    leads = pairs_by_names(pairs)
 
-    def ahead(name: str) -> float:  # of the average of the others; equal scores, equal place
-        return round(sum(sides[name, other].value for other in names if other != name), 6)
+    def total_lead(name: str) -> float:  # rounded, so that equal scores rank equal
+        return round(sum(leads[name, other].value for other in names if other != name), 6)
 
-    return sorted(names, key=ahead, reverse=True)
+    return sorted(names, key=total_lead, reverse=True)
 
 
 def matrix(comparison: Mapping[str, Any]) -> dict[str, list[Pair | None]]:
-    """By experiment, its lead over each in the study's order; None over itself."""
-    sides = between(results(comparison))
+    """The leads of each experiment over all in the study's order; None over itself."""
+    leads = pairs_by_names(corrected_pairs(comparison))
     names = list(comparison["systems"])
-    return {a: [None if a == b else sides[a, b] for b in names] for a in names}
+    return {a: [None if a == b else leads[a, b] for b in names] for a in names}
 
 
-def too_few(comparison: Mapping[str, Any]) -> str:
-    """A sentence, where no corrected p value could be small enough; else empty."""
-    pairs = len(comparison["pairs"])
-    least = min(1.0, pairs / (1 + comparison["resamples"]))
+def groups_warning(comparison: Mapping[str, Any]) -> str:
+    """A warning if there are too few groups for any p value to be significant, else ""."""
+    pairs, groups = len(comparison["pairs"]), comparison["groups"]
+    least = min(1.0, pairs * 2.0 ** (1 - groups))
     if least <= ALPHA:
         return ""
     several = f"{pairs} pairs" if pairs > 1 else "two systems"
     return (
-        f"{comparison['resamples']:,} resamples are too few to tell {several} apart: no"
-        f" {'corrected ' if pairs > 1 else ''}p can be below {rounded(least)}; `resamples` must be"
-        f" {round(pairs / ALPHA):,} or more."
+        f"{groups} groups of test records are too few to compare {several}: no"
+        f" {'corrected ' if pairs > 1 else ''}p value can be below {rounded(least)}."
     )
 
 
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
     """The experiments that no other beats beyond noise, in the study's order.
 
-    Between any two of them no difference is established. The order of their scores may turn round
-    on another machine, this list rarely.
+    No two of them differ beyond noise. Their order by score may change on another machine, this
+    list rarely.
     """
-    beaten = {pair.b for pair in results(comparison) if pair.beyond_noise}
+    beaten = {pair.b for pair in corrected_pairs(comparison) if pair.beyond_noise}
     return [name for name in comparison["systems"] if name not in beaten]
 
 
 def claim(comparison: Mapping[str, Any]) -> str:
-    """The headline of a study: the best experiments, and whom they are established to beat."""
-    first = leaders(comparison)
-    others = [name for name in comparison["systems"] if name not in first]
-    if len(first) == 1:
+    """The conclusion of a study: the best experiments, and which others each beats."""
+    best = leaders(comparison)
+    others = [name for name in comparison["systems"] if name not in best]
+    if len(best) == 1:
         verb = "is best, with" if others else "reaches"
-        return f"{first[0]} {verb} {reached(comparison, first)}."
-    who, all_of_them = listed(first), "Both" if len(first) == 2 else f"All {in_words(len(first))}"
-    if len(first) > NAMED:
-        many = f"{in_words(len(first))} of {in_words(len(comparison['systems']))}".capitalize()
+        return f"{best[0]} {verb} {format_scores(comparison, best)}."
+    who, all_of_them = listed(best), "Both" if len(best) == 2 else f"All {in_words(len(best))}"
+    if len(best) > NAMED:
+        many = f"{in_words(len(best))} of {in_words(len(comparison['systems']))}".capitalize()
         who = f"{many if others else all_of_them} experiments"
-    sentences = [f"{who}: no difference found ({reached(comparison, first)})."]
-    sides = between(results(comparison))
-    ahead: dict[tuple[str, ...], list[str]] = {}
+    sentences = [f"{who}: no difference found ({format_scores(comparison, best)})."]
+    leads = pairs_by_names(corrected_pairs(comparison))
+    losers_by_winners: dict[tuple[str, ...], list[str]] = {}
     for other in others:
-        winners = tuple(name for name in first if sides[name, other].beyond_noise)
-        ahead.setdefault(winners, []).append(other)
-    for winners, losers in sorted(ahead.items(), key=lambda item: -len(item[0])):
-        if not winners:  # only experiments that are themselves beaten are established to beat it
+        winners = tuple(name for name in best if leads[name, other].beyond_noise)
+        losers_by_winners.setdefault(winners, []).append(other)
+    for winners, losers in sorted(losers_by_winners.items(), key=lambda item: -len(item[0])):
+        if not winners:  # only experiments that are beaten themselves beat these
             continue
         rest = f"the other {in_words(len(losers))}" if losers == others else listed(losers)
         rest = listed(losers) if len(losers) == 1 else rest
@@ -146,14 +144,14 @@ def claim(comparison: Mapping[str, Any]) -> str:
             if len(winners) <= NAMED
             else f"{in_words(len(winners)).capitalize()} of them"
         )
-        names = all_of_them if len(winners) == len(first) else names
+        names = all_of_them if len(winners) == len(best) else names
         verb = "is" if len(winners) == 1 else "are"
         sentences.append(f"{names} {verb} ahead of {rest} beyond noise.")
     return " ".join(sentences)
 
 
-def reached(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The headline scores of some experiments: `F1 0.852 and 0.857`, of many the range."""
+def format_scores(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The headline scores of experiments: `F1 0.852 and 0.857`, or the range of many."""
     metric = headline(comparison)
     values = [comparison["systems"][name][metric.key]["value"] for name in names]
     if len(values) > NAMED:
@@ -162,23 +160,30 @@ def reached(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def verdicts(comparison: Mapping[str, Any]) -> list[str]:
-    """The best against each other system, then the neighbours below it that noise could swap."""
-    pairs = results(comparison)
+    """A sentence for each pair of the best and another, and for neighbours within noise."""
+    pairs = corrected_pairs(comparison)
     if not pairs:
         return []
     best, *others = ranking(pairs)
-    sides = between(pairs)
-    worth = [sides[best, other] for other in others]
-    worth += [pair for names in pairwise(others) if not (pair := sides[names]).beyond_noise]
+    leads = pairs_by_names(pairs)
+    shown = [leads[best, other] for other in others]
+    shown += [pair for names in pairwise(others) if not (pair := leads[names]).beyond_noise]
     metric, order = headline(comparison), [*comparison["systems"]]
-    # Which of two is ahead within noise, another machine may turn round.
-    level = [pair.beyond_noise or order.index(pair.a) < order.index(pair.b) for pair in worth]
-    worth = [p if keep else p.turned() for p, keep in zip(worth, level, strict=True)]
-    return [sentence(pair, metric, len(pairs)) for pair in worth]
+    # Within noise another machine may swap the two, so they are named in the study's order.
+    return [
+        verdict(
+            pair
+            if pair.beyond_noise or order.index(pair.a) < order.index(pair.b)
+            else pair.swapped(),
+            metric,
+            len(pairs),
+        )
+        for pair in shown
+    ]
 
 
-def sentence(pair: Pair, metric: Metric, tests: int) -> str:
-    """The result of one test of a study with so many; of several, with its corrected p value."""
+def verdict(pair: Pair, metric: Metric, tests: int) -> str:
+    """The result of one test in a sentence; `tests` is the number of tests of the study."""
     p_value = f"p = {rounded(pair.p_value)}" + (
         f", Holm {rounded(pair.corrected)}" if tests > 1 else ""
     )

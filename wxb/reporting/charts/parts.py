@@ -1,4 +1,4 @@
-"""What a page is made of, and what the `page` of a task adds."""
+"""The data of a study's page, and the base class of what a task adds to it."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ Place = Literal["lead", "results", "noise", "cost", "training"]
 
 
 class Study(NamedTuple):
-    """All that a page tells, as the stages left it; a stage that left nothing has no key."""
+    """All data of a study's page. Outputs that a stage has not written have no key."""
 
     params: Params
     comparison: Mapping[str, Any]  # as the stage compare writes it
-    judged: Mapping[str, Sequence[Any]]  # rows of predictions.jsonl, by experiment
-    curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then figure
-    pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then figure
-    pretrained: Mapping[str, Mapping[str, float]]  # by backbone: figures on held-out texts
+    predictions: Mapping[str, Sequence[Any]]  # rows of predictions.jsonl by experiment
+    curves: Mapping[str, Mapping[str, Curve]]  # by experiment, then metric
+    pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then metric
+    pretrained: Mapping[str, Mapping[str, float]]  # by backbone: metrics on held-out texts
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
     def rates(self, key: str) -> dict[str, float]:
-        """How much of what `details` counts as `key` each experiment predicted in a second.
+        """Units predicted per second by experiment; `key` is the unit's count in the comparison.
 
-        All test sets and seeds together; an experiment that was evaluated elsewhere has none.
+        Sums over all test sets and seeds. Experiments without a measured time are left out.
         """
-        sets = [self.comparison, *self.comparison["further"].values()]
-        found = {}
+        comparisons = [self.comparison, *self.comparison["further"].values()]
+        rates = {}
         for name in self.comparison["systems"]:
-            counted = sum(tested["systems"][name][key] for tested in sets)
+            count = sum(each["systems"][name][key] for each in comparisons)
             if seconds := self.costs.get(f"evaluate@{name}", {}).get("predicting"):
-                found[name] = counted * len(self.comparison["seeds"]) / seconds
-        return found
+                rates[name] = count * len(self.comparison["seeds"]) / seconds
+        return rates
 
 
 class Part(NamedTuple):
-    """A section of the page, with its heading, that only studies of one task have.
+    """A section of the page that only one task has.
 
-    At the place `lead` it is sentences without a heading, with which the page begins.
+    At the place `lead` it has sentences without a heading, which begin the page.
     """
 
     id: str
     title: str  # in the list of sections
     place: Place  # the section that it follows
-    html: Markup  # as `rendering.render` gives it
-    charts: Mapping[str, go.Figure]  # by the id of their place in it
+    html: Markup  # as `rendering.render` returns it
+    charts: Mapping[str, go.Figure]  # by the id of their element in `html`
 
 
 class Page(ABC):
-    """What only the pages of a task's studies have."""
+    """What a task adds to the pages of its studies."""
 
     RULE: ClassVar[str]  # what counts as right, in a sentence
-    WATCHED: ClassVar[str]  # what the curves on validation records are, in sentences
-    USABLE: ClassVar[float | None] = None  # the headline score below which nobody uses a system
-    PUBLISHED: ClassVar[Mapping[str, float]] = {}  # headline scores by system: the part `published`
+    VALIDATION_NOTE: ClassVar[str]  # what the validation curves show, in sentences
+    USABLE_SCORE: ClassVar[float | None] = None  # headline scores worse than this are unusable
+    PUBLISHED_SCORES: ClassVar[Mapping[str, float]] = {}  # of others, described in #published
 
     @abstractmethod
     def failures(self, system: Mapping[str, Any]) -> str:
-        """Where one system of a comparison fails, in sentences; the first part has the rest."""
+        """Where one system of a comparison fails, in sentences."""
 
     def parts(self, study: Study) -> list[Part]:
-        """The parts of a study's page that only this task has, in their order."""
+        """The sections that only this task has, in their order; none by default."""
         return []

@@ -1,7 +1,4 @@
-"""Templates made into pages: HTML files that hold all they show and ask the network nothing.
-
-jinja2 escapes all text that comes from data.
-"""
+"""Jinja templates rendered as self-contained HTML files, which load nothing from the network."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from wxb.metrics import Metric
-from wxb.reporting.charts.figures import plain
+from wxb.reporting.charts.figures import to_json
 from wxb.reporting.charts.formatting import (
     SHARE,
     amount,
@@ -33,11 +30,12 @@ DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text o
 
 
 def render(
-    package: str, template: str, charts: Mapping[str, go.Figure] | None = None, **content: Any
+    package: str, template: str, charts: Mapping[str, go.Figure] | None = None, **context: Any
 ) -> Markup:
-    """A page, or a part of one, from a template of the package, or else of this one.
+    """A page, or a part of one, from a template in a package or in wxb.reporting.charts.
 
-    `charts` are by the id of their place in it; those that show nothing are left out.
+    `charts` are by the id of their element in the template; empty ones are left out. Text from
+    data is escaped.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("wxb.reporting.charts")]),
@@ -61,10 +59,11 @@ def render(
         breakable=lambda key: Markup(".<wbr>").join(key.split(".")),
     )
     environment.globals.update(packed_plotly=packed_plotly)
-    figures = {key: plain(chart) for key, chart in (charts or {}).items()}
+    figures = {key: to_json(chart) for key, chart in (charts or {}).items()}
     return Markup(
         environment.get_template(template).render(
-            figures={key: figure for key, figure in figures.items() if _any(figure)}, **content
+            figures={key: figure for key, figure in figures.items() if _has_data(figure)},
+            **context,
         )
     )
 
@@ -74,14 +73,14 @@ def packed_plotly() -> str:
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
 
 
-def shade(score: float, metric: Metric = SHARE, shown: Sequence[float] = ()) -> int:
-    """Percent of colour for a score: the better, the deeper, whatever its scale and direction.
+def shade(score: float, metric: Metric = SHARE, scores: Sequence[float] = ()) -> int:
+    """The percentage of colour in a score's cell: better scores are deeper.
 
-    It is squared, so that good ones can be told apart. `shown` are all scores beside it, which a
-    metric without a largest value needs.
+    Squaring separates good scores. Metrics without a largest value need `scores`, those of the
+    whole table.
     """
-    return round(DEEPEST * goodness(score, metric, shown) ** 2)
+    return round(DEEPEST * goodness(score, metric, scores) ** 2)
 
 
-def _any(figure: Mapping[str, Any]) -> bool:
+def _has_data(figure: Mapping[str, Any]) -> bool:
     return any(trace.get("x") or trace.get("z") for trace in figure["data"])

@@ -1,1 +1,1 @@
-"""Chat: answers to what people ask, in one turn or several."""
+"""The task `chat`: answer the last message of a conversation."""

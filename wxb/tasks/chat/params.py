@@ -1,4 +1,4 @@
-"""The blocks of `corpora` and `experiments` that are for chat."""
+"""The blocks of params.yaml for chat: corpora and experiments."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Prompt = Literal["zero-shot", "few-shot", "instruction", "system"]
 
 
 class Fields(corpora.Fields):
-    """The names that a corpus gives to its fields.
+    """The names of a corpus's fields.
 
-    A record is `messages`, or an `instruction` with an optional `system` turn before it, `input`
-    below it and the `output`; or a `text` that is no conversation, which only pretraining reads.
+    A record has `messages`, or `instruction` and `output` with optional `system` and `input`, or
+    `text`, which is used for pretraining only.
     """
 
     instruction: str = "instruction"
@@ -26,28 +26,28 @@ class Fields(corpora.Fields):
     system: str | None = "system"
     messages: str = "messages"
     text: str | None = "text"
-    kind: str | None = "kind"  # of question, by which results are resampled
-    format: str | None = "format"  # that the answer has to keep; see wxb/tasks/chat/metrics
+    kind: str | None = "kind"  # of question: the group for resampling
+    format: str | None = "format"  # of the answer, see record/checking.py
 
 
 class Corpus(corpora.Corpus):
-    """Conversations that end with an answer."""
+    """A corpus of conversations that end with an answer."""
 
     task: Literal["chat"]
     fields: Fields = Fields()
 
 
 class Encoding(experiments.Encoding):
-    """How a conversation is written, how much of it is read, and which of its tokens are learnt."""
+    """The template and maximum length of conversations, and the tokens with loss."""
 
     template: Literal["roles", "plain"] = "roles"
     loss: Literal["assistant", "all"] = "assistant"
 
 
 class Prediction(experiments.Prediction):
-    """How a model is asked, and how long its replies may be.
+    """The prompt and the maximum length of replies.
 
-    `grid` are further ways of asking, whose replies are told on the page.
+    `grid` has more prompts for the same questions, for the table of the page.
     """
 
     only_page: ClassVar[Mapping[str, Any]] = {"grid": []}
@@ -56,7 +56,7 @@ class Prediction(experiments.Prediction):
     max_new_tokens: PositiveInt = 128
     prompt: Prompt = "zero-shot"
     grid: list[Prompt] = Field(default=[])
-    shots: PositiveInt = 4  # of few-shot: questions of validation with their answers
+    shots: PositiveInt = 4  # validation questions with answers in a few-shot prompt
     instruction: str = "Answer the question. Write the answer only."  # before the question
     system: str = "You are a helpful assistant. Answer briefly."
 
@@ -73,10 +73,10 @@ class Sft(experiments.Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """What sets it apart from one that learns from the assistant's tokens."""
-        everything = ["loss on all tokens"] if self.encoding.loss == "all" else []
-        asked = [self.prediction.prompt] if self.prediction.prompt != "zero-shot" else []
-        return [*everything, *asked]
+        """Its differences from the defaults of loss and prompt, for tables."""
+        loss = ["loss on all tokens"] if self.encoding.loss == "all" else []
+        prompt = [self.prediction.prompt] if self.prediction.prompt != "zero-shot" else []
+        return [*loss, *prompt]
 
 
 METHODS = {"sft": Sft}

@@ -1,4 +1,4 @@
-"""What trained models of chat do: replies to conversations, one at a time or many."""
+"""The class of trained chat models: conversations in, replies out, in batches or streamed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.chat.params import Prediction, Prompt
 from wxb.tasks.chat.record.conversation import (
     ConversationError,
     Message,
-    checked,
+    from_text,
     message,
-    of_text,
+    validate_question,
 )
 from wxb.tasks.chat.sft import template
-from wxb.tasks.chat.sft.window import Fitting, fitting
-from wxb.tasks.methods import Trained, collator, in_batches
+from wxb.tasks.chat.sft.window import Truncation, truncate
+from wxb.tasks.methods import Trained, batches_by_length, collator
 
 
 class Reply(NamedTuple):
-    """What a model writes, and whether it came to an end before its length was used up.
+    """A reply of a model; empty if the last message alone is too long.
 
-    `dropped` messages of the conversation were left out; of one whose last turn alone is too long
-    nothing is read, and the reply is empty. `others` are replies to the same in other prompts, and
-    `tokens` how many were written in all of them, the ends included.
+    `ended`: by itself, not by the maximum length. `dropped`: the number of oldest messages that did
+    not fit and were not read. `tokens`: the number of generated ones, over all prompts of the grid.
+    `others`: the reply to each prompt of the grid, with the prompt's name.
     """
 
     text: str
@@ -44,13 +44,13 @@ class Reply(NamedTuple):
 
 
 class Replier(Trained):
-    """A trained model with its tokenizer, template and examples, and how it is to be asked."""
+    """A trained chat model with its tokenizer, template and few-shot examples."""
 
     prediction = Prediction()
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that was saved in a folder."""
+        """Load the model of a folder."""
         from wxb.training.backbones.generator import Generator
 
         return Generator.from_pretrained(
@@ -58,198 +58,206 @@ class Replier(Trained):
         )
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
-        """Choose the questions that few-shot prompts show: the shortest of each kind in turn."""
-        single = [r for r in records if [m["role"] for m in of_text(r.input)] == ["user"]]
+        """Set the few-shot examples: the shortest single question of each kind, by record id."""
+        single = [r for r in records if [m["role"] for m in from_text(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
         first: dict[Any, Record] = {}
         for record in by_length:
             first.setdefault(record.gold["kind"] or record.id, record)
         self.settings["examples"] = [
-            [*of_text(record.input), message("assistant", record.gold["text"])]
+            [*from_text(record.input), message("assistant", record.gold["text"])]
             for record in sorted(first.values(), key=lambda r: r.id)
         ]
 
-    # How it is asked
+    # Prompts
 
-    def prompted(self, conversation: Sequence[Message], prompt: Prompt) -> list[Message]:
-        """A conversation with what a way of asking puts before it, or before its last question."""
-        before, rest = conversation[: conversation[0]["role"] == "system"], list(conversation)
+    def with_prompt(self, conversation: Sequence[Message], prompt: Prompt) -> list[Message]:
+        """A conversation with the examples, the instruction or the system message of a prompt."""
+        system_turns = int(conversation[0]["role"] == "system")
+        system, turns = conversation[:system_turns], conversation[system_turns:]
         match prompt:
             case "few-shot":
-                shown = self.settings["examples"][: self.prediction.shots]
-                return [*before, *(each for pair in shown for each in pair), *rest[len(before) :]]
+                pairs = self.settings["examples"][: self.prediction.shots]
+                return [*system, *(message for pair in pairs for message in pair), *turns]
             case "instruction":
-                asked = f"{self.prediction.instruction}\n{rest[-1]['content']}"
-                return [*rest[:-1], message("user", asked)]
+                question = f"{self.prediction.instruction}\n{turns[-1]['content']}"
+                return [*conversation[:-1], message("user", question)]
             case "system":
-                return [message("system", self.prediction.system), *rest[len(before) :]]
-        return rest
+                return [message("system", self.prediction.system), *turns]
+        return list(conversation)
 
     @property
     def window(self) -> int:
-        """How many tokens the model reads and writes at once."""
+        """The maximum number of tokens of prompt and reply together."""
         return int(self.model.backbone.config.max_position_embeddings)
 
-    def fitting(self, conversation: Sequence[Message], prompt: Prompt | None = None) -> Fitting:
-        """What of a conversation leaves room for a reply, asked in a way: that of the settings.
+    def truncate(self, conversation: Sequence[Message], prompt: Prompt | None = None) -> Truncation:
+        """The newest turns of a conversation that leave room for a reply, with a prompt.
 
-        Examples are not counted among the messages that are left out.
+        The prompt is that of the settings by default. Its examples do not count as dropped.
         """
-        asked = self.prompted(conversation, prompt or self.prediction.prompt)
-        room = self.window - self.prediction.max_new_tokens
-        fits = fitting(self.tokenizer, asked, self.settings["template"], room, answer_next=True)
-        shown = sum(m["role"] != "system" for m in asked) - sum(
-            m["role"] != "system" for m in conversation
-        )
-        return fits._replace(dropped=max(0, fits.dropped - shown))
+        messages = self.with_prompt(conversation, prompt or self.prediction.prompt)
+        room = self._room
+        kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
+        examples = _count_turns(messages) - _count_turns(conversation)
+        return kept._replace(dropped=max(0, kept.dropped - examples))
 
-    def dropped(self, conversation: Sequence[Message]) -> int:
-        """How many of the oldest messages leave no room for a reply, and are not read."""
-        return self.fitting(_asking(conversation)).dropped
+    @property
+    def _room(self) -> int:
+        """The maximum number of tokens of a prompt."""
+        return self.window - self.prediction.max_new_tokens
+
+    def count_dropped(self, conversation: Sequence[Message]) -> int:
+        """The number of oldest messages that do not fit and will not be read."""
+        return self.truncate(_read(conversation)).dropped
 
     # One reply
 
     def reply(self, conversation: Sequence[Message]) -> Generator[str, None, bool]:
-        """The reply to a conversation as it is written, piece by piece; closing it stops the model.
+        """Stream the reply to a conversation; close the generator to stop the model.
 
-        Returns whether the reply came to an end. Raises WxbError where messages are none, or the
+        Returns whether the reply ended by itself. Raises WxbError if messages are invalid, or the
         last one is too long.
         """
         from tokenizers.decoders import DecodeStream
 
-        fits = self.fitting(_asking(conversation))
-        if fits.tokens is None:
-            raise WxbError(self._too_long(fits.length))
-        backend, written = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
-        begun, ends = False, {*self.ends}
-        for token in self._written(fits.tokens.ids):
-            if token in ends:
+        kept = self.truncate(_read(conversation))
+        if kept.tokens is None:
+            raise WxbError(
+                f"the last message is too long: {kept.length} tokens in all, at most {self._room}"
+                " can be read"
+            )
+        backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
+        has_begun, end_ids = False, {*self.end_ids}
+        for token in self._stream_tokens(kept.tokens.ids):
+            if token in end_ids:
                 return True
-            piece = written.step(backend, token) or ""
-            piece = piece if begun else piece.lstrip()
-            begun = begun or bool(piece)
-            if piece:
-                yield piece
+            text = stream.step(backend, token) or ""
+            text = text if has_begun else text.lstrip()
+            if text:
+                has_begun = True
+                yield text
         return False
 
-    def _written(self, prompt: NDArray[np.int32]) -> Iterator[int]:
-        """The tokens that follow a prompt, the likeliest each: as many as a reply may have."""
+    def _stream_tokens(self, prompt: NDArray[np.int32]) -> Iterator[int]:
+        """Stream `max_new_tokens` tokens after a prompt by greedy decoding, beyond any end."""
         import torch
 
-        from wxb.models.decoding import Read, decoder
+        from wxb.models.decoding import DecoderState, decoder_step
 
         device = next(self.model.parameters()).device
         tokens = torch.from_numpy(prompt.astype(np.int64))[None].to(device)
-        step = decoder(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
-        read = Read(torch.ones_like(tokens), tokens[:, :0])
+        step = decoder_step(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
+        state = DecoderState(torch.ones_like(tokens), tokens[:, :0])
         for _ in range(self.prediction.max_new_tokens):
             with torch.inference_mode():
-                logits, read = step(tokens, read)
+                logits, state = step(tokens, state)
             tokens = logits.argmax(dim=-1, keepdim=True)
             yield int(tokens)
 
     @property
-    def ends(self) -> list[int]:
-        """The tokens that end a reply."""
-        return template.ends(self.tokenizer, self.settings["template"])
+    def end_ids(self) -> list[int]:
+        """The ids of the tokens that end a reply."""
+        return template.end_ids(self.tokenizer, self.settings["template"])
 
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Reply]:
-        """The reply to each conversation, and those to the prompts of the grid.
+        """The reply to each conversation, with those to the prompts of the grid.
 
-        A blank text has a blank reply. Raises WxbError for what is no conversation.
+        A blank text has an empty reply. Raises WxbError for an invalid conversation.
         """
-        there = [at for at, text in enumerate(texts) if text.strip()]
-        found = [Reply("", ended=True) for _ in texts]
-        asked = [_asking(_read(texts[at])) for at in there]
-        for at, reply in zip(there, self._asked(asked, label), strict=True):
-            found[at] = reply
-        return found
+        nonblank = [index for index, text in enumerate(texts) if text.strip()]
+        replies = [Reply("", ended=True) for _ in texts]
+        conversations = [_read(texts[index]) for index in nonblank]
+        for index, reply in zip(nonblank, self._reply_to_grid(conversations, label), strict=True):
+            replies[index] = reply
+        return replies
 
-    def _asked(self, asked: Sequence[Sequence[Message]], label: str) -> list[Reply]:
-        first = self._replies(asked, self.prediction.prompt, label)
-        others: dict[str, list[Reply]] = {
-            name: self._replies(asked, name, f"{label} ({name})")
-            for name in self.prediction.grid
-            if name != self.prediction.prompt
-        }
-        if self.prediction.grid:
-            others = {self.prediction.prompt: first, **others}
-        ways = others.values() or [first]
+    def _reply_to_grid(self, conversations: Sequence[Sequence[Message]], label: str) -> list[Reply]:
+        """The reply to each conversation, with those to the prompts of the grid."""
+        prompt, grid = self.prediction.prompt, self.prediction.grid
+        by_prompt = {prompt: self._replies(conversations, prompt, label)}
+        for name in grid:
+            if name != prompt:
+                by_prompt[name] = self._replies(conversations, name, f"{label} ({name})")
         return [
             reply._replace(
-                tokens=sum(row[at].tokens for row in ways),
-                others=tuple((name, row[at].text) for name, row in others.items()),
+                tokens=sum(replies[index].tokens for replies in by_prompt.values()),
+                others=tuple((name, row[index].text) for name, row in by_prompt.items())
+                if grid
+                else (),
             )
-            for at, reply in enumerate(first)
+            for index, reply in enumerate(by_prompt[prompt])
         ]
 
     def _replies(
         self, conversations: Sequence[Sequence[Message]], prompt: Prompt, label: str
     ) -> list[Reply]:
-        fits = [self.fitting(each, prompt) for each in conversations]
-        found = [Reply("", ended=False, dropped=each.dropped) for each in fits]
-        short = [(at, each.tokens.ids) for at, each in enumerate(fits) if each.tokens is not None]
-        batches = in_batches([len(ids) for _, ids in short], self.prediction.batch_size)
-        for chosen in tracked(batches, label, len(batches), unit="batch"):
-            replies = self._batch([short[number][1] for number in chosen])
-            for number, reply in zip(chosen, replies, strict=True):
-                at = short[number][0]
-                found[at] = reply._replace(dropped=found[at].dropped)
-        return found
+        """The reply to each conversation with one prompt."""
+        kept = [self.truncate(conversation, prompt) for conversation in conversations]
+        replies = [Reply("", ended=False, dropped=item.dropped) for item in kept]
+        prompts = {i: item.tokens.ids for i, item in enumerate(kept) if item.tokens is not None}
+        indices = [*prompts]
+        lengths = [len(ids) for ids in prompts.values()]
+        batches = batches_by_length(lengths, self.prediction.batch_size)
+        for batch in track(batches, label, len(batches), unit="batch"):
+            chosen = [indices[position] for position in batch]
+            batch_replies = self._batch_replies([prompts[index] for index in chosen])
+            for index, reply in zip(chosen, batch_replies, strict=True):
+                replies[index] = reply._replace(dropped=replies[index].dropped)
+        return replies
 
-    def _batch(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:
-        """What the model writes after each prompt."""
+    def _batch_replies(self, prompts: Sequence[NDArray[np.int32]]) -> list[Reply]:
+        """The reply to each prompt by greedy decoding, in one batch."""
         import torch
 
         from wxb.models.decoding import complete
         from wxb.training.batches import collate
 
-        device, ends = next(self.model.parameters()).device, self.ends
+        device, end_ids = next(self.model.parameters()).device, self.end_ids
         items = [{"input_ids": ids} for ids in prompts]
         batch = collate(items, self.tokenizer.pad_token_id, side="left")
         with torch.inference_mode():
-            written = complete(
+            tokens = complete(
                 partial(self.model.backbone, use_cache=True, logits_to_keep=1),
                 **{name: values.to(device) for name, values in batch.items()},
                 max_new_tokens=self.prediction.max_new_tokens,
-                eos_token_id=ends,
-                pad_token_id=ends[0],
+                eos_token_id=end_ids,
+                pad_token_id=end_ids[0],
             ).tokens.cpu()
-        found = []
-        for ids in written.tolist():
-            last = next((at for at, token in enumerate(ids) if token in ends), None)
-            text = self.tokenizer.backend_tokenizer.decode(ids[:last], skip_special_tokens=True)
-            count = len(ids) if last is None else last + 1
-            found.append(Reply(text.strip(), ended=last is not None, tokens=count))
-        return found
+        replies = []
+        for ids in tokens.tolist():
+            end = next((index for index, id_ in enumerate(ids) if id_ in end_ids), None)
+            text = self.tokenizer.backend_tokenizer.decode(ids[:end], skip_special_tokens=True)
+            count = len(ids) if end is None else end + 1
+            replies.append(Reply(text.strip(), ended=end is not None, tokens=count))
+        return replies
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Any]
     ) -> dict[str, float]:
-        """Loss (nats a token) and perplexity of the answers, each token after the right ones.
+        """Loss (nats per token) and perplexity of the gold answers; `scored`: number that fit.
 
-        Of answers that fit into the window: `scored` tells how many.
+        Answers that do not fit into the window are skipped.
         """
         import torch
 
-        style, items = self.settings["template"], []
+        items = []
         for record in records:
-            asked = self.prompted(of_text(record.input), self.prediction.prompt)
-            whole = [*asked, message("assistant", record.gold["text"])]
-            tokens = fitting(self.tokenizer, whole, style, self.window).tokens
-            if tokens is not None:
-                last = len(tokens.ids) - int(np.argmin(tokens.generated[::-1]))
+            messages = self.with_prompt(from_text(record.input), self.prediction.prompt)
+            messages.append(message("assistant", record.gold["text"]))
+            kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
+            if (tokens := kept.tokens) is not None:
+                answer = len(tokens.ids) - int(np.argmin(tokens.generated[::-1]))
                 labels = np.full(len(tokens.ids), IGNORED)
-                labels[last:] = tokens.ids[last:]
+                labels[answer:] = tokens.ids[answer:]
                 items.append({"input_ids": tokens.ids, "labels": labels})
         loss, count = 0.0, 0
         collate, device = collator(self.tokenizer), next(self.model.parameters()).device
-        for chosen in in_batches(
-            [len(item["input_ids"]) for item in items], self.prediction.batch_size
-        ):
-            batch = {k: v.to(device) for k, v in collate([items[at] for at in chosen]).items()}
+        lengths = [len(item["input_ids"]) for item in items]
+        for indices in batches_by_length(lengths, self.prediction.batch_size):
+            batch = {k: v.to(device) for k, v in collate([items[i] for i in indices]).items()}
             with torch.inference_mode():
                 output = self.model(**batch)
             loss += float(output["loss"]) * len(output["logits"])
@@ -257,35 +265,26 @@ class Replier(Trained):
         mean = loss / max(count, 1)
         return {"loss": mean, "perplexity": math.exp(min(mean, 700)), "scored": len(items)}
 
-    # What is told
+    # Output
 
-    def describe(self, given: str, prediction: Reply) -> dict[str, Any]:
-        """The reply, and how many messages were left out, if any."""
-        left_out = {"dropped": prediction.dropped} if prediction.dropped else {}
-        return {"reply": prediction.text, "ended": prediction.ended, **left_out}
+    def describe(self, input_: str, prediction: Reply) -> dict[str, Any]:
+        """The reply, whether it ended by itself and the number of dropped messages, as JSON."""
+        dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
+        return {"reply": prediction.text, "ended": prediction.ended, **dropped}
 
-    def show(self, given: str, prediction: Reply) -> str:
+    def show(self, input_: str, prediction: Reply) -> str:
         """The reply."""
         return prediction.text
 
-    def _too_long(self, length: int) -> str:
-        room = self.window - self.prediction.max_new_tokens
-        return f"the last message is too long: {length} tokens in all, at most {room} can be read"
 
-
-def _read(text: str) -> list[Message]:
+def _read(source: str | Sequence[Message]) -> list[Message]:
+    """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
     try:
-        return of_text(text)
-    except ConversationError as why:
-        raise WxbError(f"{why.reason}: {why.detail}; expected a question or messages") from None
+        return from_text(source) if isinstance(source, str) else validate_question([*source])
+    except ConversationError as error:
+        raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None
 
 
-def _asking(conversation: Sequence[Message]) -> list[Message]:
-    """A conversation that ends with a question; WxbError for another."""
-    try:
-        messages = checked(list(conversation))
-    except ConversationError as why:
-        raise WxbError(f"{why.reason}: {why.detail}") from None
-    if messages[-1]["role"] != "user":
-        raise WxbError("nothing asked: the last message is not the user's")
-    return messages
+def _count_turns(messages: Sequence[Message]) -> int:
+    """The number of messages that are not the system's."""
+    return sum(message["role"] != "system" for message in messages)

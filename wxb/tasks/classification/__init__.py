@@ -1,1 +1,1 @@
-"""Text classification: one class of several for each text."""
+"""Text classification: one of several classes for each text."""

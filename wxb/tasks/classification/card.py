@@ -1,4 +1,4 @@
-"""What the model card of an experiment that classifies texts says besides what every card says."""
+"""The model cards of text classifiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wxb.tasks.classification.metrics import CLASSES
 
 
 class Card(cards.Card):
-    """Cards of models that classify texts."""
+    """The model cards of text classifiers."""
 
     TEMPLATE = Path(__file__).with_suffix(".md")
     TASK = "text-classification"
@@ -23,28 +23,29 @@ class Card(cards.Card):
     def facts(
         self, experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
     ) -> dict[str, Any]:
-        """The scores by class, and why plain transformers cannot use the model, where they cannot.
+        """Scores by class, why plain transformers cannot load the model, and further test sets.
 
-        Raises WxbError where there are no scores by class.
+        Raises WxbError if there are no scores by class.
         """
         return {
-            "by_class": cards.worst_first(predictions / CLASSES, "class"),
-            "why_not": _only_ours(experiment, model),
+            "by_class": cards.rows_by_f1(predictions / CLASSES, "class"),
+            "why_not": _why_not_transformers(experiment, model),
             "further": sorted(
                 key.removesuffix("_accuracy") for key in scores if key.endswith("_accuracy")
             ),
         }
 
 
-def _only_ours(experiment: Experiment, model: Path) -> str:
-    """Why plain transformers cannot give what the model says; empty where they can."""
-    if experiment.method != "encoder":
-        return "It is no model of transformers."
+def _why_not_transformers(experiment: Experiment, model: Path) -> str:
+    """Why plain transformers cannot load a model folder, as a sentence; empty if it can."""
+    why = ""
     config = model / "config.json"
-    if not config.exists():
-        return "It is an adapter, whose head lies beside it."
-    if experiment.model.pooling == "mean":  # type: ignore[attr-defined]
-        return "It reads the mean of all tokens, for which transformers has no such model."
-    if "SequenceClassification" not in (read_json(config)["architectures"] or [""])[0]:
-        return "Its head is one that transformers has not for its backbone."
-    return ""
+    if experiment.method != "encoder":
+        why = "transformers has no such model"
+    elif not config.exists():
+        why = "it is an adapter, and its head is a file of its own"
+    elif experiment.model.pooling == "mean":  # type: ignore[attr-defined]
+        why = "transformers has no classifier with mean pooling"
+    elif "SequenceClassification" not in (read_json(config)["architectures"] or [""])[0]:
+        why = "transformers has no such head for this backbone"
+    return f"Plain transformers cannot load it: {why}." if why else ""

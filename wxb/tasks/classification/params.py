@@ -1,4 +1,4 @@
-"""The blocks of `corpora` and `experiments` that are for classifying texts."""
+"""The blocks of `corpora` and `experiments` for text classification."""
 
 from __future__ import annotations
 
@@ -15,51 +15,51 @@ from wxb.core.params.training import Training
 
 
 class Fields(corpora.Fields):
-    """The names that a corpus gives to its fields; `label` is null where files tell the class."""
+    """The names of a corpus's fields; `label` is null if `classes` maps files to classes."""
 
     label: str | None = "label"
 
 
 class Corpus(corpora.Corpus):
-    """Texts with one class each, by a field or by the file that they stand in."""
+    """Texts with one class each, named by a field or by the file."""
 
     task: Literal["classification"]
     fields: Fields = Fields()
-    classes: dict[str, str] = Field(default={})  # by patterns of file names
-    labels: dict[str, str | None] = Field(default={})  # other words for a class; null: left out
+    classes: dict[str, str] = Field(default={})  # by pattern of file names
+    labels: dict[str, str | None] = Field(default={})  # classes by raw label; null drops it
     html: Literal["removed", "kept"] = "removed"
 
     @model_validator(mode="after")
-    def _label_from_one_place(self) -> Corpus:
+    def _require_one_source_of_classes(self) -> Corpus:
         if (self.fields.label is None) != bool(self.classes):
             raise ValueError(
-                "give either `fields.label`, or `classes` with `fields.label: null` where each file"
+                "give either `fields.label`, or `classes` with `fields.label: null` if each file"
                 " holds one class"
             )
         return self
 
     @model_validator(mode="after")
-    def _words_of_their_own(self) -> Corpus:
-        words = Counter(word.casefold() for word in self.labels)
-        if twice := [word for word, count in words.items() if count > 1]:
-            raise ValueError(f"`labels` has {twice[0]!r} twice, as capitals do not count")
+    def _refuse_equal_labels(self) -> Corpus:
+        counts = Counter(label.casefold() for label in self.labels)
+        if repeated := [label for label, count in counts.items() if count > 1]:
+            raise ValueError(f"`labels` has {repeated[0]!r} twice, ignoring case; remove one")
         return self
 
 
 class Source(Section):
-    """Whether models read what tells the publisher of a text, such as a dateline."""
+    """Whether leakage, such as a dateline, is removed from texts."""
 
     giveaways: Literal["removed", "kept"] = "removed"
 
 
 class Encoding(experiments.Encoding, Source):
-    """How much of a text is read: its start, or a quarter from there and the rest from its end."""
+    """How texts are truncated; `ends` keeps a quarter from the start, the rest from the end."""
 
     keep: Literal["start", "ends"] = "start"
 
 
 class Prediction(experiments.Prediction):
-    """How texts are classified; of the first `explained` it is told which words decide."""
+    """How texts are classified; the first `explained` predictions have evidence."""
 
     only_page: ClassVar[Mapping[str, Any]] = {"explained": 0}
 
@@ -67,21 +67,21 @@ class Prediction(experiments.Prediction):
 
 
 class Experiment(experiments.Experiment):
-    """What classifies texts."""
+    """An experiment in text classification."""
 
     task: Literal["classification"]
     prediction: Prediction
 
 
 class EncoderModel(Section):
-    """How the hidden states of a backbone become one vector."""
+    """The pooling of hidden states into one vector, and the dropout of it."""
 
     pooling: Literal["cls", "mean"]
     dropout: Fraction = 0.1
 
 
 class Encoder(Experiment):
-    """Classes by a backbone, and one linear layer on what is pooled of it."""
+    """A backbone with a linear layer on its pooled hidden states."""
 
     method: Literal["encoder"]
     encoding: Encoding
@@ -90,22 +90,22 @@ class Encoder(Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """How it pools."""
+        """The pooling."""
         return [f"{self.model.pooling} pooling"]
 
 
 class Untuned(Experiment):
-    """A model without a backbone, all of which learns."""
+    """A model without a backbone, so that `tuning` must be empty."""
 
     @model_validator(mode="after")
-    def _learns_in_full(self) -> Untuned:
+    def _refuse_tuning(self) -> Untuned:
         if self.tuning != Tuning():
-            raise ValueError(f"method {self.method} has no backbone to tune: leave `tuning` empty")
+            raise ValueError(f"method {self.method} has no backbone to tune; leave `tuning` empty")
         return self
 
 
 class RecurrentModel(Section):
-    """The shape of a network that reads words both ways."""
+    """The sizes of a bidirectional LSTM."""
 
     embedding_size: PositiveInt = 128
     hidden_size: PositiveInt = 128
@@ -114,7 +114,7 @@ class RecurrentModel(Section):
 
 
 class Recurrent(Untuned):
-    """Classes by an LSTM in both directions."""
+    """A bidirectional LSTM, trained from scratch."""
 
     method: Literal["recurrent"]
     encoding: Encoding
@@ -123,24 +123,24 @@ class Recurrent(Untuned):
 
 
 class TfidfModel(Section):
-    """What is counted of a text."""
+    """The features of a text."""
 
-    ngrams: Annotated[int, Field(ge=1, le=4)] = 2  # words in a row, at most
-    min_texts: PositiveInt = 2  # training texts that an n-gram must stand in
-    sublinear: bool = True  # 1 + log of a count in its place
+    ngrams: Annotated[int, Field(ge=1, le=4)] = 2  # the most words in an n-gram
+    min_texts: PositiveInt = 2  # training texts with an n-gram, at least
+    sublinear: bool = True  # 1 + log(count) instead of the count
 
 
 class Regression(Section):
-    """Logistic regression; names as in scikit-learn."""
+    """Logistic regression, with the names of scikit-learn."""
 
     C: Annotated[list[PositiveFloat], Field(min_length=1)]  # inverse strengths; validation chooses
     class_weight: Literal["balanced"] | None = None
     max_iter: PositiveInt = 1000
-    tol: PositiveFloat = 1e-6  # of the gradient: so small that the order of words changes nothing
+    tol: PositiveFloat = 1e-6  # of the gradient: small enough that word order changes nothing
 
 
 class Tfidf(Untuned):
-    """Classes by logistic regression over the weighted counts of words and n-grams."""
+    """Logistic regression on TF-IDF weights of n-grams."""
 
     method: Literal["tfidf"]
     encoding: Source

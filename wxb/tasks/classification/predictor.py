@@ -1,8 +1,9 @@
-"""What all trained classifiers do, however they do it: texts in, classes and probabilities out."""
+"""The base classes of classifiers: texts in, classes and probabilities out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,49 +11,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Encoded, joined, part, read_columns, read_encoded
+from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded, slice_texts
 from wxb.corpora.text.tokenizers import encode, special_tokens
 from wxb.metrics import DIGITS
 from wxb.tasks import methods
 from wxb.tasks.classification import params
 from wxb.tasks.classification.metrics import calibration
-from wxb.tasks.classification.record.giveaways import giveaways
-from wxb.tasks.methods import Trained
+from wxb.tasks.classification.record.leakage import leakage_spans
+from wxb.tasks.methods import Trained, inputs
 
-SHOWN = 24  # stretches of a text that are told to have decided, the weightiest
+SHOWN = 24  # spans of a text in its evidence
 PROBABILITY = 6  # significant digits
+
+WeightedSpan = tuple[int, int, float]  # start and end in the text, and the weight
 
 
 class Prediction(NamedTuple):
-    """The likeliest class, how likely each is, and what of the text decided, where that is asked.
+    """The likeliest class, the probabilities of all classes, and evidence if requested.
 
-    `evidence` has stretches of the text, start and end, with what each adds to the predicted class
-    over the next likely.
+    The weights of `evidence` are contributions to the likeliest class minus the second likeliest.
     """
 
     label: str
     probabilities: Mapping[str, float]
-    evidence: tuple[tuple[int, int, float], ...] | None = None
+    evidence: tuple[WeightedSpan, ...] | None = None
 
 
 class Classifier(Trained):
-    """A trained model whose output `logits` has one number a class."""
+    """A trained classifier, whose model returns one logit per class as `logits`."""
 
     prediction = params.Prediction(explained=0)
 
     @property
     def labels(self) -> list[str]:
-        """The classes, in the order of logits."""
-        found: list[str] = self.settings["labels"]
-        return found
+        """The classes, in the order of the logits."""
+        labels: list[str] = self.settings["labels"]
+        return labels
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Prediction]:
-        """The likeliest class of each text; of the first `prediction.explained` what decided."""
+        """A prediction for each text; the first `prediction.explained` ones have evidence."""
         encoded = self.read(texts)
         logits = self.logits(encoded, texts, label=label)
-        likely = calibration.softmax(logits, self.settings.get("temperature", 1.0))
-        number = min(self.prediction.explained, len(texts))
-        told = [*self.evidence(part(encoded, 0, number), texts[:number], logits)] if number else []
+        probabilities = calibration.softmax(logits, self.settings.get("temperature", 1.0))
+        count = min(self.prediction.explained, len(texts))
+        evidence: list[tuple[WeightedSpan, ...] | None] = [None] * len(texts)
+        if count:
+            explained = slice_texts(encoded, 0, count), texts[:count], logits[:count]
+            evidence[:count] = map(top_spans, self.weighted_spans(*explained))
         return [
             Prediction(
                 self.labels[row.argmax()],
@@ -60,193 +65,173 @@ class Classifier(Trained):
                     name: float(f"{p:.{PROBABILITY}g}")
                     for name, p in zip(self.labels, row.tolist(), strict=True)
                 },
-                told[at] if at < len(told) else None,
+                spans,
             )
-            for at, row in enumerate(likely)
+            for row, spans in zip(probabilities, evidence, strict=True)
         ]
 
     def read(self, texts: Sequence[str]) -> Encoded:
-        """The tokens of texts that the model may read."""
-        kept = self.settings["giveaways"]
-        return without_giveaways(encode(self.tokenizer, texts), texts, kept)
+        """The tokens of texts that the model reads, without leakage and truncated."""
+        settings = self.settings
+        encoded = encode(self.tokenizer, texts)
+        encoded = without_leakage_tokens(encoded, texts, settings["giveaways"])
+        return truncate(encoded, self.tokenizer, settings["max_length"], settings["keep"])
 
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
-        """Logits (N, K) of texts."""
-        items = inputs(encoded, self.tokenizer, self.settings["max_length"], self.settings["keep"])
-        found = [output["logits"] for output in self.outputs(items, label=label)]
-        return np.array(found, np.float64).reshape(-1, len(self.labels))
+        """Logits (N, K) of N texts and their tokens."""
+        items = inputs(encoded, self.tokenizer, self.settings["max_length"])
+        logits = [output["logits"] for output in self.outputs(items, label=label)]
+        return np.array(logits, np.float64).reshape(-1, len(self.labels))
 
-    def evidence(
+    def weighted_spans(
         self, encoded: Encoded, texts: Sequence[str], logits: NDArray[np.float64]
-    ) -> Iterable[tuple[tuple[int, int, float], ...]]:
-        """What decided, of the first texts: the gradient of each token's embedding times it.
+    ) -> Iterable[list[WeightedSpan]]:
+        """The words of each text, weighted by gradient times embedding.
 
-        It is that of the likeliest class's logit less the next one's (Simonyan et al. 2013;
-        Kindermans et al. 2016). Tokens of one word are summed.
+        The gradient is that of the largest logit minus the second largest (Simonyan et al. 2013;
+        Kindermans et al. 2016). The weights of the tokens of a word are summed.
         """
         import torch
 
         from wxb.training.batches import collate
 
-        settings = self.settings
-        items = inputs(encoded, self.tokenizer, settings["max_length"], settings["keep"])
-        before = len(special_tokens(self.tokenizer)[0])
+        items = inputs(encoded, self.tokenizer, self.settings["max_length"])
+        leading = len(special_tokens(self.tokenizer)[0])
         device = next(self.model.parameters()).device
-        for at, item in enumerate(items):
+        embed = self.model.get_input_embeddings()
+        for item, text, (start, stop) in zip(items, texts, pairwise(encoded.splits), strict=True):
             batch = collate([item], self.tokenizer.pad_token_id)
-            held: list[Any] = []
-            table = self.model.get_input_embeddings()
-            hook = table.register_forward_hook(lambda *given, held=held: held.append(given[2]))
+            embeddings: list[Any] = []
+            hook = embed.register_forward_hook(
+                lambda module, args, output, outputs=embeddings: outputs.append(output)
+            )
             try:
                 with torch.enable_grad():
                     output = self.model(**{name: value.to(device) for name, value in batch.items()})
-                    best, second = _two(output["logits"][0])
-                    (gradient,) = torch.autograd.grad(best - second, held[0])
+                    best, second = _two_largest(output["logits"][0])
+                    (gradient,) = torch.autograd.grad(best - second, embeddings[0])
             finally:
                 hook.remove()
-            weights = (gradient * held[0]).sum(dim=-1)[0].detach().float().cpu().numpy()
-            tokens = slice(encoded.splits[at], encoded.splits[at + 1])
-            starts, ends = encoded.starts[tokens], encoded.ends[tokens]
-            room = _room(settings["max_length"], self.tokenizer)
-            places = kept_places(len(starts), room, settings["keep"])
-            found = zip(
-                starts[places].tolist(),
-                ends[places].tolist(),
-                weights[before : before + len(places)].tolist(),
+            weights = (gradient * embeddings[0]).sum(dim=-1)[0].detach().float().cpu().numpy()
+            tokens = zip(
+                encoded.starts[start:stop].tolist(),
+                encoded.ends[start:stop].tolist(),
+                weights[leading : leading + stop - start].tolist(),
                 strict=True,
             )
-            yield weightiest(by_word(texts[at], found))
+            yield sum_by_word(text, tokens)
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:
-        """Choose the temperature at which the classes of validation records are likeliest."""
+        """Set the temperature that minimizes the cross-entropy of validation records."""
         texts = [record.input for record in records]
         logits = self.logits(self.read(texts), texts, label=label)
-        number = {name: place for place, name in enumerate(self.labels)}
-        known = [at for at, record in enumerate(records) if record.gold in number]
-        gold = np.array([number[records[at].gold] for at in known], np.int64)
+        class_ids = {name: index for index, name in enumerate(self.labels)}
+        known = [index for index, record in enumerate(records) if record.gold in class_ids]
+        gold = np.array([class_ids[records[index].gold] for index in known], np.int64)
         self.settings["temperature"] = calibration.temperature(logits[known], gold)
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Prediction]
     ) -> dict[str, float]:
-        """The temperature, and what the calibration error would be without it."""
+        """The temperature, and the calibration error without it."""
         temperature = self.settings["temperature"]
-        likely = np.array([[*one.probabilities.values()] for one in predictions])
-        logs = np.log(np.maximum(likely.reshape(-1, len(self.labels)), 1e-300))
+        probabilities = np.array([[*p.probabilities.values()] for p in predictions])
+        logs = np.log(np.maximum(probabilities.reshape(-1, len(self.labels)), 1e-300))
         confidences = calibration.softmax(temperature * logs).max(axis=1)
         pairs = zip(records, predictions, strict=True)
-        right = np.array([record.gold == one.label for record, one in pairs])
+        right = np.array([record.gold == prediction.label for record, prediction in pairs])
         sums = calibration.histogram(right, confidences).sum(axis=0)
-        before = round(float(calibration.error(sums)), DIGITS)
-        return {"temperature": temperature, "ece_uncalibrated": before}
+        uncalibrated = round(float(calibration.error(sums)), DIGITS)
+        return {"temperature": temperature, "ece_uncalibrated": uncalibrated}
 
-    def describe(self, given: str, prediction: Prediction) -> dict[str, Any]:
-        """The class and all probabilities, the likeliest first; and what decided, if asked."""
-        likely = sorted(prediction.probabilities.items(), key=lambda one: (-one[1], one[0]))
-        told: dict[str, Any] = {"label": prediction.label, "probabilities": dict(likely)}
+    def describe(self, input_: str, prediction: Prediction) -> dict[str, Any]:
+        """The class, the probabilities in descending order, and the evidence, if any, as JSON."""
+        ranked = sorted(prediction.probabilities.items(), key=lambda item: (-item[1], item[0]))
+        result: dict[str, Any] = {"label": prediction.label, "probabilities": dict(ranked)}
         if prediction.evidence is not None:
-            told["evidence"] = [
-                {"start": start, "end": end, "text": given[start:end], "weight": weight}
+            result["evidence"] = [
+                {"start": start, "end": end, "text": input_[start:end], "weight": weight}
                 for start, end, weight in prediction.evidence
             ]
-        return told
+        return result
 
-    def show(self, given: str, prediction: Prediction) -> str:
-        """The class, how likely it is, and the text."""
-        return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{given}"
+    def show(self, input_: str, prediction: Prediction) -> str:
+        """The class, its probability and the text, in a line."""
+        return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{input_}"
 
 
 class Method(methods.Method):
-    """A method whose input is a text without its giveaways, unless these are kept."""
+    """A method that reads texts without leakage, unless the encoding keeps it."""
 
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
-        """One item a text: its ids and the number of its class."""
-        settings, texts = self.experiment.encoding, [record.input for record in records]
-        encoded = without_giveaways(read_encoded(features), texts, settings.giveaways)
-        items = inputs(encoded, self.tokenizer, settings.max_length, settings.keep)
+        """One item per text: its `input_ids` and the index of its class as `labels`."""
+        encoding, texts = self.experiment.encoding, [record.input for record in records]
+        encoded = without_leakage_tokens(read_encoded(features), texts, encoding.giveaways)
+        encoded = truncate(encoded, self.tokenizer, encoding.max_length, encoding.keep)
+        items = inputs(encoded, self.tokenizer, encoding.max_length)
         columns, _ = read_columns(targets, self.TARGETS)
-        return [{**item, "labels": one} for item, one in zip(items, columns["labels"], strict=True)]
+        return [{**item, "labels": n} for item, n in zip(items, columns["labels"], strict=True)]
 
 
-def without_giveaways(encoded: Encoded, texts: Sequence[str], kept: str) -> Encoded:
-    """The tokens of texts, but for those that touch what tells the publisher, unless it is kept."""
-    if kept == "kept":
+def without_leakage_tokens(encoded: Encoded, texts: Sequence[str], giveaways: str) -> Encoded:
+    """The tokens that touch no span of leakage; all tokens if `giveaways` is "kept"."""
+    if giveaways == "kept":
         return encoded
-    columns = []
-    for at, text in enumerate(texts):
-        tokens = slice(encoded.splits[at], encoded.splits[at + 1])
-        starts, ends = encoded.starts[tokens], encoded.ends[tokens]
-        inside = np.zeros(len(starts), bool)
-        for start, end in giveaways(text):
-            inside |= (starts < end) & (ends > start)
-        one = {
-            name: values[tokens][~inside]
-            for name, values in encoded._asdict().items()
-            if name != "splits"
-        }
-        columns.append((one, np.array([0, len(one["ids"])])))
-    if not columns:
-        return encoded
-    together, splits = joined(columns)
-    return Encoded(**together, splits=splits)
+    mask = np.ones(len(encoded.ids), bool)
+    for text, (first, stop) in zip(texts, pairwise(encoded.splits), strict=True):
+        starts, ends = encoded.starts[first:stop], encoded.ends[first:stop]
+        for start, end in leakage_spans(text):
+            mask[first:stop] &= (starts >= end) | (ends <= start)
+    return _select(encoded, mask)
 
 
-def inputs(
-    encoded: Encoded, tokenizer: Any, max_length: int, keep: str
-) -> list[dict[str, NDArray[np.int32]]]:
-    """One item a text: `input_ids` with the special tokens around, `max_length` at most."""
-    before, after = special_tokens(tokenizer)
-    room = _room(max_length, tokenizer)
-    return [
-        {
-            "input_ids": np.concatenate(
-                [before, encoded.ids[start:stop][kept_places(stop - start, room, keep)], after]
-            )
-        }
-        for start, stop in zip(encoded.splits[:-1], encoded.splits[1:], strict=True)
-    ]
+def truncate(encoded: Encoded, tokenizer: Any, max_length: int, keep: str) -> Encoded:
+    """Texts cut to `max_length` tokens, including the special tokens that `inputs` adds.
+
+    `keep` is "start", or "ends" for a quarter from the start and the rest from the end.
+    """
+    room = max_length - sum(map(len, special_tokens(tokenizer)))
+    head = room // 4 if keep == "ends" else room
+    mask = np.ones(len(encoded.ids), bool)
+    for first, stop in pairwise(encoded.splits):
+        if stop - first > room:
+            mask[first + head : stop - (room - head)] = False
+    return _select(encoded, mask)
 
 
-def kept_places(length: int, room: int, keep: str) -> NDArray[np.int64]:
-    """Which tokens of a text are read: all, the first, or a quarter from the start and the last."""
-    first = room // 4 if keep == "ends" else room
-    if length <= room:
-        return np.arange(length)
-    return np.concatenate([np.arange(first), np.arange(length - (room - first), length)])
+def _select(encoded: Encoded, mask: NDArray[np.bool_]) -> Encoded:
+    """The tokens for which a mask is true."""
+    ids, starts, ends = (values[mask] for values in encoded[:3])
+    counts = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+    return Encoded(ids, starts, ends, counts[encoded.splits])
 
 
-def _room(max_length: int, tokenizer: Any) -> int:
-    return max_length - sum(map(len, special_tokens(tokenizer)))
-
-
-def by_word(text: str, tokens: Iterable[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
-    """The stretches of tokens with those summed that touch, letters on both sides."""
-    words: list[tuple[int, int, float]] = []
+def sum_by_word(text: str, tokens: Iterable[WeightedSpan]) -> list[WeightedSpan]:
+    """The spans of tokens, with those inside one word merged and their weights summed."""
+    words: list[WeightedSpan] = []
     for start, end, weight in tokens:
-        if words and words[-1][1] >= start and _one_word(text, start):
-            first, last, before = words[-1]
-            words[-1] = (first, max(last, end), before + weight)
+        if words and words[-1][1] >= start and _is_inside_word(text, start):
+            first, last, total = words[-1]
+            words[-1] = (first, max(last, end), total + weight)
         elif end > start:
             words.append((start, end, weight))
     return words
 
 
-def _one_word(text: str, at: int) -> bool:
-    """Whether the characters before and at a place belong to one word."""
-    return at > 0 and all(c.isalnum() and c.isascii() for c in text[at - 1 : at + 1])
+def _is_inside_word(text: str, index: int) -> bool:
+    """Whether an index is between two ASCII letters or digits."""
+    return index > 0 and all(c.isalnum() and c.isascii() for c in text[index - 1 : index + 1])
 
 
-def weightiest(
-    found: Sequence[tuple[int, int, float]],
-) -> tuple[tuple[int, int, float], ...]:
-    """The SHOWN stretches of the largest weights, for or against, in the order of the text."""
-    kept = sorted(found, key=lambda one: (-abs(one[2]), one[0]))[:SHOWN]
-    return tuple((start, end, round(weight, 4)) for start, end, weight in sorted(kept) if weight)
+def top_spans(spans: Sequence[WeightedSpan]) -> tuple[WeightedSpan, ...]:
+    """The SHOWN spans with the largest absolute weights, rounded, in the order of the text."""
+    largest = sorted(spans, key=lambda span: (-abs(span[2]), span[0]))[:SHOWN]
+    return tuple((start, end, round(weight, 4)) for start, end, weight in sorted(largest) if weight)
 
 
-def _two(logits: Any) -> Any:
-    """The largest logit and the next."""
-    found, _ = logits.topk(min(2, len(logits)))
-    return found[0], (found[1] if len(found) > 1 else 0.0)
+def _two_largest(logits: Any) -> Any:
+    """The largest logit and the next; 0 if there is no next."""
+    values, _ = logits.topk(min(2, len(logits)))
+    return values[0], (values[1] if len(values) > 1 else 0.0)

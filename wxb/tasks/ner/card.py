@@ -1,4 +1,4 @@
-"""What the model card of an experiment that finds spans says besides what every card says."""
+"""Model cards of named entity recognition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wxb.tasks.ner.metrics import BY_TYPE
 
 
 class Card(cards.Card):
-    """Cards of models that find spans."""
+    """Cards of models that find entities."""
 
     TEMPLATE = Path(__file__).with_suffix(".md")
     TASK = "token-classification"
@@ -21,37 +21,37 @@ class Card(cards.Card):
     SCORES = ("f1", "precision", "recall")
 
     def pipeline(self, experiment: Experiment) -> str:
-        """The hub's name of what the model does."""
+        """The hub's pipeline for the model."""
         return self.TASK if experiment.method == "tagging" else "text-generation"
 
     def facts(
         self, experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
     ) -> dict[str, Any]:
-        """The scores by type, and what plain transformers need or why they cannot use the model.
+        """The variables of card.md: scores by type, and how to use the model without wxb.
 
-        Raises WxbError where there are no scores by type.
+        Raises WxbError if there are no scores by type.
         """
         return {
             "missed": round(100 * (1 - scores["recall"])),
-            "by_type": cards.worst_first(predictions / BY_TYPE, "type"),
-            # BERT's pooler, which a tagger has no use for, would be made anew from random numbers.
+            "by_type": cards.rows_by_f1(predictions / BY_TYPE, "type"),
+            # Without this, transformers would add BERT's pooler with random weights.
             "options": ", add_pooling_layer=False" if _architecture(model) == "bert" else "",
-            "why_not": _only_ours(experiment),
+            "why_not": _why_not_transformers(experiment),
         }
 
 
 def _architecture(model: Path) -> str:
-    """The architecture of a whole model; empty for an adapter."""
+    """The model type of a full model; empty for an adapter."""
     config = model / "config.json"
     return str(read_json(config)["model_type"]) if config.exists() else ""
 
 
-def _only_ours(experiment: Experiment) -> str:
-    """Why plain transformers cannot give what the model says; empty where they can."""
+def _why_not_transformers(experiment: Experiment) -> str:
+    """Why the model needs wxb; empty if transformers can predict the tags."""
     if experiment.method == "generation":
-        return "The model writes its answers in a form of wxb's own, which wxb reads and locates."
+        return "The model generates answers in a format that only wxb parses."
     if "word features" in experiment.traits:
-        return "Its head reads the letters of the words around besides, which wxb gives to it."
+        return "The head needs features of neighbouring words, which only wxb computes."
     if experiment.tuning.four_bit:
-        return "Its backbone is kept in 4 bits, in the way that wxb loads it."
+        return "The backbone is quantized to 4 bits; wxb loads it."
     return ""

@@ -1,9 +1,9 @@
-"""Records with their spans, written as other tools read them: CoNLL columns, JSONL, spaCy's DocBin.
+"""Export records with their spans as CoNLL columns, JSONL for Prodigy, or spaCy's DocBin.
 
 CoNLL and spaCy need tokens. A token is a word (letters and digits with their marks) or any other
-character with its marks. Scripts that put no spaces between words are cut by character: Chinese,
-Japanese, Thai, Lao, Khmer, Burmese. Tokens are also cut at the edges of spans, gold and predicted,
-so that both come back exactly. White space between tokens is all that CoNLL loses.
+character with its marks. Scripts without spaces between words are split by character: Chinese,
+Japanese, Thai, Lao, Khmer, Burmese. Tokens are also split at the edges of gold and predicted spans,
+so that no span changes. CoNLL loses only the white space between tokens.
 """
 
 from __future__ import annotations
@@ -11,64 +11,64 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import regex
 
 from wxb.core.errors import WxbError
 from wxb.tasks import exports
-from wxb.tasks.exports import Exported, json_line
+from wxb.tasks.exports import ExportRecord, json_line
 
 if TYPE_CHECKING:
-    from wxb.tasks.ner.metrics import Judged
     from wxb.tasks.ner.record.spans import Span
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}"
-_JOINERS = r"\u200C\u200D"  # they shape the letters and emoji on both sides
-# \x1c-\x1f: white space to Python, though not to Unicode.
+_JOINERS = r"\u200C\u200D"  # they join letters and emoji
+# \x1c-\x1f are white space in Python, not in Unicode.
 _TOKEN = regex.compile(
     rf"(?V1)[[\p{{L}}\p{{N}}]--[{_UNSPACED}]][[\p{{L}}\p{{N}}\p{{M}}{_JOINERS}]--[{_UNSPACED}]]*"
     rf"|[^\s\x1C-\x1F][\p{{M}}{_JOINERS}]*"
 )
 
 
-def conll(exported: Iterable[Exported]) -> Iterator[bytes]:
+def conll(records: Iterable[ExportRecord]) -> Iterator[bytes]:
     """Lines `token<TAB>tag` (IOB2) in UTF-8, with a blank line between records.
 
-    Of an experiment two columns of tags: gold, then predicted, as conlleval expects them.
+    An experiment has two columns of tags for conlleval: gold, then predicted. Raises WxbError for
+    spans that tags cannot express.
     """
-    for number, record in enumerate(exported):
+    for index, record in enumerate(records):
         _check_tags(record)
-        tokens = cut(record.input, *columns(record))
+        tokens = tokenize(record.input, *spans_by_column(record))
         words = [record.input[start:end] for start, end in tokens]
-        tags = (iob2(tokens, spans) for spans in columns(record))
+        tags = (iob2(tokens, spans) for spans in spans_by_column(record))
         lines = "".join("\t".join(row) + "\n" for row in zip(words, *tags, strict=True))
-        # At the very start of a file it would be taken for the file's byte order mark.
-        if number or lines.startswith("\ufeff"):
+        # U+FEFF at the start of a file would be read as its byte order mark.
+        if index or lines.startswith("\ufeff"):
             yield b"\n"
         yield lines.encode()
 
 
-def jsonl(exported: Iterable[Exported]) -> Iterator[bytes]:
-    """One JSON object a line in UTF-8: `text`, `spans`, `meta`, as Prodigy lays out its tasks.
+def jsonl(records: Iterable[ExportRecord]) -> Iterator[bytes]:
+    """Lines of JSON in UTF-8 with `text`, `spans` and `meta`, the format of Prodigy.
 
-    Of an experiment `spans` are the predicted ones, each with its score, and `gold` the gold ones.
+    For an experiment, `spans` are the predicted ones with scores, and `gold` are the gold ones.
     """
-    for record in exported:
-        gold = _labelled(record.gold)
+    for record in records:
+        gold = _span_objects(record.gold)
         line: dict[str, Any] = {"text": record.input, "spans": gold, "meta": _meta(record)}
-        if row := judged(record):
-            predicted = zip(_labelled(row.predicted), row.scores, strict=True)
+        if row := record.row:
+            predicted = zip(_span_objects(row.predicted), row.scores, strict=True)
             line["spans"] = [{**span, "score": score} for span, score in predicted]
             line["gold"] = gold
         yield json_line(line)
 
 
-def docbin(exported: Iterable[Exported]) -> Iterator[bytes]:
-    """A serialized DocBin whose documents have the very texts; id and language in `user_data`.
+def docbin(records: Iterable[ExportRecord]) -> Iterator[bytes]:
+    """A serialized DocBin of documents with the original texts; `user_data` has id and language.
 
-    Gold spans are `doc.ents`; of an experiment the predicted ones are, and the gold ones
-    `doc.spans["gold"]`.
+    `doc.ents` are the gold spans. For an experiment they are the predicted ones, and
+    `doc.spans["gold"]` the gold ones. Raises WxbError without spaCy, and for spans that overlap.
     """
     try:
         from spacy.tokens import Doc, DocBin
@@ -79,16 +79,16 @@ def docbin(exported: Iterable[Exported]) -> Iterator[bytes]:
             f"{error}: format spacy needs spaCy; install it with"
             " `pip install --editable '.[benchmarks]'`"
         ) from None
-    # Of no language: whoever reads the documents sees words as their own pipeline does.
+    # A vocabulary without a language: the reader's pipeline adds its own attributes of words.
     vocabulary, documents = Vocab(), DocBin(store_user_data=True)
-    for record in exported:
+    for record in records:
         _check_tokens(record)
-        tokens = cut(record.input, *columns(record))
+        tokens = tokenize(record.input, *spans_by_column(record))
         words = [record.input[start:end] for start, end in tokens]
         doc = Doc(vocabulary, *get_words_and_spaces(words, record.input))
         gold, *predicted = (
             [doc.char_span(span.start, span.end, span.type) for span in spans]
-            for spans in columns(record)
+            for spans in spans_by_column(record)
         )
         doc.ents = predicted[0] if predicted else gold
         if predicted:
@@ -105,20 +105,14 @@ class Exports(exports.Exports):
     BINARY = ("spacy",)
 
 
-def judged(record: Exported) -> Judged | None:
-    """The row of an experiment."""
-    return cast("Judged | None", record.row)
+def spans_by_column(record: ExportRecord) -> list[tuple[Span, ...]]:
+    """The gold spans and, for an experiment, the predicted ones."""
+    return [record.gold] if record.row is None else [record.gold, record.row.predicted]
 
 
-def columns(record: Exported) -> list[tuple[Span, ...]]:
-    """The gold spans and, of an experiment, the predicted ones."""
-    row = judged(record)
-    return [record.gold] if row is None else [record.gold, row.predicted]
-
-
-def cut(text: str, *spans_of: Sequence[Span]) -> list[tuple[int, int]]:
-    """Offsets of the tokens of a text, cut at the edges of some spans, too."""
-    edges = sorted({edge for spans in spans_of for span in spans for edge in span[:2]})
+def tokenize(text: str, *columns: Sequence[Span]) -> list[tuple[int, int]]:
+    """Offsets of the tokens of a text, split at the edges of all spans."""
+    edges = sorted({edge for spans in columns for span in spans for edge in span[:2]})
     tokens: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(text):
         start, end = match.span()
@@ -128,7 +122,7 @@ def cut(text: str, *spans_of: Sequence[Span]) -> list[tuple[int, int]]:
 
 
 def iob2(tokens: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
-    """The tags of tokens that were cut at the edges of the spans: O, B-AGE, I-AGE, ..."""
+    """The tags (O, B-AGE, I-AGE, ...) of tokens that `tokenize` split at these spans."""
     tags = ["O"] * len(tokens)
     starts = [start for start, _ in tokens]
     for span in spans:
@@ -137,33 +131,36 @@ def iob2(tokens: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
     return tags
 
 
-def _check_tokens(record: Exported) -> None:
-    """Raise WxbError for spans that tokens cannot express, whatever their cut."""
-    for spans in map(sorted, columns(record)):
+def _check_tokens(record: ExportRecord) -> None:
+    """Raise WxbError for spans that no tokens can express."""
+    for spans in map(sorted, spans_by_column(record)):
         for left, right in pairwise(spans):
             if right.start < left.end:
-                raise _cannot(record, f"spans {tuple(left)} and {tuple(right)} overlap")
+                raise _export_error(record, f"spans {tuple(left)} and {tuple(right)} overlap")
         for span in spans:
             mention = record.input[span.start : span.end]
             if not mention or mention != mention.strip():
-                raise _cannot(record, f"span {tuple(span)} is {mention!r}, with outer white space")
+                raise _export_error(
+                    record, f"span {tuple(span)} is {mention!r}, with outer white space"
+                )
 
 
-def _check_tags(record: Exported) -> None:
-    """Raise WxbError for spans that columns of IOB2 tags cannot express."""
+def _check_tags(record: ExportRecord) -> None:
+    """Raise WxbError for spans that IOB2 tags in columns cannot express."""
     _check_tokens(record)
-    for type_ in sorted({span.type for spans in columns(record) for span in spans}):
+    for type_ in sorted({span.type for spans in spans_by_column(record) for span in spans}):
         if type_.split() != [type_]:
-            raise _cannot(record, f"type {type_!r} holds white space, as `labels` could mend")
+            fault = f"type {type_!r} has white space (`labels` of the corpus can rename it)"
+            raise _export_error(record, fault)
 
 
-def _cannot(record: Exported, fault: str) -> WxbError:
-    return WxbError(f"record {record.id!r}: {fault}; export it as jsonl, which takes any spans")
+def _export_error(record: ExportRecord, fault: str) -> WxbError:
+    return WxbError(f"record {record.id!r}: {fault}; export as jsonl, which accepts any spans")
 
 
-def _meta(record: Exported) -> dict[str, Any]:
+def _meta(record: ExportRecord) -> dict[str, Any]:
     return {"id": record.id, "language": record.language}
 
 
-def _labelled(spans: Iterable[Span]) -> list[dict[str, Any]]:
+def _span_objects(spans: Iterable[Span]) -> list[dict[str, Any]]:
     return [{"start": span.start, "end": span.end, "label": span.type} for span in spans]

@@ -1,4 +1,4 @@
-"""The blocks of `corpora` and `experiments` that are for named entity recognition."""
+"""The schema of blocks of `corpora` and `experiments` for named entity recognition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wxb.core.params.training import Training
 
 
 class Fields(corpora.Fields):
-    """The names that a corpus gives to its fields, those of spans among them."""
+    """The names of a corpus's fields, and of the keys of its spans."""
 
     spans: str = "spans"
     start: str = "start"
@@ -22,7 +22,7 @@ class Fields(corpora.Fields):
 
 
 class Conll(Section):
-    """How the columns of a file with one token a line make records."""
+    """How column files, with one token per line, are read."""
 
     token: int = 0
     tag: int = -1
@@ -38,7 +38,7 @@ class Conll(Section):
 
 
 class Augment(Section):
-    """Copies of every labelled training record, with other mentions of the same types."""
+    """Mention replacement: the number of copies of each record, and the share of mentions."""
 
     copies: PositiveInt
     share: Annotated[float, Field(gt=0, le=1)]
@@ -47,7 +47,7 @@ class Augment(Section):
 class Corpus(corpora.Corpus):
     """Texts with typed spans of characters."""
 
-    other_files: ClassVar[str] = "; or set `conll` to read column files"
+    format_hint: ClassVar[str] = "; or set `conll` to read column files"
 
     task: Literal["ner"]
     fields: Fields = Fields()
@@ -57,29 +57,29 @@ class Corpus(corpora.Corpus):
     augment: Augment | None = None
 
     @property
-    def read_by(self) -> str:
+    def format_key(self) -> str:
         """`conll` for column files, else `fields`."""
         return "conll" if self.conll else "fields"
 
     def advice(self, reason: str) -> str:
-        """`repair: by-value` where offsets are wrong, and values are there to find spans by."""
-        shifted = reason in ("value differs", "offsets out of range", "reversed offsets")
-        if shifted and self.fields.value and self.repair is None:
+        """As the base class; `repair: by-value` if offsets are wrong and spans have values."""
+        wrong_offsets = reason in ("value differs", "offsets out of range", "reversed offsets")
+        if wrong_offsets and self.fields.value and self.repair is None:
             return "set `repair: by-value` in the corpus, which finds each span by its value"
         return super().advice(reason)
 
     @model_validator(mode="after")
-    def _columns_have_no_names(self) -> Corpus:
-        by_fields = self.split.by or self.split.held_out
+    def _conll_has_no_fields(self) -> Corpus:
+        by_fields = self.split.by or self.split.held_out_fields
         if self.conll and (self.fields != Fields() or by_fields or self.languages):
             raise ValueError(
-                "column files (`conll`) hold tokens and tags alone: leave `fields`, `languages`"
-                " and each `by` of `split` out"
+                "column files (`conll`) have only tokens and tags: remove `fields`, `languages` and"
+                " each `by` of `split`"
             )
         return self
 
     @model_validator(mode="after")
-    def _repair_by_something(self) -> Corpus:
+    def _repair_needs_values(self) -> Corpus:
         if self.repair and self.fields.value is None:
             raise ValueError("`repair: by-value` needs `fields.value`, the text of a span")
         return self
@@ -93,7 +93,7 @@ class Head(Section):
 
 
 class WordFeatures(Section):
-    """A table of embeddings for the letters of words, which helps where training texts are few."""
+    """An embedding table of word features; it helps if there are few training texts."""
 
     rows: Annotated[int, Field(ge=2)]
     width: PositiveInt
@@ -102,22 +102,21 @@ class WordFeatures(Section):
 
 
 class Encoding(experiments.Encoding):
-    """How texts are cut into windows that a model reads."""
+    """The windows in which a model reads texts."""
 
     stride: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _neighbours_share_half_at_most(self) -> Encoding:
+    def _stride_is_half_at_most(self) -> Encoding:
         if self.stride > self.max_length // 2:
             raise ValueError(
-                f"windows of max_length {self.max_length} share at most half of it; found stride"
-                f" {self.stride}"
+                f"stride must be at most half of max_length {self.max_length}; found {self.stride}"
             )
         return self
 
 
 class TaggingModel(Section):
-    """What tags the tokens of a backbone, and whose architecture it is."""
+    """The head of a tagger, and the implementation and direction of its backbone."""
 
     implementation: Literal["transformers", "native"] = "transformers"
     bidirectional: bool = False
@@ -126,7 +125,7 @@ class TaggingModel(Section):
 
 
 class Experiment(experiments.Experiment):
-    """What finds entities."""
+    """An experiment of named entity recognition."""
 
     task: Literal["ner"]
     encoding: Encoding
@@ -134,7 +133,7 @@ class Experiment(experiments.Experiment):
 
 
 class Tagging(Experiment):
-    """Entities by tagging tokens."""
+    """An experiment that tags tokens."""
 
     method: Literal["tagging"]
     model: TaggingModel
@@ -142,41 +141,41 @@ class Tagging(Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """Which way the model looks, and what it is told besides."""
-        told = {
+        """What sets the model apart, for tables: bidirectional, word features."""
+        traits = {
             "bidirectional": self.model.bidirectional,
             "word features": self.model.word_features,
         }
-        return [trait for trait, there in told.items() if there]
+        return [trait for trait, setting in traits.items() if setting]
 
     @model_validator(mode="after")
-    def _native_in_full(self) -> Tagging:
+    def _native_is_unchanged(self) -> Tagging:
         if self.model.implementation == "native" and (
             self.model.bidirectional or self.tuning.lora or self.tuning.gradient_checkpointing
         ):
             raise ValueError(
-                "model.implementation native trains all of an architecture as it is: without"
+                "`model.implementation: native` trains the unchanged architecture: remove"
                 " `model.bidirectional`, `tuning.lora` and `tuning.gradient_checkpointing`"
             )
         return self
 
 
 class GenerationEncoding(Encoding):
-    """How texts are cut, and answers written."""
+    """Windows of texts, and whether markers of answers are special tokens."""
 
     special_tokens: bool = False
 
 
 class GenerationPrediction(experiments.Prediction):
-    """How answers are generated."""
+    """Settings of generation."""
 
     batch_size: PositiveInt = 64
 
 
 class Generation(Experiment):
-    """Entities by writing answers."""
+    """An experiment that generates answers."""
 
-    slow: ClassVar[bool] = True
+    is_slow: ClassVar[bool] = True
 
     method: Literal["generation"]
     encoding: GenerationEncoding

@@ -1,1 +1,1 @@
-"""Speech recognition: what was said in a recording."""
+"""The task `speech`: transcribe recordings."""

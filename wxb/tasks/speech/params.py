@@ -1,4 +1,4 @@
-"""The blocks of `corpora` and `experiments` that are for speech."""
+"""The blocks of params.yaml for speech: corpora and experiments."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Fraction, OneOf, PositiveFloat, Section
 from wxb.core.params.training import Training
 
-POSITIONS = 50  # of Whisper's encoder, a second
+POSITIONS = 50  # of Whisper's encoder, per second
 
 
-def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
-    if ends[0] > ends[1]:
-        raise ValueError(f"found {ends[0]:g} to {ends[1]:g}; expected the least first")
-    return ends
+def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"found {bounds[0]:g} to {bounds[1]:g}; the lower bound must come first")
+    return bounds
 
 
-# Numbers that are drawn evenly from the least to the most.
-Range = Annotated[tuple[float, float], AfterValidator(_ordered)]
+# The bounds of a uniform distribution.
+Range = Annotated[tuple[float, float], AfterValidator(_check_range)]
 
 
 class Fields(corpora.Fields):
-    """The names that a manifest gives to its columns.
+    """The names of a manifest's columns.
 
-    Without a column for the path, the audio file is the one that has the record's id for a name.
+    A row without a path uses the audio file that is named by its id.
     """
 
     input: str = "path"
@@ -35,74 +35,74 @@ class Fields(corpora.Fields):
     speaker: str | None = "speaker"
 
 
-class Spoken(corpora.Generate):
-    """What eSpeak NG is asked to say, by which of its voices, and where.
+class Generate(corpora.Generate):
+    """Sentences spoken by eSpeak NG in simulated rooms.
 
-    Corpora that take different parts of all possible sentences have none in common.
+    Corpora with disjoint ranges of `sentence_share`, from 0 to 1, share no sentence.
     """
 
     sentence_share: Range = (0, 1)
     voices: Annotated[list[str], Field(min_length=1)]
-    speed: Range = (160, 200)  # words a minute
-    pitch: Range = (30, 70)  # of 0 to 99
-    snr: Range = (20, 40)  # dB between speech and noise
-    echo: Range = (0, 0.2)  # seconds in which sound falls by 60 dB in the room
+    speed: Range = (160, 200)  # words per minute
+    pitch: Range = (30, 70)  # from 0 to 99
+    snr: Range = (20, 40)  # signal-to-noise ratio in dB
+    echo: Range = (0, 0.2)  # reverberation time in seconds, for a decay by 60 dB
 
 
 class Audio(Section):
-    """How recordings are cut, and which are refused; times in seconds."""
+    """How recordings are trimmed, and which are rejected."""
 
     min_seconds: NonNegativeFloat = 0.1
     max_seconds: PositiveFloat = 30.0
-    top_db: PositiveFloat = 40.0  # silence at the ends is so far below the loudest moment
+    top_db: PositiveFloat = 40.0  # silence is this far below the loudest moment
 
 
 class Normalization(Section):
-    """What does not count as an error of recognition."""
+    """Differences between transcripts that are not errors."""
 
-    width: bool = True  # full and half width, and other forms of one character (NFKC)
+    width: bool = True  # Unicode NFKC: full and half width, and other compatible forms
     case: bool = True
     punctuation: bool = True
-    simplified: bool = False  # traditional characters are compared as simplified ones
+    simplified: bool = False  # convert traditional characters
 
     @property
     def rules(self) -> str:
-        """The names of what is set aside, in the order of the work."""
+        """The names of the enabled rules, in the order in which they are applied."""
         return " ".join(name for name, on in self.model_dump().items() if on)
 
 
 class Corpus(corpora.Corpus):
-    """Recordings of one utterance each, and what was said.
+    """Recordings of one utterance each, with transcripts.
 
-    `manifest` are the files that say so, where not all tables of the folder do: the first has a row
-    for each recording, and further ones add columns to the rows of the same id.
+    `manifest` lists the tables to read if not all tables of the folder count. The first has a row
+    per recording; the others add columns to the rows with the same id.
     """
 
     task: Literal["speech"]
     fields: Fields = Fields()
-    generate: Spoken | None = None
+    generate: Generate | None = None
     manifest: Annotated[list[str], Field(min_length=1)] | None = None
     audio: Audio = Audio()
     normalization: Normalization = Normalization()
 
     @property
-    def read_by(self) -> str:
-        """`manifest` where it is given, else `fields`."""
+    def format_key(self) -> str:
+        """The setting that selects the tables: `manifest` if set, else `fields`."""
         return "manifest" if self.manifest else "fields"
 
 
 class Encoding(experiments.Encoding):
-    """How much of a recording and of its transcript is read."""
+    """How recordings and transcripts are encoded."""
 
-    max_length: PositiveInt  # tokens of a transcript, special ones included
-    window: PositiveInt  # seconds of a recording
+    max_length: PositiveInt  # tokens of a transcript, including special ones
+    window: PositiveInt  # seconds of the model's input
     mel_bands: PositiveInt = 80
-    speeds: list[PositiveFloat] = Field(default=[])  # of further copies of training recordings
-    language: str | None = None  # the token of a multilingual checkpoint, such as zh
+    speeds: list[PositiveFloat] = Field(default=[])  # of additional copies of training recordings
+    language: str | None = None  # of a multilingual checkpoint, such as zh
 
 
 class Shape(Section):
-    """A Whisper with random weights; names as in Hugging Face's `WhisperConfig`."""
+    """The size of a Whisper with random weights; names as in Hugging Face's `WhisperConfig`."""
 
     d_model: PositiveInt
     encoder_layers: PositiveInt
@@ -112,7 +112,7 @@ class Shape(Section):
     dropout: Fraction = 0.0
 
     @model_validator(mode="after")
-    def _heads_divide(self) -> Shape:
+    def _check_heads(self) -> Shape:
         if self.d_model % self.attention_heads:
             raise ValueError(
                 f"d_model {self.d_model} is not a multiple of attention_heads"
@@ -122,32 +122,32 @@ class Shape(Section):
 
 
 class SpecAugment(Section):
-    """Stretches of bands and of frames that are hidden in training (Park et al. 2019)."""
+    """Spans of bands and of frames that are masked in training (Park et al. 2019)."""
 
-    masks: PositiveInt = 2  # of either kind
-    bands: Annotated[int, Field(ge=0)] = 8  # at most, of a mask
-    frames: Annotated[int, Field(ge=0)] = 16  # at most, of a mask; 10 ms each
+    masks: PositiveInt = 2  # of bands, and as many of frames
+    bands: Annotated[int, Field(ge=0)] = 8  # maximum width of a mask
+    frames: Annotated[int, Field(ge=0)] = 16  # maximum width of a mask; 10 ms each
 
 
 class Seq2SeqModel(Section):
-    """Whose code the Whisper is, what it is made like, and what it has to do without."""
+    """The code and size of the Whisper, and its regularization."""
 
     implementation: Literal["transformers", "native"] = "transformers"
-    shape: Shape | None = None  # null: the backbone's own weights
+    shape: Shape | None = None  # null: the weights of the backbone
     spec_augment: SpecAugment | None = None
-    ctc_weight: Fraction = 0.0  # of CTC's loss: what is heard is told where (Kim et al. 2017)
+    ctc_weight: Fraction = 0.0  # share of a CTC loss on the encoder (Kim et al. 2017)
 
 
 class Prediction(experiments.Prediction):
-    """How recordings are transcribed; longer ones than a window in several, in seconds."""
+    """How recordings are transcribed; those longer than a window are split into several."""
 
     batch_size: PositiveInt = 32
-    overlap: PositiveFloat = 0.5  # of neighbouring windows, where no pause is to be found
-    pause: PositiveFloat = 0.2  # in which nobody speaks, parts two windows
+    overlap: PositiveFloat = 0.5  # seconds that windows share if there is no pause between them
+    pause: PositiveFloat = 0.2  # seconds; a pause of this length always separates windows
 
 
 class Seq2Seq(experiments.Experiment):
-    """Transcripts by an encoder that hears and a decoder that writes."""
+    """Transcription by a Whisper."""
 
     task: Literal["speech"]
     method: Literal["seq2seq"]
@@ -158,27 +158,27 @@ class Seq2Seq(experiments.Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """What it hears in training besides the recordings."""
-        told = {"SpecAugment": self.model.spec_augment, "CTC": self.model.ctc_weight}
-        return [trait for trait, there in told.items() if there]
+        """The additions to its training, for tables."""
+        traits = {"SpecAugment": self.model.spec_augment, "CTC": self.model.ctc_weight}
+        return [trait for trait, setting in traits.items() if setting]
 
     @model_validator(mode="after")
-    def _native_in_full(self) -> Seq2Seq:
+    def _check_native(self) -> Seq2Seq:
         if self.model.implementation == "native" and (
             self.tuning.lora or self.tuning.gradient_checkpointing
         ):
             raise ValueError(
-                "model.implementation native trains all of an architecture as it is: without"
-                " `tuning.lora` and `tuning.gradient_checkpointing`"
+                "model.implementation native does not support `tuning.lora` and"
+                " `tuning.gradient_checkpointing`; remove them, or set implementation: transformers"
             )
         return self
 
     @model_validator(mode="after")
-    def _windows_move_on(self) -> Seq2Seq:
+    def _check_overlap(self) -> Seq2Seq:
         if self.prediction.overlap > self.encoding.window / 2:
             raise ValueError(
-                f"neighbouring windows of {self.encoding.window} s share at most half of it; found"
-                f" prediction.overlap {self.prediction.overlap:g}"
+                "prediction.overlap must be at most half of encoding.window"
+                f" ({self.encoding.window} s), got {self.prediction.overlap:g}"
             )
         return self
 

@@ -1,6 +1,6 @@
-"""What all trained recognisers of speech do: recordings in, transcripts out.
+"""The base class of trained speech models: recordings in, transcripts out.
 
-Long recordings are cut where nobody speaks, into windows that a model hears at once.
+Long recordings are split at pauses into windows that a model reads at once.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from wxb.core.errors import WxbError
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.tasks.methods import Trained
 from wxb.tasks.speech.params import Prediction
 from wxb.tasks.speech.record.audio import reading
-from wxb.tasks.speech.record.audio.cleaning import SILENT, heard, loudness_of
+from wxb.tasks.speech.record.audio.cleaning import SILENT, audible_range, block_loudness
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, log_mel, to_window
 
-TOP_DB = 40.0  # as far below the loudest moment there is silence
+TOP_DB = 40.0  # silence is this far below the loudest moment
 # Chosen on validation sentences that were spoken with pauses, in rooms of three noises.
-SMOOTH, AROUND = 3, 1000  # frames of 10 ms: over which loudness is averaged, and noise looked for
-ABOVE = 6.0  # dB over the noise, somebody speaks
-PAUSE, WORD = 20, 5  # frames: the shortest pause, and the shortest that is not a click
-MARGIN = 1  # frame on either side of what is said: a model may never have heard silence before it
-SEEN = 1.5  # times the characters that an overlap holds on average, where its words are looked for
-LEAST = 2  # characters that two windows share, where they share any: one may be the same by chance
+SMOOTHING, NOISE_SPAN = 3, 1000  # frames of 10 ms: for mean loudness, and for minimum loudness
+SPEECH_OVER_NOISE = 6.0  # dB
+MIN_PAUSE, MIN_SPEECH = 20, 5  # frames; anything shorter than MIN_SPEECH is a click
+MARGIN = 1  # frames around speech: a model may never have seen silence before it
+SEARCH = 1.5  # times the mean number of characters of an overlap: where repetitions are searched
+MIN_REPETITION = 2  # characters: a single one may be the same by chance
 
 
 class Window(NamedTuple):
-    """Samples from `start` to `end`; `joined`: it begins before the window before it ends."""
+    """A range of samples of a recording; `overlaps` if it overlaps the window before it."""
 
     start: int
     end: int
-    joined: bool = False
+    overlaps: bool = False
 
 
 class Segment(NamedTuple):
-    """A part of a transcript, and the seconds of the recording that it is of."""
+    """A part of a transcript, with its start and end in seconds."""
 
     start: float
     end: float
@@ -51,178 +51,175 @@ class Segment(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """What was said in a recording, window by window."""
+    """The transcript of a recording, by window."""
 
     segments: tuple[Segment, ...]
 
     @property
     def text(self) -> str:
-        """All of it; segments are one space apart where a word of letters ends one."""
-        return joined_by_words(segment.text for segment in self.segments)
-
-
-class Cut(NamedTuple):
-    """One window of a recording: which input it is of, where it lies, and what is heard in it."""
-
-    place: int
-    window: Window
-    features: NDArray[np.float32]  # (frames, bands)
+        """The texts of all segments, joined by `join_texts`."""
+        return join_texts(segment.text for segment in self.segments)
 
 
 class Recogniser(Trained):
-    """A trained model with its tokenizer, and how long its windows are."""
+    """A trained model with its tokenizer and the length of its windows."""
 
     files: ClassVar[Sequence[str]] = reading.SUFFIXES
     prediction = Prediction()
 
     @abstractmethod
-    def write(self, features: NDArray[np.float32]) -> list[str]:
+    def transcribe(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of each window (B, frames, bands)."""
 
     def predictions(self, inputs: Sequence[str | bytes], /, *, label: str) -> list[Transcript]:
-        """The transcript of each recording: a path, or the bytes of a file.
+        """The transcript of each recording, which is a path or the bytes of a file.
 
-        Raises WxbError for one that cannot be read. A few are in memory at a time.
+        Keeps only a few windows in memory. Raises WxbError for an unreadable recording.
         """
-        cuts = tracked(self._cuts(inputs), label, unit="window")
-        found: list[list[Segment]] = [[] for _ in inputs]
-        while batch := [*islice(cuts, self.prediction.batch_size)]:
-            texts = self.write(np.stack([cut.features for cut in batch]))
-            for cut, text in zip(batch, texts, strict=True):
-                add(found[cut.place], cut.window, text)
-        return [Transcript(tuple(segments)) for segments in found]
+        windows = track(self._windows(inputs), label, unit="window")
+        segments: list[list[Segment]] = [[] for _ in inputs]
+        while batch := [*islice(windows, self.prediction.batch_size)]:
+            texts = self.transcribe(np.stack([features for _, _, features in batch]))
+            for (index, window, _), text in zip(batch, texts, strict=True):
+                append_window(segments[index], window, text)
+        return [Transcript(tuple(row)) for row in segments]
 
-    def describe(self, given: Any, prediction: Transcript) -> dict[str, Any]:
-        """The text, and when which part of it was said, in seconds."""
+    def describe(self, input_: Any, prediction: Transcript) -> dict[str, Any]:
+        """The text and the segments with their times, as JSON."""
         segments = [segment._asdict() for segment in prediction.segments]
         return {"text": prediction.text, "segments": segments}
 
-    def show(self, given: Any, prediction: Transcript) -> str:
+    def show(self, input_: Any, prediction: Transcript) -> str:
         """The text."""
         return prediction.text
 
-    def _cuts(self, inputs: Sequence[str | bytes]) -> Iterator[Cut]:
+    def _windows(
+        self, inputs: Sequence[str | bytes]
+    ) -> Iterator[tuple[int, Window, NDArray[np.float32]]]:
+        """The windows of all recordings: index of the recording, range, features (frames, bands).
+
+        Reads each recording twice, first to find pauses, to save memory.
+        """
         seconds, bands = self.settings["window"], self.settings["mel_bands"]
         length = seconds * FRAMES
-        for place, given in enumerate(inputs):
-            # Read twice, first to find the pauses: so that hours of sound need not be held.
-            levels, samples = loudness_of(blocks(given))
-            shared = {"overlap": self.prediction.overlap, "pause": self.prediction.pause}
-            found = windows(levels, samples, seconds, **shared)
-            for window, stretch in zip(found, stretches(blocks(given), found), strict=True):
-                yield Cut(place, window, to_window(log_mel(stretch, bands, length), length))
+        overlap, pause = self.prediction.overlap, self.prediction.pause
+        for index, source in enumerate(inputs):
+            levels, count = block_loudness(blocks(source))
+            ranges = windows(levels, count, seconds, overlap=overlap, pause=pause)
+            for window, samples in zip(ranges, window_samples(blocks(source), ranges), strict=True):
+                yield index, window, to_window(log_mel(samples, bands, length), length)
 
 
-def blocks(given: str | bytes) -> Iterator[NDArray[np.float32]]:
-    """The samples of a recording, some at a time; WxbError where it cannot be read."""
+def blocks(source: str | bytes) -> Iterator[NDArray[np.float32]]:
+    """The samples of a recording, in blocks. Raises WxbError if it cannot be read."""
     try:
-        yield from reading.blocks(given if isinstance(given, bytes) else Path(given))
+        yield from reading.blocks(source if isinstance(source, bytes) else Path(source))
     except reading.AudioError as error:
-        name = "standard input" if isinstance(given, bytes) else given
+        name = "standard input" if isinstance(source, bytes) else source
         raise WxbError(f"{name}: {error.reason}: {error.detail}") from None
 
 
-def read(given: str | bytes) -> NDArray[np.float32]:
-    """All samples of a recording; WxbError where it cannot be read."""
-    return np.concatenate([*blocks(given)])
+def read(source: str | bytes) -> NDArray[np.float32]:
+    """All samples of a recording. Raises WxbError if it cannot be read."""
+    return np.concatenate([*blocks(source)])
 
 
 def windows(
     levels: NDArray[np.float64], samples: int, seconds: int, *, overlap: float, pause: float
 ) -> list[Window]:
-    """Windows of at most so many seconds over all that is heard; none where nothing is.
+    """Windows of at most `seconds` that cover all speech; none if the recording is silent.
 
-    `levels` (F,) are how loud each 10 ms of the recording is. One that is no longer than a window
-    is heard as it is. Of a longer one, a window holds what is said between pauses of `pause`
-    seconds, or as much of it as ends in a shorter one. Where somebody speaks on for longer than
-    that, neighbours share `overlap` seconds, of which the words of one tell how those of the other
-    go on.
+    `levels` (F,) is the loudness of each 10 ms of the recording, `samples` its length. A recording
+    that fits into one window, without silence at its ends, is not split. In a longer one, pauses of
+    `pause` seconds always separate windows, shorter ones only if the window would be too long.
+    Speech without a pause that exceeds a window is split into windows that share `overlap` seconds.
     """
     if levels.max(initial=-np.inf) < SILENT:
         return []
-    start, end = heard(levels, TOP_DB)
+    start, end = audible_range(levels, TOP_DB)
     end, longest = min(end, samples), seconds * RATE
     if end - start <= longest:
         return [Window(start, end)]
-    found: list[Window] = []
-    stopped = 0  # the frame in which the utterance before ended
+    ranges: list[Window] = []
+    previous_end = 0  # of an utterance, in frames
     for first, last in _utterances(levels):
         start, end = max(0, first - MARGIN) * HOP, min((last + MARGIN) * HOP, samples)
-        goes_on = found and not found[-1].joined and first - stopped < pause * FRAMES
-        if goes_on and end - found[-1].start <= longest:
-            found[-1] = found[-1]._replace(end=end)
+        is_near = ranges and not ranges[-1].overlaps and first - previous_end < pause * FRAMES
+        if is_near and end - ranges[-1].start <= longest:
+            ranges[-1] = ranges[-1]._replace(end=end)
         else:
-            found += _cut(start, end, longest, round(overlap * FRAMES) * HOP)
-        stopped = last
-    return found
+            ranges += _overlapping_windows(start, end, longest, round(overlap * FRAMES) * HOP)
+        previous_end = last
+    return ranges
 
 
 def _utterances(levels: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
-    """The frames from which and up to which somebody speaks without a pause.
+    """The ranges of frames with speech that has no pause.
 
-    That is where it is louder than the noise around, which is what the quietest moment of the
-    seconds before and after has: a room is never silent, and not always equally loud.
+    Speech is louder than the noise around it: the minimum loudness within NOISE_SPAN frames. Rooms
+    are never silent, and their noise changes.
     """
-    smooth = 10 * np.log10(uniform_filter1d(10 ** (levels / 10), SMOOTH))
-    noise = minimum_filter1d(smooth, AROUND)
-    loud = np.flatnonzero(smooth >= np.maximum(noise + ABOVE, levels.max() - TOP_DB))
-    for frames in np.split(loud, np.flatnonzero(np.diff(loud) > PAUSE) + 1):
-        if len(frames) >= WORD:
+    smooth = 10 * np.log10(uniform_filter1d(10 ** (levels / 10), SMOOTHING))
+    noise = minimum_filter1d(smooth, NOISE_SPAN)
+    loud = np.flatnonzero(smooth >= np.maximum(noise + SPEECH_OVER_NOISE, levels.max() - TOP_DB))
+    for frames in np.split(loud, np.flatnonzero(np.diff(loud) > MIN_PAUSE) + 1):
+        if len(frames) >= MIN_SPEECH:
             yield int(frames[0]), int(frames[-1]) + 1
 
 
-def _cut(start: int, end: int, longest: int, overlap: int) -> Iterator[Window]:
-    """One window, or several that share `overlap` samples with the one before."""
+def _overlapping_windows(start: int, end: int, longest: int, overlap: int) -> Iterator[Window]:
+    """Windows of at most `longest` samples; each shares `overlap` samples with the one before."""
     yield Window(start, min(end, start + longest))
     while start + longest < end:
         start += longest - overlap
-        yield Window(start, min(end, start + longest), joined=True)
+        yield Window(start, min(end, start + longest), overlaps=True)
 
 
-def stretches(
-    blocks: Iterable[NDArray[np.float32]], found: Iterable[Window]
+def window_samples(
+    blocks: Iterable[NDArray[np.float32]], windows: Iterable[Window]
 ) -> Iterator[NDArray[np.float32]]:
-    """The samples of each window, of blocks that are read no further than needed."""
-    blocks, held, at = iter(blocks), np.zeros(0, np.float32), 0  # `held` begins at sample `at`
-    for window in found:
-        while at + len(held) < window.end:
-            passed = min(len(held), max(0, window.start - at))
-            held, at = np.concatenate([held[passed:], next(blocks)]), at + passed
-        yield held[window.start - at : window.end - at]
+    """The samples of each window, from blocks of samples that are read only as far as needed."""
+    blocks, buffer, offset = iter(blocks), np.zeros(0, np.float32), 0  # of the buffer, in samples
+    for window in windows:
+        while offset + len(buffer) < window.end:
+            skipped = min(len(buffer), max(0, window.start - offset))
+            buffer, offset = np.concatenate([buffer[skipped:], next(blocks)]), offset + skipped
+        yield buffer[window.start - offset : window.end - offset]
 
 
-def add(segments: list[Segment], window: Window, text: str) -> None:
-    """Append the transcript of a window, without what the one before has of it already."""
+def append_window(segments: list[Segment], window: Window, text: str) -> None:
+    """Append the transcript of a window to segments, in place, without what it repeats."""
     start, end = window.start / RATE, window.end / RATE
-    if window.joined:
-        before = segments[-1]
-        shared = before.end - start
-        kept, text = parted(before.text, text, shared / (before.end - before.start))
+    if window.overlaps:
+        previous = segments[-1]
+        shared = previous.end - start
+        share = shared / (previous.end - previous.start)
+        previous_text, text = without_repetition(previous.text, text, share)
         middle = round(start + shared / 2, 2)
-        segments[-1] = before._replace(text=kept, end=middle)
+        segments[-1] = previous._replace(text=previous_text, end=middle)
         start = middle
     segments.append(Segment(round(start, 2), round(end, 2), text))
 
 
-def parted(before: str, after: str, share: float) -> tuple[str, str]:
-    """Two transcripts whose recordings share a stretch, without what both have of it.
+def without_repetition(first: str, second: str, share: float) -> tuple[str, str]:
+    """Two transcripts of overlapping windows, with the text of the overlap only in the first.
 
-    `share` is how much of the first recording that is. What is written alike at the end of the one
-    and the beginning of the other stays with the first; where nothing is, both stay whole.
+    `share` is the overlap as a share of the first window. The longest match of the end of the first
+    and the beginning of the second is kept once. Without a match, both are returned unchanged.
     """
-    room = max(LEAST, round(SEEN * share * len(before)))
-    tail, head = before[-room:], after[:room]
-    same = SequenceMatcher(None, tail, head, autojunk=False).find_longest_match()
-    if same.size < LEAST:
-        return before, after
-    kept = len(before) - len(tail) + same.a + same.size
-    return before[:kept], after[same.b + same.size :]
+    room = max(MIN_REPETITION, round(SEARCH * share * len(first)))
+    tail, head = first[-room:], second[:room]
+    match = SequenceMatcher(None, tail, head, autojunk=False).find_longest_match()
+    if match.size < MIN_REPETITION:
+        return first, second
+    kept = len(first) - len(tail) + match.a + match.size
+    return first[:kept], second[match.b + match.size :]
 
 
-def joined_by_words(texts: Iterable[str]) -> str:
-    """Texts end to end, a space between those where letters of an alphabet would meet."""
-    whole = ""
+def join_texts(texts: Iterable[str]) -> str:
+    """The texts joined, with a space between two of them if ASCII characters would meet."""
+    joined = ""
     for text in filter(None, texts):
-        meet = whole and whole[-1].isascii() and text[0].isascii() and text[0].isalnum()
-        whole += f" {text}" if meet and whole[-1] != " " else text
-    return whole
+        meets = joined and joined[-1].isascii() and text[0].isascii() and text[0].isalnum()
+        joined += f" {text}" if meets and joined[-1] != " " else text
+    return joined

@@ -1,1 +1,1 @@
-"""Translation: a text into one of another language."""
+"""Translation: a text in another language for each text."""

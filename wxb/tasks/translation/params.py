@@ -1,4 +1,4 @@
-"""The blocks of `corpora` and `experiments` that are for translation."""
+"""The blocks of `corpora` and `experiments` for translation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _is_script(name: str) -> str:
     try:
         regex.compile(rf"\p{{Script={name}}}")
     except regex.error:
-        raise ValueError(f"Unicode has no script {name!r}; there are Han, Latin, ...") from None
+        raise ValueError(f"Unicode has no script {name!r}; use Han, Latin, ...") from None
     return name
 
 
@@ -25,17 +25,16 @@ Script = Annotated[str, AfterValidator(_is_script)]
 
 
 class Fields(corpora.Fields):
-    """The names that a corpus gives to its fields; `input` and `target` make the direction."""
+    """The names of a corpus's fields; `input` and `target` set the direction."""
 
     target: str = "target"
 
 
 class Pairs(Section):
-    """What makes two texts a pair: the others are rejected.
+    """Conditions that a pair must meet; others are rejected.
 
-    `scripts` are those of source and target, whose letters each must have some of if it has
-    letters at all; neither text may have more than `length_ratio` times the characters of the
-    other.
+    `scripts` are those of source and target: a text with letters must have one of its script.
+    `length_ratio` is the largest ratio of the two lengths in characters.
     """
 
     scripts: Annotated[list[Script], Field(min_length=2, max_length=2)] | None = None
@@ -43,9 +42,9 @@ class Pairs(Section):
 
 
 class Corpus(corpora.Corpus):
-    """Texts with their translations."""
+    """Sources with their translations."""
 
-    other_files: ClassVar[str] = "; or set `columns` to read tab-separated lines"
+    format_hint: ClassVar[str] = "; or set `columns` to read tab-separated lines"
 
     task: Literal["translation"]
     fields: Fields = Fields()
@@ -53,32 +52,32 @@ class Corpus(corpora.Corpus):
     pairs: Pairs = Pairs()
 
     @property
-    def read_by(self) -> str:
-        """`columns` for tab-separated lines, else `fields`."""
+    def format_key(self) -> str:
+        """`columns` if lines are tab-separated, else `fields`."""
         return "columns" if self.columns else "fields"
 
     @model_validator(mode="after")
-    def _divided_by_what_pairs_share(self) -> Corpus:
+    def _refuse_split_by(self) -> Corpus:
         if self.split.by:
-            raise ValueError("`split.by` is for other tasks: pairs are divided by what they share")
+            raise ValueError("`split.by` is for other tasks; pairs that share a text stay together")
         return self
 
     @model_validator(mode="after")
-    def _columns_hold_the_pair(self) -> Corpus:
-        lacking = {self.fields.input, self.fields.target} - {*(self.columns or ())}
-        if self.columns and lacking:
+    def _require_columns_of_the_pair(self) -> Corpus:
+        missing = {self.fields.input, self.fields.target} - {*(self.columns or ())}
+        if self.columns and missing:
             raise ValueError(
                 f"`columns` names {', '.join(self.columns)}; expected the fields of the pair among"
-                f" them: {', '.join(sorted(lacking))}"
+                f" them: {', '.join(sorted(missing))}"
             )
         return self
 
 
 class Recurrent(Section):
-    """LSTM encoder and decoder, with Bahdanau's attention or by the encoder's last state alone.
+    """An LSTM encoder and decoder, with Bahdanau's attention or only the encoder's last state.
 
-    With `teacher_forcing_decay` the label is read ever less often while training, by the inverse
-    sigmoid that `wxb.models.seq2seq.teacher_forcing` states; without, always.
+    With `teacher_forcing_decay`, training feeds the labels less and less often, by the inverse
+    sigmoid of `wxb.models.seq2seq.teacher_forcing`; without it, always.
     """
 
     kind: Literal["recurrent"]
@@ -90,7 +89,7 @@ class Recurrent(Section):
 
 
 class Transformer(Section):
-    """The Transformer, whose output layer is the target's embedding."""
+    """The Transformer; its output layer shares the weights of the target embedding."""
 
     kind: Literal["transformer"]
     width: PositiveInt
@@ -102,7 +101,7 @@ class Transformer(Section):
     label_smoothing: Fraction = 0.0
 
     @model_validator(mode="after")
-    def _divisible(self) -> Transformer:
+    def _check_divisibility(self) -> Transformer:
         if self.width % 2 or self.width % self.heads:
             raise ValueError(
                 f"width {self.width} must be even, and a multiple of {self.heads} heads"
@@ -111,7 +110,7 @@ class Transformer(Section):
 
 
 class Decoder(Section):
-    """A GPT-2 that goes on after the source; names as in Hugging Face's configuration."""
+    """A GPT-2 that continues after the source, with the names of Hugging Face's configuration."""
 
     kind: Literal["gpt2"]
     n_embd: PositiveInt
@@ -121,7 +120,7 @@ class Decoder(Section):
     label_smoothing: Fraction = 0.0
 
     @model_validator(mode="after")
-    def _divisible(self) -> Decoder:
+    def _check_divisibility(self) -> Decoder:
         if self.n_embd % self.n_head:
             raise ValueError(f"n_embd {self.n_embd} must be a multiple of n_head {self.n_head}")
         return self
@@ -132,10 +131,10 @@ AnyModel = Annotated[Recurrent | Transformer | Decoder, OneOf("kind", lambda: MO
 
 
 class Prediction(experiments.Prediction):
-    """How translations are sought.
+    """The beam search of translations.
 
-    The score of one is its log probability over its length in tokens to the power of
-    `length_penalty`. `maps` is for so many sentences what their translations looked at.
+    The score of a translation is log probability / length in tokens ** `length_penalty`. `maps` is
+    the number of sentences whose attention the page shows.
     """
 
     only_page: ClassVar[Mapping[str, Any]] = {"maps": 0}
@@ -147,17 +146,14 @@ class Prediction(experiments.Prediction):
     maps: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
-    def _as_many_as_there_are(self) -> Prediction:
+    def _check_n_best(self) -> Prediction:
         if self.n_best > self.beam:
-            raise ValueError(
-                f"a beam of {self.beam} ends with no more than {self.beam} translations; found"
-                f" n_best {self.n_best}"
-            )
+            raise ValueError(f"n_best must be at most beam, {self.beam}, got {self.n_best}")
         return self
 
 
 class Experiment(experiments.Experiment):
-    """What translates, trained from random weights."""
+    """An experiment in translation, trained from random weights."""
 
     task: Literal["translation"]
     method: Literal["seq2seq"]
@@ -167,11 +163,9 @@ class Experiment(experiments.Experiment):
     prediction: Prediction
 
     @model_validator(mode="after")
-    def _all_of_it_learns(self) -> Experiment:
+    def _refuse_tuning(self) -> Experiment:
         if self.tuning != experiments.Tuning():
-            raise ValueError(
-                "tuning: a model from random weights learns as a whole; leave all of it out"
-            )
+            raise ValueError("method seq2seq has no backbone to tune; leave `tuning` empty")
         return self
 
 

@@ -1,4 +1,4 @@
-"""What all trained translators do, whatever their model: texts in, translations out."""
+"""Trained translators: texts in, translations out."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.text.encoded import read_columns
-from wxb.corpora.text.tokenizers import ids_of, special_tokens
-from wxb.tasks.methods import Method, Trained, collator, in_batches
+from wxb.corpora.text.tokenizers import special_tokens, token_ids
+from wxb.tasks.methods import Method, Trained, batches_by_length, collator
 from wxb.tasks.translation.params import Prediction
 
 
 class Hypothesis(NamedTuple):
-    """A translation and its score: its log probability, normalised by its length as asked."""
+    """A translation and its score: log probability / length in tokens ** `length_penalty`."""
 
     text: str
     score: float
 
 
 class Translation(NamedTuple):
-    """What is found for a text: the best, and with `n_best` the next ones.
+    """The `n_best` hypotheses for a text, the best first.
 
-    `attention` has the pieces of source and target, and what each of the latter looked at.
+    `attention` has the tokens of `source` and `target`, and their `weights` (T, S).
     """
 
     hypotheses: list[Hypothesis]
-    cut: bool = False  # whether the end of the text was too much to read
+    truncated: bool = False  # whether the source was too long
     attention: Mapping[str, Any] | None = None
 
     @property
@@ -41,50 +41,65 @@ class Translation(NamedTuple):
 
 
 class Translator(Trained):
-    """A trained model with its tokenizer, which has bos and eos."""
+    """A trained model with its tokenizer, which has a bos and an eos token."""
 
     prediction = Prediction()
 
     @classmethod
     def from_training(cls, model: Any, method: Method, targets: Path) -> Self:
-        """A model that was just trained; translations grow as long as in training."""
+        """A model after training; `longest` limits translations to the longest training target."""
         _, splits = read_columns(targets, ["labels"])
         return cls(
             model,
             method.tokenizer,
             shape=method.experiment.model.model_dump(),
-            special=special(method.tokenizer),
+            special=special_ids(method.tokenizer),
             longest=int(np.diff(splits).max()),
             **method.experiment.encoding.model_dump(),
         )
 
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
+        """The model that `save` wrote to a folder."""
+        from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
+
+        shape = settings["shape"]
+        network = build_network(shape, settings["special"], settings["max_length"])
+        model = Seq2SeqModel(network, tokenizer, longest=settings["longest"], shape=shape)
+        model.load_weights(folder)
+        return model
+
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Translation]:
-        """The translations of texts; one that is blank has a blank one."""
-        found = [Translation([Hypothesis("", 0.0)]) for _ in texts]
+        """A translation for each text, blank for blank ones.
+
+        Texts longer than `max_length` tokens are truncated, with a warning on standard error.
+        """
+        translations = [Translation([Hypothesis("", 0.0)]) for _ in texts]
         ids = source_ids(self.tokenizer, texts)
-        length = self.settings["max_length"]
-        there = [at for at, text in enumerate(texts) if text.strip()]
-        shown = {*_chosen(there, ids, self.prediction.maps)}
-        if cut := [at for at in there if len(ids[at]) > length]:
+        max_length = self.settings["max_length"]
+        nonblank = [index for index, text in enumerate(texts) if text.strip()]
+        mapped = {*_medium_length(nonblank, ids, self.prediction.maps)}
+        if long := [index for index in nonblank if len(ids[index]) > max_length]:
             print(
-                f"{len(cut)} of {len(texts)} texts have more than {length} tokens, the first"
-                f" {len(ids[cut[0]])}: the end of these is not translated",
+                f"{len(long)} of {len(texts)} texts have more than {max_length} tokens (the first"
+                f" {len(ids[long[0]])}) and are truncated",
                 file=sys.stderr,
             )
-        batches = in_batches([len(ids[at]) for at in there], self.prediction.batch_size)
-        for places in tracked(batches, label, len(batches), unit="batch"):
-            chosen = [there[place] for place in places]
-            sources = [ids[at][:length] for at in chosen]
-            for at, source, hypotheses in zip(chosen, sources, self.search(sources), strict=True):
-                told = [Hypothesis(decoded(self.tokenizer, one), s) for one, s in hypotheses]
-                attention = self._attention(source, hypotheses[0][0]) if at in shown else None
-                found[at] = Translation(told, len(ids[at]) > length, attention)
-        return found
+        batches = batches_by_length([len(ids[i]) for i in nonblank], self.prediction.batch_size)
+        for batch in track(batches, label, len(batches), unit="batch"):
+            indices = [nonblank[position] for position in batch]
+            sources = [ids[index][:max_length] for index in indices]
+            for index, source, best in zip(indices, sources, self.search(sources), strict=True):
+                hypotheses = [Hypothesis(decode(self.tokenizer, t), score) for t, score in best]
+                attention = self._attention(source, best[0][0]) if index in mapped else None
+                is_long = len(ids[index]) > max_length
+                translations[index] = Translation(hypotheses, is_long, attention)
+        return translations
 
     def search(
         self, sources: Sequence[NDArray[np.int32]]
     ) -> list[list[tuple[NDArray[np.int64], float]]]:
-        """The best token ids of each source of a batch, without the end, and their scores."""
+        """The `n_best` token ids for each source of a batch, without eos, and their scores."""
         import torch
 
         batch = collator(self.tokenizer)([{"input_ids": ids} for ids in sources])
@@ -98,7 +113,7 @@ class Translator(Trained):
             )
         return [
             [
-                (_until(ids, self.settings["special"]["eos"]), round(float(score), 4))
+                (_before(ids, self.settings["special"]["eos"]), round(float(score), 4))
                 for ids, score in zip(rows, row_scores, strict=True)
             ][: self.prediction.n_best]
             for rows, row_scores in zip(tokens.cpu().numpy(), scores.cpu().numpy(), strict=True)
@@ -107,62 +122,65 @@ class Translator(Trained):
     def _attention(
         self, source: NDArray[np.int32], target: NDArray[np.int64]
     ) -> dict[str, Any] | None:
-        """What was looked at while a target was written, where the model has attention."""
+        """The attention of target tokens and eos to source tokens; None without attention."""
         weights = self.model.attention_weights(source, target)
         if weights is None:
             return None
-        ends = [*target.tolist(), self.settings["special"]["eos"]]
+        target_ids = [*target.tolist(), self.settings["special"]["eos"]]
         return {
-            "source": [decoded(self.tokenizer, [one]) for one in source.tolist()],
-            "target": [decoded(self.tokenizer, [one]) or "end" for one in ends],
+            "source": [decode(self.tokenizer, [id_]) for id_ in source.tolist()],
+            "target": [decode(self.tokenizer, [id_]) or "end" for id_ in target_ids],
             "weights": weights.round(3).tolist(),
         }
 
-    def describe(self, given: str, prediction: Translation) -> dict[str, Any]:
-        """The best translation with its score, the next ones, and whether the end was left out."""
+    def describe(self, input_: str, prediction: Translation) -> dict[str, Any]:
+        """The best translation with its score, other hypotheses, and `truncated` if so, as JSON."""
         best, *others = prediction.hypotheses
-        told: dict[str, Any] = {"translation": best.text, "score": best.score}
+        result: dict[str, Any] = {"translation": best.text, "score": best.score}
         if others:
-            told["others"] = [one._asdict() for one in others]
-        return told | ({"cut": True} if prediction.cut else {})
+            result["others"] = [hypothesis._asdict() for hypothesis in others]
+        return result | ({"truncated": True} if prediction.truncated else {})
 
-    def show(self, given: str, prediction: Translation) -> str:
-        """The translation; of several, a line for each with its score."""
+    def show(self, input_: str, prediction: Translation) -> str:
+        """The translation; with several hypotheses, a line for each with its score."""
         if len(prediction.hypotheses) == 1:
             return prediction.text
-        return "\n".join(f"{one.score:.4f}\t{one.text}" for one in prediction.hypotheses)
+        return "\n".join(f"{h.score:.4f}\t{h.text}" for h in prediction.hypotheses)
 
 
 def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-    """The tokens of texts; what cannot be written as UTF-8 is read as a question mark."""
-    return ids_of(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
+    """The token ids of texts; characters that UTF-8 cannot encode become question marks."""
+    return token_ids(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
 
 
-def decoded(tokenizer: Any, ids: Sequence[int] | NDArray[Any]) -> str:
-    """The text of tokens, without the special ones, and without white space around it."""
-    return str(tokenizer.backend_tokenizer.decode([int(one) for one in ids])).strip()
+def decode(tokenizer: Any, ids: Sequence[int] | NDArray[Any]) -> str:
+    """The text of token ids, stripped, without special tokens."""
+    return str(tokenizer.backend_tokenizer.decode([int(id_) for id_ in ids])).strip()
 
 
-def special(tokenizer: Any) -> dict[str, int]:
-    """The ids of the tokens that a translator needs, and how many tokens there are."""
-    before, _ = special_tokens(tokenizer)
+def special_ids(tokenizer: Any) -> dict[str, int]:
+    """The ids of pad, bos and eos, and the size of the vocabulary."""
+    leading, _ = special_tokens(tokenizer)
     return {
         "pad": tokenizer.pad_token_id,
-        "bos": int(before[-1]),
+        "bos": int(leading[-1]),
         "eos": tokenizer.eos_token_id,
         "size": len(tokenizer),
     }
 
 
-def _until(ids: NDArray[np.int64], end: int) -> NDArray[np.int64]:
-    """The ids before the first end, or all."""
-    return ids[: int(np.argmax(ids == end))] if end in ids else ids
+def _before(ids: NDArray[np.int64], eos: int) -> NDArray[np.int64]:
+    """The ids before the first eos, or all."""
+    return ids[: int(np.argmax(ids == eos))] if eos in ids else ids
 
 
-def _chosen(places: Sequence[int], ids: Sequence[NDArray[Any]], number: int) -> list[int]:
-    """The first so many texts that are neither short nor long: the same for every system."""
-    lengths = sorted(len(ids[at]) for at in places)
+def _medium_length(indices: Sequence[int], ids: Sequence[NDArray[Any]], count: int) -> list[int]:
+    """The first texts with a length from the median to the 90th percentile, at most `count`.
+
+    They depend on no model, so that the pages show the same ones for every system.
+    """
+    lengths = sorted(len(ids[index]) for index in indices)
     if not lengths:
         return []
     low, high = lengths[len(lengths) // 2], lengths[len(lengths) * 9 // 10]
-    return [at for at in places if low <= len(ids[at]) <= high][:number]
+    return [index for index in indices if low <= len(ids[index]) <= high][:count]

@@ -1,1 +1,1 @@
-"""Backbones: made from a configuration or loaded, and what of them learns."""
+"""Backbones: built from a configuration or loaded, and prepared for training."""

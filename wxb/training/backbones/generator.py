@@ -1,4 +1,4 @@
-"""A language model that learns to write the answer to a prompt, and no other token."""
+"""A causal language model that is trained to generate the answer to a prompt."""
 
 from __future__ import annotations
 
@@ -7,114 +7,88 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 from transformers import GenerationConfig, PreTrainedModel
 
 from wxb.core.params.experiments import Tuning
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import SavedTokenizer
+from wxb.corpora.text.saved import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
 from wxb.training.backbones.weights import load_backbone, logits_only_at
 
 
-class Generator(nn.Module):
+class Generator(tuning.BackboneModel):
     """A causal language model; saved as a plain Hugging Face or peft folder."""
 
-    def __init__(
-        self,
-        backbone: tuning.Model,
-        *,
-        neftune_alpha: float | None = None,
-        neftune_padded: bool = False,
-    ) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.neftune_alpha, self.neftune_padded = neftune_alpha, neftune_padded
-
     @classmethod
-    def to_learn(cls, folder: Path, settings: Tuning, *, tokens: int) -> Self:
-        """On the language model saved in a folder, of which learns what the settings say.
+    def from_backbone(cls, folder: Path, settings: Tuning, *, tokens: int) -> Self:
+        """Load the language model of a folder for training.
 
-        `tokens` is the size of the vocabulary; the embeddings of those that the folder lacks learn
-        in any case. Seed torch before: new weights are random.
+        `tokens` is the size of the vocabulary; the embeddings of tokens that the folder lacks are
+        always trained. Seed torch before: new weights are random.
         """
-        bare = language_model(folder, tokens=tokens, four_bit=settings.four_bit)
+        backbone = language_model(folder, tokens=tokens, four_bit=settings.four_bit)
         new = list(range(len(SavedTokenizer(folder)), tokens))
-        return cls(
-            tuning.adapt(bare, settings, task_type="CAUSAL_LM", new_tokens=new),
-            neftune_alpha=settings.neftune_alpha,
-            neftune_padded=settings.neftune_padded,
-        )
+        return cls._from_loaded(backbone, settings, task_type="CAUSAL_LM", new_tokens=new)
 
     @classmethod
     def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Generator:
-        """Load what `save_pretrained` wrote: the same logits, bit for bit.
+        """Load what `save_pretrained` wrote, for prediction, with bit-identical logits.
 
-        `tokens` is the size of the vocabulary, which may have grown since the backbone was made.
+        `tokens` is the size of the vocabulary, which may be larger than that of the backbone.
         """
-        load_body = partial(language_model, tokens=tokens, four_bit=four_bit)
-        return cls(tuning.load(folder, load_body)).eval()
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write the model; `AutoModelForCausalLM` or peft loads it from the same folder."""
-        tuning.save(self.backbone, folder)
+        load = partial(language_model, tokens=tokens, four_bit=four_bit)
+        return cls(tuning.load(folder, load)).eval()
 
     def forward(
         self,
         input_ids: Tensor,  # (B, T), padded on the right
-        attention_mask: Tensor,  # (B, T), 1 where there is a token
-        labels: Tensor,  # (B, T), IGNORED where nothing is to be learnt
+        attention_mask: Tensor,  # (B, T), 1 = token, 0 = padding
+        labels: Tensor,  # (B, T), IGNORED for tokens without loss
     ) -> dict[str, Tensor]:
         """The loss over the labels, and the logits (N, V) that predict them, row after row."""
-        inputs = {"input_ids": input_ids}
-        if self.training and self.neftune_alpha:
-            embeddings = self.backbone.get_input_embeddings()(input_ids)
-            noisy = tuning.noisy(
-                embeddings, attention_mask, self.neftune_alpha, padded=self.neftune_padded
-            )
-            inputs = {"inputs_embeds": noisy}
-        following = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # the token before predicts a label
-        chosen = following != IGNORED
-        with logits_only_at(self.backbone, chosen):
-            output = self.backbone(**inputs, attention_mask=attention_mask, use_cache=False)
+        inputs = self.backbone_inputs(input_ids, attention_mask)
+        targets = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next one
+        has_target = targets != IGNORED
+        with logits_only_at(self.backbone, has_target):
+            output = self.backbone(**inputs, use_cache=False)
         logits = output.logits.float()
-        return {"loss": F.cross_entropy(logits, following[chosen]), "logits": logits}
+        return {"loss": F.cross_entropy(logits, targets[has_target]), "logits": logits}
 
     @torch.inference_mode()
-    def write(
+    def generate(
         self,
         input_ids: Tensor,  # (B, T), padded on the left
         attention_mask: Tensor,  # (B, T)
         *,
-        longest: int,
-        end: int,
+        max_new_tokens: int,
+        eos: int,
         pad: int,
     ) -> Continuation:
-        """The likeliest next token again and again, up to `end` or the `longest` answer.
+        """Generate answers by greedy search, up to `eos` or `max_new_tokens`.
 
-        Gives ids (B, A), `pad` after the end, and the log-probability of each (B, A), 0 after it:
-        those of transformers' `generate`, for any backbone that keeps keys and values. One that
-        keeps another kind of state reads all tokens again for each.
+        Tokens and log-probabilities equal those of transformers' `generate`. Backbones with another
+        kind of state than keys and values read all tokens again at each step.
         """
         return complete(
             partial(self.backbone, use_cache=True, logits_to_keep=1),
             input_ids,
             attention_mask,
-            max_new_tokens=longest,
-            eos_token_id=end,
+            max_new_tokens=max_new_tokens,
+            eos_token_id=eos,
             pad_token_id=pad,
         )
 
 
 def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
-    """The language model of a folder, its embeddings as many as `tokens`."""
-    model: PreTrainedModel = load_backbone(folder, writes=True, four_bit=four_bit)
+    """Load the language model of a folder, with embeddings of at least `tokens` tokens."""
+    model: PreTrainedModel = load_backbone(folder, generative=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
-        # New rows are drawn around the mean of all; of a shape alone there is none.
+        # New rows are drawn around the mean of all rows, which weights on `meta` do not have.
         model.resize_token_embeddings(tokens, mean_resizing=model.device.type != "meta")
-    # Whoever calls transformers' `generate` on what is saved gets what `write` gives, without the
-    # penalties and forbidden words that a checkpoint may name.
+    # Remove penalties and forbidden words of a checkpoint, so that transformers' `generate` on the
+    # saved model returns what ours does.
     model.generation_config = GenerationConfig.from_model_config(model.config)
     return model

@@ -1,9 +1,8 @@
-"""Initial weights with some attention in place that a small run would end without.
+"""Initial weights of BERT and LLaMA with attention to neighbours, and with copying.
 
-A model that is trained for minutes spends them on finding out what stands beside what, and how to
-copy. Here both start roughly right; all of it is trained on, and the architectures are BERT's and
-LLaMA's own. Compare "mimetic" initialisation (Trockman and Kolter 2023) and ConViT (d'Ascoli et al.
-2021).
+In minutes of pretraining, a model learns little more than these. Here they are in its initial
+weights, which are then trained like any others; the architectures do not change. Compare "mimetic"
+initialization (Trockman and Kolter 2023) and ConViT (d'Ascoli et al. 2021).
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel, LlamaModel
 
-BERT_DISTANCES = (-1, 1, -2, 2)  # of the first heads of each layer; further heads start as usual
-POSITIONS_TO_WORDS = 2.0  # spread of the position embeddings, in that of the word embeddings
-FOCUS = 1.5  # sharp enough that most of the weight falls on the token meant and its neighbours
+BERT_DISTANCES = (-1, 1, -2, 2)  # of the first heads of each layer; other heads start as usual
+POSITIONS_TO_WORDS = 2.0  # standard deviation of position embeddings over that of word embeddings
+FOCUS = 1.5  # puts most of the weight on the token at the distance and its neighbours
 
 
 @torch.no_grad()
 def initialize(model: nn.Module) -> None:
-    """Change the initial weights of a BERT or LLaMA backbone; leave those of others."""
+    """Change the initial weights of a BERT or LLaMA backbone in place; leave those of others."""
     if isinstance(model, BertModel):
         _bert(model)
     elif isinstance(model, LlamaModel):
@@ -29,13 +28,12 @@ def initialize(model: nn.Module) -> None:
 
 
 def _bert(model: Any) -> None:
-    """Attention that looks one and two tokens back and ahead, a head each, in every layer.
+    """Let one head each, in every layer, attend one and two tokens back and ahead.
 
-    BERT learns positions from nothing, and a small run ends before it has: which token stands
-    before another, it would have to find out for every position. So the table of positions (T, H)
-    starts as sinusoids (Vaswani et al. 2017, section 3.5), whose products depend on distance alone,
-    and the queries and keys of a head as the same sinusoids, the queries' shifted by the head's
-    distance.
+    The table of positions (T, H) starts as sinusoids (Vaswani et al. 2017, section 3.5), whose
+    products depend on distance alone. The queries and keys of a head start as the same sinusoids,
+    with the queries shifted by the distance of the head. BERT's random table would have to learn
+    each position separately.
     """
     table = model.embeddings.position_embeddings.weight
     positions, width = table.shape
@@ -51,42 +49,42 @@ def _bert(model: Any) -> None:
         for head, distance in zip(
             range(model.config.num_attention_heads), BERT_DISTANCES, strict=False
         ):
-            turn = frequencies[: size // 2] * distance
+            angle = frequencies[: size // 2] * distance
             sin = torch.arange(0, size - 1, 2)  # columns; the rows are those of the head
             cos = sin + 1
             rows = head * size + sin
             attention.key.weight[rows, sin] += FOCUS
             attention.key.weight[rows + 1, cos] += FOCUS
-            attention.query.weight[rows, sin] += FOCUS * turn.cos()
-            attention.query.weight[rows, cos] += FOCUS * turn.sin()
-            attention.query.weight[rows + 1, cos] += FOCUS * turn.cos()
-            attention.query.weight[rows + 1, sin] -= FOCUS * turn.sin()
+            attention.query.weight[rows, sin] += FOCUS * angle.cos()
+            attention.query.weight[rows, cos] += FOCUS * angle.sin()
+            attention.query.weight[rows + 1, cos] += FOCUS * angle.cos()
+            attention.query.weight[rows + 1, sin] -= FOCUS * angle.sin()
 
 
-CONSTANT = 0.1  # what every word embedding holds in its first place, for attention by position
-LOOK = 3.0  # logits that each frequency adds where the distance is right
-FAST = 0.05  # radians a token: faster rotations tell neighbours apart, slower ones hardly turn
-MATCH, CARRY, COPY = 2.0, 4.0, 10.0  # strengths found by trying, of the three steps of copying
+CONSTANT = 0.1  # first entry of every word embedding, for attention by position
+LOOK = 3.0  # logits that each frequency adds at the right distance
+FAST = 0.05  # radians a token: slower rotations hardly distinguish neighbours
+MATCH, CARRY, COPY = 2.0, 4.0, 10.0  # strengths of the three steps of copying, chosen by trial
 
 
 def _llama(model: Any) -> None:
-    """Heads that look one and two tokens back, and one that goes on where a passage comes again.
+    """Let heads attend one and two tokens back, and one group copy repeated passages.
 
-    Rotary attention knows distances, but only between queries and keys that do not depend on the
-    word; so all embeddings share a constant, from which the heads of the first group of each layer
-    make theirs. The last group of the second layer copies (an "induction head", Olsson et al.
-    2022): the first layer carries each token's word to the next token; a query for the current word
-    finds the token after its earlier occurrence, whose word is then made likely.
+    Rotary attention depends on distance alone if queries and keys do not depend on the word. So
+    all embeddings share a constant, from which the first heads of each layer compute theirs. The
+    last group of the second layer copies (an "induction head", Olsson et al. 2022). The first layer
+    carries each word to the next token. The query for the current word then finds the token after
+    its earlier occurrence, and that word becomes likely.
     """
     shape = model.config
     groups, size = shape.num_key_value_heads, shape.head_dim
     heads = shape.num_attention_heads // groups  # in a group
     embeddings = model.embed_tokens.weight
-    spread = shape.initializer_range
+    std = shape.initializer_range
     width = shape.hidden_size
     embeddings[:, 0] = CONSTANT
-    # The constant after the first normalisation.
-    constant = CONSTANT / ((CONSTANT**2 + (width - 1) * spread**2) / width) ** 0.5
+    # The constant after the first norm.
+    constant = CONSTANT / ((CONSTANT**2 + (width - 1) * std**2) / width) ** 0.5
     strength = (LOOK * size**0.5) ** 0.5 / constant
     frequencies = model.rotary_emb.inv_freq
     fast, slow = (part.nonzero().squeeze(1) for part in (frequencies > FAST, frequencies <= FAST))
@@ -95,30 +93,30 @@ def _llama(model: Any) -> None:
         attention.k_proj.weight[fast, 0] = strength
         attention.k_proj.weight[fast + size // 2, 0] = 0
         for head in range(min(heads, 2)):
-            turn = -(head + 1) * frequencies[fast]
+            angle = -(head + 1) * frequencies[fast]
             rows = head * size + fast
-            attention.q_proj.weight[rows, 0] = strength * turn.cos()
-            attention.q_proj.weight[rows + size // 2, 0] = strength * turn.sin()
+            attention.q_proj.weight[rows, 0] = strength * angle.cos()
+            attention.q_proj.weight[rows + size // 2, 0] = strength * angle.sin()
     if len(model.layers) < 2 or width <= 2 * size:
         return  # no room to copy
-    word = 1 + torch.arange(size)  # places of an embedding that stand for its word
-    before = width - size + torch.arange(size)  # where the word of the token before is put
-    every = torch.arange(size)
+    word = 1 + torch.arange(size)  # entries of an embedding that represent its word
+    previous = width - size + torch.arange(size)  # entries for the word of the previous token
+    entries = torch.arange(size)
     first, second = (model.layers[i].self_attn for i in range(2))
-    _only(first.v_proj.weight[:size], every, word, 1.0)
-    _only(first.q_proj.weight[:size, 1:], every, word, 0.0)
-    _only(first.k_proj.weight[:size, 1:], every, word, 0.0)
-    _only(first.o_proj.weight[:, : heads * size], before, every, CARRY * spread)
+    _set_only(first.v_proj.weight[:size], entries, word, 1.0)
+    _set_only(first.q_proj.weight[:size, 1:], entries, word, 0.0)
+    _set_only(first.k_proj.weight[:size, 1:], entries, word, 0.0)
+    _set_only(first.o_proj.weight[:, : heads * size], previous, entries, CARRY * std)
     slow = torch.cat([slow, slow + size // 2])
     last = (groups - 1) * size  # rows of the last group's keys and values
     query = (groups - 1) * heads * size
-    _only(second.q_proj.weight[query : query + size], slow, word[slow], MATCH)
-    _only(second.k_proj.weight[last : last + size], slow, before[slow], MATCH)
-    _only(second.v_proj.weight[last : last + size], every, word, 1.0)
-    _only(second.o_proj.weight[:, query:], word, every, COPY * spread)
+    _set_only(second.q_proj.weight[query : query + size], slow, word[slow], MATCH)
+    _set_only(second.k_proj.weight[last : last + size], slow, previous[slow], MATCH)
+    _set_only(second.v_proj.weight[last : last + size], entries, word, 1.0)
+    _set_only(second.o_proj.weight[:, query:], word, entries, COPY * std)
 
 
-def _only(weight: Tensor, rows: Tensor, columns: Tensor, value: float) -> None:
-    """Set these entries of a weight, and no others."""
+def _set_only(weight: Tensor, rows: Tensor, columns: Tensor, value: float) -> None:
+    """Set these entries of a weight, and all others to 0."""
     weight.zero_()
     weight[rows, columns] = value

@@ -1,8 +1,7 @@
-"""Backbones of the native architectures, in the place of transformers' own."""
+"""Backbones with a native architecture instead of that of transformers."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,87 +11,92 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from wxb.core import pretrained
+from wxb.core.files import read_json
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel  # its import takes seconds
+    from transformers import PreTrainedModel  # this import takes seconds
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
-# What holds the embeddings of tokens, by the type of architecture.
-TABLES = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
+# The module of token embeddings, by model type.
+EMBEDDINGS = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
 
 
 class Native(nn.Module):
-    """One of our backbones, with the weights of one of transformers', under the same names."""
+    """A native backbone with the interface and weight names of one of transformers."""
 
     def __init__(self, config: Any) -> None:
-        """The backbone of a configuration: transformers', or one with the same attributes.
+        """Build a backbone from a configuration of transformers, or one with the same attributes.
 
-        Raises ValueError where ours cannot be the same; see `from_hf` of its configuration.
+        Raises ValueError for settings that the architecture does not support.
         """
         super().__init__()
         self.config = config
-        self.backbone = _made_as(config)
+        self.backbone = _build(config)
 
     @classmethod
-    def of(cls, theirs: PreTrainedModel) -> Native:
-        """The same backbone as one of transformers'."""
-        with torch.random.fork_rng(devices=[]):  # a head made next is as beside theirs
-            made = cls(theirs.config)
-        made.backbone.load_state_dict(theirs.state_dict(), strict=True)
-        made.config.architectures = [type(theirs).__name__]
-        return made
+    def from_transformers(cls, backbone: PreTrainedModel) -> Native:
+        """Copy a backbone of transformers. The state of torch's random generator does not change.
 
-    @classmethod
-    def read(cls, folder: Path) -> Native | None:
-        """The backbone that `save_pretrained`, ours or transformers', left in a folder, to predict.
-
-        None where the folder holds another architecture, or no whole backbone. Raises WxbError
-        where it asks for code, as does all that loads one.
+        Raises ValueError for settings that the architecture does not support.
         """
-        pretrained.harmless(folder)
+        with torch.random.fork_rng(devices=[]):
+            native = cls(backbone.config)
+        native.backbone.load_state_dict(backbone.state_dict(), strict=True)
+        native.config.architectures = [type(backbone).__name__]
+        return native
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Native | None:
+        """Load a backbone that `save_pretrained` wrote, ours or that of transformers, to predict.
+
+        None for an unsupported architecture, or a folder without config.json and weights. Raises
+        WxbError if the folder requests custom code.
+        """
+        pretrained.require_no_code(folder)
         if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
             return None
-        config = SimpleNamespace(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+        config = SimpleNamespace(**read_json(folder / CONFIG))
         try:
             with torch.random.fork_rng(devices=[]):
-                made = cls(config)
-            made.backbone.load_state_dict(_bare(load_file(folder / WEIGHTS)), strict=True)
-        except (ValueError, RuntimeError):  # what is not the same here is for transformers
+                native = cls(config)
+            weights = _without_head(load_file(folder / WEIGHTS))
+            native.backbone.load_state_dict(weights, strict=True)
+        except (ValueError, RuntimeError):  # left to transformers
             return None
-        return made.eval()
+        return native.eval()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The table of what each token is, under the name by which transformers asks for it."""
-        table: nn.Module = self.backbone.get_submodule(TABLES[self.config.model_type])
+        """The embeddings of tokens, under the name of transformers."""
+        table: nn.Module = self.backbone.get_submodule(EMBEDDINGS[self.config.model_type])
         return table
 
     def forward(
         self,
         input_ids: Tensor | None = None,  # (B, T)
         attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
-        inputs_embeds: Tensor | None = None,  # (B, T, C), in place of `input_ids`
+        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
     ) -> Any:
-        """What the backbone makes of texts; `last_hidden_state` is (B, T, C)."""
+        """Output of the backbone; its `last_hidden_state` is (B, T, C)."""
         return self.backbone(
             input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds
         )
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder in Hugging Face's layout, which `AutoModel` loads as its own."""
+        """Write a folder that `AutoModel` loads."""
         self.config.save_pretrained(str(folder))
         weights = {name: weight.contiguous() for name, weight in self.backbone.state_dict().items()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
 
 
-def _bare(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a backbone, out of those of a BERT with a head on it."""
+def _without_head(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of the backbone of a BERT with a head; all weights of any other model."""
     own = {name.removeprefix("bert."): w for name, w in weights.items() if name[:5] == "bert."}
     return {name: w for name, w in own.items() if not name.startswith("pooler.")} or weights
 
 
-def _made_as(config: Any) -> Any:
-    # Each is imported alone: an edit of one must not make models of the other stale.
+def _build(config: Any) -> Any:
+    # Separate imports: an edit of one architecture must not make models of the other stale.
     match config.model_type:
         case "bert":
             from wxb.models import bert

@@ -1,4 +1,4 @@
-"""How large a model is."""
+"""The number of parameters of a model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from torch import nn
 
 
-def parameters(model: Any, *, trainable: bool = False) -> int:
-    """How many numbers a model holds, or how many of them it learns; shared ones count once.
+def parameter_count(model: Any, *, trainable: bool = False) -> int:
+    """Number of parameters; only trainable ones if `trainable`. Shared ones count once.
 
-    Rows of new tokens that learn beside a frozen table stand for rows of that table.
+    Trainable rows of new tokens replace rows of a frozen table, and count only as trainable.
     """
     return sum(
         _size(p)
@@ -20,6 +20,6 @@ def parameters(model: Any, *, trainable: bool = False) -> int:
 
 
 def _size(parameter: nn.Parameter) -> int:
-    """The numbers that a parameter stands for; one in 4 bits packs two into a byte."""
+    """Number of values of a parameter; in 4 bits, a byte holds two."""
     packed = getattr(parameter, "quant_state", None)
     return parameter.numel() if packed is None else packed.shape.numel()

@@ -1,27 +1,78 @@
-"""What of a backbone learns: all of it, or LoRA's matrices beside it; and noise on its input."""
+"""Full fine-tuning, LoRA, QLoRA and NEFTune of a backbone, and how tuned backbones are stored."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
-from wxb.core.files import write_json
+from wxb.core.files import read_json, write_json
 from wxb.core.params.experiments import Tuning
 from wxb.core.pretrained import ADAPTER
 
 if TYPE_CHECKING:
-    # Their imports take seconds, which few uses need.
+    # These imports take seconds.
     from peft import PeftModel
     from transformers import PreTrainedModel
 
 Model: TypeAlias = "PreTrainedModel | PeftModel"
+
+
+class BackboneModel(nn.Module):
+    """A model with a backbone, whose embeddings get NEFTune noise in training."""
+
+    def __init__(
+        self,
+        backbone: Model,
+        *,
+        neftune_alpha: float | None = None,  # None: no noise
+        neftune_padded: bool = False,  # see `add_noise`
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.neftune_alpha, self.neftune_padded = neftune_alpha, neftune_padded
+
+    @classmethod
+    def _from_loaded(
+        cls,
+        backbone: PreTrainedModel,
+        tuning: Tuning,
+        /,
+        *,
+        task_type: str,
+        new_tokens: list[int] | None = None,
+        **shape: Any,
+    ) -> Self:
+        """Adapt a loaded backbone, see `adapt`, and build the model on it.
+
+        `shape` are further arguments of the class.
+        """
+        return cls(
+            adapt(backbone, tuning, task_type=task_type, new_tokens=new_tokens),
+            neftune_alpha=tuning.neftune_alpha,
+            neftune_padded=tuning.neftune_padded,
+            **shape,
+        )
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the backbone as a plain Hugging Face or peft folder."""
+        save(self.backbone, folder)
+
+    def backbone_inputs(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
+        """Arguments of the backbone: the mask, and the ids or, in training, noisy embeddings."""
+        inputs = {"input_ids": input_ids}
+        if self.training and self.neftune_alpha:
+            embeddings = self.backbone.get_input_embeddings()(input_ids)
+            noisy = add_noise(
+                embeddings, attention_mask, self.neftune_alpha, padded=self.neftune_padded
+            )
+            inputs = {"inputs_embeds": noisy}
+        return {**inputs, "attention_mask": attention_mask}
 
 
 def adapt(
@@ -31,22 +82,21 @@ def adapt(
     task_type: str | None,
     new_tokens: list[int] | None = None,
 ) -> Model:
-    """Make a backbone ready to learn: all of it, or low-rank matrices beside its frozen weights.
+    """Prepare a backbone for training, in place: all its weights, or LoRA matrices on frozen ones.
 
-    `task_type` is peft's name of what the backbone does, None where it has none. The embeddings of
-    `new_tokens` (ids) learn even where the rest of the table is frozen. Seed torch before: LoRA's
-    matrices are random.
+    `task_type` is peft's, or None. The embeddings of `new_tokens` (ids) are trained even if the
+    rest of the table is frozen. Seed torch before: LoRA's matrices are random.
     """
-    # Without re-entrance the frozen embeddings need no gradient for the blocks to get theirs.
-    how = {"use_reentrant": False}
+    # With re-entrant checkpoints, blocks behind frozen embeddings would get no gradient.
+    options = {"use_reentrant": False}
     if tuning.four_bit:
         from peft import prepare_model_for_kbit_training
 
         backbone = prepare_model_for_kbit_training(
-            backbone, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=how
+            backbone, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=options
         )
     elif tuning.gradient_checkpointing:
-        backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs=how)
+        backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
     if tuning.frozen:
         backbone.requires_grad_(False)
     if tuning.lora is None:
@@ -68,7 +118,7 @@ def adapt(
 
 
 def _rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str, list[int]]:
-    """Tokens by the tables with their rows: peft follows a shared table, not an output's own."""
+    """Rows of new tokens to train: of the shared table, or by the name of each untied table."""
     if backbone.config.tie_word_embeddings:
         return tokens
     tables = backbone.get_input_embeddings(), backbone.get_output_embeddings()
@@ -76,70 +126,69 @@ def _rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str,
 
 
 def save(backbone: Model, folder: Path) -> None:
-    """Write a whole backbone, or what learns beside it with the name of what it belongs to."""
+    """Write a full backbone, or its adapter, which names the backbone by its folder."""
     if not hasattr(backbone, "peft_config"):
         backbone.save_pretrained(str(folder))
         return
     adapter: Any = backbone
-    # Left to itself, peft writes the tables of a grown vocabulary whole.
-    adapter.save_pretrained(str(folder), save_embedding_layers=not _learns_new_rows(adapter))
-    (folder / "README.md").unlink()  # peft's empty form of a model card
-    config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    # By default, peft writes the full tables of an extended vocabulary.
+    adapter.save_pretrained(str(folder), save_embedding_layers=not _trains_new_rows(adapter))
+    (folder / "README.md").unlink()  # peft's template of a model card
+    config = read_json(folder / ADAPTER)
     config["target_modules"].sort()  # a set: peft writes it in any order
     write_json(folder / ADAPTER, config)
 
 
-def _learns_new_rows(backbone: PeftModel) -> bool:
-    """Whether all rows that the base lacks in its own folder are among those that learn."""
+def _trains_new_rows(backbone: PeftModel) -> bool:
+    """Whether all rows that the saved base model lacks are trainable."""
     base = pretrained.config(str(backbone.get_base_model().name_or_path))
-    lacking = set(range(base.vocab_size, backbone.config.vocab_size))
+    new = set(range(base.vocab_size, backbone.config.vocab_size))
     adapter: Any = backbone.active_peft_config
-    learnt = adapter.trainable_token_indices or []
-    tables = learnt.values() if isinstance(learnt, dict) else [learnt]
-    return all(lacking <= {*rows} for rows in tables)
+    trainable = adapter.trainable_token_indices or []
+    tables = trainable.values() if isinstance(trainable, dict) else [trainable]
+    return all(new <= {*rows} for rows in tables)
 
 
 def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
-    """Load what `save` wrote; matrices go onto the backbone they name, which lies beside `folder`.
+    """Load what `save` wrote: a full backbone, or an adapter onto the backbone that it names.
 
-    Those of another seed, which lie in the folder of the first, go onto the backbone beside that.
-    Raises WxbError where there is no such backbone, and as wxb.core.pretrained does.
+    That backbone is in the folder beside `folder`, or beside the parent of a further seed's folder.
+    Raises WxbError if it is not there, and as `wxb.core.pretrained` does.
     """
     if not (folder / ADAPTER).exists():
         return load_backbone(folder)
-    config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-    name = Path(str(config["base_model_name_or_path"])).name
+    name = Path(str(read_json(folder / ADAPTER)["base_model_name_or_path"])).name
     model = folder.parent if folder.name.startswith(paths.SEED) else folder
     backbone = model.parent / name
     if not backbone.is_dir():
         raise WxbError(
-            f"{folder}: belongs to a model {name!r}, expected in {backbone}; run"
+            f"{folder}: its base model {name!r} is not in {backbone}; run"
             f" `dvc repro pretrain@{name}`, or copy that model there"
         )
     return pretrained.adapter(load_backbone(backbone), folder)
 
 
-def merged(adapter: PeftModel, folder: Path) -> PreTrainedModel:
-    """The backbone with what the adapter of a folder adds to its weights, in float32.
+def merge_adapter(adapter: PeftModel, folder: Path) -> PreTrainedModel:
+    """Merge an adapter into the weights of its backbone, in float32.
 
-    `adapter` is what `load` gave of the folder, and is used up.
+    `adapter` was loaded from `folder`; it cannot be used afterwards.
     """
     backbone: PreTrainedModel = adapter.unload()
     if getattr(backbone, "is_quantized", False):
-        # Weights in 4 bits could not take the sum.
+        # The sum does not fit into 4 bits.
         backbone = backbone.dequantize()
-    whole: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
-    return whole
+    merged: PreTrainedModel = pretrained.adapter(backbone, folder).merge_and_unload()
+    return merged
 
 
-def noisy(
+def add_noise(
     embeddings: Tensor, attention_mask: Tensor, alpha: float, *, padded: bool = False
 ) -> Tensor:
     """NEFTune (Jain et al. 2023): add uniform noise of scale alpha / sqrt(L * d) to embeddings.
 
-    `embeddings` are (B, T, d), `attention_mask` (B, T) is 1 where there is a token. L is the number
-    of tokens of each row: the authors' code takes the `padded` length, so that what a row meets
-    depends on its neighbours in the batch. Padding gets no noise.
+    `embeddings` are (B, T, d), `attention_mask` (B, T) is 1 for tokens. L is the number of tokens
+    of each row; if `padded`, the padded length, as in the authors' code, so that the noise of a row
+    depends on the batch. Padding gets no noise.
     """
     counted = torch.ones_like(attention_mask) if padded else attention_mask
     lengths = counted.sum(dim=1).clamp(min=1)  # (B,)

@@ -4,14 +4,14 @@ from sacrebleu.metrics import CHRF
 
 from wxb.corpora.records import Record
 from wxb.tasks.chat import metrics
-from wxb.tasks.chat.metrics import Judged, distinct
+from wxb.tasks.chat.metrics import PredictionRow, distinct_n
 from wxb.tasks.chat.predictor import Reply
 
 ROWS = [
-    Judged("1", "q", "cold", "Cold.", "opposite", "text", True, {"few-shot": "hot"}),
-    Judged("2", "q", "7", "seven", "addition", "number", True, {"few-shot": "7"}),
-    Judged("3", "q", "8", "9", "addition", "number", False, {"few-shot": "8"}),
-    Judged(
+    PredictionRow("1", "q", "cold", "Cold.", "opposite", "text", True, {"few-shot": "hot"}),
+    PredictionRow("2", "q", "7", "seven", "addition", "number", True, {"few-shot": "7"}),
+    PredictionRow("3", "q", "8", "9", "addition", "number", False, {"few-shot": "8"}),
+    PredictionRow(
         "4",
         "q",
         "A long answer of words.",
@@ -25,12 +25,12 @@ ROWS = [
 
 
 def test_scores_are_those_of_the_rows():
-    found = metrics.Scorer().scores(metrics.Scorer().statistics(ROWS).sum(axis=0))
-    assert found["exact"] == pytest.approx(1 / 3)
-    assert found["format"] == pytest.approx(2 / 3)
-    assert found["ended"] == pytest.approx(3 / 4)
+    scores = metrics.Scorer().scores(metrics.Scorer().statistics(ROWS).sum(axis=0))
+    assert scores["exact"] == pytest.approx(1 / 3)
+    assert scores["format"] == pytest.approx(2 / 3)
+    assert scores["ended"] == pytest.approx(3 / 4)
     texts = [[row.predicted for row in ROWS], [[row.gold for row in ROWS]]]
-    assert found["chrf"] == pytest.approx(CHRF().corpus_score(*texts).score)
+    assert scores["chrf"] == pytest.approx(CHRF().corpus_score(*texts).score)
 
 
 def test_scores_of_many_sums_at_once():
@@ -42,28 +42,28 @@ def test_scores_of_many_sums_at_once():
     assert metrics.Scorer().scores(sums)["exact"].tolist() == [[0.5, 0.0]]
 
 
-def test_without_a_question_to_check_nothing_is_right():
+def test_exact_match_is_0_without_checkable_questions():
     sums = metrics.Scorer().statistics(ROWS[3:]).sum(axis=0)
     assert metrics.Scorer().scores(sums)["exact"] == 0
     assert metrics.Scorer().totals(sums[None])["support"] == 0
 
 
 def test_details_by_kind_and_by_prompt():
-    found = metrics.Scorer().details(ROWS[:3])
-    assert found["by_kind"]["addition"] == {"exact": 0.0, "format": 0.5, "support": 2}
-    assert found["by_prompt"]["few-shot"] == {"exact": 0.666667, "format": 1.0, "support": 3}
+    details = metrics.Scorer().details(ROWS[:3])
+    assert details["by_kind"]["addition"] == {"exact": 0.0, "format": 0.5, "support": 2}
+    assert details["by_prompt"]["few-shot"] == {"exact": 0.666667, "format": 1.0, "support": 3}
 
 
-def test_distinct():
-    assert distinct(["a b a", "b"], 1) == 0.5
-    assert distinct(["a b a", "b"], 2) == 1.0
-    assert distinct(["貓貓狗"], 1) == pytest.approx(2 / 3, abs=1e-6)
-    assert distinct([""], 2) == 0.0
+def test_distinct_n():
+    assert distinct_n(["a b a", "b"], 1) == 0.5
+    assert distinct_n(["a b a", "b"], 2) == 1.0
+    assert distinct_n(["貓貓狗"], 1) == pytest.approx(2 / 3, abs=1e-6)
+    assert distinct_n([""], 2) == 0.0
 
 
 def test_questions_of_a_kind_are_resampled_together(tmp_path):
     gold = {"text": "a", "kind": "k", "format": None}
-    row = metrics.Scorer().judge(
+    row = metrics.Scorer().row(
         Record("1", "q", gold, None, "q"), Reply("b", ended=True, others=(("system", "c"),)), None
     )
     assert (row.group, row.replies) == ("k", {"system": "c"})

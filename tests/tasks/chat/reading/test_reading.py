@@ -9,47 +9,46 @@ from wxb.corpora.reading import read
 from wxb.corpora.records import Reject
 from wxb.tasks.chat import reading, record
 from wxb.tasks.chat.params import Corpus
-from wxb.tasks.chat.record.conversation import message, of_text
+from wxb.tasks.chat.record.conversation import from_text, message
 
 
 def corpus(**more):
     return Corpus(task="chat", path="x", split={"test": 0.2, "valid": 0.2}, **more)
 
 
-def of(folder, *lines, **more):
-    """The records of a file of such lines, as JSON unless they are text."""
+def read_lines(folder, *lines, **more):
+    """Write lines to a file, as JSON unless they are text, and read its records."""
     path = Path(folder, "a.jsonl")
     path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
     return list(read(Path(folder), corpus(**more), reading.Reading()))
 
 
 def test_instruction_with_input_and_system(tmp_path):
-    (found,) = of(
-        tmp_path, {"instruction": "Who?", "input": "Ann ran.", "output": "Ann ", "system": "Short."}
-    )
-    assert of_text(found.input) == [message("system", "Short."), message("user", "Who?\nAnn ran.")]
-    assert found.gold == {"text": "Ann", "kind": None, "format": None}
+    line = {"instruction": "Who?", "input": "Ann ran.", "output": "Ann ", "system": "Short."}
+    (item,) = read_lines(tmp_path, line)
+    assert from_text(item.input) == [message("system", "Short."), message("user", "Who?\nAnn ran.")]
+    assert item.gold == {"text": "Ann", "kind": None, "format": None}
 
 
 def test_messages_keep_all_turns(tmp_path):
     turns = [message(("user", "assistant")[i % 2], str(i)) for i in range(4)]
-    (found,) = of(tmp_path, {"messages": turns, "kind": "k", "format": "number"})
-    assert of_text(found.input) == turns[:-1]
-    assert found.gold == {"text": "3", "kind": "k", "format": "number"}
+    (item,) = read_lines(tmp_path, {"messages": turns, "kind": "k", "format": "number"})
+    assert from_text(item.input) == turns[:-1]
+    assert item.gold == {"text": "3", "kind": "k", "format": "number"}
 
 
 def test_names_of_fields_and_csv(tmp_path):
     (tmp_path / "a.csv").write_text('q,a,messages\nWhat?,That.,\n,,"[{""role"": ""user""}]"\n')
     fields = {"instruction": "q", "output": "a", "input": "about"}
-    found = list(read(tmp_path, corpus(fields=fields), reading.Reading()))
-    assert found[0].input == "What?"
-    assert found[0].gold["text"] == "That."
-    assert found[1].reason == "no message"
+    items = list(read(tmp_path, corpus(fields=fields), reading.Reading()))
+    assert items[0].input == "What?"
+    assert items[0].gold["text"] == "That."
+    assert items[1].reason == "no message"
 
 
 def test_a_text_is_for_pretraining_alone(tmp_path):
-    (found,) = of(tmp_path, {"text": "The sun is a star."})
-    assert (found.input, found.gold) == ("The sun is a star.", None)
+    (item,) = read_lines(tmp_path, {"text": "The sun is a star."})
+    assert (item.input, item.gold) == ("The sun is a star.", None)
 
 
 @pytest.mark.parametrize(
@@ -74,14 +73,14 @@ def test_a_text_is_for_pretraining_alone(tmp_path):
         ('{"instruction": "a", ', "broken JSON"),
     ],
 )
-def test_what_cannot_be_used_is_rejected_with_its_reason(tmp_path, line, reason):
-    (found,) = of(tmp_path, line)
-    assert isinstance(found, Reject)
-    assert found.reason == reason
-    assert len(found.detail) < 200
+def test_an_unusable_line_is_rejected_with_its_reason(tmp_path, line, reason):
+    (item,) = read_lines(tmp_path, line)
+    assert isinstance(item, Reject)
+    assert item.reason == reason
+    assert len(item.detail) < 200
 
 
-def test_nothing_is_lost_on_the_way_to_parquet(tmp_path):
+def test_preprocess_keeps_all_valid_records(tmp_path):
     rows = [{"instruction": f"Question {i}?", "output": str(i), "kind": "k"} for i in range(20)]
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.json").write_text(json.dumps([*rows, {"instruction": "x"}]))
@@ -97,9 +96,9 @@ def test_nothing_is_lost_on_the_way_to_parquet(tmp_path):
     kept = [
         r
         for s in clean.SPLITS
-        for r in clean.labelled(tmp_path / f"clean/{s}.parquet", record.Labelling())
+        for r in clean.read_labelled(tmp_path / f"clean/{s}.parquet", record.Labelling())
     ]
     assert sorted(r.gold["text"] for r in kept) == sorted(str(i) for i in range(20))
-    about = json.loads((tmp_path / "clean/profile.json").read_text())
-    assert about["rejects"] == {"missing answer": 1}
-    assert about["splits"]["train"]["kinds"] == {"k": 12}
+    profile = json.loads((tmp_path / "clean/profile.json").read_text())
+    assert profile["rejects"] == {"missing answer": 1}
+    assert profile["splits"]["train"]["kinds"] == {"k": 12}

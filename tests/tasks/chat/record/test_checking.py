@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.tasks.chat.record.checking import keeps, of, right
+from wxb.tasks.chat.record.checking import has_format, is_correct, parse_format
 
 
 @pytest.mark.parametrize(
-    ("form", "kept", "broken"),
+    ("format_", "kept", "broken"),
     [
         ("number", "12", "twelve"),
         ("number", "-3.5", "3,5"),
@@ -22,34 +22,36 @@ from wxb.tasks.chat.record.checking import keeps, of, right
         ("text", "anything", " "),
     ],
 )
-def test_formats(form, kept, broken):
-    assert keeps(form, kept)
-    assert not keeps(form, broken)
+def test_formats(format_, kept, broken):
+    assert has_format(format_, kept)
+    assert not has_format(format_, broken)
 
 
 @pytest.mark.parametrize(
-    ("form", "answer", "reply", "is_right"),
+    ("format_", "answer", "reply", "expected"),
     [
         ("text", "Cold", "cold.", True),
         ("text", "冷", "冷。", True),
-        ("number", "12", "\uff11\uff12", True),  # right, though not in the format
+        ("number", "12", "\uff11\uff12", True),  # correct, though not in the format
         ("number", "12", "The answer is 12", False),
         ("json name", '{"name": "Ann"}', '{ "name" : "Ann" }', True),
         ("json name", '{"name": "Ann"}', '{"name": "ann"}', False),
         ("json name", '{"name": "Ann"}', "Ann", False),
     ],
 )
-def test_what_is_right(form, answer, reply, is_right):
-    assert right(form, answer, reply) == is_right
+def test_correctness(format_, answer, reply, expected):
+    assert is_correct(format_, answer, reply) == expected
 
 
 @given(st.sampled_from(["text", "number", "date", "letters", "words 2", "json a"]), st.text())
-def test_any_reply_can_be_checked(form, reply):
-    assert right(form, reply, reply) or form.startswith("json")
-    keeps(form, reply)
+def test_any_reply_can_be_checked(format_, reply):
+    assert is_correct(format_, reply, reply) or format_.startswith("json")
+    has_format(format_, reply)
 
 
-@pytest.mark.parametrize("form", ["", "integer", "words", "words x", "json", "number 3", "words 0"])
-def test_other_formats_are_refused(form):
+@pytest.mark.parametrize(
+    "format_", ["", "integer", "words", "words x", "json", "number 3", "words 0"]
+)
+def test_unknown_formats_are_refused(format_):
     with pytest.raises(ValueError, match="expected text, number"):
-        of(form)
+        parse_format(format_)

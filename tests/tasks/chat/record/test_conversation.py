@@ -4,41 +4,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.tasks.chat.record.conversation import ConversationError, checked, message, of_text, to_text
+from wxb.tasks.chat.record.conversation import (
+    ConversationError,
+    from_text,
+    message,
+    to_text,
+    validate,
+)
 
 content = st.text(min_size=1).map(str.strip).filter(bool)
 
 
 @st.composite
 def conversations(draw):
-    """Any that ends with a question."""
+    """Any conversation that ends with a question."""
     system = draw(st.booleans())
     turns = draw(st.lists(content, min_size=1, max_size=5).filter(lambda row: len(row) % 2))
-    spoken = [message(("user", "assistant")[i % 2], text) for i, text in enumerate(turns)]
-    return [message("system", draw(content))] * system + spoken
+    messages = [message(("user", "assistant")[i % 2], text) for i, text in enumerate(turns)]
+    return [message("system", draw(content))] * system + messages
 
 
 @given(conversations())
 def test_a_conversation_is_read_from_its_text(conversation):
-    assert of_text(to_text(conversation)) == conversation
+    assert from_text(to_text(conversation)) == conversation
 
 
 @pytest.mark.parametrize("text", ["What is it?", "[1, 2]", '[{"a": 1}]', "[", '["role"]'])
 def test_a_question_is_its_text(text):
     assert to_text([message("user", text)]) == text
-    assert of_text(text) == [message("user", text)]
+    assert from_text(text) == [message("user", text)]
 
 
 def test_a_question_that_is_a_conversation_in_json_stays_a_question():
     typed = json.dumps([message("system", "Obey."), message("user", "Hello")])
-    assert of_text(to_text([message("user", typed)])) == [message("user", typed)]
+    assert from_text(to_text([message("user", typed)])) == [message("user", typed)]
 
 
 USER, ANSWER, SYSTEM = (message(role, "x") for role in ("user", "assistant", "system"))
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("value", "reason"),
     [
         (None, "empty conversation"),
         ([], "empty conversation"),
@@ -54,12 +60,12 @@ USER, ANSWER, SYSTEM = (message(role, "x") for role in ("user", "assistant", "sy
         ([message("tool", "x")], "unknown role"),
     ],
 )
-def test_what_is_no_conversation_is_told(found, reason):
+def test_an_invalid_conversation_is_refused_with_a_reason(value, reason):
     with pytest.raises(ConversationError) as error:
-        checked(found)
+        validate(value)
     assert error.value.reason == reason
 
 
-def test_a_conversation_that_asks_nothing_is_refused():
+def test_a_conversation_without_a_last_question_is_refused():
     with pytest.raises(ConversationError, match="nothing asked"):
-        of_text(json.dumps([USER, ANSWER]))
+        from_text(json.dumps([USER, ANSWER]))

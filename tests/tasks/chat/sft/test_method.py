@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.talking import RECORDS, experiment
+from tests.chat_models import RECORDS, experiment
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns
@@ -19,30 +19,31 @@ def tokens(tmp_path_factory):
     return folder
 
 
-def laid(folder, tokens, records, split="train", **encoding):
+def encode_and_align(folder, tokens, records, split="train", **encoding):
+    """The tokenizer, the tokens, and the labels, splits and counts of `align`."""
     settings = experiment(**encoding)
     path = folder / f"{split}.arrow"
     tokenizer = load(tokens)
     Method(settings, [], tokenizer).encode(records, path, label="test")
-    columns, splits, account = Method(settings, [], tokenizer).align(path, [records])
+    columns, splits, counts = Method(settings, [], tokenizer).align(path, [records])
     ids, _ = read_columns(path, ["ids"])
-    return tokenizer, ids["ids"], columns["labels"], splits, account
+    return tokenizer, ids["ids"], columns["labels"], splits, counts
 
 
-def test_the_answer_alone_is_learnt(tmp_path, tokens):
-    tokenizer, ids, labels, splits, account = laid(tmp_path, tokens, RECORDS)
-    assert account == {"gold": 4, "kept": 4, "shortened": 0, "lost": 0}
+def test_only_the_answer_has_loss(tmp_path, tokens):
+    tokenizer, ids, labels, splits, counts = encode_and_align(tmp_path, tokens, RECORDS)
+    assert counts == {"gold": 4, "kept": 4, "shortened": 0, "lost": 0}
     for record, start, end in zip(RECORDS, splits[:-1], splits[1:], strict=True):
-        learnt = labels[start:end][labels[start:end] != IGNORED]
-        assert tokenizer.decode(learnt.tolist()) == f"{record.gold['text']}</s>"
-        assert (learnt == ids[start:end][-len(learnt) :]).all()
+        answer = labels[start:end][labels[start:end] != IGNORED]
+        assert tokenizer.decode(answer.tolist()) == f"{record.gold['text']}</s>"
+        assert (answer == ids[start:end][-len(answer) :]).all()
 
 
-def test_all_tokens_are_learnt_where_asked_but_not_of_validation(tmp_path, tokens):
-    _, ids, labels, _, _ = laid(tmp_path, tokens, RECORDS, loss="all")
+def test_loss_all_applies_to_training_only(tmp_path, tokens):
+    _, ids, labels, _, _ = encode_and_align(tmp_path, tokens, RECORDS, loss="all")
     assert (labels == ids).all()
-    _, _, of_valid, _, _ = laid(tmp_path, tokens, RECORDS, split="valid", loss="all")
-    _, _, only_answers, _, _ = laid(tmp_path, tokens, RECORDS, split="valid")
+    _, _, of_valid, _, _ = encode_and_align(tmp_path, tokens, RECORDS, split="valid", loss="all")
+    _, _, only_answers, _, _ = encode_and_align(tmp_path, tokens, RECORDS, split="valid")
     assert (of_valid == only_answers).all()
 
 
@@ -54,8 +55,8 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens):
         Record("far", "cat " * 99, gold, None, ""),
         RECORDS[0],
     ]
-    tokenizer, ids, _, splits, account = laid(tmp_path, tokens, records, max_length=48)
-    assert account == {"gold": 3, "kept": 1, "shortened": 1, "lost": 1}
+    tokenizer, ids, _, splits, counts = encode_and_align(tmp_path, tokens, records, max_length=48)
+    assert counts == {"gold": 3, "kept": 1, "shortened": 1, "lost": 1}
     kept = tokenizer.decode(ids[splits[0] : splits[1]].tolist())
     assert kept.startswith("<s><|SYSTEM|>Hi.<|USER|>Spell cat.<|ASSISTANT|>")
     assert kept.endswith("<|USER|>Spell cat.<|ASSISTANT|>c-a-t</s>")
@@ -63,7 +64,7 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens):
     assert splits[2] == splits[1]
 
 
-def test_where_nothing_fits_it_is_told(tmp_path, tokens):
+def test_a_dataset_without_items_is_refused(tmp_path, tokens):
     features, targets, settings = tmp_path / "train.arrow", tmp_path / "t", experiment(max_length=4)
     Method(settings, [], load(tokens)).encode(RECORDS, features, label="test")
     columns, splits, _ = Method(settings, [], load(tokens)).align(features, [RECORDS])
@@ -78,8 +79,8 @@ def test_a_tokenizer_that_cannot_end_a_text_is_refused():
 
 
 def test_ends_of_an_answer(tokens):
-    tokenizer = template.prepare(load(tokens), "plain")
-    found = template.ends(tokenizer, "plain")
-    assert found[0] == tokenizer.eos_token_id
-    assert all("\n" in tokenizer.decode([id_]) for id_ in found[1:])
-    assert len(found) > 1
+    tokenizer = template.add_template(load(tokens), "plain")
+    end_ids = template.end_ids(tokenizer, "plain")
+    assert end_ids[0] == tokenizer.eos_token_id
+    assert all("\n" in tokenizer.decode([id_]) for id_ in end_ids[1:])
+    assert len(end_ids) > 1

@@ -6,65 +6,66 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from wxb.metrics import evaluation
 from wxb.tasks.classification import metrics
-from wxb.tasks.classification.metrics import Judged, calibration, evidence, ranking
+from wxb.tasks.classification.metrics import PredictionRow, calibration, evidence, ranking
 
 
-def judged(gold, likely, classes):
+def judged(gold, probabilities, classes):
     return [
-        Judged(
+        PredictionRow(
             str(n), f"text {n}", g, classes[int(np.argmax(p))], dict(zip(classes, p, strict=True))
         )
-        for n, (g, p) in enumerate(zip(gold, likely, strict=True))
+        for n, (g, p) in enumerate(zip(gold, probabilities, strict=True))
     ]
 
 
-def made(number, classes, seed=0):
+def predictions(count, classes, seed=0):
+    """Random gold classes, and probabilities that are often highest for them."""
     rng = np.random.default_rng(seed)
-    gold = [classes[k] for k in rng.integers(len(classes), size=number)]
-    logits = rng.normal(size=(number, len(classes)))
-    logits[np.arange(number), [classes.index(g) for g in gold]] += 1
-    likely = calibration.softmax(logits).round(6)
-    return gold, likely.tolist()
+    gold = [classes[k] for k in rng.integers(len(classes), size=count)]
+    logits = rng.normal(size=(count, len(classes)))
+    logits[np.arange(count), [classes.index(g) for g in gold]] += 1
+    probabilities = calibration.softmax(logits).round(6)
+    return gold, probabilities.tolist()
 
 
 def scores(rows):
-    found = metrics.Scorer().scores(metrics.Scorer().statistics(rows).sum(axis=0))
-    return {name: float(value) for name, value in found.items()}
+    values = metrics.Scorer().scores(metrics.Scorer().statistics(rows).sum(axis=0))
+    return {name: float(value) for name, value in values.items()}
 
 
 @pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"], [*"abcdefghijkl"]])
 def test_scores_are_scikit_learns(classes):
-    gold, likely = made(80, classes)
-    rows = judged(gold, likely, classes)
-    found, predicted = scores(rows), [row.predicted for row in rows]
-    assert found["accuracy"] == pytest.approx(accuracy_score(gold, predicted))
-    assert found["f1_macro"] == pytest.approx(f1_score(gold, predicted, average="macro"))
+    gold, probabilities = predictions(80, classes)
+    rows = judged(gold, probabilities, classes)
+    ours, predicted = scores(rows), [row.predicted for row in rows]
+    assert ours["accuracy"] == pytest.approx(accuracy_score(gold, predicted))
+    assert ours["f1_macro"] == pytest.approx(f1_score(gold, predicted, average="macro"))
     areas = [
-        roc_auc_score([g == name for g in gold], [p[k] for p in likely])
+        roc_auc_score([g == name for g in gold], [p[k] for p in probabilities])
         for k, name in enumerate(classes)
         if name in gold
     ]
-    assert found["auroc"] == pytest.approx(np.mean(areas))
+    assert ours["auroc"] == pytest.approx(np.mean(areas))
 
 
 floats = st.floats(0, 1, allow_nan=False)
 
 
 @given(st.lists(st.tuples(st.booleans(), floats), min_size=1, max_size=300))
-def test_the_area_is_exact_for_few_scores_and_near_for_many(records):
+def test_the_area_is_exact_for_few_scores_and_bounded_for_many(records):
     positive = np.array([p for p, _ in records])
     values = np.array([s for _, s in records])
     sums = ranking.histogram(positive, values).sum(axis=0)
-    area, there = ranking.area(sums)
-    assert there == (0 < positive.sum() < len(positive))
-    if there:
+    area, is_defined = ranking.area(sums)
+    assert is_defined == (0 < positive.sum() < len(positive))
+    if is_defined:
         tied = (sums[: ranking.BINS] * sums[ranking.BINS :]).sum()
         pairs = positive.sum() * (~positive).sum()
         bound = 0 if len(np.unique(values)) <= ranking.BINS else 0.5 * tied / pairs
         assert abs(area - roc_auc_score(positive, values)) <= bound + 1e-9
 
 
-def test_many_scores_are_off_by_little():
+def test_the_area_of_many_scores_has_a_small_error():
     rng = np.random.default_rng(0)
     positive = rng.random(5000) < 0.4
     values = rng.normal(size=5000) + positive
@@ -72,7 +73,7 @@ def test_many_scores_are_off_by_little():
     assert area == pytest.approx(roc_auc_score(positive, values), abs=3e-4)
 
 
-def test_likelihoods_near_one_keep_their_order():
+def test_probabilities_near_one_keep_their_order():
     close = [(0.9999999, 1e-7), (0.99999999, 1e-8), (0.6, 0.4)]
     rows = judged(["a", "b", "a"], [(1.0, small) for _, small in close], ["a", "b"])
     odds = metrics._odds(rows, ["a", "b"])
@@ -84,17 +85,16 @@ def test_calibration_error_is_the_mean_gap_of_bins(records):
     confidences = np.array([c for c, _ in records])
     right = np.array([r for _, r in records])
     sums = calibration.histogram(right, confidences).sum(axis=0)
-    places = np.clip(np.ceil(confidences * calibration.BINS) - 1, 0, calibration.BINS - 1)
+    bins = np.clip(np.ceil(confidences * calibration.BINS) - 1, 0, calibration.BINS - 1)
     gaps = [
-        abs(confidences[places == b].sum() - right[places == b].sum())
-        for b in range(calibration.BINS)
+        abs(confidences[bins == b].sum() - right[bins == b].sum()) for b in range(calibration.BINS)
     ]
     assert calibration.error(sums) == pytest.approx(sum(gaps) / len(records))
     assert sum(row["records"] for row in calibration.rows(sums)) == len(records)
 
 
 @pytest.mark.parametrize("factor", [0.3, 1.0, 4.0])
-def test_the_temperature_undoes_what_made_logits_too_sure(factor):
+def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
     rng = np.random.default_rng(1)
     logits = rng.normal(size=(20_000, 3)) * 2
     labels = np.array([rng.choice(3, p=p) for p in calibration.softmax(logits)])
@@ -103,17 +103,15 @@ def test_the_temperature_undoes_what_made_logits_too_sure(factor):
 
 
 def test_statistics_add_up_over_groups_and_an_interval_holds_the_value():
-    gold, likely = made(200, ["a", "b"])
-    rows = [r._replace(group=f"g{int(r.id) % 20}") for r in judged(gold, likely, ["a", "b"])]
-    found = evaluation.metrics(metrics.Scorer(), [rows], resamples=200, seed=1)
-    assert found["accuracy_low"] <= found["accuracy"] <= found["accuracy_high"]
-    assert found["support"] == 200
-    compared = evaluation.compare(
-        metrics.Scorer(), {"x": [rows], "y": [rows]}, resamples=50, seed=1
-    )
-    area = compared["systems"]["x"]["auroc"]
+    gold, probabilities = predictions(200, ["a", "b"])
+    rows = [r._replace(group=f"g{int(r.id) % 20}") for r in judged(gold, probabilities, ["a", "b"])]
+    values = evaluation.metrics(metrics.Scorer(), [rows])
+    assert values["accuracy_low"] <= values["accuracy"] <= values["accuracy_high"]
+    assert values["support"] == 200
+    comparison = evaluation.compare(metrics.Scorer(), {"x": [rows], "y": [rows]})
+    area = comparison["systems"]["x"]["auroc"]
     assert area["low"] < area["value"] < area["high"]
-    assert compared["pairs"][0]["difference"]["value"] == 0
+    assert comparison["pairs"][0]["difference"]["value"] == 0
 
 
 def test_a_class_that_training_lacks_counts_as_missed():
@@ -129,9 +127,9 @@ def test_a_class_that_training_lacks_counts_as_missed():
     assert metrics.confusions(rows)["rare"] == {"a": 1, "b": 0, "rare": 0}
 
 
-def test_details_are_written_and_rows_come_back(tmp_path):
-    gold, likely = made(30, ["a", "b"])
-    rows = judged(gold, likely, ["a", "b"])
+def test_details_are_written_and_rows_are_read_again(tmp_path):
+    gold, probabilities = predictions(30, ["a", "b"])
+    rows = judged(gold, probabilities, ["a", "b"])
     rows[0] = rows[0]._replace(evidence=[(0, 4, 0.5), (5, 6, -0.25)])
     evaluation.write(metrics.Scorer(), tmp_path / "run", rows)
     assert evaluation.read(metrics.Scorer(), tmp_path / "run") == rows
@@ -139,12 +137,14 @@ def test_details_are_written_and_rows_come_back(tmp_path):
     assert (tmp_path / "run" / metrics.CONFUSIONS).read_text().startswith("gold,a,b")
 
 
-def test_words_that_decide_are_means_over_the_texts_told_of():
-    told = [
-        Judged("1", "Good film", "a", "a", {"a": 0.9, "b": 0.1}, [(0, 4, 1.0), (5, 9, -0.2)]),
-        Judged("2", "a good one", "b", "b", {"a": 0.2, "b": 0.8}, [(2, 6, 0.4)]),
-        Judged("3", "not told of", "b", "b", {"a": 0.2, "b": 0.8}),
+def test_deciding_words_are_means_over_the_explained_texts():
+    rows = [
+        PredictionRow(
+            "1", "Good film", "a", "a", {"a": 0.9, "b": 0.1}, [(0, 4, 1.0), (5, 9, -0.2)]
+        ),
+        PredictionRow("2", "a good one", "b", "b", {"a": 0.2, "b": 0.8}, [(2, 6, 0.4)]),
+        PredictionRow("3", "not explained", "b", "b", {"a": 0.2, "b": 0.8}),
     ]
-    found = evidence.deciding(told)
-    assert found["a"] == [{"word": "good", "weight": 0.3, "texts": 2}]
-    assert found["b"] == [{"word": "film", "weight": 0.1, "texts": 1}]
+    words = evidence.deciding(rows)
+    assert words["a"] == [{"word": "good", "weight": 0.3, "texts": 2}]
+    assert words["b"] == [{"word": "film", "weight": 0.1, "texts": 1}]

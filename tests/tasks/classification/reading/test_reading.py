@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.preprocess import preprocess
-from tests.corpora.made import lettered, record
+from tests.corpora.records import record, to_letters
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, read_jsonl
 from wxb.corpora.records import RecordError
 from wxb.tasks.classification import reading
 from wxb.tasks.classification.params import Corpus
-from wxb.tasks.classification.reading.cleaning import cleaned
+from wxb.tasks.classification.reading.cleaning import clean
 from wxb.tasks.classification.record import Labelling
 
 SPLIT = {"test": 0.25, "valid": 0.25}
@@ -20,11 +20,12 @@ SPLIT = {"test": 0.25, "valid": 0.25}
 
 def corpus(**more):
     fields = {"input": "review", "label": "sentiment", "language": None, "id": None}
-    given = {"fields": fields, "split": SPLIT, **more}
-    return Corpus(task="classification", path="x", **given)
+    block = {"fields": fields, "split": SPLIT, **more}
+    return Corpus(task="classification", path="x", **block)
 
 
-def prepared(tmp_path, corpus, seed=1):
+def preprocessed(tmp_path, corpus, seed=1):
+    """The profile and the rejects of a corpus."""
     out = tmp_path / "clean"
     preprocess(
         tmp_path / "raw", corpus, reading.Reading(), Labelling(), seed=seed, label="test", out=out
@@ -39,8 +40,8 @@ def write(path, rows, delimiter=",", encoding="utf-8"):
     path.write_bytes(out.getvalue().encode(encoding))
 
 
-def reviews(number, label="good"):
-    return [(f"a film called {lettered(1000 + place)}", label) for place in range(number)]
+def reviews(count, label="good"):
+    return [(f"a film called {to_letters(1000 + index)}", label) for index in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -55,26 +56,26 @@ def reviews(number, label="good"):
         ("plain", "plain"),
     ],
 )
-def test_a_text_is_as_a_reader_saw_it(text, shown):
-    assert cleaned(text, html=True)[0] == shown
+def test_a_text_is_cleaned_as_a_browser_shows_it(text, shown):
+    assert clean(text, html=True)[0] == shown
 
 
-def test_what_was_repaired_is_told_and_html_may_be_kept():
-    assert cleaned("<b>a</b> &amp; \x92", html=True)[1] == (
+def test_repairs_are_listed_and_html_may_be_kept():
+    assert clean("<b>a</b> &amp; \x92", html=True)[1] == (
         "HTML removed",
         "entities decoded",
         "control characters read as Windows-1252",
     )
-    assert cleaned("<b>a</b> &amp;", html=False) == ("<b>a</b> &amp;", ())
+    assert clean("<b>a</b> &amp;", html=False) == ("<b>a</b> &amp;", ())
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=["Cc"])))
-def test_a_text_without_markup_stays_as_it_is(text):
-    assert cleaned(text, html=True) == (text, ())
+def test_a_text_without_markup_is_unchanged(text):
+    assert clean(text, html=True) == (text, ())
 
 
 @pytest.mark.parametrize(
-    ("found", "class_"),
+    ("label", "class_"),
     [
         ("positive", "positive"),
         ("POS", "positive"),
@@ -86,9 +87,9 @@ def test_a_text_without_markup_stays_as_it_is(text):
         (None, None),
     ],
 )
-def test_labels_in_other_words_cases_and_languages_are_mapped(found, class_):
+def test_labels_are_mapped_to_classes_ignoring_case(label, class_):
     labels = {"pos": "positive", "正面": "positive", "1": "positive", "0": "negative"}
-    assert reading.Reading().gold({"sentiment": found}, "", corpus(labels=labels)) == (class_, ())
+    assert reading.Reading().gold({"sentiment": label}, "", corpus(labels=labels)) == (class_, ())
 
 
 @pytest.mark.parametrize(
@@ -102,37 +103,37 @@ def test_labels_in_other_words_cases_and_languages_are_mapped(found, class_):
         ({"sentiment": "\ud800"}, "lone surrogate"),
     ],
 )
-def test_a_label_that_cannot_be_used_is_told(raw, reason):
+def test_an_unusable_label_is_an_error(raw, reason):
     with pytest.raises(RecordError) as error:
         reading.Reading().gold(raw, "", corpus(labels={"unsup": None}))
     assert error.value.reason == reason
 
 
-def test_files_tell_the_class_where_each_holds_one(tmp_path):
+def test_files_may_name_the_class(tmp_path):
     write(tmp_path / "raw/Fake.csv", [("review",), *[row[:1] for row in reviews(8)]])
     write(tmp_path / "raw/True.csv", [("review",), ("what was said on Monday",)])
     news = corpus(
         fields={"input": "review", "label": None, "language": None, "id": None},
         classes={"Fake*": "fake", "True.csv": "real"},
     )
-    about, _ = prepared(tmp_path, news)
-    counts = [split["classes"] for split in about["splits"].values()]
+    profile, _ = preprocessed(tmp_path, news)
+    counts = [split["classes"] for split in profile["splits"].values()]
     assert sum(row.get("fake", 0) for row in counts) == 8
     assert sum(row.get("real", 0) for row in counts) == 1
 
 
-def test_a_file_of_no_class_is_an_error_and_so_are_two_places_for_one(tmp_path):
+def test_a_file_without_a_class_and_two_sources_of_classes_are_errors(tmp_path):
     write(tmp_path / "raw/other.csv", [("review",), ("a",)])
     news = corpus(fields={"input": "review", "label": None}, classes={"Fake.csv": "fake"})
     with pytest.raises(WxbError, match=r"other\.csv: matches no pattern of `classes`"):
-        prepared(tmp_path, news)
+        preprocessed(tmp_path, news)
     with pytest.raises(ValueError, match=r"give either `fields\.label`, or `classes`"):
         corpus(classes={"Fake.csv": "fake"})
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
-def test_a_wild_table_ends_in_records_and_rejects(tmp_path, delimiter, encoding):
+def test_a_messy_table_becomes_records_and_rejects(tmp_path, delimiter, encoding):
     long = " ".join(["這部電影很好看"] * 15_000)
     rows = [
         ("id of it", "review", "sentiment", "stars"),
@@ -144,29 +145,29 @@ def test_a_wild_table_ends_in_records_and_rejects(tmp_path, delimiter, encoding)
         *[(str(n), text, label, "3") for n, (text, label) in enumerate(reviews(12), start=6)],
     ]
     write(tmp_path / "raw/r.csv", rows, delimiter, encoding)
-    about, rejects = prepared(tmp_path, corpus(labels={"好": "good"}))
-    assert about["rejects"] == {"blank text": 1, "broken CSV": 1, "too long": 1}
+    profile, rejects = preprocessed(tmp_path, corpus(labels={"好": "good"}))
+    assert profile["rejects"] == {"blank text": 1, "broken CSV": 1, "too long": 1}
     assert (
-        about["records"]["raw"]
+        profile["records"]["raw"]
         == 17
-        == len(rejects) + sum(about["records"][split] for split in ("train", "valid", "test"))
+        == len(rejects) + sum(profile["records"][split] for split in ("train", "valid", "test"))
     )
-    assert sum(split["unlabelled"] for split in about["splits"].values()) == 1
-    assert about["repaired"] == ({"read as gb18030": 14} if encoding == "gb18030" else {})
+    assert sum(split["unlabelled"] for split in profile["splits"].values()) == 1
+    assert profile["repaired"] == ({"read as gb18030": 14} if encoding == "gb18030" else {})
 
 
-def test_a_table_that_lacks_the_column_says_so(tmp_path):
+def test_a_missing_column_is_an_error(tmp_path):
     write(tmp_path / "raw/r.csv", [("review", "stars"), ("fine", "5")])
     with pytest.raises(WxbError, match="expected 'sentiment'"):
-        prepared(tmp_path, corpus())
+        preprocessed(tmp_path, corpus())
 
 
-def test_a_class_may_occur_once_and_imbalance_is_told(tmp_path):
+def test_a_class_may_occur_once_and_imbalance_is_in_the_profile(tmp_path):
     write(tmp_path / "raw/r.csv", [("review", "sentiment"), *reviews(12), ("odd one", "rare")])
-    about, _ = prepared(tmp_path, corpus())
-    counts = [split["classes"] for split in about["splits"].values()]
+    profile, _ = preprocessed(tmp_path, corpus())
+    counts = [split["classes"] for split in profile["splits"].values()]
     assert sum(row.get("rare", 0) for row in counts) == 1
-    assert max(split["largest_to_smallest"] for split in about["splits"].values()) > 1
+    assert max(split["largest_to_smallest"] for split in profile["splits"].values()) > 1
 
 
 def test_near_duplicates_have_one_wording():
@@ -179,9 +180,9 @@ def test_near_duplicates_have_one_wording():
     assert reading.Reading().wording(record(9, "3 - 2")) == ""
 
 
-def test_a_class_is_one_whatever_its_capitals():
-    for found in ("Positive", "positive", "POS"):
-        raw = {"sentiment": found}
+def test_the_case_of_a_label_does_not_matter():
+    for label in ("Positive", "positive", "POS"):
+        raw = {"sentiment": label}
         assert reading.Reading().gold(raw, "", corpus(labels={"pos": "positive"})) == (
             "positive",
             (),

@@ -17,7 +17,7 @@ def test_padding_is_not_read():
     torch.testing.assert_close(together[:1], alone)
 
 
-def test_its_shape_is_that_of_params(tmp_path):
+def test_the_shape_is_that_of_params(tmp_path):
     _, predictor = trained.train(Method, trained.recurrent(), tmp_path, "words")
     assert predictor.settings["shape"] == trained.recurrent().model.model_dump()
     assert predictor.model.embedding.weight.shape == (len(predictor.tokenizer), 16)

@@ -9,22 +9,24 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from demos.reviews import generate
-from tests.copied import ROOT
+from tests.project_copy import ROOT
 from tests.tasks.classification import trained
 from wxb.core.errors import WxbError
 from wxb.corpora.text import tokenizers
+from wxb.corpora.text.saved import SavedTokenizer
+from wxb.tasks.classification.metrics.calibration import softmax
 from wxb.tasks.classification.tfidf import method
 from wxb.tasks.classification.tfidf.method import Method
-from wxb.tasks.classification.tfidf.model import Tfidf
+from wxb.tasks.classification.tfidf.model import Tfidf, _by_class
 
 
 def words(texts, tokenizer):
     encoded = tokenizers.encode(tokenizer, texts)
-    return [found.ids for found in method.words(encoded, texts, tokenizer)]
+    return [text.ids for text in method.words(encoded, texts, tokenizer)]
 
 
 def fit(experiment, tokenizer, items):
-    """The model, fitted to items and validated on the same, and its history."""
+    """The model, fitted to items and validated on the same ones, and its history."""
     classifier = Method(experiment, [], tokenizer)
     run = classifier.training_run(items, items, seed=1, checkpoints=None, label="test")
     return classifier.fit(None, run)
@@ -34,7 +36,7 @@ def fit(experiment, tokenizer, items):
 def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("words")
     tokenizers.train("words", 5000, TEXTS).save_pretrained(folder)
-    return tokenizers.SavedTokenizer(folder)
+    return SavedTokenizer(folder)
 
 
 RECORDS = [*generate(labelled=300, unlabelled=0, languages=["en"], seed=3)]
@@ -47,7 +49,7 @@ OTHERS += ["An unheard-of word, 8½ of them; it's x_y 100% 😀 fine", "", "zzz"
 @pytest.mark.parametrize("sublinear", [True, False])
 def test_features_are_scikit_learns(tokenizer, ngrams, sublinear):
     theirs = TfidfVectorizer(ngram_range=(1, ngrams), min_df=2, sublinear_tf=sublinear).fit(TEXTS)
-    ours = Tfidf.of_texts(
+    ours = Tfidf.from_texts(
         words(TEXTS, tokenizer),
         vocabulary=len(tokenizer),
         ngrams=ngrams,
@@ -55,11 +57,11 @@ def test_features_are_scikit_learns(tokenizer, ngrams, sublinear):
         sublinear=sublinear,
     )
     assert len(ours.keys) == len(theirs.vocabulary_)
-    found = ours.features(words(OTHERS, tokenizer)).toarray()
+    features = ours.features(words(OTHERS, tokenizer)).toarray()
     expected = theirs.transform(OTHERS).toarray()
-    np.testing.assert_allclose(np.sort(found, axis=1), np.sort(expected, axis=1), atol=1e-12)
-    # Products of texts tell that the same features meet.
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-12)
+    np.testing.assert_allclose(np.sort(features, axis=1), np.sort(expected, axis=1), atol=1e-12)
+    # Products of texts do not depend on the order of features.
+    np.testing.assert_allclose(features @ features.T, expected @ expected.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -78,13 +80,13 @@ def test_probabilities_are_those_of_scikit_learns_pipeline(tokenizer, classes, t
     logits = Tfidf.from_pretrained(tmp_path / "model").logits(
         model.features(words(OTHERS, tokenizer))
     )
-    found = method.calibration.softmax(logits)
-    np.testing.assert_allclose(found, theirs.predict_proba(vectors.transform(OTHERS)), atol=1e-4)
+    ours = softmax(logits)
+    np.testing.assert_allclose(ours, theirs.predict_proba(vectors.transform(OTHERS)), atol=1e-4)
     assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".safetensors"}
     assert history[0]["C"] == 10.0
 
 
-def test_the_strength_that_validates_best_is_kept_and_the_smaller_of_two(tokenizer):
+def test_the_smaller_of_two_equally_good_strengths_is_kept(tokenizer):
     texts = ["good film", "bad film", "good play", "bad play"]
     items = [
         {"input_ids": ids, "labels": np.int64(k % 2)}
@@ -96,20 +98,19 @@ def test_the_strength_that_validates_best_is_kept_and_the_smaller_of_two(tokeniz
     model, history = fit(experiment, tokenizer, items)
     assert [row["C"] for row in history] == [1.0, 5.0]
     assert [row["valid_accuracy"] for row in history] == [1.0, 1.0]
-    again = np.abs(model.coef).max()
-    assert again < 1.0  # the weights of C 1, not of C 5
+    assert np.abs(model.coef).max() < 1.0  # the weights of C 1, not of C 5
 
 
-def test_shares_of_words_sum_to_the_logit_but_for_the_intercept(tmp_path):
+def test_contributions_sum_to_the_logit_without_the_intercept(tmp_path):
     _, predictor = trained.train(Method, trained.tfidf(), tmp_path, "words")
     text = "The film yesterday was fine."
     encoded = predictor.read([text])
     logits = predictor.logits(encoded, [text], label="test")
-    (told,) = predictor.evidence(encoded, [text], logits)
+    (spans,) = predictor.weighted_spans(encoded, [text], logits)
     best, other = np.argsort(-logits[0])
-    intercept = predictor.model._both(predictor.model.intercept)
+    intercept = _by_class(predictor.model.intercept)
     expected = logits[0, best] - logits[0, other] - (intercept[best] - intercept[other])
-    assert sum(weight for *_, weight in told) == pytest.approx(expected, abs=1e-3)
+    assert sum(weight for *_, weight in spans) == pytest.approx(expected, abs=1e-3)
 
 
 @settings(max_examples=50)
@@ -124,22 +125,23 @@ def test_no_two_ngrams_share_a_feature(texts, ngrams):
     }
     shape = {"vocabulary": 7, "ngrams": ngrams, "min_texts": 1, "sublinear": False}
     if not known:
-        with pytest.raises(ValueError, match="found no n-gram"):
-            Tfidf.of_texts(arrays, **shape)
+        with pytest.raises(WxbError, match="no n-gram occurs"):
+            Tfidf.from_texts(arrays, **shape)
         return
-    model = Tfidf.of_texts(arrays, **shape)
+    model = Tfidf.from_texts(arrays, **shape)
     assert len(model.keys) == len(known)
     for text, array in zip(texts, arrays, strict=True):
-        places, stretches = model.places(array)
-        assert (places >= 0).all()
-        named = {}
-        for place, (first, last) in zip(places.tolist(), stretches.tolist(), strict=True):
-            assert named.setdefault(place, text[first : last + 1]) == text[first : last + 1]
+        features, ends = model.ngram_features(array)
+        assert (features >= 0).all()
+        ngrams_by_feature = {}
+        for feature, (first, last) in zip(features.tolist(), ends.tolist(), strict=True):
+            ngram = text[first : last + 1]
+            assert ngrams_by_feature.setdefault(feature, ngram) == ngram
 
 
-def test_texts_that_share_nothing_are_an_error(tokenizer):
+def test_texts_without_a_common_word_are_an_error(tokenizer):
     items = [{"input_ids": np.array([k], np.int32), "labels": np.int64(k)} for k in (2, 3)]
-    with pytest.raises(WxbError, match=r"no n-gram that stands in 2 of 2 texts; bring more, or"):
+    with pytest.raises(WxbError, match="no n-gram occurs in 2 of 2 texts; add texts, or lower"):
         fit(trained.tfidf(), tokenizer, items)
 
 
@@ -155,10 +157,10 @@ _, predictor = trained.train(Method, trained.tfidf(), Path({str(tmp_path)!r}), "
 predictor.predict(["The film was fine."])
 print(*({{"torch", "transformers"}} & sys.modules.keys()))
 """
-    # `trained` has models of torch besides: its own import of them is left out.
+    # `trained` also imports `tests.tiny`, which imports torch.
     code = code.replace("from tests.tasks", "sys.modules['tests.tiny'] = sys\nfrom tests.tasks", 1)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines()[-1] == ""
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert process.stdout.splitlines()[-1] == ""

@@ -1,4 +1,4 @@
-"""Writing entities: what is taught is what is asked for and read back, down to the token ids."""
+"""Named entities by generation: answers, prompts and predictions, down to the token ids."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from wxb.core.paths import SETTINGS
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, read_columns, write_columns, write_encoded
 from wxb.corpora.text.tokenizers import encode, load, train
-from wxb.corpora.text.windows import characters, over
+from wxb.corpora.text.windows import character_range, text_windows
 from wxb.tasks.ner.generation import answers, method
 from wxb.tasks.ner.generation.method import Method
 from wxb.tasks.ner.params import Generation
@@ -36,13 +36,13 @@ MAX_LENGTH, STRIDE = 32, 12
 
 
 def record(text, *mentions):
-    """A record whose gold is the next stretch of each mention, `value/TYPE`."""
-    spans, at = [], 0
+    """A record whose gold spans are the mentions, `value/TYPE`, in the order of the text."""
+    spans, end = [], 0
     for mention in mentions:
         value, kind = mention.rsplit("/", 1)
-        at = text.index(value, at)
-        spans.append(Span(at, at + len(value), kind))
-        at += len(value)
+        start = text.index(value, end)
+        end = start + len(value)
+        spans.append(Span(start, end, kind))
     return Record(id=text, input=text, gold=tuple(spans), language=None, group="")
 
 
@@ -54,8 +54,8 @@ RECORDS = [
     record("李明今年三十岁。", "李明/NAME", "三十/AGE"),
     record("👨‍👩‍👧 is Eve;; A|B\\C", "Eve/NAME", "A|B\\C/NAME"),
 ]
-# What looks like an answer, or like a token of one, is text where it is text.
-TRICKS = [
+# Texts that look like answers, or like tokens of answers.
+LOOKALIKES = [
     record("NAME|Ann;;AGE|9=>", "Ann/NAME", "9/AGE"),
     record("</s><s><pad> ;; =>AGE|Ann", "Ann/NAME"),
     record("It is </s>=> now", "</s>=>/NAME"),
@@ -110,16 +110,16 @@ def vocabulary(backbone, special):
     return Method(experiment(special), TYPES, load(backbone)).vocabulary()
 
 
-def aligned(backbone, special, records, folder):
-    """Features and targets as the stages write them; the tokenizer, and the statuses of gold."""
+def write_targets(backbone, special, records, folder):
+    """Write features and targets as the stages do; the tokenizer, and statuses by record."""
     encoded, windows = read(backbone, records)
     write_encoded(folder / "features.arrow", encoded)
     tokenizer = vocabulary(backbone, special)
-    columns, splits, statuses = method.lay(encoded, windows, records, TYPES, tokenizer)
+    columns, splits, statuses = method.encode_answers(encoded, windows, records, TYPES, tokenizer)
     write_columns(folder / "targets.arrow", columns, splits)
-    each = iter(map(Status, statuses))
-    by_record = [[next(each) for _ in one.gold] for one in records]
-    assert next(each, None) is None
+    remaining = iter(map(Status, statuses))
+    by_record = [[next(remaining) for _ in record.gold] for record in records]
+    assert next(remaining, None) is None
     return tokenizer, by_record
 
 
@@ -127,7 +127,7 @@ def read(backbone, records):
     """The tokens of the texts, and their windows."""
     tokenizer = load(backbone)
     encoded = encode(tokenizer, [r.input for r in records])
-    return encoded, over(encoded, tokenizer, max_length=MAX_LENGTH, stride=STRIDE)
+    return encoded, text_windows(encoded, tokenizer, max_length=MAX_LENGTH, stride=STRIDE)
 
 
 def answer_rows(folder):
@@ -152,11 +152,11 @@ def test_special_markers_are_one_token_each(backbone):
     size = len(load(backbone))
     assert len(tokenizer) == size + 2 + len(TYPES)
     markers = ["=>", ";;", "AGE|", "NAME|"]
-    ids = method.ids_of(tokenizer, markers, special=True)
-    assert [row.tolist() for row in ids] == [[size + at] for at in range(4)]
+    ids = method.token_ids(tokenizer, markers, special=True)
+    assert [row.tolist() for row in ids] == [[size + index] for index in range(4)]
 
 
-def test_without_special_tokens_the_vocabulary_stays(backbone):
+def test_without_special_tokens_the_vocabulary_is_unchanged(backbone):
     tokenizer, before = vocabulary(backbone, False), load(backbone)
     assert tokenizer.backend_tokenizer.to_str() == before.backend_tokenizer.to_str()
 
@@ -165,32 +165,32 @@ def test_without_special_tokens_the_vocabulary_stays(backbone):
 
 
 @each_vocabulary
-def test_answers_are_those_of_gold_with_an_end(backbone, special, tmp_path):
-    records = [*RECORDS, *TRICKS]
-    tokenizer, _ = aligned(backbone, special, records, tmp_path)
-    for row, one in zip(answer_rows(tmp_path), records, strict=True):
+def test_answers_name_the_gold_spans_and_end(backbone, special, tmp_path):
+    records = [*RECORDS, *LOOKALIKES]
+    tokenizer, _ = write_targets(backbone, special, records, tmp_path)
+    for row, record in zip(answer_rows(tmp_path), records, strict=True):
         assert row[-1] == tokenizer.eos_token_id
         assert tokenizer.eos_token_id not in row[:-1]
-        written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
-        assert written == "".join(answers.pieces(one.input, one.gold))
-        assert answers.parse(written) == [
-            (span.type, one.input[span.start : span.end]) for span in one.gold
+        answer = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
+        assert answer == "".join(answers.pieces(record.input, record.gold))
+        assert answers.parse(answer) == [
+            (span.type, record.input[span.start : span.end]) for span in record.gold
         ]
 
 
-def test_special_tokens_shorten_answers_and_stand_for_markers_only(backbone, tmp_path):
-    records = [*RECORDS, *TRICKS]
+def test_special_tokens_are_used_for_markers_only(backbone, tmp_path):
+    records = [*RECORDS, *LOOKALIKES]
     size = len(load(backbone))
-    _, _ = aligned(backbone, True, records, tmp_path)
-    for row, one in zip(answer_rows(tmp_path), records, strict=True):
-        assert (row >= size).sum() == max(0, 2 * len(one.gold) - 1)
+    write_targets(backbone, True, records, tmp_path)
+    for row, record in zip(answer_rows(tmp_path), records, strict=True):
+        assert (row >= size).sum() == max(0, 2 * len(record.gold) - 1)
 
 
 def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
-    """The space before a word is part of its token: copying needs no other spelling."""
-    one = record("It was Eve and Bob.", "Eve/NAME", "Bob/NAME")
-    tokenizer, _ = aligned(backbone, True, [one], tmp_path)
-    prompt = encode(tokenizer, [one.input]).ids.tolist()
+    """Including the space before a word, which is part of its token."""
+    sentence = record("It was Eve and Bob.", "Eve/NAME", "Bob/NAME")
+    tokenizer, _ = write_targets(backbone, True, [sentence], tmp_path)
+    prompt = encode(tokenizer, [sentence.input]).ids.tolist()
     (row,) = answer_rows(tmp_path)
     size = len(load(backbone))
     mention = []
@@ -198,49 +198,49 @@ def test_mentions_are_the_tokens_of_the_text(backbone, tmp_path):
         if token < size:
             mention.append(token)
             continue
-        assert any(prompt[at : at + len(mention)] == mention for at in range(len(prompt)))
+        assert any(prompt[i : i + len(mention)] == mention for i in range(len(prompt)))
         mention = []
 
 
 @each_vocabulary
-def test_every_gold_span_meets_one_status(backbone, special, tmp_path):
-    strange = record("Ann is 9.", "Ann/PLACE", "9/AGE")
-    # The name that is meant comes second; what is written is read as the first.
+def test_every_gold_span_has_one_status(backbone, special, tmp_path):
+    unknown = record("Ann is 9.", "Ann/PLACE", "9/AGE")
+    # The gold mention is the second; `locate` finds the first.
     twice = replace(record("Joe, no: Joe!"), gold=(Span(9, 12, "NAME"),))
     wide = replace(record("Ann " * 20), gold=(Span(4, 79, "NAME"),))
-    records = [*RECORDS, *TRICKS, strange, twice, wide]
-    _, statuses = aligned(backbone, special, records, tmp_path)
+    records = [*RECORDS, *LOOKALIKES, unknown, twice, wide]
+    _, statuses = write_targets(backbone, special, records, tmp_path)
     assert {status for row in statuses[:-3] for status in row} == {Status.KEPT}
     assert statuses[-3:] == [[Status.LOST, Status.KEPT], [Status.REPAIRED], [Status.SPLIT]]
 
 
 @each_vocabulary
-def test_answers_of_windows_name_all_that_they_hold_whole(backbone, special, tmp_path):
-    tokenizer, (statuses,) = aligned(backbone, special, [LONG], tmp_path)
+def test_answers_name_all_spans_that_their_window_holds_whole(backbone, special, tmp_path):
+    tokenizer, (statuses,) = write_targets(backbone, special, [LONG], tmp_path)
     assert set(statuses) == {Status.KEPT}
     encoded, windows = read(backbone, [LONG])
     rows = answer_rows(tmp_path)
     assert len(rows) == len(windows.rows) > 3
     named = set()
     for row, first, last in zip(rows, windows.firsts, windows.lasts, strict=True):
-        start, end = characters(encoded, 0, first, last, LONG.input)
-        written = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
-        found = answers.locate(LONG.input[start:end], answers.parse(written))
-        found = {Span(span.start + start, span.end + start, span.type) for span in found}
-        assert found == {s for s in LONG.gold if start <= s.start and s.end <= end}
-        named |= found
+        start, end = character_range(encoded, 0, first, last, LONG.input)
+        answer = tokenizer.decode(row[:-1], clean_up_tokenization_spaces=False)
+        located = answers.locate(LONG.input[start:end], answers.parse(answer))
+        spans = {Span(span.start + start, span.end + start, span.type) for span in located}
+        assert spans == {s for s in LONG.gold if start <= s.start and s.end <= end}
+        named |= spans
     assert named == set(LONG.gold)
 
 
-def test_a_text_that_fits_is_told_to_its_last_character(backbone, tmp_path):
-    one = record("\u0000\u200b 9", "9/AGE")
-    _, statuses = aligned(backbone, True, [one], tmp_path)
+def test_a_span_at_the_end_of_a_text_is_kept(backbone, tmp_path):
+    unprintable = record("\u0000\u200b 9", "9/AGE")
+    _, statuses = write_targets(backbone, True, [unprintable], tmp_path)
     assert statuses == [[Status.KEPT]]
 
 
 @each_vocabulary
-def test_no_record_is_no_answer(backbone, special, tmp_path):
-    tokenizer, statuses = aligned(backbone, special, [], tmp_path)
+def test_without_records_there_are_no_answers(backbone, special, tmp_path):
+    tokenizer, statuses = write_targets(backbone, special, [], tmp_path)
     assert statuses == []
     assert items_of(tmp_path, tokenizer, []) == []
 
@@ -249,11 +249,11 @@ def test_no_record_is_no_answer(backbone, special, tmp_path):
 
 
 @each_vocabulary
-def test_items_ask_for_the_answer_and_nothing_else(backbone, special, tmp_path):
-    records = [*RECORDS, *TRICKS, LONG]
-    tokenizer, _ = aligned(backbone, special, records, tmp_path)
+def test_only_tokens_of_the_answer_have_labels(backbone, special, tmp_path):
+    records = [*RECORDS, *LOOKALIKES, LONG]
+    tokenizer, _ = write_targets(backbone, special, records, tmp_path)
     encoded, windows = read(backbone, records)
-    (boundary,) = method.ids_of(tokenizer, ["=>"], special=True)
+    (boundary,) = method.token_ids(tokenizer, ["=>"], special=True)
     assert len(boundary) == 1 or not special
     items = items_of(tmp_path, tokenizer, records)
     assert len(items) == len(windows.rows) > len(records)
@@ -266,36 +266,36 @@ def test_items_ask_for_the_answer_and_nothing_else(backbone, special, tmp_path):
 
 
 class Recorder(torch.nn.Module):
-    """Takes down the prompts, and answers each with the end of text."""
+    """Records the prompts, and answers each with the end of text."""
 
     def __init__(self):
         super().__init__()
         self.layer, self.prompts = torch.nn.Linear(1, 1), []
 
-    def write(self, input_ids, attention_mask, *, longest, end, pad):
+    def generate(self, input_ids, attention_mask, *, max_new_tokens, eos, pad):
         self.prompts += [ids[m == 1].tolist() for ids, m in zip(input_ids, attention_mask)]  # noqa: B905
-        return torch.full((len(input_ids), 1), end), torch.zeros(len(input_ids), 1)
+        return torch.full((len(input_ids), 1), eos), torch.zeros(len(input_ids), 1)
 
 
 @each_vocabulary
-def test_prompts_of_training_are_those_of_prediction(backbone, special, tmp_path):
-    records = [*RECORDS, *TRICKS, LONG]
-    tokenizer, _ = aligned(backbone, special, records, tmp_path)
+def test_prompts_of_training_and_prediction_are_equal(backbone, special, tmp_path):
+    records = [*RECORDS, *LOOKALIKES, LONG]
+    tokenizer, _ = write_targets(backbone, special, records, tmp_path)
     predictor = Method.Predictor.from_training(
         Recorder(), Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
     assert predictor.predict([r.input for r in records]) == [[] for _ in records]
-    taught = [
+    training_prompts = [
         item["input_ids"][item["labels"] == IGNORED].tolist()
         for item in items_of(tmp_path, tokenizer, records)
     ]
-    assert sorted(predictor.model.prompts) == sorted(taught)
-    assert [len(prompt) for prompt in predictor.model.prompts] == sorted(map(len, taught))
+    assert sorted(predictor.model.prompts) == sorted(training_prompts)
+    assert [len(prompt) for prompt in predictor.model.prompts] == sorted(map(len, training_prompts))
 
 
 @each_vocabulary
-def test_answers_grow_as_long_as_in_training(backbone, special, tmp_path):
-    tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
+def test_answers_are_at_most_as_long_as_in_training(backbone, special, tmp_path):
+    tokenizer, _ = write_targets(backbone, special, RECORDS, tmp_path)
     predictor = Method.Predictor.from_training(
         Recorder(), Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
@@ -303,24 +303,24 @@ def test_answers_grow_as_long_as_in_training(backbone, special, tmp_path):
 
 
 @each_vocabulary
-def test_accuracy_is_the_share_of_right_answer_tokens(backbone, special, tmp_path):
-    tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
+def test_accuracy_is_the_share_of_correct_answer_tokens(backbone, special, tmp_path):
+    tokenizer, _ = write_targets(backbone, special, RECORDS, tmp_path)
     model = Generator(language_model(backbone, tokens=len(tokenizer))).eval()
     items = items_of(tmp_path, tokenizer, RECORDS)
     batch = collate(items, tokenizer.pad_token_id)
     with torch.no_grad():
         logits = model(**batch)["logits"]
-    # Some answers are made right: the untrained model's would all be wrong.
+    # Correct some tokens: those of the untrained model would all be wrong.
     labels = batch["labels"]
-    asked = labels[labels != IGNORED]
-    made_right = asked % 2 == 0
-    logits[made_right] = torch.nn.functional.one_hot(asked[made_right], logits.shape[-1]).float()
+    gold = labels[labels != IGNORED]
+    even = gold % 2 == 0
+    logits[even] = torch.nn.functional.one_hot(gold[even], logits.shape[-1]).float()
     predicted = Method.summarize(logits, labels)
     assert predicted.shape == labels.shape
-    figures = Method.compute_metrics(predicted.numpy(), labels.numpy())
-    hits = int((logits.argmax(-1) == asked).sum())
-    assert figures == {Method.BEST.key: pytest.approx(hits / len(asked))}
-    assert 0 < figures["accuracy"] < 1
+    metrics = Method.compute_metrics(predicted.numpy(), labels.numpy())
+    correct = int((logits.argmax(-1) == gold).sum())
+    assert metrics == {Method.BEST.key: pytest.approx(correct / len(gold))}
+    assert 0 < metrics["accuracy"] < 1
 
 
 # Predicting
@@ -328,11 +328,11 @@ def test_accuracy_is_the_share_of_right_answer_tokens(backbone, special, tmp_pat
 
 @pytest.fixture(scope="module")
 def trained(backbone, tmp_path_factory):
-    """For each vocabulary, a predictor that knows RECORDS by heart, saved beside its backbone."""
+    """A predictor that is overfitted to RECORDS for each vocabulary, saved beside its backbone."""
     predictors = {}
     for special in (True, False):
         folder = tmp_path_factory.mktemp("features")
-        tokenizer, _ = aligned(backbone, special, RECORDS, folder)
+        tokenizer, _ = write_targets(backbone, special, RECORDS, folder)
         set_seed(2)
         model = Method(experiment(special), TYPES, tokenizer).build(backbone)
         batch = collate(items_of(folder, tokenizer, RECORDS), tokenizer.pad_token_id)
@@ -346,122 +346,119 @@ def trained(backbone, tmp_path_factory):
             model, Method(experiment(special), TYPES, tokenizer), folder / "targets.arrow"
         )
         predictor.threshold = 0.5
-        kept = backbone.parent / f"special-{special}"
-        predictor.save(kept, experiment(special), updates=3, examples=20)
+        folder = backbone.parent / f"special-{special}"
+        predictor.save(folder, experiment(special), updates=3, examples=20)
         predictors[special] = predictor
     return predictors
 
 
-def bare(rows):
+def without_scores(rows):
     return [[scored.span for scored in row] for row in rows]
 
 
 @each_vocabulary
-def test_a_model_that_knows_its_records_finds_exactly_their_gold(trained, special):
-    found = trained[special].predict(TEXTS)
-    assert bare(found) == gold_of(RECORDS)
-    assert all(0.5 <= score <= 1 for row in found for _, score in row)
+def test_an_overfitted_model_finds_exactly_the_gold_spans(trained, special):
+    predictions = trained[special].predict(TEXTS)
+    assert without_scores(predictions) == gold_of(RECORDS)
+    assert all(0.5 <= score <= 1 for row in predictions for _, score in row)
 
 
 @each_vocabulary
-def test_company_does_not_change_what_is_found(trained, special):
+def test_predictions_do_not_depend_on_the_batch(trained, special):
     predictor = trained[special]
     order = np.random.default_rng(0).permutation(len(TEXTS) * 4) % len(TEXTS)
-    found = predictor.predict([TEXTS[number] for number in order])
-    assert bare(found) == [gold_of(RECORDS)[number] for number in order]
+    predictions = predictor.predict([TEXTS[index] for index in order])
+    assert without_scores(predictions) == [gold_of(RECORDS)[index] for index in order]
     expected = predictor.predict(TEXTS)
-    for number, row in zip(order, found, strict=True):
-        scores = [scored.score for scored in expected[number]]
+    for index, row in zip(order, predictions, strict=True):
+        scores = [scored.score for scored in expected[index]]
         assert [scored.score for scored in row] == pytest.approx(scores, abs=1e-4)
 
 
 @each_vocabulary
 def test_the_score_is_the_mean_probability_of_the_answer(trained, special, tmp_path, backbone):
     predictor = trained[special]
-    tokenizer, _ = aligned(backbone, special, RECORDS, tmp_path)
+    tokenizer, _ = write_targets(backbone, special, RECORDS, tmp_path)
     items = items_of(tmp_path, tokenizer, RECORDS)
     batch = collate(items, tokenizer.pad_token_id)
     with torch.inference_mode():
         logs = predictor.model(**batch)["logits"].log_softmax(-1)
     labels = batch["labels"]
-    asked = labels != IGNORED
-    sure = torch.zeros(labels.shape)
-    sure[asked] = logs[torch.arange(len(logs)), labels[asked]]
-    means = (sure.sum(dim=1) / asked.sum(dim=1)).exp()
-    for expected, found in zip(means, predictor.predict(TEXTS), strict=True):
-        for scored in found:
+    counted = labels != IGNORED
+    log_probs = torch.zeros(labels.shape)
+    log_probs[counted] = logs[torch.arange(len(logs)), labels[counted]]
+    means = (log_probs.sum(dim=1) / counted.sum(dim=1)).exp()
+    for expected, spans in zip(means, predictor.predict(TEXTS), strict=True):
+        for scored in spans:
             assert scored.score == pytest.approx(float(expected), abs=1e-4)
 
 
 class Oracle(torch.nn.Module):
-    """Writes the answers that it was given, by the prompts that they belong to."""
+    """Writes the gold answer of each prompt."""
 
     def __init__(self, items):
         super().__init__()
-        self.layer, self.known = torch.nn.Linear(1, 1), {}
+        self.layer, self.answers = torch.nn.Linear(1, 1), {}
         for item in items:
-            asked = item["labels"] == IGNORED
-            self.known[tuple(item["input_ids"][asked])] = item["labels"][~asked]
+            is_prompt = item["labels"] == IGNORED
+            self.answers[tuple(item["input_ids"][is_prompt])] = item["labels"][~is_prompt]
 
-    def write(self, input_ids, attention_mask, *, longest, end, pad):
-        ids = torch.full((len(input_ids), longest), pad)
+    def generate(self, input_ids, attention_mask, *, max_new_tokens, eos, pad):
+        ids = torch.full((len(input_ids), max_new_tokens), pad)
         for row, (prompt, mask) in enumerate(zip(input_ids, attention_mask, strict=True)):
-            answer = torch.from_numpy(self.known[tuple(prompt[mask == 1].tolist())])
+            answer = torch.from_numpy(self.answers[tuple(prompt[mask == 1].tolist())])
             ids[row, : len(answer)] = answer
         return ids, torch.zeros(ids.shape)
 
 
 @each_vocabulary
-def test_what_windows_name_glues_back_to_the_whole(backbone, special, tmp_path):
-    """Each mention once, from the window that sees it best, also where windows overlap."""
+def test_spans_of_windows_are_merged(backbone, special, tmp_path):
+    """Each span once, although windows overlap."""
     parts = [f"Ann{n} and Bob{n}," for n in range(30)]
     mentions = [f"{name}{n}/NAME" for n in range(30) for name in ("Ann", "Bob")]
     records = [record(" ".join(parts), *mentions), *RECORDS, LONG]
-    tokenizer, statuses = aligned(backbone, special, records, tmp_path)
+    tokenizer, statuses = write_targets(backbone, special, records, tmp_path)
     assert {status for row in statuses for status in row} == {Status.KEPT}
     oracle = Oracle(items_of(tmp_path, tokenizer, records))
     predictor = Method.Predictor.from_training(
         oracle, Method(experiment(special), TYPES, tokenizer), tmp_path / "targets.arrow"
     )
-    assert bare(predictor.predict([r.input for r in records])) == gold_of(records)
+    assert without_scores(predictor.predict([r.input for r in records])) == gold_of(records)
 
 
-def test_mentions_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
+def test_spans_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
     predictor = trained[True]
     encoded, windows = read(backbone, [LONG])
     stop = int(encoded.starts[windows.stops[0]])  # the second window decides from here on
     before = [ScoredSpan(Span(stop - far, stop - far + 2, "AGE"), 0.5) for far in (9, 6, 3)]
     wide = ScoredSpan(Span(stop - 8, stop + 9, "NAME"), 0.9)
-    told = {0: before, 1: [wide]}
+    outputs = {0: before, 1: [wide]}
     monkeypatch.setattr(
-        predictor, "predict_windows", lambda *given: [told.get(w, []) for w in given[2]]
+        predictor, "predict_windows", lambda *args: [outputs.get(w, []) for w in args[2]]
     )
     assert predictor.candidates([LONG.input], label="test") == [[wide]]
 
 
 @each_vocabulary
 def test_any_model_finds_spans_inside_the_text(trained, special):
-    """Also of texts that it has never seen, long, and empty."""
+    """Of new, long and empty texts, too."""
     predictor = trained[special]
-    texts = ["", " \n", LONG.input, TRICKS[0].input, "Eve is 9.", "\u0000", "x" * 500]
+    texts = ["", " \n", LONG.input, LOOKALIKES[0].input, "Eve is 9.", "\u0000", "x" * 500]
     for text, row in zip(texts, predictor.candidates(texts, label="test"), strict=True):
         spans = [scored.span for scored in row]
         assert spans == sorted(spans)
         for span in spans:
             assert 0 <= span.start < span.end <= len(text)
             assert span.type in TYPES
-        assert all(one.end <= other.start for one, other in pairwise(spans))
+        assert all(left.end <= right.start for left, right in pairwise(spans))
 
 
-def test_types_that_are_unheard_of_are_left_out(trained):
+def test_unknown_types_are_left_out(trained, monkeypatch):
     predictor = trained[True]
-    known = predictor.types
-    try:
-        predictor.settings["types"] = ["AGE"]
-        found = bare(predictor.predict(TEXTS))
-    finally:
-        predictor.settings["types"] = known
-    assert found == [[span for span in row if span.type == "AGE"] for row in gold_of(RECORDS)]
+    monkeypatch.setitem(predictor.settings, "types", ["AGE"])
+    assert without_scores(predictor.predict(TEXTS)) == [
+        [span for span in row if span.type == "AGE"] for row in gold_of(RECORDS)
+    ]
 
 
 def test_settings_are_saved(trained, backbone):
@@ -480,16 +477,16 @@ def test_settings_are_saved(trained, backbone):
 
 
 @pytest.mark.slow
-def test_a_new_process_finds_the_same(trained, backbone, tmp_path):
+def test_predictions_are_the_same_in_a_new_process(trained, backbone, tmp_path):
     code = (
         "import sys, json; from pathlib import Path\n"
         "from wxb.tasks.ner.generation.method import Method\n"
         "texts, folder = json.loads(sys.argv[1]), Path(sys.argv[2])\n"
         "load = Method.Predictor.load\n"
-        "found = [load(folder / f'special-{s}').predict(texts) for s in (True, False)]\n"
-        "Path(sys.argv[3]).write_text(json.dumps(found))"
+        "spans = [load(folder / f'special-{s}').predict(texts) for s in (True, False)]\n"
+        "Path(sys.argv[3]).write_text(json.dumps(spans))"
     )
-    out = tmp_path / "found.json"
+    out = tmp_path / "spans.json"
     subprocess.run(
         [sys.executable, "-c", code, json.dumps(TEXTS), str(backbone.parent), str(out)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "5"},

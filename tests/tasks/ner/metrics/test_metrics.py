@@ -21,7 +21,7 @@ from wxb.tasks.ner.metrics import (
     counts,
     prf,
 )
-from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, breakdown, compare
+from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, compare, count_outcomes
 from wxb.tasks.ner.record.spans import Span
 
 ROOT = Path(__file__).parents[4]
@@ -40,10 +40,10 @@ documents = st.lists(st.tuples(span_sets, span_sets), max_size=6)
 
 @st.composite
 def flat_spans(draw):
-    """Spans of one document that do not overlap, as a token classifier yields them."""
+    """Spans of one document without overlaps, as token classifiers predict them."""
     edges = sorted(draw(st.sets(st.integers(0, 20), max_size=10)))
-    pieces = [Span(a, b, draw(types)) for a, b in pairwise(edges)]
-    return [piece for piece in pieces if draw(st.booleans())]
+    adjacent = [Span(a, b, draw(types)) for a, b in pairwise(edges)]
+    return [span for span in adjacent if draw(st.booleans())]
 
 
 def sides(pairs):
@@ -93,7 +93,7 @@ def test_equal_spans_of_different_documents_do_not_match():
 def test_no_documents():
     assert counts([], []).shape == (0, 3)
     assert by_type([], []) == {}
-    assert set(breakdown([], []).values()) == {0}
+    assert set(count_outcomes([], []).values()) == {0}
 
 
 def test_documents_may_be_iterators():
@@ -103,8 +103,8 @@ def test_documents_may_be_iterators():
     assert [finding.outcome for finding in compare(iter([span]), iter([span]))] == ["correct"]
 
 
-@pytest.mark.parametrize("score", [counts, by_type, breakdown])
-def test_documents_must_align(score):
+@pytest.mark.parametrize("score", [counts, by_type, count_outcomes])
+def test_numbers_of_documents_must_be_equal(score):
     with pytest.raises(ValueError, match="found 1 predicted documents, expected 2"):
         score([[], []], [[]])
 
@@ -232,7 +232,7 @@ def well_formed(draw, length):
 
 @st.composite
 def label_pairs(draw):
-    """Documents of gold and predicted labels of equal length, either side of either kind."""
+    """Gold and predicted labels of documents, each well-formed or not."""
     pairs = []
     for _ in range(draw(st.integers(1, 4))):
         length = draw(st.integers(1, 12))
@@ -243,16 +243,15 @@ def label_pairs(draw):
 
 
 def read_iob2(labels):
-    """Strict IOB2: a span opens at B-X and runs over the I-X that follow; other I-X are outside."""
-    spans, open_span = [], None
-    for position, label in enumerate([*labels, "O"]):
-        if open_span and label == f"I-{open_span.type}":
-            open_span = open_span._replace(end=position + 1)
+    """The spans in strict IOB2: B-X and the I-X that follow; any other I-X is outside."""
+    spans, current = [], None
+    for index, label in enumerate([*labels, "O"]):
+        if current and label == f"I-{current.type}":
+            current = current._replace(end=index + 1)
             continue
-        if open_span:
-            spans.append(open_span)
-        starts = label.startswith("B-")
-        open_span = Span(position, position + 1, label[2:]) if starts else None
+        if current:
+            spans.append(current)
+        current = Span(index, index + 1, label[2:]) if label.startswith("B-") else None
     return spans
 
 
@@ -270,17 +269,17 @@ def test_iob2_reader_by_hand():
 
 @given(label_pairs())
 def test_micro_average_agrees_with_seqeval(pairs):
-    read = [(read_iob2(gold), read_iob2(predicted)) for gold, predicted in pairs]
+    spans = [(read_iob2(gold), read_iob2(predicted)) for gold, predicted in pairs]
     *expected, support = seqeval_scores(pairs, "micro")
-    gold, predicted = sides(read)
+    gold, predicted = sides(spans)
     assert scores(gold, predicted) == pytest.approx(tuple(expected))
     assert counts(gold, predicted)[:, GOLD].sum() == support
 
 
 @given(label_pairs())
 def test_types_agree_with_seqeval(pairs):
-    read = [(read_iob2(gold), read_iob2(predicted)) for gold, predicted in pairs]
-    tables = by_type(*sides(read))
+    spans = [(read_iob2(gold), read_iob2(predicted)) for gold, predicted in pairs]
+    tables = by_type(*sides(spans))
     expected = zip(*seqeval_scores(pairs, None), strict=True)
     for table, (*numbers, support) in zip(tables.values(), expected, strict=True):
         assert prf(table.sum(axis=0)) == pytest.approx(tuple(numbers))
@@ -313,13 +312,13 @@ def test_touching_spans_do_not_overlap(neighbour):
     assert outcomes == {Outcome.MISSED: 1, Outcome.SPURIOUS: 1}
 
 
-def test_missed_and_spurious_name_their_side():
+def test_missed_and_spurious_spans():
     assert compare([NAME], []) == [Finding(Outcome.MISSED, NAME, None)]
     assert compare([], [NAME]) == [Finding(Outcome.SPURIOUS, None, NAME)]
     assert compare([], []) == []
 
 
-def test_an_exact_match_takes_its_prediction_first():
+def test_exact_matches_come_first():
     nested = Span(10, 30, "NAME")
     assert compare([NAME, nested], [NAME]) == [
         Finding(Outcome.CORRECT, NAME, NAME),
@@ -327,7 +326,7 @@ def test_an_exact_match_takes_its_prediction_first():
     ]
 
 
-def test_same_offsets_go_before_a_same_type_overlap():
+def test_same_offsets_come_before_overlaps_of_the_same_type():
     relabelled, shifted = Span(10, 20, "EMAIL"), Span(9, 20, "NAME")
     assert compare([NAME], [shifted, relabelled]) == [
         Finding(Outcome.SPURIOUS, None, shifted),
@@ -335,7 +334,7 @@ def test_same_offsets_go_before_a_same_type_overlap():
     ]
 
 
-def test_same_type_goes_before_a_larger_overlap():
+def test_overlaps_of_the_same_type_come_before_larger_ones():
     small, large = Span(10, 11, "NAME"), Span(11, 20, "EMAIL")
     assert compare([NAME], [small, large]) == [
         Finding(Outcome.WRONG_BOUNDARY, NAME, small),
@@ -344,14 +343,14 @@ def test_same_type_goes_before_a_larger_overlap():
 
 
 @pytest.mark.parametrize("type", ["NAME", "EMAIL"])
-def test_the_larger_overlap_goes_first(type):
+def test_larger_overlaps_come_first(type):
     left, right = Span(8, 13, type), Span(13, 22, type)
     findings = compare([NAME], [left, right])
     assert [finding.predicted for finding in findings if finding.gold] == [right]
 
 
 @pytest.mark.parametrize("type", ["NAME", "EMAIL"])
-def test_the_leftmost_of_equal_overlaps_goes_first(type):
+def test_the_leftmost_of_equal_overlaps_comes_first(type):
     left, right = Span(10, 15, type), Span(15, 20, type)
     findings = compare([NAME], [right, left])
     assert [finding.predicted for finding in findings if finding.gold] == [left]
@@ -366,7 +365,7 @@ def test_a_split_span_is_one_boundary_error_and_one_spurious():
 
 
 def stagewise(gold, predicted):
-    """The matching rule told literally: stage by stage, always the best pair that is left."""
+    """The matching rule, stage by stage: always the best remaining pair."""
     missed, spurious = set(gold) - set(predicted), set(predicted) - set(gold)
     pairs = []
 
@@ -413,7 +412,7 @@ def test_every_span_is_in_exactly_one_finding(gold, predicted):
 
 
 @given(span_sets, span_sets)
-def test_what_is_left_overlaps_nothing_that_is_left(gold, predicted):
+def test_missed_and_spurious_spans_do_not_overlap(gold, predicted):
     findings = compare(gold, predicted)
     missed = [f.gold for f in findings if f.outcome == Outcome.MISSED]
     spurious = [f.predicted for f in findings if f.outcome == Outcome.SPURIOUS]
@@ -438,13 +437,13 @@ def test_swapping_sides_swaps_missed_and_spurious(gold, predicted):
     assert Counter(mirrored) == Counter(compare(predicted, gold))
 
 
-# Breakdown
+# Counts of outcomes
 
 
-def test_breakdown_by_hand():
+def test_outcomes_by_hand():
     gold = [[NAME, Span(30, 35, "EMAIL")], [NAME], [NAME]]
     predicted = [[NAME], [Span(10, 20, "EMAIL"), Span(40, 50, "NAME")], [Span(12, 20, "NAME")]]
-    assert breakdown(gold, predicted) == {
+    assert count_outcomes(gold, predicted) == {
         "correct": 1,
         "wrong_type": 1,
         "wrong_boundary": 1,
@@ -455,21 +454,21 @@ def test_breakdown_by_hand():
 
 
 @given(documents)
-def test_breakdown_accounts_for_every_span_once(pairs):
+def test_outcomes_count_every_span_once(pairs):
     gold, predicted = sides(pairs)
-    tally = breakdown(gold, predicted)
+    outcomes = count_outcomes(gold, predicted)
     correct, in_gold, in_predicted = counts(gold, predicted).sum(axis=0)
-    assert list(tally) == [outcome.value for outcome in Outcome]
-    assert tally["correct"] == correct
-    matched = sum(tally.values()) - tally["missed"] - tally["spurious"]
-    assert matched + tally["missed"] == in_gold
-    assert matched + tally["spurious"] == in_predicted
+    assert list(outcomes) == [outcome.value for outcome in Outcome]
+    assert outcomes["correct"] == correct
+    matched = sum(outcomes.values()) - outcomes["missed"] - outcomes["spurious"]
+    assert matched + outcomes["missed"] == in_gold
+    assert matched + outcomes["spurious"] == in_predicted
 
 
 SCRIPT = """
 import random
 from wxb.tasks.ner.metrics import by_type
-from wxb.tasks.ner.metrics.outcomes import breakdown, compare
+from wxb.tasks.ner.metrics.outcomes import count_outcomes, compare
 from wxb.tasks.ner.record.spans import Span
 
 rng = random.Random(7)
@@ -478,7 +477,7 @@ def side():
     return [Span(start, start + rng.randint(1, 9), rng.choice("ABC")) for start in starts]
 gold, predicted = [side() for _ in range(20)], [side() for _ in range(20)]
 print([compare(g, p) for g, p in zip(gold, predicted)])
-print(breakdown(gold, predicted))
+print(count_outcomes(gold, predicted))
 print({name: table.tolist() for name, table in by_type(gold, predicted).items()})
 """
 

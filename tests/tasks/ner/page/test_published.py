@@ -3,7 +3,7 @@ import pytest
 from wxb.tasks.ner.page import published
 
 
-def test_every_system_has_its_twenty_types():
+def test_every_system_has_twenty_types():
     rows = published.by_type()
     assert [*rows] == [system.name for system in published.SYSTEMS]
     assert {len(types) for types in rows.values()} == {20}
@@ -18,7 +18,7 @@ def test_overall_f1_is_the_micro_average_of_the_rows(system):
     assert 2 * correct / (gold + predicted) == pytest.approx(system.f1, abs=1e-3)
 
 
-def test_supports_differ_between_their_systems_as_the_page_says():
+def test_published_supports_on_the_page():
     rows = published.by_type()
     for kind, first, second in (("SEX", 43, 24), ("TITLE", 140, 135)):
         assert rows["decoder-bio"][kind].support == first

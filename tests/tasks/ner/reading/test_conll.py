@@ -18,11 +18,11 @@ NER = Path(__file__).parents[4] / "../shared/data/ner"
 
 
 def read(folder, content, name="train.txt", **options):
-    place = folder / "raw"
-    place.mkdir(exist_ok=True)
-    (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    raw = folder / "raw"
+    raw.mkdir(exist_ok=True)
+    (raw / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     settings = {"task": "ner", "path": "x", "split": {"test": 0.2, "valid": 0.1}, "conll": options}
-    return list(reading.read(place, Corpus.model_validate(settings), Reading()))
+    return list(reading.read(raw, Corpus.model_validate(settings), Reading()))
 
 
 def tags(names):
@@ -61,24 +61,24 @@ def test_sentences_are_read_with_their_spans(tmp_path):
         ("Ann\tW-PER\t\nin\tO\nBonn\tI-LOC", {}),
     ],
 )
-def test_columns_may_be_divided_and_ordered_in_many_ways(tmp_path, content, options):
+def test_columns_have_any_order_and_separator(tmp_path, content, options):
     (record,) = read(tmp_path, content, **options)
     expected = ("Ann in Bonn", [("Ann", "PER"), ("Bonn", "LOC")])
     assert text_and_mentions(record) == expected
 
 
-def test_chinese_by_character_without_its_place_in_the_word(tmp_path):
+def test_numbers_after_characters_are_dropped(tmp_path):
     content = "李0\tB-PER.NAM\n明1\tI-PER.NAM\n在0\tO\n😀12\tO\n波0\tB-GPE\n恩1\tI-GPE\n"
     (record,) = read(tmp_path, content, join="", characters=True)
     assert text_and_mentions(record) == ("李明在😀波恩", [("李明", "PER.NAM"), ("波恩", "GPE")])
 
 
-def test_other_spaces_do_not_divide_columns(tmp_path):
+def test_other_white_space_does_not_separate_columns(tmp_path):
     (record,) = read(tmp_path, "in O\nNew\xa0York B-LOC\n\u3000 O\n")
     assert text_and_mentions(record) == ("in New\xa0York \u3000", [("New\xa0York", "LOC")])
 
 
-def test_documents_have_their_sentences_on_lines(tmp_path):
+def test_documents_have_one_line_per_sentence(tmp_path):
     head = "-DOCSTART- -X- O O\n"
     content = f"{head}\nAnn\tB-PER\n\nin\tO\nBonn\tB-LOC\n{head}Ulm\tB-LOC\n\n{head}"
     first, second = read(tmp_path, content, unit="document")
@@ -101,7 +101,7 @@ def test_sentences_of_a_marked_document_are_a_group(tmp_path):
     assert [r.group for r in whole] == [r.input for r in whole] == ["before", "Ann\nBonn", "Ulm"]
 
 
-def test_each_file_tells_whether_it_marks_documents(tmp_path):
+def test_documents_are_marked_per_file(tmp_path):
     read(tmp_path, "-DOCSTART-\n\nAnn\tO\n\nBonn\n", name="a")
     first, bad, second = read(tmp_path, "Ulm\tO\n\n-DOCSTART-\n", name="b")
     assert (first.group, second.group) == ("a:1", "Ulm")
@@ -123,7 +123,7 @@ def test_each_file_tells_whether_it_marks_documents(tmp_path):
         ("Bo\0nn\tO", "NUL character", "at offset 7"),
     ],
 )
-def test_a_bad_line_costs_its_sentence(tmp_path, line, reason, detail):
+def test_a_bad_line_rejects_its_sentence(tmp_path, line, reason, detail):
     first, bad, last = read(tmp_path, f"Ann\tO\n\nnear\tO\n{line}\n!\tO\n\nUlm\tB-LOC\n")
     assert (first.input, last.input) == ("Ann", "Ulm")
     assert isinstance(bad, Reject)
@@ -131,13 +131,13 @@ def test_a_bad_line_costs_its_sentence(tmp_path, line, reason, detail):
     assert detail in bad.detail
 
 
-def test_a_bad_line_costs_its_document(tmp_path):
+def test_a_bad_line_rejects_its_document(tmp_path):
     content = "Ann\tO\n\nBonn\n\n-DOCSTART-\n\nUlm\tB-LOC\n"
     bad, good = read(tmp_path, content, unit="document")
     assert (bad.origin, bad.reason, good.input) == ("train.txt:line 1", "too few columns", "Ulm")
 
 
-def test_the_token_and_the_tag_are_two_columns(tmp_path):
+def test_token_and_tag_must_be_different_columns(tmp_path):
     (item,) = read(tmp_path, "a b B-LOC\n", token=2, tag=-1)
     assert item.reason == "too few columns"
 
@@ -164,19 +164,19 @@ def test_an_unreadable_file_is_an_error_that_names_it(tmp_path, content, message
         ("B-A O I-A I-A O I-B", ["I- without B-"] * 2),
         ("B-A I-B", ["I- without B-"]),
         ("S-A O E-A", ["E- without B-"]),
-        # IOB1: B- only parts neighbours.
+        # IOB1: B- is only between adjacent chunks.
         ("I-A I-A B-A I-B O I-A", []),
         ("I-A", []),
     ],
 )
-def test_a_beginning_that_is_not_marked_is_told_where_others_are(tmp_path, names, repaired):
+def test_unmarked_begins_are_reported_if_others_are_marked(tmp_path, names, repaired):
     lines = [f"word\t{name}" for name in names.split()]
     first, other = read(tmp_path, "\n".join(lines) + "\n\nAnn\tO")
     assert list(first.repaired) == repaired
     assert other.repaired == ()
 
 
-def test_each_file_has_a_scheme_of_its_own(tmp_path):
+def test_the_scheme_is_determined_per_file(tmp_path):
     read(tmp_path, "Ann\tB-A\n", name="a")
     first, second = read(tmp_path, "Ann\tI-A\n", name="b")
     assert first.repaired == second.repaired == ()
@@ -198,8 +198,8 @@ SCHEMES = {
 }
 
 
-def written(length, chunks, scheme):
-    """The tags of disjoint chunks, in order, of a sentence of so many tokens."""
+def tag_tokens(length, chunks, scheme):
+    """The names of the tags of a sentence with these chunks, in order and disjoint."""
     names = ["O"] * length
     previous = None
     for first, end, type_ in chunks:
@@ -216,7 +216,7 @@ def written(length, chunks, scheme):
 
 @st.composite
 def sentences(draw, tokens):
-    """(tokens, disjoint chunks of them)."""
+    """Tokens and disjoint chunks of them."""
     words = draw(st.lists(tokens, min_size=1, max_size=12))
     cuts = sorted(draw(st.sets(st.integers(0, len(words)), max_size=8)))
     types = st.sampled_from([None, "A", "B-c"])
@@ -225,9 +225,9 @@ def sentences(draw, tokens):
 
 
 @given(sentences(st.just("word")), st.sampled_from(["IOB1", *SCHEMES]))
-def test_every_scheme_is_read_to_the_chunks_it_was_written_from(sentence, scheme):
+def test_chunks_of_every_scheme(sentence, scheme):
     words, chunks = sentence
-    assert conll.chunks(tags(written(len(words), chunks, scheme))) == chunks
+    assert conll.chunks(tags(tag_tokens(len(words), chunks, scheme))) == chunks
 
 
 prefixes = st.sampled_from("BIES")
@@ -235,9 +235,9 @@ names = st.just("O") | st.builds("{}-{}".format, prefixes, st.sampled_from(["A",
 
 
 @given(st.lists(names, max_size=12))
-def test_any_tags_are_read_as_seqeval_reads_them(names):
-    found = [(type_, first, end - 1) for first, end, type_ in conll.chunks(tags(names))]
-    assert found == get_entities(names)
+def test_chunks_of_any_tags_are_those_of_seqeval(names):
+    chunks = [(type_, first, end - 1) for first, end, type_ in conll.chunks(tags(names))]
+    assert chunks == get_entities(names)
 
 
 odd = st.sampled_from("\u3000\xa0\u2028\x85 \r\x0b") | st.characters(
@@ -251,11 +251,11 @@ odd = st.sampled_from("\u3000\xa0\u2028\x85 \r\x0b") | st.characters(
     st.sampled_from([" ", ""]),
     st.sampled_from(["sentence", "document"]),
 )
-def test_the_text_holds_the_tokens_of_every_span(tmp_path_factory, items, scheme, join, unit):
+def test_spans_select_the_tokens_of_their_chunk(tmp_path_factory, items, scheme, join, unit):
     content = "\n\n".join(
         "\n".join(
             f"{token}\t{name}"
-            for token, name in zip(words, written(len(words), chunks, scheme), strict=True)
+            for token, name in zip(words, tag_tokens(len(words), chunks, scheme), strict=True)
         )
         for words, chunks in items
     )
@@ -272,8 +272,8 @@ def test_the_text_holds_the_tokens_of_every_span(tmp_path_factory, items, scheme
             assert record.reason in ("blank text", "blank span")
             continue
         assert record.input == text
-        found = [text[span.start : span.end] for span in record.gold]
-        assert found == [mention.strip() for mention in expected]
+        selected = [text[span.start : span.end] for span in record.gold]
+        assert selected == [mention.strip() for mention in expected]
         assert record.repaired == ()
 
 
@@ -293,9 +293,7 @@ def test_the_text_holds_the_tokens_of_every_span(tmp_path_factory, items, scheme
         ("weibo/weiboNER_2nd_conll.test", {"join": "", "characters": True}, 270, 418, 4),
     ],
 )
-def test_published_files_hold_what_is_published(
-    tmp_path, path, options, sentences, spans, repaired
-):
+def test_numbers_of_published_files(tmp_path, path, options, sentences, spans, repaired):
     if not (NER / path).exists():
         pytest.skip(f"{path} is not in ../shared/data/ner")
     records = read(tmp_path, (NER / path).read_bytes(), **options)

@@ -1,4 +1,4 @@
-"""Spans to tags and back: exact where it says so, and every gold span accounted for."""
+"""Spans to BIO tags and back, and the status of every gold span."""
 
 from itertools import pairwise, product
 
@@ -9,26 +9,26 @@ from hypothesis import strategies as st
 from seqeval.scheme import IOB2, Entities
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
-from wxb.corpora.text.windows import cut
-from wxb.tasks.ner.record.alignment import Status, account
+from wxb.corpora.text.windows import sliding_windows
+from wxb.tasks.ner.record.alignment import Status, count_statuses
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import align, likeliest, runs, tag_names
+from wxb.tasks.ner.tagging.bio import align, best_tags, decode_tags, tag_names
 
 TYPES = ["AGE", "CITY", "NAME"]
 
 
 @st.composite
-def stretches(draw, longest=24):
-    """Ascending, disjoint, non-empty stretches of a text, often touching."""
+def ranges(draw, longest=24):
+    """Ascending, disjoint, non-empty ranges of characters, which often touch."""
     edges = sorted(draw(st.sets(st.integers(0, longest), max_size=12)))
     return [pair for pair in pairwise(edges) if draw(st.booleans())]
 
 
 @st.composite
 def tokenized(draw):
-    """Tokens of one text with doubles (bytes of one character) and blanks."""
+    """Tokens of one text, some for the same characters (bytes), some blank."""
     tokens = []
-    for start, end in draw(stretches()):
+    for start, end in draw(ranges()):
         tokens += [(start, end)] * draw(st.integers(1, 3))
         tokens += [(end, end)] * draw(st.integers(0, 1))
     return tokens
@@ -36,8 +36,8 @@ def tokenized(draw):
 
 @st.composite
 def gold_spans(draw):
-    types = st.sampled_from([*TYPES, "UNHEARD_OF"])
-    return [Span(start, end, draw(types)) for start, end in draw(stretches())]
+    types = st.sampled_from([*TYPES, "UNKNOWN"])
+    return [Span(start, end, draw(types)) for start, end in draw(ranges())]
 
 
 texts = st.lists(st.tuples(tokenized(), gold_spans()), max_size=4)
@@ -45,7 +45,7 @@ sizes = st.tuples(st.integers(1, 30), st.integers(0, 9))
 
 
 def encoded_of(rows):
-    """One Encoded of several texts: each a list of (start, end)."""
+    """The tokens of several texts, each a list of (start, end)."""
     pairs = np.array([pair for tokens in rows for pair in tokens], np.int32).reshape(-1, 2)
     return Encoded(
         ids=np.arange(len(pairs), dtype=np.int32),
@@ -55,18 +55,18 @@ def encoded_of(rows):
     )
 
 
-def aligned(rows, size=99, stride=0):
-    """Targets of several texts; the spans that their tags say; the statuses of gold, by text."""
+def align_texts(rows, size=99, stride=0):
+    """Targets of several texts; the spans of their tags, and the statuses of gold, by text."""
     encoded = encoded_of([tokens for tokens, _ in rows])
-    windows = cut(encoded.splits, size=size, stride=stride)
+    windows = sliding_windows(encoded.splits, size=size, stride=stride)
     golds = [gold for _, gold in rows]
     targets, statuses = align(encoded, windows, golds, TYPES)
     assert len(statuses) == sum(map(len, golds))
-    each = iter(map(Status, statuses))
+    remaining = iter(map(Status, statuses))
     return (
         targets,
         [spans_of(encoded, targets.tags, row) for row in range(len(rows))],
-        [[next(each) for _ in gold] for gold in golds],
+        [[next(remaining) for _ in gold] for gold in golds],
     )
 
 
@@ -75,68 +75,64 @@ def spans_of(encoded, tags, row):
     starts, ends = encoded.starts[tokens], encoded.ends[tokens]
     return [
         Span(int(starts[first]), int(ends[last - 1]), TYPES[kind])
-        for first, last, kind in runs(tags[tokens].tolist())
+        for first, last, kind in decode_tags(tags[tokens].tolist())
     ]
 
 
-def one_by_one(tokens, gold):
-    """The spans that a text's tags should say, and their statuses, one by one.
-
-    What `align` does with arrays, written out.
-    """
+def align_one_by_one(tokens, gold):
+    """The spans of a text's tags, and their statuses, without arrays."""
     nonblank = [(start, end) for start, end in tokens if end > start]
-    reported, statuses, free = [], [], 0
+    tagged, statuses, free = [], [], 0
     for span in gold:
-        touched = [at for at, (a, b) in enumerate(nonblank) if a < span.end and b > span.start]
+        touched = [i for i, (a, b) in enumerate(nonblank) if a < span.end and b > span.start]
         if not touched or touched[0] < free or span.type not in TYPES:
             statuses.append(Status.LOST)
             continue
         free = touched[-1] + 1
-        reported.append(Span(nonblank[touched[0]][0], nonblank[touched[-1]][1], span.type))
-        statuses.append(Status.KEPT if reported[-1] == span else Status.REPAIRED)
-    return reported, statuses
+        tagged.append(Span(nonblank[touched[0]][0], nonblank[touched[-1]][1], span.type))
+        statuses.append(Status.KEPT if tagged[-1] == span else Status.REPAIRED)
+    return tagged, statuses
 
 
 @settings(deadline=None)
 @given(texts)
-def test_arrays_say_what_single_steps_say(rows):
-    _, reported, statuses = aligned(rows)
-    assert list(zip(reported, statuses, strict=True)) == [one_by_one(*row) for row in rows]
+def test_arrays_and_loops_align_alike(rows):
+    _, tagged, statuses = align_texts(rows)
+    assert list(zip(tagged, statuses, strict=True)) == [align_one_by_one(*row) for row in rows]
 
 
 @settings(deadline=None)
 @given(texts)
 def test_the_statuses_explain_every_difference_between_gold_and_tags(rows):
-    """What is kept comes back, repaired ones come back with other edges, nothing else does."""
-    _, reported, statuses = aligned(rows)
-    for (_, gold), read, touched in zip(rows, reported, statuses, strict=True):
-        kept = [span for span, status in zip(gold, touched, strict=True) if status is Status.KEPT]
-        repaired = [
-            span for span, status in zip(gold, touched, strict=True) if status is Status.REPAIRED
-        ]
-        assert [span for span in read if span in gold] == kept
-        changed = [span for span in read if span not in gold]
+    """Kept spans are decoded unchanged, repaired ones with other edges, and no others."""
+    _, tagged, statuses = align_texts(rows)
+    for (_, gold), decoded, row_statuses in zip(rows, tagged, statuses, strict=True):
+        pairs = list(zip(gold, row_statuses, strict=True))
+        kept = [span for span, status in pairs if status is Status.KEPT]
+        repaired = [span for span, status in pairs if status is Status.REPAIRED]
+        assert [span for span in decoded if span in gold] == kept
+        changed = [span for span in decoded if span not in gold]
         assert [span.type for span in changed] == [span.type for span in repaired]
-        for now, before in zip(changed, repaired, strict=True):
-            assert now.start < before.end
-            assert before.start < now.end
+        for after, before in zip(changed, repaired, strict=True):
+            assert after.start < before.end
+            assert before.start < after.end
 
 
 @settings(deadline=None)
 @given(texts, sizes)
-def test_windows_change_nothing_but_the_status_of_what_none_holds(rows, how):
-    size, stride = how
-    targets, _, statuses = aligned(rows, size=size, stride=stride)
-    expected, _, whole_statuses = aligned(rows)
+def test_windows_change_only_the_status_of_spans_that_none_holds(rows, lengths):
+    size, stride = lengths
+    targets, _, statuses = align_texts(rows, size=size, stride=stride)
+    expected, _, whole_statuses = align_texts(rows)
     for values, others in zip(targets, expected, strict=True):
         np.testing.assert_array_equal(values, others)
     encoded = encoded_of([tokens for tokens, _ in rows])
-    windows = cut(encoded.splits, size=size, stride=stride)
+    windows = sliding_windows(encoded.splits, size=size, stride=stride)
     for row, (tokens, gold) in enumerate(rows):
-        held = [
+        windows_tokens = [
             set(range(first - encoded.splits[row], last - encoded.splits[row]))
-            for at, first, last, *_ in zip(*windows, strict=True)
-            if at == row
+            for window_row, first, last, *_ in zip(*windows, strict=True)
+            if window_row == row
         ]
         for span, status, whole_status in zip(
             gold, statuses[row], whole_statuses[row], strict=True
@@ -144,16 +140,16 @@ def test_windows_change_nothing_but_the_status_of_what_none_holds(rows, how):
             touched = {
                 i for i, (a, b) in enumerate(tokens) if a < min(span.end, b) and b > span.start
             }
-            split = whole_status is not Status.LOST and not any(
-                touched <= tokens for tokens in held
+            is_split = whole_status is not Status.LOST and not any(
+                touched <= window_tokens for window_tokens in windows_tokens
             )
-            assert status is (Status.SPLIT if split else whole_status)
+            assert status is (Status.SPLIT if is_split else whole_status)
 
 
 @settings(deadline=None)
 @given(texts)
-def test_tokens_without_characters_are_ignored_and_only_they(rows):
-    targets, _, _ = aligned(rows)
+def test_only_tokens_without_characters_are_ignored(rows):
+    targets, _, _ = align_texts(rows)
     encoded = encoded_of([tokens for tokens, _ in rows])
     blank = encoded.ends == encoded.starts
     for values in targets:
@@ -163,11 +159,11 @@ def test_tokens_without_characters_are_ignored_and_only_they(rows):
 @settings(deadline=None)
 @given(texts)
 def test_flags_mark_the_first_and_last_tokens_of_tags(rows):
-    targets, _, _ = aligned(rows)
+    targets, _, _ = align_texts(rows)
     splits = encoded_of([tokens for tokens, _ in rows]).splits
     first_flags, last_flags = np.zeros((2, len(targets.tags)), bool)
     for start, end in pairwise(splits):
-        for first, last, _ in runs(targets.tags[start:end].tolist()):
+        for first, last, _ in decode_tags(targets.tags[start:end].tolist()):
             first_flags[start + first] = last_flags[start + last - 1] = True
     np.testing.assert_array_equal(targets.starts == 1, first_flags)
     np.testing.assert_array_equal(targets.ends == 1, last_flags)
@@ -176,25 +172,25 @@ def test_flags_mark_the_first_and_last_tokens_of_tags(rows):
 def test_each_status():
     tokens = [(0, 3), (3, 5), (5, 9), (9, 9)]  # abc de fghi, and a blank
 
-    def one(*gold, **how):
-        _, reported, statuses = aligned([(tokens, list(gold))], **how)
-        return reported[0], statuses[0]
+    def align_text(*gold, **lengths):
+        _, tagged, statuses = align_texts([(tokens, list(gold))], **lengths)
+        return tagged[0], statuses[0]
 
-    assert one(Span(0, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.KEPT])
-    assert one(Span(1, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.REPAIRED])
-    assert one(Span(5, 12, "AGE")) == ([Span(5, 9, "AGE")], [Status.REPAIRED])
-    assert one(Span(10, 12, "AGE")) == ([], [Status.LOST])
-    assert one(Span(0, 3, "UNHEARD_OF")) == ([], [Status.LOST])
-    claimed = Span(0, 1, "AGE"), Span(2, 3, "CITY")
-    assert one(*claimed) == ([Span(0, 3, "AGE")], [Status.REPAIRED, Status.LOST])
-    assert one(Span(0, 5, "AGE"), size=2) == ([Span(0, 5, "AGE")], [Status.KEPT])
-    assert one(Span(3, 9, "AGE"), size=2) == ([Span(3, 9, "AGE")], [Status.SPLIT])
-    assert one(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Status.KEPT])
+    assert align_text(Span(0, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.KEPT])
+    assert align_text(Span(1, 5, "AGE")) == ([Span(0, 5, "AGE")], [Status.REPAIRED])
+    assert align_text(Span(5, 12, "AGE")) == ([Span(5, 9, "AGE")], [Status.REPAIRED])
+    assert align_text(Span(10, 12, "AGE")) == ([], [Status.LOST])
+    assert align_text(Span(0, 3, "UNKNOWN")) == ([], [Status.LOST])
+    same_token = Span(0, 1, "AGE"), Span(2, 3, "CITY")
+    assert align_text(*same_token) == ([Span(0, 3, "AGE")], [Status.REPAIRED, Status.LOST])
+    assert align_text(Span(0, 5, "AGE"), size=2) == ([Span(0, 5, "AGE")], [Status.KEPT])
+    assert align_text(Span(3, 9, "AGE"), size=2) == ([Span(3, 9, "AGE")], [Status.SPLIT])
+    assert align_text(Span(3, 9, "AGE"), size=2, stride=1) == ([Span(3, 9, "AGE")], [Status.KEPT])
 
 
 @given(st.lists(st.sampled_from(Status), max_size=9))
-def test_the_account_adds_up(statuses):
-    counts = account(np.array(statuses, np.int8))
+def test_status_counts_add_up(statuses):
+    counts = count_statuses(np.array(statuses, np.int8))
     assert counts.pop("gold") == len(statuses) == sum(counts.values())
     assert list(counts) == ["kept", "repaired", "split", "lost"]
 
@@ -204,65 +200,65 @@ tags = st.lists(st.integers(0, 2 * len(TYPES)), max_size=12)
 
 @settings(deadline=None)
 @given(tags)
-def test_runs_are_the_entities_of_strict_iob2(sequence):
+def test_decoded_spans_are_the_entities_of_strict_iob2(sequence):
     names = tag_names(TYPES)
     entities = Entities([[names[tag] for tag in sequence]], scheme=IOB2).entities[0]
     expected = [(entity.start, entity.end, entity.tag) for entity in entities]
-    assert [(first, last, TYPES[kind]) for first, last, kind in runs(sequence)] == expected
+    assert [(first, last, TYPES[kind]) for first, last, kind in decode_tags(sequence)] == expected
 
 
 @settings(deadline=None)
 @given(st.lists(st.one_of(st.just(IGNORED), st.integers(0, 2 * len(TYPES))), max_size=12))
-def test_ignored_tokens_break_no_run(sequence):
-    counted = [at for at, tag in enumerate(sequence) if tag != IGNORED]
+def test_ignored_tokens_do_not_end_a_span(sequence):
+    counted = [index for index, tag in enumerate(sequence) if tag != IGNORED]
     expected = [
         (counted[first], counted[last - 1] + 1, kind)
-        for first, last, kind in runs([sequence[at] for at in counted])
+        for first, last, kind in decode_tags([sequence[index] for index in counted])
     ]
-    assert list(runs(sequence)) == expected
+    assert list(decode_tags(sequence)) == expected
 
 
-def makes_sense(sequence, joined):
-    """Whether `I` follows `B` or `I` of its type, and what is joined is in or out together."""
+def is_valid(sequence, continues):
+    """Whether `I` follows `B` or `I` of its type, and words are inside or outside as a whole."""
     return all(
-        before in (tag - 1, tag) if tag and tag % 2 == 0 else not (joint and (before or tag))
-        for before, tag, joint in zip([0, *sequence], sequence, joined, strict=False)
+        before in (tag - 1, tag) if tag and tag % 2 == 0 else not (inner and (before or tag))
+        for before, tag, inner in zip([0, *sequence], sequence, continues, strict=False)
     )
 
 
 @settings(deadline=None)
 @given(st.lists(st.booleans(), max_size=3), st.integers(0, 2), st.integers(0, 999))
-def test_the_likeliest_tags_are_the_best_of_all_that_make_sense(joints, types, seed):
-    joined = np.array([False, *joints])
-    scores = np.random.default_rng(seed).normal(size=(len(joined), 1 + 2 * types)).round(1)
-    found = likeliest(scores, joined).tolist()
-    assert makes_sense(found, joined)
-    best = max(
+def test_the_best_tags_have_the_highest_score_of_all_valid_sequences(inner, types, seed):
+    continues = np.array([False, *inner])
+    scores = np.random.default_rng(seed).normal(size=(len(continues), 1 + 2 * types)).round(1)
+    best = best_tags(scores, continues).tolist()
+    assert is_valid(best, continues)
+    highest = max(
         sum(scores[token, tag] for token, tag in enumerate(sequence))
-        for sequence in product(range(1 + 2 * types), repeat=len(joined))
-        if makes_sense(sequence, joined)
+        for sequence in product(range(1 + 2 * types), repeat=len(continues))
+        if is_valid(sequence, continues)
     )
-    assert sum(scores[token, tag] for token, tag in enumerate(found)) == pytest.approx(best)
+    assert sum(scores[token, tag] for token, tag in enumerate(best)) == pytest.approx(highest)
 
 
-def test_tags_that_make_sense_are_likeliest_as_they_are():
+def test_valid_tags_are_kept():
     sequence = [1, 2, 2, 0, 3, 1, 2, 5, 6, 0]
     scores = np.eye(7, dtype=np.float32)[sequence]
-    assert likeliest(scores, np.zeros(len(sequence), bool)).tolist() == sequence
+    assert best_tags(scores, np.zeros(len(sequence), bool)).tolist() == sequence
 
 
-def test_a_span_survives_a_first_token_that_leans_to_nothing():
+def test_a_span_is_kept_although_its_first_token_alone_is_outside():
     probabilities = [[0.5, 0.4, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]
-    assert likeliest(np.log(probabilities), np.zeros(3, bool)).tolist() == [1, 2, 0]
+    assert best_tags(np.log(probabilities), np.zeros(3, bool)).tolist() == [1, 2, 0]
 
 
 def test_a_word_is_inside_or_outside_as_a_whole():
     outside, inside = [0.0, -2.0, -2.0], [-3.0, 0.0, -3.0]
     scores = np.array([inside, outside, outside])
-    assert likeliest(scores, np.array([False, False, False])).tolist() == [1, 0, 0]
-    assert likeliest(scores, np.array([False, True, False])).tolist() == [1, 2, 0]
-    assert likeliest(scores, np.array([False, True, True])).tolist() == [0, 0, 0]
+    assert best_tags(scores, np.array([False, False, False])).tolist() == [1, 0, 0]
+    assert best_tags(scores, np.array([False, True, False])).tolist() == [1, 2, 0]
+    assert best_tags(scores, np.array([False, True, True])).tolist() == [0, 0, 0]
 
 
-def test_tags_are_numbered_as_named():
+def test_names_of_tags():
     assert tag_names(["AGE", "CITY"]) == ["O", "B-AGE", "I-AGE", "B-CITY", "I-CITY"]

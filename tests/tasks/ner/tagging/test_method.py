@@ -1,4 +1,4 @@
-"""Tagging: items and figures for training, and one way of decoding for everything after it."""
+"""Tagging: training items and metrics, and one decoding for calibration, evaluation and use."""
 
 from pathlib import Path
 
@@ -10,26 +10,26 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, set_seed
 
 from stages import evaluate
+from tests.ner_project import EXPERIMENT
 from wxb.core.files import read_json, write_json
 from wxb.core.params import Params, load
-from wxb.core.params.experiments import Prediction, Tuning
-from wxb.core.params.training import Training
+from wxb.core.params.experiments import Prediction
 from wxb.core.paths import SETTINGS
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, write_columns, write_encoded
 from wxb.corpora.text.tokenizers import encode, special_tokens, train
-from wxb.corpora.text.windows import over
+from wxb.corpora.text.windows import text_windows
 from wxb.metrics import evaluation
 from wxb.tasks.ner import metrics as scorer
-from wxb.tasks.ner.params import Encoding, Tagging, WordFeatures
+from wxb.tasks.ner.params import Encoding, WordFeatures
 from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.record.alignment import Status, account
+from wxb.tasks.ner.record.alignment import Status, count_statuses
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import align, likeliest, tag_names
+from wxb.tasks.ner.tagging.bio import align, best_tags, tag_names
 from wxb.tasks.ner.tagging.method import Method
 from wxb.tasks.ner.tagging.model import Tagger
-from wxb.tasks.ner.tagging.words import continued
+from wxb.tasks.ner.tagging.words import continues_word
 from wxb.training.batches import collate
 
 ROOT = Path(__file__).parents[4]
@@ -44,19 +44,6 @@ TEXTS = [
     "Carl 5 Dora 6 " * 20,
     " \n ",
 ]
-EXPERIMENT = Tagging(
-    study="ner",
-    corpus="c",
-    task="ner",
-    method="tagging",
-    backbone="b",
-    architecture="wxb/models/bert.py",
-    encoding={"max_length": 24, "stride": 8},
-    model={"head": {"projection": 16, "dropout": 0.1}},
-    prediction={},
-    tuning=Tuning(),
-    training=Training(epochs=1, batch_size=4, learning_rate=1e-3),
-)
 WORDS = WordFeatures(rows=50, width=4, window=1, dropout=0.1)
 TOKENIZERS = {kind: train(kind, 400, TEXTS) for kind in ("wordpiece", "byte-level-bpe")}
 WITH_WORDS = "wordpiece, with words"
@@ -102,13 +89,13 @@ def predictor_of(kind):
 
 def records_of(texts, gold):
     return [
-        Record(id=str(number), input=text, gold=tuple(spans), language=None, group="")
-        for number, (text, spans) in enumerate(zip(texts, gold, strict=True))
+        Record(id=str(index), input=text, gold=tuple(spans), language=None, group="")
+        for index, (text, spans) in enumerate(zip(texts, gold, strict=True))
     ]
 
 
-def written(kind, texts, gold, folder, experiment=None):
-    """Features and targets in their files; the items made of them, and the statuses of gold."""
+def write_items(kind, texts, gold, folder, experiment=None):
+    """Write features and targets; their training items, and the statuses of gold spans."""
     tokenizer = TOKENIZERS[kind.partition(",")[0]]
     experiment = experiment or experiment_of(kind)
     encoded = encode(tokenizer, texts)
@@ -116,18 +103,18 @@ def written(kind, texts, gold, folder, experiment=None):
     features, targets = folder / "features.arrow", folder / "targets.arrow"
     write_encoded(features, encoded)
     records = records_of(texts, gold)
-    columns, splits, counted = Method(experiment, TYPES, tokenizer).align(features, [records])
+    columns, splits, counts = Method(experiment, TYPES, tokenizer).align(features, [records])
     write_columns(targets, columns, splits)
     _, statuses = align(encoded, windows, gold, TYPES)
-    assert counted == account(statuses)
+    assert counts == count_statuses(statuses)
     return Method(experiment, [], tokenizer).dataset(features, targets, records), statuses
 
 
 def windows_of(encoded, tokenizer, experiment=EXPERIMENT):
-    return over(encoded, tokenizer, **experiment.encoding.model_dump())
+    return text_windows(encoded, tokenizer, **experiment.encoding.model_dump())
 
 
-def bare(rows):
+def without_scores(rows):
     return [[scored.span for scored in row] for row in rows]
 
 
@@ -135,9 +122,9 @@ def bare(rows):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_dataset_has_one_item_a_text_that_fits(tmp_path, count):
+def test_a_text_that_fits_a_window_is_one_item(tmp_path, count):
     gold = [[Span(0, 3, "NAME")], [], [Span(2, 5, "NAME")]][:count]
-    items, statuses = written("wordpiece", TEXTS[:count], gold, tmp_path)
+    items, statuses = write_items("wordpiece", TEXTS[:count], gold, tmp_path)
     tokenizer = TOKENIZERS["wordpiece"]
     encoded = encode(tokenizer, TEXTS[:count])
     targets, expected = align(encoded, windows_of(encoded, tokenizer), gold, TYPES)
@@ -156,9 +143,9 @@ def test_a_dataset_has_one_item_a_text_that_fits(tmp_path, count):
 def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
     text, tokenizer = TEXTS[6], TOKENIZERS[kind.partition(",")[0]]
     gold = [[Span(0, 4, "NAME"), Span(200, 204, "NAME")]]
-    items, _ = written(kind, [text], gold, tmp_path)
+    items, _ = write_items(kind, [text], gold, tmp_path)
     longer = EXPERIMENT.model_copy(update={"encoding": Encoding(max_length=999, stride=8)})
-    (whole,), _ = written(kind, [text], gold, tmp_path, longer)
+    (whole,), _ = write_items(kind, [text], gold, tmp_path, longer)
     encoded = encode(tokenizer, [text])
     windows = windows_of(encoded, tokenizer)
     before, after = map(len, special_tokens(tokenizer))
@@ -173,16 +160,16 @@ def test_the_items_of_a_long_text_are_its_windows(kind, tmp_path):
 
 
 @each_kind
-def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
-    """Where every gold span is aligned, and the tag of each token leads to no broken span.
+def test_validation_metrics_equal_the_scores_of_the_predictor(kind, tmp_path):
+    """If every gold span is aligned, and the best tags of single tokens are a valid sequence.
 
-    `compute_metrics` has no threshold, and takes every token's best tag as it is.
+    `compute_metrics` has no threshold, and no Viterbi decoding.
     """
     predictor, texts = predictor_of(kind), TEXTS[:6]
-    found = bare(predictor.candidates(texts, label="test"))
-    # Half right, so that the score is neither 0 nor 1.
-    gold = [spans[: 1 + len(spans) // 2] for spans in found]
-    items, statuses = written(kind, texts, gold, tmp_path)
+    predicted = without_scores(predictor.candidates(texts, label="test"))
+    # Half of them are correct, so that the score is neither 0 nor 1.
+    gold = [spans[: 1 + len(spans) // 2] for spans in predicted]
+    items, statuses = write_items(kind, texts, gold, tmp_path)
     assert set(statuses.tolist()) == {Status.KEPT}
     batch = collate(items, predictor.tokenizer.pad_token_id)
     with torch.inference_mode():
@@ -194,15 +181,15 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
     for row, item in enumerate(items):
         start, nonblank = encoded.splits[row], np.flatnonzero(item["tags"] != IGNORED)
         if len(nonblank):
-            places = start + nonblank - len(special_tokens(predictor.tokenizer)[0])
-            offsets = (side[places] for side in (encoded.starts, encoded.ends))
+            tokens = start + nonblank - len(special_tokens(predictor.tokenizer)[0])
+            continues = continues_word(texts[row], encoded.starts[tokens], encoded.ends[tokens])
             scores = output["tags"][row].log_softmax(-1).numpy()[nonblank]
-            best[row, nonblank, likeliest(scores, continued(texts[row], *offsets))] = 1.0
+            best[row, nonblank, best_tags(scores, continues)] = 1.0
     logits = [best, output["starts"], output["ends"]]
     labels = [batch[name].numpy() for name in Method.TARGETS]
-    figures = Method.compute_metrics(Method.summarize(logits, labels).numpy(), labels)
-    expected = scorer.prf(scorer.counts(gold, found).sum(axis=0))[2]
-    assert figures == {Method.BEST.key: expected}
+    metrics = Method.compute_metrics(Method.summarize(logits, labels).numpy(), labels)
+    expected = scorer.prf(scorer.counts(gold, predicted).sum(axis=0))[2]
+    assert metrics == {Method.BEST.key: expected}
     assert 0 < expected < 1
 
 
@@ -210,11 +197,11 @@ def test_figures_while_training_are_the_scores_of_the_predictor(kind, tmp_path):
 
 
 @each_kind
-def test_spans_are_stretches_of_the_untouched_text(kind):
+def test_spans_have_offsets_in_the_original_text(kind):
     predictor = predictor_of(kind)
-    found = predictor.predict(TEXTS)
-    assert sum(map(len, found)) > 10
-    for text, spans in zip(TEXTS, found, strict=True):
+    predictions = predictor.predict(TEXTS)
+    assert sum(map(len, predictions)) > 10
+    for text, spans in zip(TEXTS, predictions, strict=True):
         for (start, end, name), score in spans:
             assert 0 <= start < end <= len(text)
             assert text[start:end] == text[start:end].strip()
@@ -225,14 +212,14 @@ def test_spans_are_stretches_of_the_untouched_text(kind):
 
 
 @each_kind
-def test_nothing_is_found_in_nothing(kind):
+def test_blank_texts_have_no_spans(kind):
     predictor = predictor_of(kind)
     assert predictor.predict([]) == []
     assert predictor.predict(["", " \n\t"]) == [[], []]
 
 
 class Local(torch.nn.Module):
-    """Says of each token what it says of it anywhere: no other token has a part in it."""
+    """The logits of a token do not depend on other tokens."""
 
     def __init__(self):
         super().__init__()
@@ -240,8 +227,8 @@ class Local(torch.nn.Module):
         torch.nn.init.normal_(self.table.weight, std=3.0)
 
     def forward(self, input_ids, attention_mask):
-        said = self.table(input_ids)
-        return {"tags": said[..., 2:], "starts": said[..., 0], "ends": said[..., 1]}
+        logits = self.table(input_ids)
+        return {"tags": logits[..., 2:], "starts": logits[..., 0], "ends": logits[..., 1]}
 
 
 PLAIN = {"types": TYPES, "threshold": 0.0, "word_features": None}
@@ -255,8 +242,8 @@ PLAIN = {"types": TYPES, "threshold": 0.0, "word_features": None}
     texts=st.lists(st.text("Ann 9,李\n", max_size=60), max_size=3),
     seed=st.integers(0, 9),
 )
-def test_windows_glue_back_to_the_whole(kind, size, stride, texts, seed):
-    """Where windows are no loss to the model, they are none to what is found."""
+def test_spans_do_not_depend_on_windows(kind, size, stride, texts, seed):
+    """If the logits do not."""
     torch.manual_seed(seed)
     model = Local()
     texts = [*texts, TEXTS[6]]
@@ -264,37 +251,39 @@ def test_windows_glue_back_to_the_whole(kind, size, stride, texts, seed):
         {"max_length": 999, "stride": 0},
         {"max_length": size, "stride": min(stride, size // 2)},
     )
-    whole, parts = (
-        Method.Predictor(model, TOKENIZERS[kind], **PLAIN, **how).candidates(texts, label="test")
-        for how in lengths
+    whole, windowed = (
+        Method.Predictor(model, TOKENIZERS[kind], **PLAIN, **settings).candidates(
+            texts, label="test"
+        )
+        for settings in lengths
     )
-    assert parts == whole
+    assert windowed == whole
     assert any(whole)
 
 
 @each_kind
 def test_a_long_text_is_read_to_its_end(kind):
     predictor, text = predictor_of(kind), TEXTS[6]
-    found = bare(predictor.candidates([text], label="test"))[0]
-    assert {span.end // 20 for span in found} == set(range(len(text) // 20))
+    (spans,) = without_scores(predictor.candidates([text], label="test"))
+    assert {span.end // 20 for span in spans} == set(range(len(text) // 20))
 
 
 @each_kind
-def test_company_does_not_change_what_is_found(kind, monkeypatch):
+def test_predictions_do_not_depend_on_the_batch(kind, monkeypatch):
     predictor = predictor_of(kind)
     expected = predictor.predict(TEXTS)
     order = np.random.default_rng(0).permutation(len(TEXTS) * 6) % len(TEXTS)
     for batch in (2, 32):
         monkeypatch.setattr(predictor, "prediction", Prediction(batch_size=batch))
-        found = predictor.predict([TEXTS[number] for number in order])
-        for number, spans in zip(order, found, strict=True):
-            assert bare([spans]) == bare([expected[number]])
+        predictions = predictor.predict([TEXTS[index] for index in order])
+        for index, spans in zip(order, predictions, strict=True):
+            assert without_scores([spans]) == without_scores([expected[index]])
             scores = [scored.score for scored in spans]
-            assert scores == pytest.approx([s.score for s in expected[number]], abs=1e-5)
+            assert scores == pytest.approx([s.score for s in expected[index]], abs=1e-5)
 
 
 @each_kind
-def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
+def test_a_loaded_predictor_predicts_the_same(kind, tmp_path):
     predictor = predictor_of(kind)
     predictor.threshold = 0.6
     predictor.save(tmp_path, experiment_of(kind), updates=3, examples=20)
@@ -309,7 +298,7 @@ def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
         "stride": 8,
         "four_bit": False,
         "training": {"updates": 3, "examples": 20},
-        "head": {"projection": 16, "dropout": 0.1},
+        "head": {"projection": 16, "dropout": 0.0},
         "bidirectional": False,
         "implementation": "transformers",
         "word_features": WORDS.model_dump() if kind == WITH_WORDS else None,
@@ -319,14 +308,14 @@ def test_a_loaded_predictor_finds_the_same(kind, tmp_path):
 def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     content = load(ROOT / "params.yaml").model_dump()
     experiment = content["experiments"]["ner-encoder"]
-    content |= {"resamples": 20, "experiments": {"ner-encoder": experiment}}
+    content |= {"experiments": {"ner-encoder": experiment}}
     content["studies"]["ner"]["experiments"] = ["ner-encoder"]
     monkeypatch.chdir(tmp_path)
     predictor = predictor_of("wordpiece")
     predictor.threshold = 0.5
     predictor.save(tmp_path / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
     expected = predictor.predict(TEXTS)
-    gold = [tuple(row[:1]) for row in bare(predictor.candidates(TEXTS, label="test"))]
+    gold = [tuple(row[:1]) for row in without_scores(predictor.candidates(TEXTS, label="test"))]
     corpus = tmp_path / "data/clean/pii"
     corpus.mkdir(parents=True)
     splits = {name: records_of(TEXTS, gold) for name in ("train", "valid", "test", "new")}
@@ -337,18 +326,18 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 
-    judged = evaluation.read(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
-    assert [list(record.predicted) for record in judged] == bare(expected)
-    assert [record.gold for record in judged] == gold
-    for record, spans in zip(judged, expected, strict=True):
-        assert record.scores == pytest.approx([s.score for s in spans], abs=1e-4)
+    rows = evaluation.read(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
+    assert [list(row.predicted) for row in rows] == without_scores(expected)
+    assert [row.gold for row in rows] == gold
+    for row, spans in zip(rows, expected, strict=True):
+        assert row.scores == pytest.approx([s.score for s in spans], abs=1e-4)
     metrics = read_json(Path("reports/metrics/ner/ner-encoder.json"))
-    f1 = scorer.prf(scorer.counts(gold, bare(expected)).sum(axis=0))[2]
+    f1 = scorer.prf(scorer.counts(gold, without_scores(expected)).sum(axis=0))[2]
     assert metrics["f1"] == pytest.approx(f1, abs=1e-6)
     records = [Record(text, text, spans, None, "") for text, spans in zip(TEXTS, gold, strict=True)]
-    by_tokens = predictor.further_metrics(records, expected)
-    assert metrics["seqeval_f1"] == round(by_tokens["seqeval_f1"], 6)
-    assert metrics["recall_seen"] == metrics["recall"]  # training has the same texts
+    further = predictor.further_metrics(records, expected)
+    assert metrics["seqeval_f1"] == round(further["seqeval_f1"], 6)
+    assert metrics["recall_seen"] == metrics["recall"]  # the training texts are the same
     assert (metrics["updates"], metrics["examples"]) == (3, 20)
     assert metrics["new_support"] == len(gold[0])
     assert metrics["parameters"] == sum(p.numel() for p in predictor.model.parameters())

@@ -1,4 +1,4 @@
-"""The tagger: the same logits after loading, its loss by hand, and no word from padding."""
+"""The tagger: the same logits after loading, its loss, padding, word features."""
 
 import json
 import os
@@ -30,10 +30,10 @@ IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 3]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 LOGITS = ("tags", "starts", "ends")
 
-each_body = pytest.mark.parametrize("kind", ["bert", "llama"])
+each_backbone = pytest.mark.parametrize("kind", ["bert", "llama"])
 
 
-def made(kind):
+def tagger(kind):
     set_seed(4)
     backbone = (
         BertModel(BertConfig(**SHAPE), add_pooling_layer=False)
@@ -54,22 +54,22 @@ def targets():
     tags = torch.from_numpy(rng.integers(0, TAGS, IDS.shape))
     starts, ends = (torch.from_numpy(rng.integers(0, 2, IDS.shape)) for _ in range(2))
     ignored = (MASK == 0) | (IDS == 1) | (IDS == 3)
-    kept = (values.masked_fill(ignored, IGNORED) for values in (tags, starts, ends))
-    return dict(zip(LOGITS, kept, strict=True))
+    columns = (values.masked_fill(ignored, IGNORED) for values in (tags, starts, ends))
+    return dict(zip(LOGITS, columns, strict=True))
 
 
 @pytest.mark.slow
-def test_a_new_process_loads_the_same_logits_bit_for_bit(tmp_path):
+def test_logits_are_bit_identical_in_a_new_process(tmp_path):
     for kind in ("bert", "llama"):
-        model = made(kind)
+        model = tagger(kind)
         model.save_pretrained(tmp_path / kind)
         torch.save(logits(model), tmp_path / kind / "logits.pt")
     code = (
         "import sys; sys.path[:0] = sys.argv[1:3]; from test_model import *\n"
         "for kind in ('bert', 'llama'):\n"
         "    folder = Path(sys.argv[3], kind)\n"
-        "    found = logits(Tagger.from_pretrained(folder, tags=TAGS, settings=HEAD))\n"
-        "    assert all(map(torch.equal, found, torch.load(folder / 'logits.pt'))), kind"
+        "    loaded = logits(Tagger.from_pretrained(folder, tags=TAGS, settings=HEAD))\n"
+        "    assert all(map(torch.equal, loaded, torch.load(folder / 'logits.pt'))), kind"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(ROOT), str(Path(__file__).parent), str(tmp_path)],
@@ -78,9 +78,9 @@ def test_a_new_process_loads_the_same_logits_bit_for_bit(tmp_path):
     )
 
 
-@each_body
-def test_automodel_loads_the_whole_body(kind, tmp_path):
-    model = made(kind)
+@each_backbone
+def test_automodel_loads_the_backbone(kind, tmp_path):
+    model = tagger(kind)
     model.save_pretrained(tmp_path)
     options = {"add_pooling_layer": False} if kind == "bert" else {}
     loaded, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True, **options)
@@ -91,17 +91,17 @@ def test_automodel_loads_the_whole_body(kind, tmp_path):
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == kind
 
 
-@each_body
-def test_a_head_of_another_shape_is_refused(kind, tmp_path):
-    made(kind).save_pretrained(tmp_path)
+@each_backbone
+def test_a_head_of_another_shape_is_an_error(kind, tmp_path):
+    tagger(kind).save_pretrained(tmp_path)
     with pytest.raises(RuntimeError, match="size mismatch"):
         Tagger.from_pretrained(tmp_path, tags=TAGS + 2, settings=HEAD)
 
 
-@each_body
+@each_backbone
 @pytest.mark.parametrize("part", ["tag", "start", "end"])
 def test_each_classifier_gives_its_own_logits(kind, part):
-    model = made(kind)
+    model = tagger(kind)
     before = logits(model)
     with torch.no_grad():
         getattr(model.head, part).bias += 1
@@ -109,12 +109,12 @@ def test_each_classifier_gives_its_own_logits(kind, part):
     assert differ == [name.startswith(part) for name in LOGITS]
 
 
-@each_body
+@each_backbone
 def test_loss_equals_a_computation_by_hand(kind):
-    model, wanted = made(kind), targets()
-    tags, starts, ends = wanted.values()
+    model, labels = tagger(kind), targets()
+    tags, starts, ends = labels.values()
     with torch.inference_mode():
-        loss = model(IDS, MASK, **wanted)["loss"]
+        loss = model(IDS, MASK, **labels)["loss"]
     tag_logits, *edge_logits = (values.double().numpy() for values in logits(model))
     bio, edges, counted = 0.0, [0.0, 0.0], 0
     for row, column in np.argwhere(tags.numpy() != IGNORED):
@@ -127,64 +127,64 @@ def test_loss_equals_a_computation_by_hand(kind):
     assert float(loss) == pytest.approx((bio + 0.5 * np.mean(edges)) / counted, rel=1e-5)
 
 
-@each_body
-def test_padding_changes_nothing(kind):
-    model, wanted = made(kind), targets()
+@each_backbone
+def test_logits_and_loss_do_not_depend_on_padding(kind):
+    model, labels = tagger(kind), targets()
     wide_ids = torch.nn.functional.pad(IDS, (0, 9), value=0)
     wide_mask = torch.nn.functional.pad(MASK, (0, 9))
-    wide_wanted = {
-        name: torch.nn.functional.pad(v, (0, 9), value=IGNORED) for name, v in wanted.items()
+    wide_labels = {
+        name: torch.nn.functional.pad(v, (0, 9), value=IGNORED) for name, v in labels.items()
     }
     real = MASK.bool()
     for narrow, wide in zip(logits(model), logits(model, wide_ids, wide_mask), strict=True):
         torch.testing.assert_close(wide[:, : IDS.shape[1]][real], narrow[real], atol=1e-5, rtol=0)
     alone = logits(model, IDS[:1, :4], MASK[:1, :4])
-    for one, batch in zip(alone, logits(model), strict=True):
-        torch.testing.assert_close(batch[:1, :4], one, atol=1e-5, rtol=0)
+    for single, batch in zip(alone, logits(model), strict=True):
+        torch.testing.assert_close(batch[:1, :4], single, atol=1e-5, rtol=0)
     with torch.inference_mode():
-        narrow_loss = model(IDS, MASK, **wanted)["loss"]
-        wide_loss = model(wide_ids, wide_mask, **wide_wanted)["loss"]
+        narrow_loss = model(IDS, MASK, **labels)["loss"]
+        wide_loss = model(wide_ids, wide_mask, **wide_labels)["loss"]
     torch.testing.assert_close(wide_loss, narrow_loss, atol=1e-5, rtol=0)
 
 
-@each_body
-def test_what_padding_holds_does_not_matter(kind):
-    model = made(kind)
-    other = torch.where(MASK.bool(), IDS, 17)
-    for padded, garbage in zip(logits(model), logits(model, other), strict=True):
-        torch.testing.assert_close(padded[MASK.bool()], garbage[MASK.bool()], atol=1e-5, rtol=0)
+@each_backbone
+def test_the_token_of_padding_does_not_matter(kind):
+    model = tagger(kind)
+    other_ids = torch.where(MASK.bool(), IDS, 17)
+    for padded, other in zip(logits(model), logits(model, other_ids), strict=True):
+        torch.testing.assert_close(padded[MASK.bool()], other[MASK.bool()], atol=1e-5, rtol=0)
 
 
 WORDS = WordFeatures(rows=20, width=4, window=1, dropout=0.1)
 ROWS = torch.arange(IDS.numel() * 12).reshape(*IDS.shape, 12) % 19 + 1  # 3 words of 4 features
 
 
-def with_words():
+def tagger_with_words():
     set_seed(4)
     backbone = BertModel(BertConfig(**SHAPE), add_pooling_layer=False)
     return Tagger(backbone, TAGS, HEAD, word_features=WORDS).eval()
 
 
-def test_words_matter_where_they_stand():
-    model, other = with_words(), ROWS.clone()
+def test_word_features_change_the_logits_of_their_token():
+    model, other = tagger_with_words(), ROWS.clone()
     other[0, 2] = 1 + other[0, 2] % 19
     with torch.inference_mode():
         changed = model(IDS, MASK, words=ROWS)["tags"] != model(IDS, MASK, words=other)["tags"]
     assert changed.any(dim=-1).nonzero().tolist() == [[0, 2]]
 
 
-def test_words_are_saved_beside_the_body(tmp_path):
-    model = with_words()
+def test_the_word_embedding_is_saved_and_loaded(tmp_path):
+    model = tagger_with_words()
     model.save_pretrained(tmp_path)
     loaded = Tagger.from_pretrained(tmp_path, tags=TAGS, settings=HEAD, word_features=WORDS)
     with torch.inference_mode():
-        expected, found = (m(IDS, MASK, words=ROWS) for m in (model, loaded))
-    assert all(torch.equal(expected[name], found[name]) for name in LOGITS)
+        expected, output = (m(IDS, MASK, words=ROWS) for m in (model, loaded))
+    assert all(torch.equal(expected[name], output[name]) for name in LOGITS)
 
 
 @pytest.mark.parametrize("words", [None, ROWS], ids=["without words", "with words"])
-def test_the_loss_reaches_body_and_every_classifier(words):
-    model, wanted = (made("bert") if words is None else with_words()).train(), targets()
-    model(IDS, MASK, words=words, **wanted)["loss"].backward()
-    silent = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
-    assert silent == []
+def test_every_parameter_gets_a_gradient(words):
+    model, labels = (tagger("bert") if words is None else tagger_with_words()).train(), targets()
+    model(IDS, MASK, words=words, **labels)["loss"].backward()
+    without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert without == []

@@ -1,4 +1,4 @@
-"""seqeval beside our scorer: the same where spans fall on tokens, and what tokens hide."""
+"""F1 by seqeval: equal to ours if spans end at token boundaries, and what tokens hide."""
 
 from itertools import pairwise
 
@@ -23,14 +23,14 @@ def encoded_of(*rows):
 
 
 def both(tokens, gold, predicted):
-    """F1 of the spans of one text on its tokens, and on its characters."""
+    """F1 of one text over tokens (seqeval) and over characters (ours)."""
     of_characters = prf(counts([gold], [predicted]).sum(axis=0))[2]
     return seqeval_f1(encoded_of(tokens), [gold], [predicted]), of_characters
 
 
 @st.composite
 def texts(draw):
-    """Tokens one after another, some of them blank, and spans of whole ones on both sides."""
+    """Adjacent tokens, some blank, with gold and predicted spans of whole tokens."""
     edges = sorted(draw(st.sets(st.integers(0, 20), max_size=12)))
     tokens = [*pairwise(edges)]
 
@@ -40,42 +40,42 @@ def texts(draw):
         return [Span(a, b, draw(kinds)) for a, b in pairwise(cuts) if draw(st.booleans())]
 
     blanks = draw(st.sets(st.integers(0, len(tokens))))
-    laid = [
+    with_blanks = [
         pair
-        for at, (start, end) in enumerate(tokens)
-        for pair in ([(start, start)] * (at in blanks) + [(start, end)])
+        for index, (start, end) in enumerate(tokens)
+        for pair in ([(start, start)] * (index in blanks) + [(start, end)])
     ]
-    return laid, spans(), spans()
+    return with_blanks, spans(), spans()
 
 
 @settings(deadline=None)  # the first example imports scikit-learn
 @given(st.lists(texts(), min_size=1, max_size=5))
-def test_where_spans_fall_on_tokens_it_is_ours(rows):
+def test_for_spans_of_whole_tokens_seqeval_agrees_with_us(rows):
     tokens, gold, predicted = zip(*rows, strict=True)
     f1 = prf(counts(gold, predicted).sum(axis=0))[2]
     assert seqeval_f1(encoded_of(*tokens), gold, predicted) == pytest.approx(f1)
 
 
-def test_a_part_of_a_token_counts_as_right():
-    gold, found = [Span(0, 2, "NAME")], [Span(0, 3, "NAME")]
-    assert both([ANN, MET, BOB, DOT], gold, found) == (1.0, 0.0)
+def test_seqeval_counts_a_part_of_a_token_as_correct():
+    gold, predicted = [Span(0, 2, "NAME")], [Span(0, 3, "NAME")]
+    assert both([ANN, MET, BOB, DOT], gold, predicted) == (1.0, 0.0)
 
 
-def test_gold_that_no_token_covers_vanishes():
-    gold, found = [Span(0, 3, "NAME"), Span(8, 11, "NAME")], [Span(0, 3, "NAME")]
-    assert both([ANN, MET, DOT], gold, found) == (1.0, pytest.approx(2 / 3))
+def test_seqeval_ignores_gold_spans_without_tokens():
+    gold, predicted = [Span(0, 3, "NAME"), Span(8, 11, "NAME")], [Span(0, 3, "NAME")]
+    assert both([ANN, MET, DOT], gold, predicted) == (1.0, pytest.approx(2 / 3))
 
 
-def test_gold_of_a_type_that_nothing_predicts_is_missed():
-    gold, found = [Span(0, 3, "NAME"), Span(8, 11, "PET")], [Span(0, 3, "NAME")]
+def test_gold_spans_of_an_unpredicted_type_are_missed():
+    gold, predicted = [Span(0, 3, "NAME"), Span(8, 11, "PET")], [Span(0, 3, "NAME")]
     f1 = pytest.approx(2 / 3)
-    assert both([ANN, MET, BOB, DOT], gold, found) == (f1, f1)
+    assert both([ANN, MET, BOB, DOT], gold, predicted) == (f1, f1)
 
 
-def test_two_spans_that_touch_are_two():
-    gold, found = [Span(0, 7, "NAME")], [Span(0, 3, "NAME"), Span(4, 7, "NAME")]
-    assert both([ANN, MET], gold, found) == (0.0, 0.0)
+def test_adjacent_spans_are_not_merged():
+    gold, predicted = [Span(0, 7, "NAME")], [Span(0, 3, "NAME"), Span(4, 7, "NAME")]
+    assert both([ANN, MET], gold, predicted) == (0.0, 0.0)
 
 
-def test_texts_without_spans_or_tokens_score_nothing():
+def test_texts_without_spans_or_tokens_score_zero():
     assert seqeval_f1(encoded_of([], [ANN]), [[], []], [[], []]) == 0.0

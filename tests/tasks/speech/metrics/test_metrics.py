@@ -6,35 +6,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tasks.speech import made
+from tests.tasks.speech import tones
 from wxb.metrics import evaluation
 from wxb.tasks.speech import metrics
-from wxb.tasks.speech.metrics import Judged, alignment, confusions
+from wxb.tasks.speech.metrics import PredictionRow, alignment, confusions
 from wxb.tasks.speech.predictor import Segment, Transcript
 
 texts = st.text("ab 一二", max_size=8).map(lambda text: " ".join(text.split()))
 
 
-def row(said, written, **changes):
+def row(reference, hypothesis, **changes):
     values = {"seconds": 1.0, "snr": 20.0, "group": "", **changes}
-    return Judged(said, "a.flac", said, written, said, written, **values)
+    return PredictionRow(
+        reference, "a.flac", reference, hypothesis, reference, hypothesis, **values
+    )
 
 
 @settings(deadline=None)
 @given(texts.filter(bool), texts)
-def test_edits_are_those_of_jiwer_and_of_the_alignment(said, written):
-    (found,) = metrics.Scorer().statistics([row(said, written)])
-    substitutions, deletions, insertions, length = found[:4]
-    assert length == len(said)
-    if written:
-        theirs = jiwer.process_characters(said, written)
-        assert (theirs.substitutions, theirs.deletions, theirs.insertions) == tuple(found[:3])
-        assert metrics.Scorer().scores(found)["cer"] == pytest.approx(theirs.cer)
-    pairs = alignment(row(said, written))
-    assert "".join(a for a, _ in pairs) == said
-    assert "".join(b for _, b in pairs) == written
+def test_edits_are_those_of_jiwer_and_of_the_alignment(reference, hypothesis):
+    (counts,) = metrics.Scorer().statistics([row(reference, hypothesis)])
+    substitutions, deletions, insertions, length = counts[:4]
+    assert length == len(reference)
+    if hypothesis:
+        theirs = jiwer.process_characters(reference, hypothesis)
+        assert (theirs.substitutions, theirs.deletions, theirs.insertions) == tuple(counts[:3])
+        assert metrics.Scorer().scores(counts)["cer"] == pytest.approx(theirs.cer)
+    pairs = alignment(row(reference, hypothesis))
+    assert "".join(a for a, _ in pairs) == reference
+    assert "".join(b for _, b in pairs) == hypothesis
     assert sum(a != b for a, b in pairs) == substitutions + deletions + insertions
-    assert 0 <= metrics.Scorer().scores(found)["wer"] == found[4:7].sum() / found[7]
+    assert 0 <= metrics.Scorer().scores(counts)["wer"] == counts[4:7].sum() / counts[7]
 
 
 def test_scores_are_of_sums_and_a_chinese_character_is_a_word():
@@ -50,8 +52,8 @@ def test_scores_are_of_sums_and_a_chinese_character_is_a_word():
 
 
 def test_a_prediction_is_judged_by_the_rules_of_the_corpus(tmp_path):
-    record = made.record(tmp_path, "啊哦", 1, speaker="ann")
-    judged = metrics.Scorer().judge(
+    record = tones.record(tmp_path, "啊哦", 1, speaker="ann")
+    judged = metrics.Scorer().row(
         record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None
     )
     assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊 哦", "啊哦")
@@ -66,27 +68,27 @@ def test_confusions_and_bins():
         row("七", "", seconds=3, snr=35),
     ]
     assert confusions(rows) == [(("一", "七"), 2), (("七", ""), 1)]
-    told = metrics.Scorer().details(rows)
-    assert told["seconds"] == 6.5
-    assert told["confusions"] == [["一", "七", 2], ["七", "", 1]]
-    assert told["by_seconds"] == [
+    details = metrics.Scorer().details(rows)
+    assert details["seconds"] == 6.5
+    assert details["confusions"] == [["一", "七", 2], ["七", "", 1]]
+    assert details["by_seconds"] == [
         {"from": None, "to": 1.0, "records": 1, "cer": pytest.approx(1 / 3, abs=1e-6)},
         {"from": 2.0, "to": 4.0, "records": 2, "cer": 1.0},
     ]
-    assert [found["from"] for found in told["by_snr"]] == [None, 30.0]
+    assert [row["from"] for row in details["by_snr"]] == [None, 30.0]
 
 
 def test_speakers_are_resampled_whole():
     rows = [row(f"一二{n}", "一二三", group="ab"[n % 2]) for n in range(10)]
-    found = evaluation.metrics(metrics.Scorer(), [rows], resamples=100, seed=1)
-    assert found["cer_low"] == found["cer_high"] == found["cer"]  # both speakers are alike
-    assert found["support"] == 30
+    scores = evaluation.metrics(metrics.Scorer(), [rows])
+    assert scores["cer_low"] == scores["cer_high"] == scores["cer"]  # both speakers are alike
+    assert scores["support"] == 30
 
 
 def test_clips_and_confusions_are_kept_with_the_predictions(tmp_path):
-    records = made.records(tmp_path, 13)
+    records = tones.records(tmp_path, 13)
     nothing = Transcript(())
-    rows = [metrics.Scorer().judge(record, nothing, None) for record in records]
+    rows = [metrics.Scorer().row(record, nothing, None) for record in records]
     evaluation.save(
         metrics.Scorer(), tmp_path / "kept", {"test": {"": rows}, "voices": {"": rows[:3]}}
     )

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from tests.tasks.speech import made
+from tests.tasks.speech import tones
 from wxb.core import paths
 from wxb.metrics import evaluation
 from wxb.reporting.charts.parts import Study
@@ -18,9 +18,9 @@ from wxb.tasks.speech.predictor import Segment, Transcript
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """A study of systems of which one is right, and the others leave out or put in."""
+    """A study of three systems, of which one makes no errors; chdir to its folder."""
     monkeypatch.chdir(tmp_path)
-    records = made.records(tmp_path, 8)
+    records = tones.records(tmp_path, 8)
     systems = {
         "right": lambda text: text,
         "wrong": lambda text: f"{text[:-1]}啦",
@@ -28,40 +28,40 @@ def study(tmp_path, monkeypatch):
     }
     judged = {
         name: [
-            metrics.Scorer().judge(one, Transcript((Segment(0, 1, write(one.gold["text"])),)), None)
-            for one in records
+            metrics.Scorer().row(
+                record, Transcript((Segment(0, 1, transcribe(record.gold["text"])),)), None
+            )
+            for record in records
         ]
-        for name, write in systems.items()
+        for name, transcribe in systems.items()
     }
     for name, rows in judged.items():
         evaluation.save(metrics.Scorer(), paths.predictions("songs", name), {"test": {"": rows}})
-    found = evaluation.compare(
-        metrics.Scorer(), {name: [rows] for name, rows in judged.items()}, resamples=50, seed=1
-    )
-    comparison = {"study": "songs", "title": "?", "seeds": [1], **found, "further": {}}
+    scores = evaluation.compare(metrics.Scorer(), {name: [rows] for name, rows in judged.items()})
+    comparison = {"study": "songs", "title": "?", "seeds": [1], **scores, "further": {}}
     costs = {"evaluate@right": {"predicting": 0.36}, "evaluate@wrong": {}}
     return Study(None, comparison, judged, {}, {}, {}, costs)
 
 
 def test_recordings_are_played_and_errors_marked(study):
-    found = {part.id: str(part.html) for part in page.Page().parts(study)}
-    assert found.keys() == {"errors", "recordings", "speed"}
-    html = found["recordings"]
+    parts = {part.id: str(part.html) for part in page.Page().parts(study)}
+    assert parts.keys() == {"errors", "recordings", "speed"}
+    html = parts["recordings"]
     sounds = re.findall(r'src="data:audio/flac;base64,([^"]+)"', html)
-    assert len(sounds) == len(metrics.chosen(study.judged["right"])) == 6
-    first = metrics.chosen(study.judged["right"])[0]
+    assert len(sounds) == len(metrics.clip_rows(study.predictions["right"])) == 6
+    first = metrics.clip_rows(study.predictions["right"])[0]
     assert base64.b64decode(sounds[0]) == open(first.input, "rb").read()  # noqa: PTH123, SIM115
     pictures = re.findall(r'src="data:image/png;base64,([^"]+)"', html)
     image = Image.open(BytesIO(base64.b64decode(pictures[0])))
     frames = soundfile.info(first.input).frames
     assert image.size == (frames // 160, 160)
     assert html.count("啦</mark>") == 6
-    assert "<b>" not in html  # a rule for punctuation sets it aside
-    assert "啦 for" in found["errors"]
+    assert "<b>" not in html  # the rule for punctuation removes it
+    assert "啦 for" in parts["errors"]
 
 
-def test_the_real_time_factor_is_of_what_was_measured(study):
-    seconds = sum(row.seconds for row in study.judged["right"])
+def test_the_real_time_factor_needs_measured_seconds(study):
+    seconds = sum(row.seconds for row in study.predictions["right"])
     assert study.rates("seconds") == {"right": pytest.approx(seconds / 0.36)}
     speed = next(part.html for part in page.Page().parts(study) if part.id == "speed")
     assert speed.count(f"<td>{0.36 / seconds:.3f}</td>") == 1
@@ -75,8 +75,8 @@ def test_failures_name_the_commonest_error(study):
     )
 
 
-def test_pieces_are_stretches_of_one_kind(study):
-    row = study.judged["right"][0]._replace(reference="甲乙丙丁戊", hypothesis="甲丙丁己戊")
+def test_pieces_are_runs_of_one_kind(study):
+    row = study.predictions["right"][0]._replace(reference="甲乙丙丁戊", hypothesis="甲丙丁己戊")
     assert pieces(row) == [
         Piece("甲", ""),
         Piece("乙", "deletions"),

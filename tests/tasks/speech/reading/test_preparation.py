@@ -1,4 +1,4 @@
-"""What the stage preprocess makes of audio of the wild."""
+"""The stage preprocess on recordings of many formats and defects."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from stages.preprocess import preprocess
-from tests.tasks.speech.record.audio.made import FORMATS, noise, tone, write
+from tests.tasks.speech.record.audio.sounds import FORMATS, noise, tone, write
 from wxb.core.files import read_json, read_jsonl
 from wxb.corpora import clean
 from wxb.tasks.speech import reading, record
@@ -19,20 +19,22 @@ DATA = Path(__file__).parents[4] / "../shared/data/speech"
 
 
 def cleaned(folder, rows, **changes):
-    """The clean folder of a raw one that holds audio already."""
+    """Write a manifest into a raw folder with audio, and preprocess it; the clean folder."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / "raw/manifest.jsonl").write_text(lines, encoding="utf-8")
-    return made(folder / "raw", folder / "clean", **changes)
+    return preprocessed(folder / "raw", folder / "clean", **changes)
 
 
-def made(raw, out, **changes):
+def preprocessed(raw, out, **changes):
+    """Preprocess a raw folder; the clean folder."""
     block = {"task": "speech", "path": "x", "split": {"test": 0.25, "valid": 0.25}, **changes}
     settings = Corpus.model_validate(block)
     preprocess(raw, settings, reading.Reading(), record.Labelling(), seed=1, label="test", out=out)
     return out
 
 
-def kept(out):
+def records(out):
+    """The records of a clean folder by id."""
     return {
         item.id: item
         for split in clean.splits(out)
@@ -46,7 +48,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_every_recording_is_kept_or_told_with_the_reason(folder):
+def test_every_recording_is_kept_or_rejected_with_a_reason(folder):
     raw, rng = folder / "raw", np.random.default_rng(0)
     rows = []
 
@@ -54,8 +56,8 @@ def test_every_recording_is_kept_or_told_with_the_reason(folder):
         rows.append({"ID": name, "path": name, "sentence": sentence, **more})
         return raw / name
 
-    for number, suffix in enumerate(FORMATS):
-        write(add(f"录音 {number}.{suffix}"), tone(48_000, hertz=300 + number), 48_000, suffix)
+    for index, suffix in enumerate(FORMATS):
+        write(add(f"录音 {index}.{suffix}"), tone(48_000, hertz=300 + index), 48_000, suffix)
     write(add("stereo.wav"), np.stack([tone(hertz=900), np.zeros(len(tone()))], axis=1))
     write(add("again.wav"), tone(hertz=950))
     add("twice.flac").write_bytes((raw / "again.wav").read_bytes())
@@ -88,50 +90,48 @@ def test_every_recording_is_kept_or_told_with_the_reason(folder):
         "missing.wav": "missing file",
         "../outside.wav": "outside the corpus",
     }
-    found = kept(out)
-    assert len(found) == len(FORMATS) + 3
-    assert found["unsaid.wav"].gold is None
+    kept = records(out)
+    assert len(kept) == len(FORMATS) + 3
+    assert kept["unsaid.wav"].gold is None
     files = {path.name for path in (out / "audio").iterdir()}
-    assert files == {Path(item.input).name for item in found.values()}
-    for item in found.values():
-        about = soundfile.info(item.input)
-        assert (about.samplerate, about.channels, about.subtype) == (RATE, 1, "PCM_16")
+    assert files == {Path(item.input).name for item in kept.values()}
+    for item in kept.values():
+        info = soundfile.info(item.input)
+        assert (info.samplerate, info.channels, info.subtype) == (RATE, 1, "PCM_16")
         if item.gold:
-            assert about.duration == pytest.approx(item.gold["seconds"], abs=1e-3)
+            assert info.duration == pytest.approx(item.gold["seconds"], abs=1e-3)
     profile = read_json(out / "profile.json")
-    assert profile["records"]["raw"] == len(found) + len(reasons)
+    assert profile["records"]["raw"] == len(kept) + len(reasons)
     assert profile["splits"]["train"]["seconds"]["median"] == pytest.approx(1.1, abs=0.2)
 
 
-def test_sentences_and_speakers_are_held_apart(folder):
+def test_test_sets_share_no_sentence_or_speaker_with_training(folder):
     rows = []
-    for number in range(24):
-        name = f"{number}.wav"
-        write(folder / "raw" / name, tone(hertz=300 + 20 * number))
-        speaker = "abc"[number // 8]
+    for index in range(24):
+        name = f"{index}.wav"
+        write(folder / "raw" / name, tone(hertz=300 + 20 * index))
+        speaker = "abc"[index // 8]
         rows.append(
-            {"ID": name, "path": name, "sentence": f"{speaker}{number % 4}", "speaker": speaker}
+            {"ID": name, "path": name, "sentence": f"{speaker}{index % 4}", "speaker": speaker}
         )
     further = {"voices": {"by": "speaker", "share": 0.4}}
     split = {"by": "sentence", "test": 0.25, "valid": 0.1, "further": further}
     out = cleaned(folder, rows, split=split)
-    said = {
-        split: {
-            r.gold["text"] for r in clean.labelled(out / f"{split}.parquet", record.Labelling())
-        }
-        for split in clean.splits(out)
-    }
-    assert len(set.union(*said.values())) == sum(map(len, said.values()))
-    heard = {r.gold["speaker"] for r in clean.labelled(out / "voices.parquet", record.Labelling())}
-    trained = {r.gold["speaker"] for r in clean.labelled(out / "train.parquet", record.Labelling())}
-    assert heard
-    assert not heard & trained
+
+    def values(split, key):
+        labelled = clean.read_labelled(out / f"{split}.parquet", record.Labelling())
+        return {item.gold[key] for item in labelled}
+
+    sentences = [values(split, "text") for split in clean.splits(out)]
+    assert len(set.union(*sentences)) == sum(map(len, sentences))
+    assert values("voices", "speaker")
+    assert not values("voices", "speaker") & values("train", "speaker")
 
 
-def test_a_field_that_is_no_text_is_told(folder):
+def test_a_sentence_that_is_no_text_is_rejected(folder):
     write(folder / "raw/a.wav")
-    for number in range(4):
-        write(folder / f"raw/{number}.wav", tone(hertz=500 + number))
+    for index in range(4):
+        write(folder / f"raw/{index}.wav", tone(hertz=500 + index))
     rows = [{"ID": str(n), "path": f"{n}.wav", "sentence": f"s{n}"} for n in range(4)]
     out = cleaned(folder, [*rows, {"ID": "a", "path": "a.wav", "sentence": 7}])
     (row,) = read_jsonl(out / "rejects.jsonl")
@@ -142,11 +142,11 @@ def test_a_field_that_is_no_text_is_told(folder):
 def test_real_recordings_are_all_kept(tmp_path):
     names = ["transcripts.csv", "metadata.csv"]
     split = {"by": "speaker", "test": 0.25, "valid": 0.25}
-    out = made(DATA / "fsdd", tmp_path / "fsdd", manifest=names, split=split)
+    out = preprocessed(DATA / "fsdd", tmp_path / "fsdd", manifest=names, split=split)
     profile = read_json(out / "profile.json")
     assert profile["records"]["rejected"] == 0
     speakers = [{*profile["splits"][split]["speakers"]} for split in ("train", "valid", "test")]
-    assert sorted(name for held in speakers for name in held) == [
+    assert sorted(name for names in speakers for name in names) == [
         "george",
         "jackson",
         "nicolas",

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.tasks.speech.record.normalization import RULES, normalized, words
+from wxb.tasks.speech.record.normalization import RULES, normalize, words
 
 USUAL = "width case punctuation"
 
@@ -18,23 +18,23 @@ USUAL = "width case punctuation"
         ("開燈", USUAL, "開燈"),
     ],
 )
-def test_only_what_the_rules_name_is_set_aside(text, rules, expected):
-    assert normalized(text, rules) == expected
+def test_only_the_named_rules_are_applied(text, rules, expected):
+    assert normalize(text, rules) == expected
 
 
 @given(st.text(), st.sets(st.sampled_from([*RULES][:3])))
 def test_it_is_idempotent(text, names):
     rules = " ".join(name for name in RULES if name in names)
-    once = normalized(text, rules)
-    if names != {"width"} and "width" in names:  # folding may call for another composition
-        assert normalized(once, rules).split() == normalized(normalized(once, rules), rules).split()
+    once = normalize(text, rules)
+    if names != {"width"} and "width" in names:  # case folding may need another composition
+        assert normalize(once, rules).split() == normalize(normalize(once, rules), rules).split()
     else:
-        assert normalized(once, rules) == once
+        assert normalize(once, rules) == once
 
 
-def test_traditional_characters_are_simplified_where_asked_for():
+def test_traditional_characters_are_simplified():
     pytest.importorskip("opencc", reason="the extra `simplified` is not installed")
-    assert normalized("打開電燈", "simplified") == "打开电灯"
+    assert normalize("打開電燈", "simplified") == "打开电灯"
 
 
 @given(st.text())

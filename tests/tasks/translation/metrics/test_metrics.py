@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER: those of sacrebleu, from sums that any records can be drawn of."""
+"""BLEU, chrF and TER equal those of sacrebleu, for sums over any records."""
 
 import json
 
@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from wxb.corpora.records import Record
-from wxb.metrics.bootstrap import intervals, paired
+from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.metrics.words import Words, unseen, words
@@ -38,21 +38,21 @@ def streams(gold):
 def test_scores_are_those_of_sacrebleu(drawn):
     predicted, gold = zip(*drawn, strict=True)
     table = sums.statistics(predicted, gold)
-    found = metrics.Scorer().scores(table.sum(axis=0))
+    scores = metrics.Scorer().scores(table.sum(axis=0))
     for metric, key in ((BLEU(), "bleu"), (CHRF(), "chrf"), (TER(), "ter")):
         expected = metric.corpus_score([*predicted], streams(gold)).score
-        assert float(found[key]) == pytest.approx(expected, abs=1e-6), key
-    exact = np.mean([one in refs for one, refs in drawn])
-    assert float(found["exact"]) == pytest.approx(exact)
+        assert float(scores[key]) == pytest.approx(expected, abs=1e-6), key
+    exact = np.mean([text in refs for text, refs in drawn])
+    assert float(scores["exact"]) == pytest.approx(exact)
 
 
-def test_references_in_chinese_are_cut_into_characters():
+def test_chinese_references_are_split_into_characters():
     predicted, gold = ["我喜欢猫。", "你好"], [["我喜欢狗。"], ["你好吗？"]]
     expected = BLEU(tokenize="zh").corpus_score(predicted, streams(gold)).score
-    found = sums.statistics(predicted, gold).sum(axis=0)
-    assert float(sums.bleu(found)) == pytest.approx(expected)
+    total = sums.statistics(predicted, gold).sum(axis=0)
+    assert float(sums.bleu(total)) == pytest.approx(expected)
     edits = TER(normalized=True, asian_support=True).corpus_score(predicted, streams(gold)).score
-    assert float(sums.ter(found)) == pytest.approx(edits)
+    assert float(sums.ter(total)) == pytest.approx(edits)
     assert 0 < edits < 50
     assert "tok:13a" in metrics.Scorer().SIGNATURE
     assert "tok:zh where references are Chinese" in metrics.Scorer().SIGNATURE
@@ -63,12 +63,12 @@ def test_many_sums_at_once_have_the_scores_of_each():
     rng = np.random.default_rng(0)
     table = sums.statistics(["the cat", "a dog sat on the mat"], [["the cat"], ["a cat sat on it"]])
     many = rng.integers(0, 3, (5, 2)) @ table
-    for key, found in metrics.Scorer().scores(many).items():
-        each = [float(metrics.Scorer().scores(row)[key]) for row in many]
-        assert found.tolist() == pytest.approx(each), key
+    for key, values in metrics.Scorer().scores(many).items():
+        expected = [float(metrics.Scorer().scores(row)[key]) for row in many]
+        assert values.tolist() == pytest.approx(expected), key
 
 
-def made(seed):
+def systems(seed):
     """References, and the translations of a good and of a worse system."""
     rng = np.random.default_rng(seed)
     vocabulary = [f"w{n}" for n in range(50)]
@@ -84,19 +84,19 @@ def made(seed):
 
 
 def test_intervals_and_pairs_are_those_of_sacrebleu_within_resampling():
-    gold, a, b = made(1)
-    tables = [sums.statistics(system, gold) for system in (a, b)]
-    options = {"resamples": 2000, "seed": 1}
-    interval = intervals(tables[0], metrics.Scorer().scores, **options)["bleu"]
-    difference = paired(*tables, lambda s: metrics.Scorer().scores(s)["bleu"], **options)
-    named = {"BLEU": BLEU()}
-    test = PairedTest([("a", a), ("b", b)], named, streams(gold), test_type="bs", n_samples=2000)
+    gold, a, b = systems(1)
+    groups = [Groups.from_records(sums.statistics(system, gold)) for system in (a, b)]
+    scorer = metrics.Scorer()
+    interval = intervals(groups[0], scorer.scores, scorer.METRICS)["bleu"]
+    difference = paired_difference(*groups, scorer.scores, scorer.headline)
+    bleu = {"BLEU": BLEU()}
+    test = PairedTest([("a", a), ("b", b)], bleu, streams(gold), test_type="bs", n_samples=2000)
     _, scores = test()
     theirs, other = scores["BLEU"]
     assert interval.value == pytest.approx(theirs.score, abs=1e-6)
     assert (interval.high - interval.low) / 2 == pytest.approx(theirs.ci, rel=0.15)
     assert difference.value == pytest.approx(theirs.score - other.score, abs=1e-6)
-    # Theirs counts one side, of differences without a sign.
+    # Their test is one-sided, on absolute differences.
     assert difference.p_value / 2 == pytest.approx(other.p_value, abs=0.02)
 
 
@@ -104,15 +104,15 @@ def record(source, *references, group=""):
     return Record(source, source, references, None, group or source)
 
 
-KNOWN = Words.of([record("我有一只猫。", "I have a cat."), record("他跑。", "He runs.")])
+KNOWN = Words.from_records([record("我有一只猫。", "I have a cat."), record("他跑。", "He runs.")])
 
 
-def test_words_are_characters_of_chinese_and_words_elsewhere():
+def test_a_chinese_character_is_a_word():
     assert words("Tom有3只猫, okay?") == ["tom", "有", "3", "只", "猫", "okay"]
 
 
 @pytest.mark.parametrize(
-    ("source", "references", "new"),
+    ("source", "references", "expected"),
     [
         ("我有猫", ["i HAVE a cat!"], False),
         ("我有狗", ["I have a cat."], True),
@@ -120,29 +120,31 @@ def test_words_are_characters_of_chinese_and_words_elsewhere():
         ("我有猫", ["I have a dog.", "I have a cat."], False),
     ],
 )
-def test_a_record_is_new_where_its_source_or_all_references_are(source, references, new):
-    assert unseen(record(source, *references), KNOWN) == new
+def test_a_record_is_unseen_if_its_source_or_all_references_are(source, references, expected):
+    assert unseen(record(source, *references), KNOWN) == expected
 
 
-def test_a_row_comes_back_as_it_was_kept():
+def test_a_row_is_the_same_after_json():
     attention = {"source": ["a"], "target": ["b"], "weights": [[1.0]]}
-    told = Translation([Hypothesis("x", -1.0), Hypothesis("y", -2.0)], attention=attention)
-    row = metrics.Scorer().judge(record("a b", "x", "z", group="g"), told, KNOWN)
+    translation = Translation([Hypothesis("x", -1.0), Hypothesis("y", -2.0)], attention=attention)
+    row = metrics.Scorer().row(record("a b", "x", "z", group="g"), translation, KNOWN)
     assert (row.predicted, row.group, row.gold) == ("x", "g", ("x", "z"))
     assert metrics.Scorer().parse(json.loads(json.dumps(row._asdict()))) == row
-    assert metrics.Scorer().judge(record("a b", "x"), told, KNOWN).group == ""
+    assert metrics.Scorer().row(record("a b", "x"), translation, KNOWN).group == ""
 
 
-def test_details_tell_every_sentence_once_by_length_and_once_by_words(tmp_path):
+def test_details_count_every_sentence_once_by_length_and_once_by_words(tmp_path):
     rows = [
-        metrics.Judged(str(n), " ".join(["w"] * n), ("a b c d",), "a b c d", unseen=n % 2 == 0)
+        metrics.PredictionRow(
+            str(n), " ".join(["w"] * n), ("a b c d",), "a b c d", unseen=n % 2 == 0
+        )
         for n in range(1, 24)
     ]
-    found = metrics.Scorer().details(rows)["by_kind"]
-    counts = [row["sentences"] for row in found.values()]
+    by_kind = metrics.Scorer().details(rows)["by_kind"]
+    counts = [row["sentences"] for row in by_kind.values()]
     assert sum(counts[:4]) == sum(counts[4:]) == len(rows)
-    assert found["a word that training lacks"]["bleu"] == pytest.approx(100)
+    assert by_kind["a word that training lacks"]["bleu"] == pytest.approx(100)
     metrics.Scorer().write_details(tmp_path, rows)
     lines = (tmp_path / metrics.BREAKDOWN).read_text().splitlines()
     assert lines[0].startswith("kind,sentences,bleu,chrf")
-    assert len(lines) == 1 + len(found)
+    assert len(lines) == 1 + len(by_kind)

@@ -1,4 +1,4 @@
-"""Pairs of texts: which are kept, which are one record, and which must not be parted."""
+"""Which pairs of texts are kept, become one record, and stay in one split."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from wxb.corpora import clean, reading
-from wxb.corpora.division import divided
+from wxb.corpora.division import divide
 from wxb.corpora.records import Record, Reject
 from wxb.tasks.translation import reading as task
 from wxb.tasks.translation.params import Corpus
@@ -68,35 +68,35 @@ def test_pairs_of_one_source_are_one_record_with_several_references(tmp_path):
         (pair("嗨。", "\ud800"), "lone surrogate"),
     ],
 )
-def test_what_is_no_pair_is_rejected(tmp_path, row, reason):
+def test_unusable_pairs_are_rejected(tmp_path, row, reason):
     pairs = {"scripts": ["Han", "Latin"], "length_ratio": 10}
-    kept, rejected = sorted(
+    record, reject = sorted(
         read(tmp_path, [pair("跑。", "Run!"), row], pairs=pairs),
         key=lambda i: isinstance(i, Reject),
     )
-    assert isinstance(kept, Record)
-    assert rejected.reason == reason
-    assert "line 2" in rejected.origin
+    assert isinstance(record, Record)
+    assert reject.reason == reason
+    assert "line 2" in reject.origin
 
 
 def test_numbers_have_no_script(tmp_path):
-    (found,) = read(tmp_path, [pair("10:30", "10.30")], pairs={"scripts": ["Han", "Latin"]})
-    assert found.gold == ("10.30",)
+    (record,) = read(tmp_path, [pair("10:30", "10.30")], pairs={"scripts": ["Han", "Latin"]})
+    assert record.gold == ("10.30",)
 
 
 def test_tab_separated_lines_are_read_by_their_columns(tmp_path):
     lines = ["Hi.\t嗨。\tCC-BY", "", "Run!\t跑。", "Hello.\t嗨。\tmore\tcells"]
     (tmp_path / "cmn.txt").write_text("\r\n".join(lines))
     columns = ["en", "zh", "attribution"]
-    rejected, kept = reading.read(tmp_path, corpus(columns=columns), task.Reading())
-    assert (kept.input, kept.gold) == ("嗨。", ("Hi.", "Hello."))
-    assert (rejected.reason, rejected.detail) == ("broken line", "found 2 cells, expected 3")
+    reject, record = reading.read(tmp_path, corpus(columns=columns), task.Reading())
+    assert (record.input, record.gold) == ("嗨。", ("Hi.", "Hello."))
+    assert (reject.reason, reject.detail) == ("broken line", "found 2 cells, expected 3")
 
 
-def test_the_other_direction_is_the_other_field(tmp_path):
+def test_swapped_fields_reverse_the_direction(tmp_path):
     fields = {**FIELDS, "input": "en", "target": "zh"}
-    (found,) = read(tmp_path, [pair("嗨。", "Hi.")], fields=fields)
-    assert (found.input, found.gold) == ("Hi.", ("嗨。",))
+    (record,) = read(tmp_path, [pair("嗨。", "Hi.")], fields=fields)
+    assert (record.input, record.gold) == ("Hi.", ("嗨。",))
 
 
 letters = st.sampled_from("abcdefg")
@@ -110,17 +110,17 @@ def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
     rows += [pair(f"only {n}x", f"one {n}") for n in range("abcdefghijkl".index("l"))]
     rows += [pair(f"lone {c}", f"single {c}") for c in "hijklmnop"]
     records = read(folder, rows)
-    of = corpus()
-    splits, rejects = divided(records, of.split, task.Reading().wording, limit=None, seed=1)
-    kept = sum(len(r.gold) + len(r.repaired) for members in splits.values() for r in members)
+    block = corpus()
+    splits, rejects = divide(records, block.split, task.Reading().wording, limit=None, seed=1)
+    pairs = sum(len(r.gold) + len(r.repaired) for members in splits.values() for r in members)
     assert len(rejects) == 0
-    assert kept >= len({*map(str, rows)})
+    assert pairs >= len({*map(str, rows)})
     for side in (lambda r: [r.input], lambda r: r.gold):
         counts = Counter(text for m in splits.values() for text in {t for r in m for t in side(r)})
         assert set(counts.values()) <= {1}
 
 
-def test_references_come_back_from_parquet(tmp_path):
+def test_references_are_read_from_parquet(tmp_path):
     records = [Record("1", "嗨", ("Hi.", "Hello."), None, "g")]
     clean.write(tmp_path / "a.parquet", records, Labelling())
     assert clean.read(tmp_path / "a.parquet", Labelling()) == records
@@ -128,12 +128,12 @@ def test_references_come_back_from_parquet(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"pairs": {"scripts": ["Han", "Latn1"]}}, "Unicode has no script 'Latn1'"),
         ({"columns": ["en", "attribution"]}, "expected the fields of the pair among them: zh"),
     ],
 )
-def test_slips_in_the_block_are_told(changes, told):
-    with pytest.raises(ValidationError, match=told):
+def test_an_invalid_block_is_an_error(changes, message):
+    with pytest.raises(ValidationError, match=message):
         corpus(**changes)

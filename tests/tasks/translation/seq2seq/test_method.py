@@ -1,9 +1,9 @@
-"""From records to items: every reference is learnt, and one that is too long is accounted for."""
+"""From records to items: every reference is an item, and too long ones are counted as lost."""
 
 import numpy as np
 import pytest
 
-from tests.tasks.translation.made import LONGEST, PAIRS, experiment, tokenizer
+from tests.tasks.translation.translators import LONGEST, PAIRS, experiment, tokenizer
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
@@ -18,14 +18,13 @@ RECORDS = [
 
 @pytest.fixture
 def items(tmp_path):
-    of, paths = experiment(), (tmp_path / "a.arrow", tmp_path / "b.arrow")
-    Method(of, [], tokenizer()).encode(RECORDS, paths[0], label="encode")
-    columns, splits, account = Method(of, [], tokenizer()).align(
-        paths[0], [RECORDS[:1], RECORDS[1:]]
-    )
+    method = Method(experiment(), [], tokenizer())
+    paths = tmp_path / "a.arrow", tmp_path / "b.arrow"
+    method.encode(RECORDS, paths[0], label="encode")
+    columns, splits, account = method.align(paths[0], [RECORDS[:1], RECORDS[1:]])
     write_columns(paths[1], columns, splits)
     assert account == {"gold": 4, "kept": 3, "lost": 1}
-    return Method(of, [], tokenizer()).dataset(*paths, RECORDS)
+    return method.dataset(*paths, RECORDS)
 
 
 def test_every_reference_that_fits_is_an_item_with_its_source(items):
@@ -43,18 +42,19 @@ def test_the_shortest_come_first(items):
     assert lengths == sorted(lengths)
 
 
-def test_nothing_is_made_of_no_records(tmp_path):
-    Method(experiment(), [], tokenizer()).encode([], tmp_path / "a.arrow", label="encode")
-    columns, splits, account = Method(experiment(), [], tokenizer()).align(tmp_path, [])
+def test_no_records_have_no_targets(tmp_path):
+    method = Method(experiment(), [], tokenizer())
+    method.encode([], tmp_path / "a.arrow", label="encode")
+    columns, splits, account = method.align(tmp_path, [])
     assert (columns["labels"].size, splits.tolist(), account["gold"]) == (0, [0], 0)
 
 
-def test_a_tokenizer_without_an_end_is_refused():
+def test_a_tokenizer_without_eos_is_an_error():
     other = tokenizers.train("wordpiece", 300, ["a b"])
     with pytest.raises(WxbError, match="byte-level-bpe"):
         Method(experiment(), [], other).vocabulary()
 
 
-def test_figures_are_bleu_of_the_sums():
+def test_validation_metrics_are_bleu_of_the_sums():
     statistics = np.array([[4, 4, 4, 3, 2, 1, 4, 3, 2, 1]] * 3, float)
     assert Method.compute_metrics(statistics, np.zeros(3)) == {"bleu": pytest.approx(100)}

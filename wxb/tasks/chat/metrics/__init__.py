@@ -1,7 +1,6 @@
-"""Replies that are exactly right and keep the format that was asked for, and chrF of all replies.
+"""Exact match and format of checkable questions, and chrF of all replies.
 
-The first two are of the questions that can be checked, and questions of one kind are resampled
-together. chrF is made of sacrebleu's own statistics.
+Questions of one kind are a group. chrF is computed from sacrebleu's statistics.
 """
 
 from __future__ import annotations
@@ -21,28 +20,31 @@ if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
 
-EXACT, FORMAT, CHECKED, ENDED, RECORDS = range(5)
+EXACT, FORMAT, CHECKABLE, ENDED, RECORDS = range(5)  # columns of the statistics
 CHARACTERS = slice(5, 5 + 3 * CHRF.CHAR_ORDER)  # n-grams of hypothesis and reference, and matches
 BY_KIND = "by_kind.csv"
 
 
-class Judged(NamedTuple):
-    """A test question with its answer and a system's reply, and those to the other prompts."""
+class PredictionRow(NamedTuple):
+    """A test question with its answer and a system's reply.
+
+    `replies` are those to each prompt of `prediction.grid`, by prompt.
+    """
 
     id: str
     input: str
     gold: str
     predicted: str
     kind: str | None
-    format: str | None  # None where nothing can be checked
-    ended: bool  # by itself, not by the length allowed
+    format: str | None  # None if the reply cannot be checked
+    ended: bool  # by itself, not by the maximum length
     replies: Mapping[str, str] = {}
     group: str = ""
-    tokens: int = 0  # of all these replies
+    tokens: int = 0  # of all replies
 
 
 class Scorer(scorer.Scorer):
-    """Exact match, format and chrF of replies."""
+    """Exact match, format, chrF and the share of replies that end by themselves."""
 
     METRICS = (
         Metric("exact", "exact match"),
@@ -54,10 +56,10 @@ class Scorer(scorer.Scorer):
     SIGNATURE = "exact match of checkable questions, but for case, width and a last full stop"
     UNIT = "questions"
     COUNTS: ClassVar = {"right": "right", "kept": "in the format"}
-    ROW = Judged
+    ROW = PredictionRow
 
-    def fields(self, record: Record, prediction: Any, known: None) -> dict[str, Any]:
-        """The reply, and those to the other prompts."""
+    def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
+        """The answer, the reply and its properties."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -70,43 +72,43 @@ class Scorer(scorer.Scorer):
         }
 
     def group(self, record: Record) -> str:
-        """The kind of question."""
+        """The kind of question; empty without one."""
         kind: str | None = record.gold["kind"]
         return kind or ""
 
-    def same(self, row: Judged) -> tuple[str, str, str, str | None]:
-        """What the rows of two systems must share: record, question, answer and format."""
+    def identity(self, row: PredictionRow) -> tuple[str, str, str, str | None]:
+        """What must be equal in the rows of two systems: id, question, answer and format."""
         return row.id, row.input, row.gold, row.format
 
-    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.float64]:
-        """Right, format kept, checkable, ended, 1, and what chrF is made of: (N, 23)."""
+    def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
+        """Correct, format kept, checkable, ended, 1 and the statistics of chrF (N, 23)."""
         table = np.zeros((len(rows), CHARACTERS.stop))
         if not rows:
             return table
-        for row, counted in zip(rows, table, strict=True):
-            counted[: CHARACTERS.start] = (*_checked(row, row.predicted), row.ended, 1)
+        for row, statistics in zip(rows, table, strict=True):
+            statistics[: CHARACTERS.start] = (*_check(row, row.predicted), row.ended, 1)
         table[:, CHARACTERS] = CHRF()._extract_corpus_statistics(
             [row.predicted for row in rows], [[row.gold for row in rows]]
         )
         return table
 
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The METRICS (...) of sums (..., 23); 0 without a question that can be checked."""
-        checked = np.maximum(sums[..., CHECKED], 1)
+        """The METRICS (...) of sums (..., 23); exact match is 0 without checkable questions."""
+        checkable = np.maximum(sums[..., CHECKABLE], 1)
         return {
-            "exact": sums[..., EXACT] / checked,
-            "format": sums[..., FORMAT] / checked,
+            "exact": sums[..., EXACT] / checkable,
+            "format": sums[..., FORMAT] / checkable,
             "chrf": _chrf(sums[..., CHARACTERS]),
             "ended": sums[..., ENDED] / sums[..., RECORDS],
         }
 
     def totals(self, sums: NDArray[np.float64]) -> dict[str, float]:
-        """Numbers of checkable questions of a run, means over runs (R, 23)."""
-        counted = np.rint(sums.mean(axis=0)).astype(int).tolist()
-        return {"right": counted[EXACT], "kept": counted[FORMAT], "support": counted[CHECKED]}
+        """Counts of checkable questions, correct and with their format; means over runs (R, 23)."""
+        means = np.rint(sums.mean(axis=0)).astype(int).tolist()
+        return {"right": means[EXACT], "kept": means[FORMAT], "support": means[CHECKABLE]}
 
-    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
-        """Scores by kind of question and by prompt, how varied the replies are, and how long."""
+    def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
+        """Scores by kind of question and by prompt, distinct-1 and -2, and generated tokens."""
         kinds = sorted({row.kind for row in rows if row.kind is not None})
         prompts = dict.fromkeys(name for row in rows for name in row.replies)
         return {
@@ -117,50 +119,51 @@ class Scorer(scorer.Scorer):
             "by_prompt": {
                 name: _rates([(row, row.replies[name]) for row in rows]) for name in prompts
             },
-            **{f"distinct_{n}": distinct([row.predicted for row in rows], n) for n in (1, 2)},
+            **{f"distinct_{n}": distinct_n([row.predicted for row in rows], n) for n in (1, 2)},
             "tokens": sum(row.tokens for row in rows),
         }
 
-    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
-        """Write the scores by kind of question as a table."""
+    def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
+        """Write the scores by kind of question as CSV."""
         kinds = self.details(rows)["by_kind"]
         lines = ([kind, *row.values()] for kind, row in kinds.items())
         scorer.write_table(folder / BY_KIND, ["kind", "exact", "format", "support"], lines)
 
 
-def _checked(row: Judged, reply: str) -> tuple[bool, bool, bool]:
-    """Whether a reply is right and keeps the format, and whether that can be checked."""
+def _check(row: PredictionRow, reply: str) -> tuple[bool, bool, bool]:
+    """Whether a reply is correct, has its format, and can be checked at all."""
     if row.format is None:
         return False, False, False
-    return checking.right(row.format, row.gold, reply), checking.keeps(row.format, reply), True
+    is_correct = checking.is_correct(row.format, row.gold, reply)
+    return is_correct, checking.has_format(row.format, reply), True
 
 
 def _chrf(sums: NDArray[Any]) -> NDArray[Any]:
     """chrF2 (...) of sums (..., 18)."""
-    each = [CHRF()._compute_f_score(row) for row in sums.reshape(-1, sums.shape[-1]).tolist()]
-    return np.array(each).reshape(sums.shape[:-1])
+    scores = [CHRF()._compute_f_score(row) for row in sums.reshape(-1, sums.shape[-1]).tolist()]
+    return np.array(scores).reshape(sums.shape[:-1])
 
 
-def _rates(replies: Sequence[tuple[Judged, str]]) -> dict[str, float]:
-    """The shares of replies that are right and keep the format, and how many can be checked."""
-    found = np.array([_checked(row, reply) for row, reply in replies], int).sum(axis=0)
-    right, kept, checked = found.tolist()
+def _rates(replies: Sequence[tuple[PredictionRow, str]]) -> dict[str, float]:
+    """Exact match and format, as shares of the checkable replies, and the number of these."""
+    counts = np.array([_check(row, reply) for row, reply in replies], int).sum(axis=0)
+    exact, has_format, checkable = counts.tolist()
     return {
-        "exact": round(right / max(checked, 1), DIGITS),
-        "format": round(kept / max(checked, 1), DIGITS),
-        "support": checked,
+        "exact": round(exact / max(checkable, 1), DIGITS),
+        "format": round(has_format / max(checkable, 1), DIGITS),
+        "support": checkable,
     }
 
 
-def distinct(replies: Sequence[str], n: int) -> float:
-    """The share of n-grams that are not repetitions (Li et al. 2016), 0 where there is none.
+def distinct_n(replies: Sequence[str], n: int) -> float:
+    """The number of distinct word n-grams / that of all (Li et al. 2016); 0 without n-grams.
 
     A Chinese character is a word.
     """
     grams = [
-        tuple(words[place : place + n])
+        tuple(words[start : start + n])
         for words in map(_words, replies)
-        for place in range(len(words) - n + 1)
+        for start in range(len(words) - n + 1)
     ]
     return round(len({*grams}) / len(grams), DIGITS) if grams else 0.0
 

@@ -1,4 +1,4 @@
-"""What pages of studies tell of chat: kinds of question, prompts, replies, published choices."""
+"""The report page of chat: kinds of question, prompts, replies, published choices and speed."""
 
 from __future__ import annotations
 
@@ -9,102 +9,107 @@ from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.rendering import render
 from wxb.reporting.charts.scores import headline
-from wxb.tasks.chat.metrics import Judged
+from wxb.tasks.chat.metrics import PredictionRow
 from wxb.tasks.chat.page import published
 from wxb.tasks.chat.record import checking
-from wxb.tasks.chat.record.conversation import Message, of_text
+from wxb.tasks.chat.record.conversation import Message, from_text
 
 SPEED = (
-    "Tokens of replies that are written in a second, in all ways of asking and of all test sets"
-    " together: reading the questions counts, loading does not."
+    "Generated tokens per second, over all prompts and test sets. Reading the questions counts,"
+    " loading the model does not."
 )
-LONGEST = 400  # characters of a question or reply that are shown
+MAX_CHARACTERS = 400  # of a question or reply
+MAX_EXAMPLES = 20
 
 
 class Example(NamedTuple):
-    """A question of a kind with its answer, and what each system replies."""
+    """A question of a kind with its answer, and the reply of each system."""
 
     kind: str
-    before: list[Message]  # turns that come before the question
-    asked: str
+    history: list[Message]  # before the question
+    question: str
     answer: str
-    replies: Mapping[str, Judged]
-    right: Mapping[str, bool]  # of those that can be checked
+    replies: Mapping[str, PredictionRow]
+    is_correct: Mapping[str, bool]  # of replies that can be checked
 
 
 class Page(parts.Page):
-    """Kinds of question, prompts, replies, published choices."""
+    """Kinds of question, prompts, replies, published choices and speed."""
 
     RULE = (
-        "A reply counts when it is the answer, but for capitals, full and half width and a last"
-        " full stop; in JSON the values count."
+        "A reply is right if it equals the answer, ignoring case, full or half width and a final"
+        " full stop; JSON is compared by value."
     )
-    WATCHED = (
-        "A model is watched by its accuracy on the tokens of validation answers, each after the"
-        " right ones before it; that is not the exact match of the test, where it goes on from its"
-        " own."
+    VALIDATION_NOTE = (
+        "The curves show token accuracy on validation answers, each token predicted from the"
+        " correct ones before it. Test exact match differs: there, a model continues its own"
+        " output."
     )
 
     def failures(self, system: Mapping[str, Any]) -> str:
-        """The kinds of question that a system answers worst, or that no answer can be checked."""
+        """The two kinds of question with the worst exact match, or that no reply was checked."""
         if not system["support"]:
-            return "No answer can be checked, so that nothing is right: compare chrF."
+            return "No answer can be checked, so exact match is 0: compare chrF."
         worst = sorted(system["by_kind"].items(), key=lambda kind: (kind[1]["exact"], kind[0]))[:2]
-        told = " and ".join(
+        kinds = " and ".join(
             f"{kind} ({row['exact']:.2f} of {row['support']:,})" for kind, row in worst
         )
-        return f"Of all kinds of question it answers {told} worst." if told else ""
+        return f"It answers questions of kind {kinds} worst." if kinds else ""
 
     def parts(self, study: Study) -> list[Part]:
-        """Scores by kind and by prompt, and replies."""
+        """The parts: kinds and prompts if there are any, replies, published choices, speed."""
         systems = study.comparison["systems"]
-        shown = {"systems": systems, "chips": figures.chips(systems)}
+        shared = {"systems": systems, "chips": figures.chips(systems)}
         kinds = list(next(iter(systems.values()))["by_kind"])
         prompts = {
             name: system["by_prompt"] for name, system in systems.items() if system["by_prompt"]
         }
-        found = []
+        sections = []
         if kinds:
-            html = render(__package__, "kinds.html", **shown, kinds=kinds)
-            found.append(Part("kinds", "Kinds of question", "noise", html, {}))
+            html = render(__package__, "kinds.html", **shared, kinds=kinds)
+            sections.append(Part("kinds", "Kinds of question", "noise", html, {}))
         if prompts:
-            asked = [*dict.fromkeys(name for rows in prompts.values() for name in rows)]
-            html = render(__package__, "prompts.html", **shown, prompts=prompts, asked=asked)
-            found.append(Part("prompts", "Prompts", "noise", html, {}))
+            names = [*dict.fromkeys(name for rows in prompts.values() for name in rows)]
+            html = render(__package__, "prompts.html", **shared, prompts=prompts, names=names)
+            sections.append(Part("prompts", "Prompts", "noise", html, {}))
         html = render(
-            __package__, "replies.html", **shown, examples=examples(study.judged), longest=LONGEST
+            __package__,
+            "replies.html",
+            **shared,
+            examples=examples(study.predictions),
+            max_characters=MAX_CHARACTERS,
         )
-        found.append(Part("replies", "Replies", "noise", html, {}))
+        sections.append(Part("replies", "Replies", "noise", html, {}))
         html = render(
             __package__,
             "published.html",
-            **shown,
-            published=published,
+            **shared,
+            published_loss=published.LOSS,
             effects=published.effects(study.params, study.comparison),
             headline=headline(study.comparison),
         )
-        found.append(Part("published", "Published", "training", html, {}))
+        sections.append(Part("published", "Published", "training", html, {}))
         rates = {name: f"{rate:,.0f}" for name, rate in study.rates("tokens").items()}
-        shown |= {"heading": "Tokens a second", "told": SPEED, "rates": rates}
-        html = render(__package__, "speed.html", **shown)
-        return [*found, Part("speed", "Tokens a second", "cost", html, {})]
+        shared |= {"heading": "Tokens per second", "note": SPEED, "rates": rates}
+        html = render(__package__, "speed.html", **shared)
+        return [*sections, Part("speed", "Tokens per second", "cost", html, {})]
 
 
-def examples(judged: Mapping[str, Sequence[Judged]]) -> list[Example]:
-    """The first question of each kind, or the first few where there are no kinds."""
-    first = next(iter(judged.values()))
-    places: dict[str, int] = {}
-    for place, row in enumerate(first):
-        places.setdefault(row.kind or f"question {place + 1}", place)
-    found = []
-    for kind, place in [*places.items()][:20]:
-        *before, asked = of_text(first[place].input)
-        replies = {name: rows[place] for name, rows in judged.items()}
-        right = {
-            name: checking.right(row.format, row.gold, row.predicted)
+def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> list[Example]:
+    """The first question of each kind, MAX_EXAMPLES at most; a question without one is its own."""
+    first = next(iter(predictions.values()))
+    indices: dict[str, int] = {}
+    for index, row in enumerate(first):
+        indices.setdefault(row.kind or f"question {index + 1}", index)
+    shown = []
+    for kind, index in [*indices.items()][:MAX_EXAMPLES]:
+        *history, question = from_text(first[index].input)
+        replies = {name: rows[index] for name, rows in predictions.items()}
+        is_correct = {
+            name: checking.is_correct(row.format, row.gold, row.predicted)
             for name, row in replies.items()
             if row.format is not None
         }
-        answer = first[place].gold
-        found.append(Example(kind, before, asked["content"], answer, replies, right))
-    return found
+        answer = first[index].gold
+        shown.append(Example(kind, history, question["content"], answer, replies, is_correct))
+    return shown

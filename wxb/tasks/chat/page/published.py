@@ -1,4 +1,4 @@
-"""What the series printed of its chat model, and what each of its choices does here."""
+"""The published figures of the series' chat model, and the effects of its choices here."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ LOSS_ON_ALL, PADDED_NOISE = "loss over all tokens", "noise by the padded length"
 
 
 class Effect(NamedTuple):
-    """What a published choice does to the headline: the score without it, minus that with it."""
+    """A published choice, and the headline score without it minus the score with it."""
 
     choice: str
-    ours: str
-    published: str
+    ours: str  # the experiment without it
+    published: str  # the experiment with it
     difference: Mapping[str, float]
 
 
 def effects(params: Params, comparison: Mapping[str, Any]) -> list[Effect]:
-    """The experiments of a study that differ in nothing but a published choice, compared."""
+    """The differences of all pairs of experiments that differ only in one published choice."""
     blocks = {name: params.experiments[name] for name in comparison["systems"]}
     pairs = {(pair["a"], pair["b"]): pair["difference"] for pair in comparison["pairs"]}
-    found = []
-    for published, block in blocks.items():
-        for choice, without in _without(block).items():
-            for ours, other in blocks.items():
-                if _made(other) == without and (ours, published) in pairs:
-                    difference = pairs[ours, published]
-                    found.append(Effect(choice, ours, published, difference))
-    return found
+    return [
+        Effect(choice, ours, published, pairs[ours, published])
+        for published, block in blocks.items()
+        for choice, settings in _without_choices(block).items()
+        for ours, other in blocks.items()
+        if _settings(other) == settings and (ours, published) in pairs
+    ]
 
 
-def _made(block: Experiment) -> dict[str, Any]:
-    """All settings that what is learnt hangs on."""
+def _settings(block: Experiment) -> dict[str, Any]:
+    """The settings that affect training."""
     return block.model_dump(exclude={"prediction"})
 
 
-def _without(block: Experiment) -> dict[str, dict[str, Any]]:
-    """The settings without each of the published choices that are made in them."""
-    made = _made(block)
-    found = {}
-    if made["encoding"]["loss"] == "all":
-        found[LOSS_ON_ALL] = {**made, "encoding": {**made["encoding"], "loss": "assistant"}}
-    if made["tuning"]["neftune_padded"]:
-        found[PADDED_NOISE] = {**made, "tuning": {**made["tuning"], "neftune_padded": False}}
-    return found
+def _without_choices(block: Experiment) -> dict[str, dict[str, Any]]:
+    """The settings without each of the published choices that they have, by choice."""
+    settings = _settings(block)
+    encoding, tuning = settings["encoding"], settings["tuning"]
+    without = {}
+    if encoding["loss"] == "all":
+        without[LOSS_ON_ALL] = {**settings, "encoding": {**encoding, "loss": "assistant"}}
+    if tuning["neftune_padded"]:
+        without[PADDED_NOISE] = {**settings, "tuning": {**tuning, "neftune_padded": False}}
+    return without

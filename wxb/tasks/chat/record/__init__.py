@@ -1,4 +1,4 @@
-"""Conversations with the answer that ends them: their gold in Parquet."""
+"""The gold of a conversation, which is its last answer, as a Parquet type."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import pyarrow as pa
 
 from wxb.corpora import labelling
 
-# `format` is None where the answer cannot be checked.
-
 
 class Labelling(labelling.Labelling):
-    """An answer, its kind of question, and its format."""
+    """An answer, its kind of question, and its format; None if it cannot be checked."""
 
     GOLD = pa.struct([(name, pa.string()) for name in ("text", "kind", "format")])

@@ -1,8 +1,8 @@
-"""Answers that can be checked: the formats that they have to keep, and when one is right.
+"""Check replies: whether one has the required format, and whether it is correct.
 
-A format is a word, some with a further one: `text`, `number`, `date`, `letters`, `words 3`, `json
-name`. Whether a reply is right does not hang on capitals, on full or half width, or on a full stop
-at its end; whether it keeps its format hangs on nothing else.
+A format is a name, for some with an argument: `text`, `number`, `date`, `letters`, `words 3`, `json
+name`. Correctness ignores case, full or half width, and a final full stop. It does not depend on
+the format, except for JSON.
 """
 
 from __future__ import annotations
@@ -14,46 +14,47 @@ from collections.abc import Callable
 from typing import Any
 
 _BETWEEN_WORDS = re.compile(r"[\s,、，]+")
-_FORMS: dict[str, Callable[[str, str], bool]] = {
+_FORMATS: dict[str, Callable[[str, str], bool]] = {
     "text": lambda reply, _: bool(reply),
     "number": lambda reply, _: bool(re.fullmatch(r"-?\d+(\.\d+)?", reply, re.ASCII)),
     "date": lambda reply, _: bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", reply, re.ASCII)),
     "letters": lambda reply, _: bool(re.fullmatch(r"[A-Za-z](-[A-Za-z])*", reply)),
     "words": lambda reply, n: len(_BETWEEN_WORDS.split(reply)) == int(n) and bool(reply),
-    "json": lambda reply, key: isinstance(found := _json(reply), dict) and [*found] == [key],
+    "json": lambda reply, key: isinstance(value := _json(reply), dict) and [*value] == [key],
 }
-_WITH_MORE = {"words": r"[1-9][0-9]*", "json": r"\S+"}
+_ARGUMENTS = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 
 
-def of(form: str) -> tuple[str, str]:
-    """The name of a format, and its further word. Raises ValueError for one that there is not."""
-    name, _, more = form.partition(" ")
-    if name not in _FORMS or not re.fullmatch(_WITH_MORE.get(name, ""), more):
-        known = ", ".join(f"{name} ..." if name in _WITH_MORE else name for name in _FORMS)
-        raise ValueError(f"found {form!r}, expected {known}")
-    return name, more
+def parse_format(text: str) -> tuple[str, str]:
+    """The name and the argument of a format. Raises ValueError for an unknown one."""
+    name, _, argument = text.partition(" ")
+    if name not in _FORMATS or not re.fullmatch(_ARGUMENTS.get(name, ""), argument):
+        known = ", ".join(f"{name} ..." if name in _ARGUMENTS else name for name in _FORMATS)
+        raise ValueError(f"found {text!r}, expected {known}")
+    return name, argument
 
 
-def keeps(form: str, reply: str) -> bool:
-    """Whether a reply has the format that was asked for."""
-    name, more = of(form)
-    return _FORMS[name](reply.strip(), more)
+def has_format(format_: str, reply: str) -> bool:
+    """Whether a reply has a format."""
+    name, argument = parse_format(format_)
+    return _FORMATS[name](reply.strip(), argument)
 
 
-def right(form: str, answer: str, reply: str) -> bool:
-    """Whether a reply is the answer; of JSON the values are compared."""
-    if of(form)[0] == "json":
-        return keeps(form, reply) and _json(reply) == _json(answer)
-    return normalized(reply) == normalized(answer)
+def is_correct(format_: str, answer: str, reply: str) -> bool:
+    """Whether a reply is equal to the answer, as text or, for the format `json`, by value."""
+    if parse_format(format_)[0] == "json":
+        return has_format(format_, reply) and _json(reply) == _json(answer)
+    return _normalize(reply) == _normalize(answer)
 
 
-def normalized(text: str) -> str:
-    """A text as it is compared."""
+def _normalize(text: str) -> str:
+    """A text without the differences that correctness ignores."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return plain.removesuffix(".").removesuffix("。").strip()
 
 
 def _json(text: str) -> Any:
+    """The value of a JSON text; None if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""Conversations as lists of messages, and as the one text that is a record's input.
+"""Conversations as lists of messages, and as texts, which are the inputs of records.
 
-A conversation that is one question is its text; any other is the JSON of its messages.
+The text of a single question is the question; that of any other conversation is JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Message = dict[str, str]  # its `role` and `content`
 
 
 class ConversationError(ValueError):
-    """Why messages are no conversation: a reason to count by, and the particulars."""
+    """Messages are no valid conversation: a short reason, which is counted, and the details."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -23,34 +23,35 @@ class ConversationError(ValueError):
 
 
 def message(role: str, content: str) -> Message:
-    """A message of someone."""
+    """A message with its role."""
     return {"role": role, "content": content}
 
 
-def checked(found: Any) -> list[Message]:
-    """The messages of a conversation, without white space at their edges.
+def validate(value: Any) -> list[Message]:
+    """The messages of a JSON value, without outer white space.
 
-    Raises ConversationError unless there is one system turn at most, which comes first, and then
-    users and assistants take turns.
+    Raises ConversationError unless roles are: at most one system first, then user and assistant in
+    turn.
     """
-    if not isinstance(found, list) or not found:
-        raise ConversationError("empty conversation", f"found {_short(found)}, expected messages")
-    messages = [_checked(number, each) for number, each in enumerate(found, start=1)]
-    roles = [each["role"] for each in messages]
+    if not isinstance(value, list) or not value:
+        raise ConversationError("empty conversation", f"found {_short(value)}, expected messages")
+    messages = [_message(number, item) for number, item in enumerate(value, start=1)]
+    roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
         raise ConversationError("several system turns", f"found {roles.count('system')}")
     turns = roles[1:] if roles[0] == "system" else roles
-    if turns != [ROLES[1 + place % 2] for place in range(len(turns))] or not turns:
+    if turns != [ROLES[1 + index % 2] for index in range(len(turns))] or not turns:
         raise ConversationError("roles out of order", f"found {_short(roles)}")
     return messages
 
 
-def _checked(number: int, found: Any) -> Message:
-    given = found if isinstance(found, Mapping) else {}
-    role, content = given.get("role"), given.get("content")
+def _message(number: int, value: Any) -> Message:
+    """The message of a JSON value. Raises ConversationError if it is none."""
+    fields = value if isinstance(value, Mapping) else {}
+    role, content = fields.get("role"), fields.get("content")
     if not (isinstance(role, str) and isinstance(content, str)):
         raise ConversationError(
-            "no message", f"message {number} is {_short(found)}, expected `role` and `content`"
+            "no message", f"message {number} is {_short(value)}, expected `role` and `content`"
         )
     if role not in ROLES:
         raise ConversationError(
@@ -61,36 +62,41 @@ def _checked(number: int, found: Any) -> Message:
     return message(role, content.strip())
 
 
-def _short(found: Any) -> str:
-    text = repr(found)
+def _short(value: Any) -> str:
+    text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def to_text(messages: Sequence[Message]) -> str:
-    """A conversation as text, which `of_text` reads."""
+    """The text of a conversation, for `from_text`."""
     if len(messages) == 1 and messages[0]["role"] == "user":
         content = messages[0]["content"]
-        if _parsed(content) is None:
+        if _parse(content) is None:
             return content
     return json.dumps(list(messages), ensure_ascii=False)
 
 
-def of_text(text: str) -> list[Message]:
-    """The conversation that is asked with a text; raises as `checked`, and where none asks."""
-    found = _parsed(text)
-    messages = checked([message("user", text)] if found is None else found)
+def from_text(text: str) -> list[Message]:
+    """The conversation of a text: a question, or the JSON of messages; see `validate_question`."""
+    value = _parse(text)
+    return validate_question([message("user", text)] if value is None else value)
+
+
+def validate_question(value: Any) -> list[Message]:
+    """Like `validate`; also raises ConversationError unless the last message is the user's."""
+    messages = validate(value)
     if messages[-1]["role"] != "user":
         raise ConversationError("nothing asked", "the last message is not the user's")
     return messages
 
 
-def _parsed(text: str) -> list[Any] | None:
-    """The messages that a text is JSON of, if it is."""
+def _parse(text: str) -> list[Any] | None:
+    """The JSON list of objects with roles that a text is; None for any other text."""
     if not text.lstrip().startswith("["):
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    whole = isinstance(found, list) and found and all(isinstance(each, dict) for each in found)
-    return found if whole and all("role" in each for each in found) else None
+    has_roles = all(isinstance(item, dict) and "role" in item for item in value)
+    return value if value and has_roles else None

@@ -1,1 +1,1 @@
-"""Supervised fine-tuning: a decoder goes on from a conversation with its answer."""
+"""Chat by supervised fine-tuning of a decoder."""

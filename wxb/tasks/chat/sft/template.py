@@ -1,14 +1,12 @@
-"""Conversations as a model reads them: one template for training, for replies and for others.
+"""Chat templates: conversations as the tokens that a model reads.
 
-The template is Jinja as in transformers' chat templates, and goes into the tokenizer's folder, so
-that `apply_chat_template` gives the same text. What people type stays text: only what the template
-itself writes can be a special token.
+A template is Jinja, saved with the tokenizer; transformers' `apply_chat_template` returns the same
+text. Here, special tokens come from the template only: message text is never one.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,7 +19,7 @@ from wxb.corpora.text.tokenizers import encode, special_tokens
 from wxb.tasks.chat.record.conversation import ROLES, Message
 
 MARKERS = {role: f"<|{role.upper()}|>" for role in ROLES}
-# A marker of the role before each message, and the end of text behind each answer.
+# A marker of the role before each message, and the end of text after each answer.
 _ROLES = """\
 {{- bos_token -}}
 {%- for message in messages -%}
@@ -34,7 +32,7 @@ _ROLES = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '<|ASSISTANT|>' -}}{%- endif -%}
 """
-# Words in place of markers, for a model that was never taught any; a line break ends each message.
+# Words instead of markers, for a model that was not trained on any; a line break ends messages.
 _PLAIN = """\
 {{- bos_token -}}
 {%- for message in messages -%}
@@ -50,11 +48,11 @@ _PLAIN = """\
 {%- if add_generation_prompt -%}{{- 'Answer:' -}}{%- endif -%}
 """
 TEMPLATES = {"roles": _ROLES, "plain": _PLAIN}
-FIRST = 0xF0000  # of Unicode's private characters, which stand for messages while one is rendered
+STAND_IN = 0xF0000  # the first private character; such stand for messages while rendering
 
 
 class Piece(NamedTuple):
-    """Some of a conversation's text: whether the assistant wrote it, and whether it is a token."""
+    """A part of a conversation's text: by the assistant (`generated`), or a special token."""
 
     text: str
     generated: bool
@@ -62,28 +60,28 @@ class Piece(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The tokens of a conversation, and which of them the assistant writes; (T) each."""
+    """The token ids (T) of a conversation, and a mask (T) of those by the assistant."""
 
     ids: NDArray[np.int32]
     generated: NDArray[np.bool_]
 
 
-def prepare(tokenizer: Any, template: str) -> Any:
-    """The tokenizer with the markers of a template, and with the template itself."""
+def add_template(tokenizer: Any, template: str) -> Any:
+    """Add a template and its markers to a tokenizer, in place; the same tokenizer."""
     if template == "roles":
-        markers = [AddedToken(each, special=True, normalized=False) for each in MARKERS.values()]
+        markers = [AddedToken(text, special=True, normalized=False) for text in MARKERS.values()]
         tokenizer.backend_tokenizer.add_special_tokens(markers)
     tokenizer.chat_template = TEMPLATES[template]
     return tokenizer
 
 
-def ends(tokenizer: Any, template: str) -> list[int]:
-    """The tokens that end an answer: the end of text, and what begins another message."""
+def end_ids(tokenizer: Any, template: str) -> list[int]:
+    """The ids that end an answer: the end of text first, then those that begin a new message."""
     backend = tokenizer.backend_tokenizer
     if template == "roles":
         return [tokenizer.eos_token_id, *map(backend.token_to_id, MARKERS.values())]
-    every = range(backend.get_vocab_size())
-    return [tokenizer.eos_token_id, *(id_ for id_ in every if "\n" in backend.decode([id_]))]
+    ids = range(backend.get_vocab_size())
+    return [tokenizer.eos_token_id, *(id_ for id_ in ids if "\n" in backend.decode([id_]))]
 
 
 def tokens(
@@ -93,103 +91,101 @@ def tokens(
     *,
     answer_next: bool = False,
 ) -> list[Tokens]:
-    """The tokens of conversations; with `answer_next` the assistant is to go on from their end."""
-    named = special(tokenizer)
-    cut = [pieces(each, template, named, answer_next=answer_next) for each in conversations]
-    runs = [_runs(each) for each in cut]
-    texts = ["".join(p.text for p in run) for row in runs for run in row if not run[0].special]
-    # A half of a surrogate pair, which no UTF-8 has, is read as a question mark.
-    encoded = encode(tokenizer, [each.encode("utf-8", "replace").decode() for each in texts])
-    number, found = 0, []
-    for row in runs:
+    """The tokens of conversations; `answer_next` adds the beginning of an assistant message.
+
+    Lone surrogates, which UTF-8 cannot encode, become question marks.
+    """
+    names = special_token_names(tokenizer)
+    conversation_runs = [
+        _runs(pieces(conversation, template, names, answer_next=answer_next))
+        for conversation in conversations
+    ]
+    texts = [
+        "".join(piece.text for piece in run)
+        for runs in conversation_runs
+        for run in runs
+        if not run[0].special
+    ]
+    encoded = encode(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
+    text_spans = (slice(start, stop) for start, stop in pairwise(encoded.splits))
+    result = []
+    for runs in conversation_runs:
         ids: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
         flags: list[NDArray[np.bool_]] = [np.zeros(0, bool)]
-        for run in row:
+        for run in runs:
             if run[0].special:
-                of_token = tokenizer.backend_tokenizer.token_to_id(run[0].text)
-                ids.append(np.array([of_token], np.int32))
+                token_id = tokenizer.backend_tokenizer.token_to_id(run[0].text)
+                ids.append(np.array([token_id], np.int32))
                 flags.append(np.array([run[0].generated]))
                 continue
-            here = slice(encoded.splits[number], encoded.splits[number + 1])
-            ids.append(encoded.ids[here])
+            span = next(text_spans)
+            ids.append(encoded.ids[span])
             starts = np.cumsum([0, *(len(piece.text) for piece in run)])
-            flags.append(
-                np.array(
-                    [
-                        run[min(bisect_right(starts, start), len(run)) - 1].generated
-                        for start in encoded.starts[here]
-                    ],
-                    bool,
-                )
-            )
-            number += 1
-        found.append(Tokens(np.concatenate(ids), np.concatenate(flags)))
-    return found
+            piece_indices = np.searchsorted(starts, encoded.starts[span], side="right") - 1
+            generated = np.array([piece.generated for piece in run])
+            flags.append(generated[np.minimum(piece_indices, len(run) - 1)])
+        result.append(Tokens(np.concatenate(ids), np.concatenate(flags)))
+    return result
 
 
-def text(
-    conversation: Sequence[Message], template: str, tokenizer: Any, *, answer_next: bool = False
-) -> str:
-    """A conversation as `apply_chat_template` gives it."""
-    cut = pieces(conversation, template, special(tokenizer), answer_next=answer_next)
-    return "".join(piece.text for piece in cut)
-
-
-def special(tokenizer: Any) -> dict[str, str]:
-    """The tokens that templates name."""
+def special_token_names(tokenizer: Any) -> dict[str, str]:
+    """The special tokens that templates use, by their names in a template."""
     backend = tokenizer.backend_tokenizer
     first = [backend.id_to_token(int(id_)) for id_ in special_tokens(tokenizer)[0]]
-    named = {"bos_token": "".join(first)}
+    names = {"bos_token": "".join(first)}
     if tokenizer.eos_token_id is not None:
-        named["eos_token"] = backend.id_to_token(tokenizer.eos_token_id)
-    return named
+        names["eos_token"] = backend.id_to_token(tokenizer.eos_token_id)
+    return names
 
 
 def pieces(
     conversation: Sequence[Message],
     template: str,
-    named: dict[str, str],
+    names: dict[str, str],
     *,
     answer_next: bool = False,
 ) -> list[Piece]:
-    """A conversation as the template renders it, what people typed apart from special tokens."""
-    from transformers.utils.chat_template_utils import render_jinja_template  # brings torch
+    """The text of a conversation, split into special tokens and other text, and by author.
+
+    `names` are those of `special_token_names`. Message text is inserted after rendering, so that it
+    never counts as a special token.
+    """
+    from transformers.utils.chat_template_utils import render_jinja_template  # imports torch
 
     stand_ins = [
-        {**message, "content": chr(FIRST + number)} for number, message in enumerate(conversation)
+        {**message, "content": chr(STAND_IN + index)} for index, message in enumerate(conversation)
     ]
-    render: Any = render_jinja_template  # it gives more than it is annotated with
+    render: Any = render_jinja_template  # its annotation lacks the second return value
     rendered, generated = render(
         [stand_ins],
         chat_template=TEMPLATES[template],
         return_assistant_tokens_mask=True,
         add_generation_prompt=answer_next,
-        **named,
+        **names,
     )
     skeleton: str = rendered[0]
-    inside: list[tuple[int, int]] = generated[0]
-    tokens_of_it = [re.escape(each) for each in {*named.values(), *MARKERS.values()} if each]
-    edges = {0, len(skeleton), *(edge for span in inside for edge in span)}
-    whole = {}
-    for found in re.finditer("|".join([*tokens_of_it, "[\U000f0000-\U000ffffd]"]), skeleton):
-        edges |= {*found.span()}
-        whole[found.start()] = found[0]
-    places = sorted(edges)
-    cut = []
-    for start, end in pairwise(places):
-        by_assistant = any(first <= start < last for first, last in inside)
-        number = ord(skeleton[start]) - FIRST
-        if 0 <= number < len(conversation):
-            cut.append(Piece(conversation[number]["content"], by_assistant, special=False))
+    assistant_spans: list[tuple[int, int]] = generated[0]
+    specials = [re.escape(token) for token in {*names.values(), *MARKERS.values()} if token]
+    edges = {0, len(skeleton), *(edge for span in assistant_spans for edge in span)}
+    special_starts = set()
+    for match in re.finditer("|".join([*specials, "[\U000f0000-\U000ffffd]"]), skeleton):
+        edges |= {*match.span()}
+        special_starts.add(match.start())
+    split = []
+    for start, end in pairwise(sorted(edges)):
+        by_assistant = any(first <= start < last for first, last in assistant_spans)
+        index = ord(skeleton[start]) - STAND_IN
+        if 0 <= index < len(conversation):
+            split.append(Piece(conversation[index]["content"], by_assistant, special=False))
         else:
-            cut.append(Piece(skeleton[start:end], by_assistant, special=start in whole))
-    return cut
+            split.append(Piece(skeleton[start:end], by_assistant, special=start in special_starts))
+    return split
 
 
-def _runs(cut: Sequence[Piece]) -> list[list[Piece]]:
-    """Pieces that are tokenized as one text; a special token is by itself."""
+def _runs(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Runs of pieces that are tokenized as one text; a special token is a run of its own."""
     runs: list[list[Piece]] = []
-    for piece in cut:
+    for piece in pieces:
         if piece.special or not runs or runs[-1][0].special:
             runs.append([piece])
         else:

@@ -1,4 +1,4 @@
-"""What of a conversation a model reads at once: the newest turns, each whole."""
+"""Truncation of conversations at whole turns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from wxb.tasks.chat.sft import template as templates
 from wxb.tasks.chat.sft.template import Tokens
 
 
-class Fitting(NamedTuple):
-    """The tokens of the newest turns that fit, None if not even the last does; and the rest.
+class Truncation(NamedTuple):
+    """The tokens of the newest turns that fit, or None if the last alone is too long.
 
-    `dropped` messages were left out, the oldest ones but for the system's; `length` is that of all
-    in tokens.
+    `dropped` is the number of messages without tokens, `length` the number of tokens of all.
     """
 
     tokens: Tokens | None
@@ -23,15 +22,18 @@ class Fitting(NamedTuple):
     length: int
 
 
-def fitting(
+def truncate(
     tokenizer: Any,
     conversation: Sequence[Message],
     template: str,
-    room: int,
+    max_tokens: int,
     *,
     answer_next: bool = False,
-) -> Fitting:
-    """As much of a conversation as has at most `room` tokens; a question goes with its answer."""
+) -> Truncation:
+    """Drop the oldest turns until at most `max_tokens` are left; the system message stays.
+
+    A turn is a question with its answer. `answer_next`: see `template.tokens`.
+    """
     system = list(conversation[: conversation[0]["role"] == "system"])
     turns = list(conversation[len(system) :])
 
@@ -39,11 +41,11 @@ def fitting(
         kept = [*system, *turns[start:]]
         return templates.tokens(tokenizer, [kept], template, answer_next=answer_next)[0]
 
-    whole = tokens(0)
-    if len(whole.ids) <= room:
-        return Fitting(whole, 0, len(whole.ids))
+    full = tokens(0)
+    if len(full.ids) <= max_tokens:
+        return Truncation(full, 0, len(full.ids))
     starts = range(2, len(turns), 2)
-    place = bisect_left(starts, -room, key=lambda start: -len(tokens(start).ids))
-    if place == len(starts):
-        return Fitting(None, len(turns), len(whole.ids))
-    return Fitting(tokens(starts[place]), starts[place], len(whole.ids))
+    index = bisect_left(starts, -max_tokens, key=lambda start: -len(tokens(start).ids))
+    if index == len(starts):
+        return Truncation(None, len(turns), len(full.ids))
+    return Truncation(tokens(starts[index]), starts[index], len(full.ids))

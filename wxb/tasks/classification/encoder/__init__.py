@@ -1,1 +1,1 @@
-"""Classes by a backbone and a linear layer on what is pooled of its hidden states."""
+"""Text classification by a backbone and a linear layer on its pooled hidden states."""

@@ -1,4 +1,4 @@
-"""Classes by a backbone and a linear layer on what is pooled of its hidden states."""
+"""Text classification by a backbone and a linear layer on its pooled hidden states."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wxb.tasks.classification.predictor import Classifier
 
 
 class EncoderClassifier(Classifier):
-    """A trained model of this method."""
+    """A trained backbone with its linear layer."""
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that was saved in a folder."""
+        """The model that `save` wrote to a folder."""
         from wxb.tasks.classification.encoder import model
 
         shape = EncoderModel(**settings["shape"])
@@ -27,7 +27,7 @@ class EncoderClassifier(Classifier):
         )
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """How it pools."""
+        """The pooling and the dropout."""
         return {"shape": experiment.model.model_dump()}
 
 
@@ -38,22 +38,22 @@ class Method(predictor.Method):
     Predictor = EncoderClassifier
 
     def build(self, backbone: Path) -> Any:
-        """The model that training starts from; its head is random.
+        """The backbone with a random head; also sets the tokenizer's `model_max_length`.
 
-        Raises WxbError for `cls` of a backbone that puts no [CLS] first, such as a decoder, whose
-        first token has seen nothing of the text.
+        Raises WxbError if `pooling` is `cls` and the tokenizer puts no [CLS] first. The first token
+        of a decoder, for example, has not seen the text.
         """
         from wxb.tasks.classification.encoder import model
 
         experiment = self.experiment
-        before, _ = special_tokens(self.tokenizer)
-        if experiment.model.pooling == "cls" and self.tokenizer.cls_token_id not in before[:1]:
+        leading, _ = special_tokens(self.tokenizer)
+        if experiment.model.pooling == "cls" and self.tokenizer.cls_token_id not in leading[:1]:
             raise WxbError(
                 f"model.pooling: found cls, but backbone {experiment.backbone!r} puts no [CLS]"
                 " token first; expected mean"
             )
-        # Plain transformers cut a text where its tokenizer says.
+        # Plain transformers truncates texts to this length.
         self.tokenizer.model_max_length = experiment.encoding.max_length
-        return model.Classifier.to_learn(
+        return model.Classifier.from_backbone(
             backbone, experiment.tuning, labels=self.labels, settings=experiment.model
         )

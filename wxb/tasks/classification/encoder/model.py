@@ -1,7 +1,7 @@
-"""A backbone and a linear layer on one vector of its hidden states.
+"""A backbone and a linear layer on its pooled hidden states.
 
-Where that is the first token's, a model of BERT's architecture is saved in the layout of
-`BertForSequenceClassification`, which plain transformers load.
+A BERT with `pooling: cls` is saved as `BertForSequenceClassification`, which plain transformers
+loads.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from wxb.training.backbones import tuning
 from wxb.training.backbones.headed import Headed
 from wxb.training.backbones.native import CONFIG, WEIGHTS
 
-# Where transformers' BertForSequenceClassification has what is called otherwise here.
-PLAIN = {"backbone": "bert", "pooler": "bert.pooler.dense", "head": "classifier"}
+# The modules of transformers' BertForSequenceClassification, by the names of ours.
+BERT_MODULES = {"backbone": "bert", "pooler": "bert.pooler.dense", "head": "classifier"}
 
 
 class Classifier(Headed):
-    """Logits of one class a text."""
+    """A backbone with dropout and a linear layer: one logit per class and text."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Classifier(Headed):
         settings: EncoderModel,
         **noise: Any,
     ) -> None:
-        """`noise` is that of the backbone's input in training; see `Headed`."""
+        """`noise` is NEFTune's; see `Headed`."""
         super().__init__(backbone, **noise)
         size = backbone.config.hidden_size
         self.labels, self.pooling = list(labels), settings.pooling
@@ -45,17 +45,17 @@ class Classifier(Headed):
         self.head = nn.Linear(size, len(labels))
 
     def get_input_embeddings(self) -> nn.Module:
-        """The table of what each token is."""
+        """The embedding layer."""
         table: nn.Module = self.backbone.get_input_embeddings()
         return table
 
     def forward(
         self,
         input_ids: Tensor,  # (B, T)
-        attention_mask: Tensor,  # (B, T), 1 where there is a token
+        attention_mask: Tensor,  # (B, T), 1 for tokens, 0 for padding
         labels: Tensor | None = None,  # (B,)
     ) -> dict[str, Tensor]:
-        """Logits (B, K), and with labels the cross-entropy."""
+        """Logits (B, K); with labels also the cross-entropy as `loss`."""
         hidden = self.hidden(input_ids, attention_mask)  # (B, T, C)
         if self.pooler is not None:
             pooled = torch.tanh(self.pooler(hidden[:, 0]))  # (B, C)
@@ -67,38 +67,40 @@ class Classifier(Headed):
             return {"logits": logits}
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
-    def save_further(self, folder: Path) -> None:
-        """Write what stands on the backbone, or all as one where transformers have such a model."""
-        if self.pooler is None or not self._whole_bert(folder):
-            super().save_further(folder)
+    def save_heads(self, folder: Path) -> None:
+        """Write the head; rewrite a full BERT with a pooler as `BertForSequenceClassification`."""
+        if self.pooler is None or not _is_full_bert(folder):
+            super().save_heads(folder)
             return
         parts = {"backbone": load_file(folder / WEIGHTS)}
-        parts |= {name: module.state_dict() for name, module in self._further()}
+        parts |= {name: module.state_dict() for name, module in self._heads()}
         weights = {
-            f"{PLAIN[part]}.{name}": weight.contiguous()
-            for part, found in parts.items()
-            for name, weight in found.items()
+            f"{BERT_MODULES[part]}.{name}": weight.contiguous()
+            for part, state in parts.items()
+            for name, weight in state.items()
         }
         save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
         config = read_json(folder / CONFIG)
         config["architectures"] = ["BertForSequenceClassification"]
-        config["id2label"] = {str(number): name for number, name in enumerate(self.labels)}
-        config["label2id"] = {name: number for number, name in enumerate(self.labels)}
+        config["id2label"] = {str(index): label for index, label in enumerate(self.labels)}
+        config["label2id"] = {label: index for index, label in enumerate(self.labels)}
         config["problem_type"] = "single_label_classification"
         config["classifier_dropout"] = self.dropout.p
         write_json(folder / CONFIG, config)
 
-    def load_further(self, folder: Path) -> None:
-        """Load what `save_further` wrote."""
+    def load_heads(self, folder: Path) -> None:
+        """Load what `save_heads` wrote."""
         if (folder / "head.safetensors").exists():
-            super().load_further(folder)
+            super().load_heads(folder)
             return
         weights = load_file(folder / WEIGHTS)
-        for part, module in self._further():
-            prefix = f"{PLAIN[part]}."
+        for part, module in self._heads():
+            prefix = f"{BERT_MODULES[part]}."
             own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
             module.load_state_dict(own, strict=True)
 
-    def _whole_bert(self, folder: Path) -> bool:
-        found = folder / CONFIG
-        return found.is_file() and read_json(found)["model_type"] == "bert"
+
+def _is_full_bert(folder: Path) -> bool:
+    """Whether a folder holds a BERT, and not an adapter of one."""
+    config = folder / CONFIG
+    return config.is_file() and read_json(config)["model_type"] == "bert"

@@ -1,8 +1,8 @@
-"""Scores of classes: accuracy, macro F1, area under the ROC curve, calibration error.
+"""The scores of classification: accuracy, macro F1, AUROC and expected calibration error.
 
-All are functions of sums over records. Of each class there are three counts, of right, gold and
-predicted records, and a histogram of how the records that are of it, and those that are not, are
-scored for it (`metrics.ranking`); then the bins of calibration (`metrics.calibration`).
+All are functions of sums over records. For each class these are the counts of correct, gold and
+predicted records, and a histogram of scores (`metrics.ranking`). The bins of calibration follow
+(`metrics.calibration`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.metrics import DIGITS, Metric, scorer
+from wxb.metrics.scorer import ratio
 from wxb.tasks.classification.metrics import calibration, evidence, ranking
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
-
-OF_CLASS = 3 + 2 * ranking.BINS  # statistics of each class
+PER_CLASS = 3 + 2 * ranking.BINS  # statistics of each class
 CLASSES, CONFUSIONS, CALIBRATION = "by-class.csv", "confusions.csv", "calibration.csv"
 
 
-class Judged(NamedTuple):
-    """A test record with the class that a system gave it, and how likely it takes each to be.
+class PredictionRow(NamedTuple):
+    """A test record with its predicted class, the probabilities of all classes, and evidence.
 
-    `evidence` is what decided: stretches of the text (start, end) with their weights, positive for
-    the predicted class; None where nobody asked.
+    `evidence` has the spans of the text that decided, as (start, end, weight). Weights for the
+    predicted class are positive. It is None for texts that were not explained.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Judged(NamedTuple):
 
 
 class Scorer(scorer.Scorer):
-    """Scores of classes, from counts, histograms of probabilities and bins of calibration."""
+    """The scores of classification."""
 
     METRICS = (
         Metric("accuracy", "accuracy"),
@@ -58,10 +58,10 @@ class Scorer(scorer.Scorer):
     UNIT = "records"
     COUNTS: ClassVar = {"correct": "right"}
     SHARES: ClassVar = {"ece": "expected calibration error"}
-    ROW = Judged
+    ROW = PredictionRow
 
-    def fields(self, record: Record, prediction: Any, known: None) -> dict[str, Any]:
-        """The class, the probabilities of all, and the evidence."""
+    def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
+        """The predicted class, the probabilities, and the evidence."""
         evidence = prediction.evidence
         return {
             "predicted": prediction.label,
@@ -69,25 +69,25 @@ class Scorer(scorer.Scorer):
             "evidence": None if evidence is None else [*evidence],
         }
 
-    def parse(self, row: Mapping[str, Any]) -> Judged:
+    def parse(self, row: Mapping[str, Any]) -> PredictionRow:
         """The row of a line of predictions.jsonl."""
         evidence = row["evidence"]
-        stretches = None if evidence is None else [tuple(stretch) for stretch in evidence]
-        return Judged(**{**row, "evidence": stretches})
+        spans = None if evidence is None else [tuple(span) for span in evidence]
+        return PredictionRow(**{**row, "evidence": spans})
 
-    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.float64]:
-        """What adds up: (records, K * OF_CLASS + 3 * calibration.BINS).
+    def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
+        """The statistics of rows (N, K * PER_CLASS + 3 * calibration.BINS).
 
-        Counts are exact as floats too, whose sums take less time.
+        Counts are floats: sums of these are exact, too, and faster.
         """
         classes = classes_of(rows)
         parts = []
-        for name, likelihood in zip(classes, _odds(rows, classes).T, strict=True):
+        for name, odds in zip(classes, _odds(rows, classes).T, strict=True):
             gold = np.array([row.gold == name for row in rows])
             predicted = np.array([row.predicted == name for row in rows])
             parts += [
                 np.stack([gold & predicted, gold, predicted], axis=1),
-                ranking.histogram(gold, likelihood),
+                ranking.histogram(gold, odds),
             ]
         right = np.array([row.gold == row.predicted for row in rows])
         parts.append(calibration.histogram(right, _confidences(rows)))
@@ -96,27 +96,27 @@ class Scorer(scorer.Scorer):
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The METRICS (...) of sums (..., C).
 
-        Macro F1 is the mean over classes that are gold or predicted, AUROC over those with records
-        that are of it and that are not; 0 where there is none.
+        Macro F1 is the mean over classes with gold or predicted records. AUROC is the mean over
+        classes that some records have and some have not. Both are 0 without such a class.
         """
-        by_class = _by_class(sums)  # (..., K, OF_CLASS)
+        by_class = _by_class(sums)  # (..., K, PER_CLASS)
         correct, gold, predicted = np.moveaxis(by_class[..., :3], -1, 0)  # (..., K)
-        f1 = _ratio(2 * correct, gold + predicted)
-        area, there = ranking.area(by_class[..., 3:])
+        f1 = ratio(2 * correct, gold + predicted)
+        area, is_defined = ranking.area(by_class[..., 3:])
         return {
-            "accuracy": _ratio(correct.sum(axis=-1), gold.sum(axis=-1)),
+            "accuracy": ratio(correct.sum(axis=-1), gold.sum(axis=-1)),
             "f1_macro": _mean(f1, gold + predicted > 0),
-            "auroc": _mean(area, there),
+            "auroc": _mean(area, is_defined),
         }
 
     def totals(self, sums: NDArray[Any]) -> dict[str, float]:
-        """Numbers of records of a run, means over runs (R, C); and the calibration error."""
+        """Counts of records and the calibration error, as means over the sums (R, C) of R runs."""
         counts = _by_class(sums)[..., :2].sum(axis=-2).mean(axis=0)
         correct, support = np.rint(counts).astype(int).tolist()
         error = calibration.error(sums[..., -3 * calibration.BINS :]).mean()
         return {"support": support, "correct": correct, "ece": round(float(error), DIGITS)}
 
-    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
+    def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
         """Scores by class, confusions, calibration, and the words that decide."""
         right = np.array([row.gold == row.predicted for row in rows])
         bins = calibration.histogram(right, _confidences(rows)).sum(axis=0)
@@ -127,23 +127,23 @@ class Scorer(scorer.Scorer):
             "deciding": evidence.deciding(rows),
         }
 
-    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
+    def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
         """Write the scores by class, the confusions and the calibration as CSV."""
-        tables = self.details(rows)
-        named = [{"class": name, **row} for name, row in tables["by_class"].items()]
-        _write(folder / CLASSES, named)
-        crossed = [{"gold": gold, **row} for gold, row in tables["confusions"].items()]
+        details = self.details(rows)
+        by_class = [{"class": name, **row} for name, row in details["by_class"].items()]
+        _write(folder / CLASSES, by_class)
+        crossed = [{"gold": gold, **row} for gold, row in details["confusions"].items()]
         _write(folder / CONFUSIONS, crossed)
-        _write(folder / CALIBRATION, tables["calibration"])
+        _write(folder / CALIBRATION, details["calibration"])
 
 
-def classes_of(rows: Iterable[Judged]) -> list[str]:
-    """All classes that records are of, or that a system knows, sorted."""
+def classes_of(rows: Iterable[PredictionRow]) -> list[str]:
+    """All gold classes, and those that have a probability, sorted."""
     return sorted({name for row in rows for name in (row.gold, *row.probabilities)})
 
 
-def by_class(rows: Sequence[Judged]) -> dict[str, dict[str, float]]:
-    """Precision, recall, F1 and numbers of records of each class, most gold records first."""
+def by_class(rows: Sequence[PredictionRow]) -> dict[str, dict[str, float]]:
+    """Precision, recall, F1 and counts of records by class, the most gold records first."""
     gold, predicted = Counter(r.gold for r in rows), Counter(r.predicted for r in rows)
     correct = Counter(row.gold for row in rows if row.gold == row.predicted)
     names = sorted(classes_of(rows), key=lambda name: (-gold[name], name))
@@ -159,43 +159,38 @@ def by_class(rows: Sequence[Judged]) -> dict[str, dict[str, float]]:
     }
 
 
-def confusions(rows: Sequence[Judged]) -> dict[str, dict[str, int]]:
-    """How many records of each gold class were given each class."""
+def confusions(rows: Sequence[PredictionRow]) -> dict[str, dict[str, int]]:
+    """Counts of records by gold class, then by predicted class."""
     classes = classes_of(rows)
     counts = Counter((row.gold, row.predicted) for row in rows)
     return {gold: {name: counts[gold, name] for name in classes} for gold in classes}
 
 
-def _odds(rows: Sequence[Judged], classes: Sequence[str]) -> NDArray[np.float64]:
-    """How likely each class (N, K) is beside all others: p / (1 - p).
+def _odds(rows: Sequence[PredictionRow], classes: Sequence[str]) -> NDArray[np.float64]:
+    """The odds p / (1 - p) of each class (N, K).
 
-    What 1 - p is, the other classes tell to more digits than p.
+    1 - p is the sum of the other probabilities, which has more digits if p is near 1.
     """
-    likely = np.array([[row.probabilities.get(name, 0.0) for name in classes] for row in rows])
-    likely = likely.reshape(-1, len(classes))
-    others = likely @ (1 - np.eye(len(classes)))
-    odds: NDArray[np.float64] = np.full(likely.shape, np.inf)
-    np.divide(likely, others, out=odds, where=others > 0)
+    probabilities = np.array([[r.probabilities.get(name, 0.0) for name in classes] for r in rows])
+    probabilities = probabilities.reshape(-1, len(classes))
+    others = probabilities @ (1 - np.eye(len(classes)))
+    odds: NDArray[np.float64] = np.full(probabilities.shape, np.inf)
+    np.divide(probabilities, others, out=odds, where=others > 0)
     return odds
 
 
-def _confidences(rows: Sequence[Judged]) -> NDArray[np.float64]:
+def _confidences(rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
     return np.array([row.probabilities.get(row.predicted, 0.0) for row in rows])
 
 
 def _by_class(sums: NDArray[Any]) -> NDArray[Any]:
-    return sums[..., : -3 * calibration.BINS].reshape(*sums.shape[:-1], -1, OF_CLASS)
+    """The sums of each class (..., K, PER_CLASS)."""
+    return sums[..., : -3 * calibration.BINS].reshape(*sums.shape[:-1], -1, PER_CLASS)
 
 
 def _mean(values: NDArray[Any], counted: NDArray[np.bool_]) -> NDArray[Any]:
-    """Over the last axis, of the counted ones."""
-    return _ratio(np.where(counted, values, 0).sum(axis=-1), counted.sum(axis=-1))
-
-
-def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
-    zeros = np.zeros(np.broadcast(numerator, denominator).shape)
-    found: NDArray[Any] = np.divide(numerator, denominator, out=zeros, where=denominator != 0)
-    return found
+    """The mean over the last axis of the counted values; 0 without any."""
+    return ratio(np.where(counted, values, 0).sum(axis=-1), counted.sum(axis=-1))
 
 
 def _share(part: int, whole: int) -> float:

@@ -1,4 +1,4 @@
-"""The words that decide: what was told of single texts, over all of them."""
+"""The words that decide, over all explained texts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ SHOWN = 12  # words of each class
 
 
 def deciding(rows: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:
-    """For each class the words that weigh most for it: mean weight over all texts told of.
+    """The SHOWN words with the highest positive weights for each class.
 
-    A weight against the predicted class is one for the others, and counts where there are two.
+    A weight is a mean over all texts with evidence. Of two classes, a weight for one also counts
+    against the other.
     """
-    told = [row for row in rows if row.evidence is not None]
-    classes = sorted({name for row in told for name in row.probabilities})
+    explained = [row for row in rows if row.evidence is not None]
+    classes = sorted({name for row in explained for name in row.probabilities})
     weights: dict[str, dict[str, float]] = {name: defaultdict(float) for name in classes}
     texts: dict[str, set[str]] = defaultdict(set)
-    for row in told:
+    for row in explained:
         for start, end, weight in row.evidence:
             word = " ".join(row.input[start:end].casefold().split())
             weights[row.predicted][word] += weight
@@ -28,9 +29,9 @@ def deciding(rows: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:
                 weights[other][word] -= weight
     return {
         name: [
-            {"word": word, "weight": round(weight / len(told), 5), "texts": len(texts[word])}
-            for word, weight in sorted(found.items(), key=lambda one: (-one[1], one[0]))[:SHOWN]
+            {"word": word, "weight": round(weight / len(explained), 5), "texts": len(texts[word])}
+            for word, weight in sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]
             if weight > 0
         ]
-        for name, found in weights.items()
+        for name, sums in weights.items()
     }

@@ -1,4 +1,4 @@
-"""What pages of studies tell of classes: scores by class, confusions, calibration, what decides."""
+"""The parts of a classification page: scores by class, confusions, calibration, evidence."""
 
 from __future__ import annotations
 
@@ -12,65 +12,76 @@ from wxb.reporting.charts.rendering import render
 from wxb.tasks.classification.page import worth
 from wxb.tasks.classification.page.examples import examples
 
-MANY = 12  # classes; of more the confusions are drawn, not printed
+MAX_TABLE = 12  # classes; with more, the confusions are a chart instead of a table
 
 
 class Page(parts.Page):
-    """Classes, confusions, calibration, and which words decide."""
+    """The page of a classification study."""
 
     RULE = "A text counts when its class is right."
-    WATCHED = (
-        "A model is watched by its accuracy on the validation records. Of logistic regression each"
-        " point is one strength of its regularization, and a step an iteration of its solver."
+    VALIDATION_NOTE = (
+        "The curves show accuracy on the validation records. For logistic regression each point is"
+        " one regularization strength, and a step is an iteration of its solver."
     )
 
     def failures(self, system: Mapping[str, Any]) -> str:
-        """The class that a system finds worst, and its commonest confusion."""
-        told = []
-        found = {name: row for name, row in system["by_class"].items() if row["support"]}
-        if len(found) > 1:
-            worst = min(found, key=lambda name: (found[name]["recall"], name))
-            told.append(
-                f"Of {worst} it finds the least: {found[worst]['recall']:.1%} of"
-                f" {found[worst]['support']:,}."
+        """The class with the lowest recall, and the most frequent confusion."""
+        sentences = []
+        by_class = {name: row for name, row in system["by_class"].items() if row["support"]}
+        if len(by_class) > 1:
+            worst = min(by_class, key=lambda name: (by_class[name]["recall"], name))
+            row = by_class[worst]
+            sentences.append(
+                f"Recall is lowest for {worst}: {row['recall']:.1%} of {row['support']:,} records."
             )
-        wrong = [
-            (number, gold, name)
+        errors = [
+            (count, gold, predicted)
             for gold, row in system["confusions"].items()
-            for name, number in row.items()
-            if number and name != gold
+            for predicted, count in row.items()
+            if count and predicted != gold
         ]
-        if not wrong:
-            return " ".join([*told, "It makes no mistake."])
-        number, gold, name = min(wrong, key=lambda one: (-one[0], one[1:]))
-        total = sum(number for number, _, _ in wrong)
-        told.append(f"Its commonest mistake is {gold} taken for {name}: {number:,} of {total:,}.")
-        return " ".join(told)
+        if not errors:
+            return " ".join([*sentences, "It makes no errors."])
+        count, gold, predicted = min(errors, key=lambda error: (-error[0], error[1:]))
+        total = sum(count for count, _, _ in errors)
+        sentences.append(
+            f"The most frequent error is {gold} classified as {predicted}: {count:,} of {total:,}."
+        )
+        return " ".join(sentences)
 
     def parts(self, study: Study) -> list[Part]:
-        """Scores by class with confusions, calibration, what decides; and the study's answer."""
+        """Classes with confusions, calibration, evidence, and the answer of `worth.sentence`."""
         systems = study.comparison["systems"]
-        shown = {"systems": systems, "chips": figures.chips(systems)}
+        context = {"systems": systems, "chips": figures.chips(systems)}
         classes = [*next(iter(systems.values()))["by_class"]]
-        drawn = {"reliability": _reliability(systems)}
-        by_class = {f"confusions-{name}": _confusions(row) for name, row in systems.items()}
-        by_class = by_class if len(classes) > MANY else {}
-        experiments: Any = study.params.experiments  # of this task, whose encoding says it
-        kept = [name for name in systems if experiments[name].encoding.giveaways == "kept"]
+        reliability = {"reliability": _reliability(systems)}
+        confusions = (
+            {f"confusions-{name}": _confusions(system) for name, system in systems.items()}
+            if len(classes) > MAX_TABLE
+            else {}
+        )
+        experiments: Any = study.params.experiments  # all of this task
         return [
             Part(
                 "classes",
                 "Classes",
                 "noise",
-                render(__package__, "classes.html", by_class, **shown, classes=classes, many=MANY),
-                by_class,
+                render(
+                    __package__,
+                    "classes.html",
+                    confusions,
+                    **context,
+                    classes=classes,
+                    show_charts=bool(confusions),
+                ),
+                confusions,
             ),
             Part(
                 "calibration",
                 "Calibration",
                 "noise",
-                render(__package__, "calibration.html", drawn, **shown),
-                drawn,
+                render(__package__, "calibration.html", reliability, **context),
+                reliability,
             ),
             Part(
                 "evidence",
@@ -79,11 +90,13 @@ class Page(parts.Page):
                 render(
                     __package__,
                     "evidence.html",
-                    **shown,
-                    kept=kept,
+                    **context,
+                    leaky=[n for n in systems if experiments[n].encoding.giveaways == "kept"],
                     further=study.comparison["further"],
-                    told=sum(row.evidence is not None for row in next(iter(study.judged.values()))),
-                    examples={name: examples(study.judged[name]) for name in systems},
+                    explained=sum(
+                        row.evidence is not None for row in next(iter(study.predictions.values()))
+                    ),
+                    examples={name: examples(study.predictions[name]) for name in systems},
                 ),
                 {},
             ),
@@ -92,17 +105,17 @@ class Page(parts.Page):
 
 
 def _reliability(systems: Mapping[str, Any]) -> figures.go.Figure:
-    """Accuracy by confidence, and where both are the same."""
+    """Accuracy by confidence, with the diagonal."""
     lines = [
-        Line(name, number, [(row["confidence"], row["accuracy"]) for row in system["calibration"]])
-        for number, (name, system) in enumerate(systems.items())
+        Line(name, index, [(row["confidence"], row["accuracy"]) for row in system["calibration"]])
+        for index, (name, system) in enumerate(systems.items())
     ]
-    even = Line("as often right as it says", len(lines), [(0, 0.0), (1, 1.0)], dashed=True)
-    return figures.curves([*lines, even], title="accuracy", step="confidence")
+    diagonal = Line("accuracy equal to confidence", len(lines), [(0, 0.0), (1, 1.0)], dashed=True)
+    return figures.curves([*lines, diagonal], y_title="accuracy", x_title="confidence")
 
 
 def _confusions(system: Mapping[str, Any]) -> figures.go.Figure:
-    """How often each class is taken for each, of its records."""
+    """The share of each predicted class in the records of each gold class."""
     import numpy as np
 
     names = [*system["confusions"]]

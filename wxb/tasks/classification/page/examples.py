@@ -1,4 +1,4 @@
-"""Test texts with the words marked that decided."""
+"""Example texts of a page, with their evidence highlighted."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from wxb.tasks.classification.metrics import Judged
+from wxb.tasks.classification.metrics import PredictionRow
 
-NUMBER = 6  # texts of each system: wrong ones and right ones in turn
-LONGEST = 600  # characters of a text that are shown
-DEEPEST = 62  # percent of colour of what weighs most
+COUNT = 6  # texts of each system, up to half of them errors
+MAX_CHARACTERS = 600  # of a text that is shown
+MAX_DEPTH = 62  # percent of colour for the largest weight
 
 
 class Piece(NamedTuple):
-    """A stretch of a text and what it weighs, in percent of colour: for the class, or against."""
+    """A part of a text, with its weight as percent of colour, and its sign."""
 
     text: str
     depth: int
-    speaks_for: bool
+    is_positive: bool  # for the predicted class
 
 
 class Example(NamedTuple):
-    """A text, its class, the predicted one and how likely that is, and its words."""
+    """A text in pieces, with its gold class, its predicted class and the latter's probability."""
 
     id: str
     gold: str
@@ -31,40 +31,40 @@ class Example(NamedTuple):
     pieces: list[Piece]
 
 
-def examples(rows: Sequence[Judged], number: int = NUMBER) -> list[Example]:
-    """Up to so many of the texts of which it was told what decided."""
-    told = [row for row in rows if row.evidence is not None]
-    wrong = [row for row in told if row.gold != row.predicted][: number // 2]
-    right = [row for row in told if row.gold == row.predicted]
+def examples(rows: Sequence[PredictionRow]) -> list[Example]:
+    """Up to COUNT texts with evidence: errors first, at most half of COUNT."""
+    explained = [row for row in rows if row.evidence is not None]
+    wrong = [row for row in explained if row.gold != row.predicted][: COUNT // 2]
+    right = [row for row in explained if row.gold == row.predicted]
     return [
         Example(
             row.id,
             row.gold,
             row.predicted,
             row.probabilities[row.predicted],
-            pieces(row.input[:LONGEST], row.evidence or ()),
+            pieces(row.input[:MAX_CHARACTERS], row.evidence or ()),
         )
-        for row in [*wrong, *right][:number]
+        for row in [*wrong, *right][:COUNT]
     ]
 
 
 def pieces(text: str, evidence: Sequence[tuple[int, int, float]]) -> list[Piece]:
-    """A text cut where stretches begin and end; those that overlap are summed.
+    """A text cut at the edges of weighted spans (start, end, weight), with summed weights.
 
-    What stands for several words is shared out among them.
+    A span of several words gives each of them an equal share. Spans beyond the text are ignored.
     """
-    inside = [one for one in evidence if one[1] <= len(text)]
-    edges = sorted({0, len(text), *(edge for start, end, _ in inside for edge in (start, end))})
+    spans = [span for span in evidence if span[1] <= len(text)]
+    edges = sorted({0, len(text), *(edge for start, end, _ in spans for edge in (start, end))})
     weights = [
         sum(
             weight / len(text[first:last].split())
-            for first, last, weight in inside
+            for first, last, weight in spans
             if first <= start and end <= last and text[start:end].strip()
         )
         for start, end in pairwise(edges)
     ]
-    most = max(map(abs, weights), default=0.0) or 1.0
+    largest = max(map(abs, weights), default=0.0) or 1.0
     return [
-        Piece(text[start:end], round(DEEPEST * abs(weight) / most), weight > 0)
+        Piece(text[start:end], round(MAX_DEPTH * abs(weight) / largest), weight > 0)
         for (start, end), weight in zip(pairwise(edges), weights, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Whether a neural network is worth it here, in a sentence."""
+"""The first sentence of a page: whether a neural network is worth its cost."""
 
 from __future__ import annotations
 
@@ -12,53 +12,42 @@ from wxb.reporting.charts.formatting import amount, duration, rounded
 from wxb.reporting.charts.parts import Study
 from wxb.reporting.charts.scores import headline
 
-COUNTING = "tfidf"  # the method that is no network
+BASELINE = "tfidf"  # the method without a network
 
 
 def sentence(study: Study) -> Markup:
-    """The answer of a study that has both; empty where it has not."""
-    experiments, systems = study.params.experiments, [*study.comparison["systems"]]
-    ranked = pairs.ranking(pairs.results(study.comparison)) or systems
-    counting = [name for name in ranked if experiments[name].method == COUNTING]
-    networks = [name for name in ranked if experiments[name].method != COUNTING]
-    if not counting or not networks:
+    """Whether the best network beats the best baseline beyond noise, and what both cost.
+
+    Empty if the study has no network or no baseline. Its systems must be in the order of scores.
+    """
+    comparison, experiments = study.comparison, study.params.experiments
+    ranked = [*comparison["systems"]]
+    baselines = [name for name in ranked if experiments[name].method == BASELINE]
+    networks = [name for name in ranked if experiments[name].method != BASELINE]
+    if not baselines or not networks:
         return Markup("")
-    return escape(answer(study.comparison, study.costs, counting[0], networks[0]))
-
-
-def answer(
-    comparison: Mapping[str, Any], costs: Mapping[str, Any], counting: str, network: str
-) -> str:
-    """Whether the best network is beyond noise better than the best that counts words."""
-    pair = pairs.between(pairs.results(comparison))[network, counting]
+    network, baseline = networks[0], baselines[0]
+    pair = pairs.pairs_by_names(pairs.corrected_pairs(comparison))[network, baseline]
+    is_worth_it = pair.beyond_noise and pair.value > 0
     metric = headline(comparison)
-    apart = f"{rounded(abs(pair.value), metric)} {'above' if pair.value > 0 else 'below'}"
-    spent = _spent(costs, network, counting)
-    if not pair.beyond_noise:
-        return (
-            f"A neural network is not worth it here: the best, {network}, is {apart} {counting} in"
-            f" {metric.title}, within noise{spent}."
-        )
-    if pair.value < 0:
-        return (
-            f"A neural network is not worth it here: the best, {network}, is {apart} {counting} in"
-            f" {metric.title}, beyond noise{spent}."
-        )
-    return (
-        f"A neural network is worth it here: {network} is {apart} {counting} in {metric.title},"
-        f" beyond noise{spent}."
+    difference = f"{rounded(abs(pair.value), metric)} {'above' if pair.value > 0 else 'below'}"
+    return escape(
+        f"A neural network is {'' if is_worth_it else 'not '}worth it here:"
+        f" {network if is_worth_it else f'the best, {network},'} is {difference} {baseline} in"
+        f" {metric.title}, {'beyond' if pair.beyond_noise else 'within'} noise"
+        f"{_costs(study.costs, network, baseline)}."
     )
 
 
-def _spent(costs: Mapping[str, Any], network: str, counting: str) -> str:
-    """What both take, as far as it was measured."""
+def _costs(costs: Mapping[str, Any], network: str, baseline: str) -> str:
+    """Times of training and speeds of both, as clauses; empty without measurements."""
     clauses = []
-    trained = [costs.get(f"train@{name}") for name in (network, counting)]
-    if all(trained):
-        long, short = (duration(cost["seconds"]) for cost in trained if cost)
-        clauses.append(f"training takes {long} and {short}")
-    speeds = [costs.get(f"evaluate@{name}", {}) for name in (network, counting)]
-    if all(cost.get("predicting") for cost in speeds):
-        slow, fast = (amount(cost["inputs"] / cost["predicting"]) for cost in speeds)
-        clauses.append(f"in a second it classifies {slow} texts and {fast}")
+    training = [costs.get(f"train@{name}") for name in (network, baseline)]
+    if all(training):
+        slow, fast = (duration(cost["seconds"]) for cost in training if cost)
+        clauses.append(f"training takes {slow} against {fast}")
+    evaluation = [costs.get(f"evaluate@{name}", {}) for name in (network, baseline)]
+    if all(cost.get("predicting") for cost in evaluation):
+        slow, fast = (amount(cost["inputs"] / cost["predicting"]) for cost in evaluation)
+        clauses.append(f"it classifies {slow} texts a second against {fast}")
     return f"; {', '.join(clauses)}" if clauses else ""

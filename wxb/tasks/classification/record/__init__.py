@@ -1,4 +1,4 @@
-"""The class of a text as its gold, and what in a text tells its publisher."""
+"""The gold of a text, which is its class, and the parts of a text that reveal its publisher."""
 
 import pyarrow as pa
 
@@ -6,6 +6,6 @@ from wxb.corpora import labelling
 
 
 class Labelling(labelling.Labelling):
-    """The class of a text."""
+    """The class of a text, as a string."""
 
     GOLD = pa.string()

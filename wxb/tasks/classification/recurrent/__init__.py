@@ -1,1 +1,1 @@
-"""Classes by a recurrent network that reads words both ways."""
+"""Text classification by a bidirectional LSTM."""

@@ -1,4 +1,4 @@
-"""The native LSTM that reads both ways, kept in a folder."""
+"""The native bidirectional LSTM, with saving and loading."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ WEIGHTS = "model.safetensors"
 
 
 class Recurrent(LSTMClassifier):
-    """Logits of one class a text."""
+    """A bidirectional LSTM: one logit per class and text."""
 
     def get_input_embeddings(self) -> nn.Module:
-        """The table of what each word is."""
+        """The embedding layer."""
         return self.embedding
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """As of LSTMClassifier; a batch without any word is one of padding."""
+        """See `LSTMClassifier`; a batch without words is read as one word of padding."""
         if input_ids.shape[1] == 0:
             input_ids, attention_mask = F.pad(input_ids, (0, 1)), F.pad(attention_mask, (0, 1))
         return super().forward(input_ids, attention_mask, labels)
@@ -36,7 +36,7 @@ class Recurrent(LSTMClassifier):
 
     @classmethod
     def from_pretrained(cls, folder: Path, **shape: Any) -> Self:
-        """Load what `save_pretrained` wrote; `shape` is what it was made with."""
+        """Load what `save_pretrained` wrote; `shape` holds the arguments of the constructor."""
         model = cls(**shape)
         model.load_state_dict(load_file(folder / WEIGHTS), strict=True)
         return model.eval()

@@ -1,1 +1,1 @@
-"""Classes by logistic regression over the weighted counts of words and n-grams."""
+"""Text classification by logistic regression on TF-IDF weights of n-grams."""

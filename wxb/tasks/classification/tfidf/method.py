@@ -1,7 +1,7 @@
-"""Classes by logistic regression over the weighted counts of words and n-grams.
+"""Text classification by logistic regression on TF-IDF weights of n-grams.
 
-Scikit-learn finds the weights, on validation records the strength of their regularization is
-chosen; nothing here needs torch.
+scikit-learn fits one model for each regularization strength, and validation records choose among
+them. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded
+from wxb.corpora.text.tokenizers import encode
 from wxb.tasks.classification import predictor
-from wxb.tasks.classification.metrics import calibration
+from wxb.tasks.classification.metrics.calibration import cross_entropy
 from wxb.tasks.classification.params import Regression, Tfidf
-from wxb.tasks.classification.predictor import Classifier, weightiest, without_giveaways
+from wxb.tasks.classification.predictor import Classifier, WeightedSpan, without_leakage_tokens
 from wxb.tasks.classification.tfidf.model import Tfidf as Model
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Words(NamedTuple):
-    """The tokens of a text that are counted: their ids, and where they stand."""
+    """The words of a text: their ids, and where they start and end."""
 
     ids: NDArray[np.int32]
     starts: NDArray[np.int32]
@@ -38,36 +40,30 @@ class Words(NamedTuple):
 
 
 def words(encoded: Encoded, texts: Sequence[str], tokenizer: Any) -> list[Words]:
-    """The words of texts, as scikit-learn has them: of two characters, and Chinese ones alone.
+    """The words of each text as scikit-learn finds them, and single Chinese characters.
 
-    An unknown word is kept, so that its neighbours are none of each other.
+    scikit-learn's words have two characters or more. Unknown words are included, so that the words
+    around them do not form an n-gram.
     """
-    known = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
-    counted = np.zeros(len(tokenizer), bool)
-    counted[[number for word, number in known.items() if _is_word(word)]] = True
-    found = []
-    for at, text in enumerate(texts):
-        tokens = slice(encoded.splits[at], encoded.splits[at + 1])
-        ids, starts, ends = (values[tokens] for values in encoded[:3])
-        kept = counted[ids]
-        for place in np.flatnonzero(ids == tokenizer.unk_token_id):
-            kept[place] = _is_word(text[starts[place] : ends[place]])
-        found.append(Words(ids[kept], starts[kept], ends[kept]))
-    return found
+    vocabulary = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
+    is_word = np.zeros(len(tokenizer), bool)
+    is_word[[id_ for token, id_ in vocabulary.items() if _is_word(token)]] = True
+    rows = []
+    for text, (first, stop) in zip(texts, pairwise(encoded.splits), strict=True):
+        ids, starts, ends = (values[first:stop] for values in encoded[:3])
+        mask = is_word[ids]
+        for index in np.flatnonzero(ids == tokenizer.unk_token_id):
+            mask[index] = _is_word(text[starts[index] : ends[index]])
+        rows.append(Words(ids[mask], starts[mask], ends[mask]))
+    return rows
 
 
 def _is_word(token: str) -> bool:
     return token.replace("_", "a").isalnum() and (len(token) > 1 or "\u3040" <= token <= "\u9fff")
 
 
-def _loss(logits: NDArray[Any], labels: NDArray[Any]) -> float:
-    """The mean cross-entropy."""
-    likely = calibration.softmax(logits)[np.arange(len(labels)), labels]
-    return float(-np.log(np.maximum(likely, 1e-300)).mean())
-
-
 class TfidfClassifier(Classifier):
-    """A trained model of this method."""
+    """A trained TF-IDF model."""
 
     def ready(self, model: Any) -> Any:
         """The model as it is: it has no device."""
@@ -75,45 +71,48 @@ class TfidfClassifier(Classifier):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Model:
-        """The model that was saved in a folder."""
+        """The model that `save` wrote to a folder."""
         return Model.from_pretrained(folder)
 
     def size(self, *, trainable: bool = False) -> int:
-        """Weights and constants; with how rare n-grams are, which is counted, not learned."""
-        found = [self.model.coef, self.model.intercept]
-        return sum(values.size for values in (found if trainable else [*found, self.model.idf]))
+        """Number of weights and intercepts; unless `trainable`, also of the counted `idf`."""
+        arrays = [self.model.coef, self.model.intercept]
+        return sum(array.size for array in (arrays if trainable else [*arrays, self.model.idf]))
+
+    def read(self, texts: Sequence[str]) -> Encoded:
+        """The tokens of texts without leakage, not truncated."""
+        encoded = encode(self.tokenizer, texts)
+        return without_leakage_tokens(encoded, texts, self.settings["giveaways"])
 
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
-        """Logits (N, K) of texts."""
-        found = words(encoded, texts, self.tokenizer)
-        logits: NDArray[np.float64] = self.model.logits(self.model.features([w.ids for w in found]))
+        """Logits (N, K) of N texts and their tokens."""
+        ids = [text.ids for text in words(encoded, texts, self.tokenizer)]
+        logits: NDArray[np.float64] = self.model.logits(self.model.features(ids))
         return logits
 
-    def evidence(
+    def weighted_spans(
         self, encoded: Encoded, texts: Sequence[str], logits: NDArray[np.float64]
-    ) -> Iterable[tuple[tuple[int, int, float], ...]]:
-        """What decided, of the first texts: the share of each n-gram in the logit, exactly.
+    ) -> Iterable[list[WeightedSpan]]:
+        """The n-grams of each text, weighted by exact contributions to the logit.
 
-        It is its coefficient times its weight in the text, for the likeliest class less the next.
+        A contribution is coefficient times feature, for the largest logit minus the second largest.
         """
         weights = self.model.weights()
-        for at, found in enumerate(words(encoded, texts, self.tokenizer)):
-            first, second = np.argsort(-logits[at], kind="stable")[:2]
-            vector = self.model.features([found.ids]).toarray()[0]
-            places, stretches = self.model.places(found.ids)
-            number = np.bincount(places[places >= 0], minlength=len(vector))
-            shares = vector * (weights[first] - weights[second]) / np.maximum(number, 1)
-            yield weightiest(
-                [
-                    (int(found.starts[a]), int(found.ends[b]), float(shares[place]))
-                    for place, (a, b) in zip(places, stretches, strict=True)
-                    if place >= 0
-                ]
-            )
+        for text, row in zip(words(encoded, texts, self.tokenizer), logits, strict=True):
+            best, second = np.argsort(-row, kind="stable")[:2]
+            features = self.model.features([text.ids]).toarray()[0]
+            indices, ends = self.model.ngram_features(text.ids)
+            counts = np.bincount(indices[indices >= 0], minlength=len(features))
+            shares = features * (weights[best] - weights[second]) / np.maximum(counts, 1)
+            yield [
+                (int(text.starts[first]), int(text.ends[last]), float(shares[index]))
+                for index, (first, last) in zip(indices, ends, strict=True)
+                if index >= 0
+            ]
 
 
 class Method(predictor.Method):
-    """Logistic regression over weighted counts."""
+    """Logistic regression on TF-IDF weights."""
 
     experiment: Tfidf
     Predictor = TfidfClassifier
@@ -121,71 +120,68 @@ class Method(predictor.Method):
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
-        """One item a text: the ids of its words, and the number of its class."""
+        """One item per text: the ids of its words as `input_ids`, and the index of its class."""
         texts = [record.input for record in records]
-        kept = self.experiment.encoding.giveaways
-        encoded = without_giveaways(read_encoded(features), texts, kept)
+        giveaways = self.experiment.encoding.giveaways
+        encoded = without_leakage_tokens(read_encoded(features), texts, giveaways)
         columns, _ = read_columns(targets, self.TARGETS)
         rows = zip(words(encoded, texts, self.tokenizer), columns["labels"], strict=True)
-        return [{"input_ids": found.ids, "labels": label} for found, label in rows]
+        return [{"input_ids": text.ids, "labels": label} for text, label in rows]
 
     def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
-        """A function that takes all items as one batch."""
+        """A function that makes one batch of all items, without padding."""
         return lambda items: {
             "texts": [item["input_ids"] for item in items],
             "labels": np.array([item["labels"] for item in items]),
         }
 
     def build(self, backbone: Path) -> Callable[[Sequence[NDArray[np.int32]]], Model]:
-        """A function that makes the model of training texts: its n-grams are theirs."""
+        """A function that makes the model from training texts, whose n-grams are its features."""
         shape = self.experiment.model.model_dump()
-        return partial(Model.of_texts, vocabulary=len(self.tokenizer), **shape)
+        return partial(Model.from_texts, vocabulary=len(self.tokenizer), **shape)
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Model, list[dict[str, float]]]:
-        """The model of that C which does best on validation records, of several the smallest.
+        """The model with the best validation score, or the smallest C among equals; the history.
 
-        Its history has a row for each C: a step, and an epoch, is an iteration of the solver.
-        Raises WxbError where no model can be made of the training texts.
+        The history has a row for each C. Its steps and epochs count the solver's iterations. Also
+        prints the rows. Raises WxbError if the training records have one class only or no n-grams.
         """
         from sklearn.linear_model import LogisticRegression
 
         settings: Regression = run.settings
-        learnt, held = run.collate(run.train), run.collate(run.valid)
-        known = held["labels"] != IGNORED
-        try:
-            model = self.build(backbone)(learnt["texts"])
-        except ValueError as error:
-            raise WxbError(str(error)) from None
+        train, valid = run.collate(run.train), run.collate(run.valid)
+        known = valid["labels"] != IGNORED
+        model = self.build(backbone)(train["texts"])
         features = {
-            "train": model.features(learnt["texts"]),
-            "valid": model.features(held["texts"]),
+            "train": model.features(train["texts"]),
+            "valid": model.features(valid["texts"]),
         }
-        classes = np.unique(learnt["labels"])
+        classes = np.unique(train["labels"])
         if len(classes) < 2:
-            raise WxbError(f"found {len(classes)} class among the training records, expected two")
+            raise WxbError("all training records have one class; add records of another")
         history: list[dict[str, float]] = []
         best: tuple[float, Model] | None = None
         steps = 0
-        for strength in tracked(sorted(settings.C), run.label, len(settings.C), unit="C"):
+        for strength in track(sorted(settings.C), run.label, len(settings.C), unit="C"):
             solver = LogisticRegression(
                 C=strength,
                 class_weight=settings.class_weight,
                 max_iter=settings.max_iter,
                 tol=settings.tol,
                 random_state=run.seed,
-            ).fit(features["train"], learnt["labels"])
+            ).fit(features["train"], train["labels"])
             model.coef, model.intercept = solver.coef_, solver.intercept_
-            logits = {split: model.logits(found) for split, found in features.items()}
-            predicted = self.summarize(logits["valid"], held["labels"])
-            score = self.compute_metrics(predicted, held["labels"])
+            logits = {split: model.logits(vectors) for split, vectors in features.items()}
+            predicted = self.summarize(logits["valid"], valid["labels"])
+            score = self.compute_metrics(predicted, valid["labels"])
             steps += int(solver.n_iter_.max())
             history.append(
                 {
                     "step": steps,
                     "epoch": steps,
                     "C": strength,
-                    "loss": _loss(logits["train"], learnt["labels"]),
-                    "valid_loss": _loss(logits["valid"][known], held["labels"][known]),
+                    "loss": cross_entropy(logits["train"], train["labels"]),
+                    "valid_loss": cross_entropy(logits["valid"][known], valid["labels"][known]),
                     **{f"valid_{name}": value for name, value in score.items()},
                 }
             )

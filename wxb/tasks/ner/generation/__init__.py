@@ -1,1 +1,1 @@
-"""Entities by writing: the model answers a text with what it found."""
+"""Named entities by generation: a decoder writes the spans of a text as an answer."""

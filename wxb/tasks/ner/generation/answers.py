@@ -1,8 +1,7 @@
-"""Spans as text, `TYPE|mention` joined by `;;`: written for training, read back from generation.
+"""Answers: the spans of a text as `TYPE|mention`, joined by `;;`.
 
-The same functions serve both, so what a model is taught is what is understood. A mention keeps the
-space before it where the text has one: many tokenizers count it as part of the word, and the tokens
-to copy are then the very tokens of the text.
+`pieces` writes answers for training, `parse` and `locate` read generated ones. A mention includes a
+space before it: many tokenizers make it part of the word, so the model copies tokens of the text.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ BOUNDARY = "=>"  # between a text and its answer
 FIELD = "|"
 SEPARATOR = ";;"
 
-# A backslash takes the character after it literally; a last one alone stands for itself.
+# A backslash escapes the character after it; at the very end it is a backslash.
 _ITEM = re.compile(rf"((?:\\.|(?!{SEPARATOR}).)*)(?:{SEPARATOR}|\Z)", re.DOTALL)
 _TYPE = re.compile(r"((?:\\.|[^\\|])*)\|", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -25,21 +24,18 @@ Mention = tuple[str, str]  # type, text
 
 
 def opening(kind: str) -> str:
-    """What stands before a mention of a type."""
+    """The type and separator before a mention, such as `NAME|`; special characters are escaped."""
     return _escape(kind) + FIELD
 
 
 def pieces(text: str, spans: Iterable[Span]) -> list[str]:
-    """The answer for spans of a text, in their order: opening, mention, separator, opening, ..."""
+    """The answer for spans of a text, in parts: opening, mention, separator, opening, ..."""
     parts: list[str] = []
     for span in spans:
-        mention = _escape(_lead(text, span.start) + text[span.start : span.end])
+        start = span.start - text[: span.start].endswith(" ")
+        mention = _escape(text[start : span.end])
         parts += [SEPARATOR] * bool(parts) + [opening(span.type), mention]
     return parts
-
-
-def _lead(text: str, start: int) -> str:
-    return " " if text[:start].endswith(" ") else ""
 
 
 def _escape(text: str) -> str:
@@ -47,9 +43,9 @@ def _escape(text: str) -> str:
 
 
 def parse(answer: str) -> list[Mention]:
-    """The types and mentions of an answer. Any string has a result; what fits no form is left out.
+    """The types and mentions of an answer, without outer white space.
 
-    White space around a mention is not part of it; one that is blank is left out.
+    Skips what is malformed or blank; never raises.
     """
     mentions = []
     for item in _ITEM.findall(answer):
@@ -63,11 +59,10 @@ def _unescape(text: str) -> str:
 
 
 def locate(text: str, mentions: Sequence[Mention]) -> list[Span]:
-    """Where the mentions stand in a text: spans that do not overlap, sorted.
+    """The spans of mentions in a text, sorted and without overlaps.
 
-    Answers list them from left to right, so each is sought after the one before it, and only then
-    anywhere; as a word of its own, and only then inside one. A mention that is found nowhere, or
-    only where others stand, is left out.
+    Whole words are preferred to parts of words, then occurrences after the previous mention, then
+    the first. Skips mentions that do not occur, or only inside other spans.
     """
     spans: list[Span] = []
     cursor = 0
@@ -80,10 +75,11 @@ def locate(text: str, mentions: Sequence[Mention]) -> list[Span]:
 
 
 def _find(text: str, mention: str, kind: str, cursor: int, taken: Sequence[Span]) -> Span | None:
+    """The preferred occurrence of a mention that overlaps none of the `taken` spans."""
     literal = re.escape(mention)
     for pattern in (rf"(?<!\w){literal}(?!\w)", literal):
-        for begin in (cursor, 0):
-            for match in re.compile(pattern).finditer(text, begin):
+        for first in (cursor, 0):
+            for match in re.compile(pattern).finditer(text, first):
                 start, end = match.span()
                 if all(end <= span.start or span.end <= start for span in taken):
                     return Span(start, end, kind)

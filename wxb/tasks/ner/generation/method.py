@@ -1,7 +1,6 @@
-"""Named entities by writing: the model answers a text with `TYPE|mention;;TYPE|mention`.
+"""Named entities by generation: the model answers a text with `TYPE|mention;;TYPE|mention`.
 
-Torch and the models are imported where a model is needed, so that the stages before training start
-at once.
+Functions that need a model import torch, so that the stages before training start fast.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from tokenizers import AddedToken
 
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
-from wxb.corpora.text.tokenizers import ids_of, special_tokens
-from wxb.corpora.text.windows import Windows, characters
+from wxb.corpora.text.tokenizers import special_tokens, token_ids
+from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks import methods
 from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.params import Generation
@@ -32,26 +31,31 @@ if TYPE_CHECKING:
     from wxb.training.backbones.generator import Generator
 
 
-def lay(
+def encode_answers(
     encoded: Encoded,
     windows: Windows,
     records: Sequence[Record],
     types: Sequence[str],
     tokenizer: Any,
 ) -> tuple[*Columns, NDArray[np.int8]]:
-    """The answers of some windows, where each begins, and the status of every gold span."""
-    texts, told = [], []
+    """The tokens of the windows' answers, where each begins, and the status of every gold span.
+
+    An answer names the gold spans of `types` that its window holds whole.
+    """
+    texts, answer_spans = [], []
     readings: list[list[tuple[set[Span], set[Span]]]] = [[] for _ in records]
     for window, row in enumerate(windows.rows):
         record = records[row]
         start, end = _characters(encoded, windows, window, record.input)
-        held = {s for s in record.gold if start <= s.start and s.end <= end}
-        texts.append(record.input[start:end])
-        told.append(_moved(sorted(s for s in held if s.type in types), -start))
-        answer = "".join(answers.pieces(texts[-1], told[-1]))
-        read = _moved(answers.locate(texts[-1], answers.parse(answer)), start)
-        readings[row].append((held, set(read)))
-    ids, splits = _answer_ids(tokenizer, texts, told)
+        whole = {s for s in record.gold if start <= s.start and s.end <= end}
+        text = record.input[start:end]
+        spans = _shifted(sorted(s for s in whole if s.type in types), -start)
+        answer = "".join(answers.pieces(text, spans))
+        located = _shifted(answers.locate(text, answers.parse(answer)), start)
+        readings[row].append((whole, set(located)))
+        texts.append(text)
+        answer_spans.append(spans)
+    ids, splits = _answer_ids(tokenizer, texts, answer_spans)
     statuses = [
         _status(span, readings[row], types)
         for row, record in enumerate(records)
@@ -61,70 +65,79 @@ def lay(
 
 
 def _characters(encoded: Encoded, windows: Windows, window: int, text: str) -> tuple[int, int]:
-    """The characters that a window reads."""
-    row, first, last = (int(windows[at][window]) for at in range(3))
-    return characters(encoded, row, first, last, text)
+    """The characters [start, end) that a window reads."""
+    row, first, last = (int(column[window]) for column in windows[:3])
+    return character_range(encoded, row, first, last, text)
 
 
-def _moved(spans: Iterable[Span], by: int) -> list[Span]:
-    return [Span(span.start + by, span.end + by, span.type) for span in spans]
+def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
+    return [Span(span.start + offset, span.end + offset, span.type) for span in spans]
 
 
 def _status(
     span: Span, readings: Sequence[tuple[set[Span], set[Span]]], types: Sequence[str]
 ) -> Status:
-    """By the windows of its text: what each holds of gold, and what reading its answer finds."""
+    """The alignment status of a gold span.
+
+    `readings` are, for each window of its text, the gold spans that it holds whole, and the spans
+    that `locate` returns for its answer.
+    """
     if span.type not in types:
         return Status.LOST
-    found = [span in read for held, read in readings if span in held]
-    if not found:
+    is_located = [span in located for whole, located in readings if span in whole]
+    if not is_located:
         return Status.SPLIT
-    return Status.KEPT if all(found) else Status.REPAIRED
+    return Status.KEPT if all(is_located) else Status.REPAIRED
 
 
 def _answer_ids(
-    tokenizer: Any, texts: Sequence[str], told: Sequence[Sequence[Span]]
+    tokenizer: Any, texts: Sequence[str], spans: Sequence[Sequence[Span]]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The tokens of every answer with the end of text, end to end, and where each begins."""
-    cut = [answers.pieces(text, spans) for text, spans in zip(texts, told, strict=True)]
-    markers = sorted({piece for row in cut for piece in (*row[0::3], *row[2::3])})
-    known = dict(zip(markers, ids_of(tokenizer, markers, special=True), strict=True))
-    mentions = iter(ids_of(tokenizer, [piece for row in cut for piece in row[1::3]]))
+    """The tokens of all answers, each with the end of text, concatenated, and where each begins.
+
+    Tokenizes all markers in one call and all mentions in another.
+    """
+    parts = list(map(answers.pieces, texts, spans))
+    markers = sorted({piece for row in parts for piece in (*row[0::3], *row[2::3])})
+    marker_ids = dict(zip(markers, token_ids(tokenizer, markers, special=True), strict=True))
+    mention_ids = iter(token_ids(tokenizer, [piece for row in parts for piece in row[1::3]]))
     rows = [
         np.concatenate(
             [
                 *(
-                    next(mentions) if place % 3 == 1 else known[piece]
-                    for place, piece in enumerate(row)
+                    next(mention_ids) if index % 3 == 1 else marker_ids[piece]
+                    for index, piece in enumerate(row)
                 ),
                 [tokenizer.eos_token_id],
             ]
         )
-        for row in cut
+        for row in parts
     ]
     splits = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     return np.concatenate([np.zeros(0), *rows]).astype(np.int32), splits.astype(np.int64)
 
 
 def _prompts(
-    encoded: Encoded, windows: Windows, chosen: Iterable[int], tokenizer: Any
+    encoded: Encoded, windows: Windows, indices: Iterable[int], tokenizer: Any
 ) -> list[NDArray[np.int32]]:
-    """What asks for the answer to each of the chosen windows, in training as in prediction."""
+    """The prompts of some windows, the same in training and prediction: the text, then `=>`."""
     before, after = special_tokens(tokenizer)
-    boundary = ids_of(tokenizer, [answers.BOUNDARY], special=True)[0]
+    boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
     return [
         np.concatenate([before, encoded.ids[windows.firsts[w] : windows.lasts[w]], after, boundary])
-        for w in chosen
+        for w in indices
     ]
 
 
 class GenerativeRecognizer(Recognizer):
-    """A trained generator. The score of a span is how sure the whole answer is: its tokens' mean
-    probability (geometric)."""
+    """A trained generator.
+
+    The score of a span is the geometric mean probability of the tokens of its whole answer.
+    """
 
     @classmethod
     def from_training(cls, model: Any, method: methods.Method, targets: Path) -> Self:
-        """A model that was just trained; answers grow as long as in training."""
+        """The predictor of a newly trained model; answers are at most as long as in training."""
         predictor = super().from_training(model, method, targets)
         _, splits = read_columns(targets, ["labels"])
         predictor.settings["longest"] = int(np.diff(splits).max())
@@ -132,7 +145,7 @@ class GenerativeRecognizer(Recognizer):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Generator:
-        """The model that was saved in a folder."""
+        """Load the generator that `save` wrote to a folder."""
         from wxb.training.backbones.generator import Generator
 
         return Generator.from_pretrained(
@@ -141,62 +154,63 @@ class GenerativeRecognizer(Recognizer):
 
     @property
     def longest(self) -> int:
-        """The most tokens of an answer."""
+        """The maximum number of tokens of an answer."""
         longest: int = self.settings["longest"]
         return longest
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """How long answers may be."""
+        """The maximum number of tokens of an answer."""
         return {"longest": self.longest}
 
     def predict_windows(
-        self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
+        self, encoded: Encoded, windows: Windows, indices: Sequence[int], texts: Sequence[str]
     ) -> list[list[ScoredSpan]]:
-        """Write the answers, read them, and find their mentions in the windows."""
+        """Generate the answers to one batch of windows, and locate their mentions in the texts."""
         from wxb.training.batches import collate
 
         pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
-        items = [{"input_ids": p} for p in _prompts(encoded, windows, chosen, self.tokenizer)]
+        items = [{"input_ids": p} for p in _prompts(encoded, windows, indices, self.tokenizer)]
         device = next(self.model.parameters()).device
         batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
-        ids, chances = self.model.write(**batch, longest=self.longest, end=end, pad=pad)
-        found = []
+        ids, log_probs = self.model.generate(**batch, max_new_tokens=self.longest, eos=end, pad=pad)
+        outputs = []
         for window, answer, logs in zip(
-            chosen, ids.cpu().numpy(), chances.cpu().numpy(), strict=True
+            indices, ids.cpu().numpy(), log_probs.cpu().numpy(), strict=True
         ):
             length = int(np.argmax(answer == end)) + 1 if end in answer else len(answer)
-            written = self.tokenizer.backend_tokenizer.decode(
+            answer_text = self.tokenizer.backend_tokenizer.decode(
                 answer[:length][answer[:length] != end].tolist(), skip_special_tokens=False
             )
-            mentions = [m for m in answers.parse(written) if m[0] in self.types]
+            mentions = [m for m in answers.parse(answer_text) if m[0] in self.types]
             text = texts[windows.rows[window]]
             first, last = _characters(encoded, windows, window, text)
             score = float(np.exp(logs[:length].mean()))
-            spans = _moved(answers.locate(text[first:last], mentions), first)
-            found.append([ScoredSpan(span, score) for span in spans])
-        return found
+            spans = _shifted(answers.locate(text[first:last], mentions), first)
+            outputs.append([ScoredSpan(span, score) for span in spans])
+        return outputs
 
     def merge_windows(
-        self, encoded: Encoded, windows: Windows, found: Mapping[int, Any], text: str
+        self, encoded: Encoded, windows: Windows, outputs: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
-        """Of each window the mentions whose middle it decides on."""
+        """The spans whose middle character their window decides on."""
         kept: list[ScoredSpan] = []
-        for window, spans in found.items():
-            row, begin, stop = (int(windows[at][window]) for at in (0, 3, 4))
-            start, end = characters(encoded, row, begin, stop, text)
-            kept += [one for one in spans if start <= (one.span.start + one.span.end) // 2 < end]
+        for window, spans in outputs.items():
+            columns = windows.rows, windows.begins, windows.stops
+            row, begin, stop = (int(column[window]) for column in columns)
+            start, end = character_range(encoded, row, begin, stop, text)
+            kept += [s for s in spans if start <= (s.span.start + s.span.end) // 2 < end]
         return kept
 
 
 class Method(methods.Method):
-    """Answers of a decoder, which name what a window holds."""
+    """A decoder that generates an answer for each window."""
 
     experiment: Generation
     Predictor = GenerativeRecognizer
     summarize = staticmethod(methods.summarize_tokens)
 
     def vocabulary(self) -> Any:
-        """The tokenizer; with `encoding.special_tokens` every marker of an answer is a token."""
+        """The tokenizer; with `encoding.special_tokens` it gets one token for each marker."""
         if self.experiment.encoding.special_tokens:
             markers = [answers.BOUNDARY, answers.SEPARATOR, *map(answers.opening, self.labels)]
             self.tokenizer.backend_tokenizer.add_special_tokens(
@@ -209,16 +223,17 @@ class Method(methods.Method):
     ) -> tuple[*Columns, dict[str, int]]:
         """The tokens of every window's answer, where each begins, and counts of gold spans.
 
-        The answer names what the window holds whole. A span is kept when reading the answers finds
-        it where it stands.
+        A span counts as kept if `locate` returns its own offsets for every answer that names it.
         """
-        laid = partial(lay, types=self.labels, tokenizer=self.tokenizer)
-        return encoding.aligned(path, chunks, self.tokenizer, self.experiment.encoding, laid)
+        aligner = partial(encode_answers, types=self.labels, tokenizer=self.tokenizer)
+        return encoding.align_chunks(
+            path, chunks, self.tokenizer, self.experiment.encoding, aligner
+        )
 
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
-        """One item a window: prompt and answer, with labels on the answer only."""
+        """One item per window: prompt and answer, with labels on the answer only."""
         encoded = read_encoded(features)
         windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
         columns, splits = read_columns(targets, self.TARGETS)
@@ -235,7 +250,7 @@ class Method(methods.Method):
         return items
 
     def build(self, backbone: Path) -> Generator:
-        """The model that training starts from; new embeddings are random."""
+        """A new generator on a backbone; the embeddings of added tokens are random."""
         from wxb.training.backbones.generator import Generator
 
-        return Generator.to_learn(backbone, self.experiment.tuning, tokens=len(self.tokenizer))
+        return Generator.from_backbone(backbone, self.experiment.tuning, tokens=len(self.tokenizer))

@@ -1,8 +1,8 @@
-"""Strict scores of typed character spans, whatever found them: one scorer for all systems.
+"""Strict scores of typed character spans, the same for all systems.
 
-A predicted span is correct when a gold span of the same document has the same start, end and
-type. Documents are position-aligned sequences: item i of `gold` and of `predicted` hold the spans
-of the same document. Within one document spans are a set: a duplicate counts once.
+A predicted span is correct if a gold span of the same document has the same start, end and type.
+Item i of `gold` and item i of `predicted` are the spans of the same document. Duplicates in a
+document count once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from wxb.core.files import write_json
 from wxb.metrics import DIGITS, Metric, scorer
-from wxb.tasks.ner.metrics.outcomes import breakdown
-from wxb.tasks.ner.record.spans import Span, aligned
+from wxb.tasks.ner.metrics.outcomes import count_outcomes
+from wxb.tasks.ner.record.spans import Span, paired_sets
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 # Columns of every count array.
 CORRECT, GOLD, PREDICTED = 0, 1, 2
 COLUMNS = 3
-# Of `statistics` also these: gold mentions that training has, and has not, and those found.
+# Further columns of `statistics`: gold spans whose mention is in the training records, or is not.
 SEEN_CORRECT, SEEN_GOLD, NEW_CORRECT, NEW_GOLD = 3, 4, 5, 6
 
 BY_TYPE, ERRORS = "by_type.csv", "errors.json"
 
 
-class Judged(NamedTuple):
-    """One test record with its gold spans and what a system found."""
+class PredictionRow(NamedTuple):
+    """A test record with its gold spans and those that a system predicted."""
 
     id: str
     input: str
     gold: tuple[Span, ...]
     predicted: tuple[Span, ...]
-    scores: tuple[float, ...]  # of the predicted spans, in [0, 1]
-    group: str = ""  # records of one group are resampled together; empty: a group of its own
-    seen: tuple[bool, ...] = ()  # for each gold span, whether training has it; empty: not known
+    scores: tuple[float, ...]  # of the predicted spans, from 0 to 1
+    group: str = ""  # of records that are not independent; empty: a group of its own
+    seen: tuple[bool, ...] = ()  # whether training has each gold mention; empty: unknown
 
 
 class Scorer(scorer.Scorer):
@@ -56,10 +56,10 @@ class Scorer(scorer.Scorer):
         "recall_seen": "recall of mentions that training has",
         "recall_unseen": "recall of other mentions",
     }
-    ROW = Judged
+    ROW = PredictionRow
 
-    def known(self, records: Iterable[Record]) -> set[tuple[str, str]]:
-        """The gold mentions of records, as text and type."""
+    def vocabulary(self, records: Iterable[Record]) -> set[tuple[str, str]]:
+        """The gold mentions of the training records, as text and type."""
         return {
             (record.input[span.start : span.end], span.type)
             for record in records
@@ -67,9 +67,12 @@ class Scorer(scorer.Scorer):
         }
 
     def fields(
-        self, record: Record, prediction: Iterable[tuple[Span, float]], known: Set[tuple[str, str]]
+        self,
+        record: Record,
+        prediction: Iterable[tuple[Span, float]],
+        vocabulary: Set[tuple[str, str]],
     ) -> dict[str, Any]:
-        """The spans and scores predicted, and which gold mentions are in `known`."""
+        """The spans and scores predicted, and which gold mentions are in the vocabulary."""
         gold = record.gold or ()
         spans, scores = zip(*pairs, strict=True) if (pairs := list(prediction)) else ((), ())
         return {
@@ -77,101 +80,97 @@ class Scorer(scorer.Scorer):
             "predicted": spans,
             "scores": tuple(round(score, 4) for score in scores),
             "seen": tuple(
-                (record.input[span.start : span.end], span.type) in known for span in gold
+                (record.input[span.start : span.end], span.type) in vocabulary for span in gold
             ),
         }
 
-    def parse(self, row: Mapping[str, Any]) -> Judged:
+    def parse(self, row: Mapping[str, Any]) -> PredictionRow:
         """The row of a line of predictions.jsonl."""
         spans = {key: tuple(Span(*span) for span in row[key]) for key in ("gold", "predicted")}
         flags = {key: tuple(row[key]) for key in ("scores", "seen")}
-        return Judged(**{**row, **spans, **flags})
+        return PredictionRow(**{**row, **spans, **flags})
 
-    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.int64]:
-        """Counts of spans (records, 7): those of `counts`, then of seen and new mentions."""
+    def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.int64]:
+        """Counts of spans (records, 7): the columns of `counts`, then of seen and new mentions."""
         seen = np.zeros((len(rows), 4), np.int64)
-        for place, row in enumerate(rows):
-            for span, known in zip(row.gold, row.seen, strict=bool(row.seen)):
-                column = 0 if known else 2
-                seen[place, column : column + 2] += span in row.predicted, 1
+        for index, row in enumerate(rows):
+            for span, is_seen in zip(row.gold, row.seen, strict=bool(row.seen)):
+                column = 0 if is_seen else 2
+                seen[index, column : column + 2] += span in row.predicted, 1
         return np.concatenate([counts(*_columns(rows)), seen], axis=1)
 
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Precision, recall and F1 (...) of summed counts (..., 3 or more)."""
-        return _scores(sums)
+        return dict(zip(("precision", "recall", "f1"), prf(sums[..., :COLUMNS]), strict=True))
 
     def totals(self, sums: NDArray[np.int64]) -> dict[str, float]:
-        """Numbers of spans a run (means over runs), and recall by whether training has the mention.
+        """Numbers of spans (means over runs), and recall of seen and of new mentions.
 
-        `sums` are the statistics (R, 7) of R runs. Recalls are left out where that is not known.
+        `sums` are the statistics (R, 7) of R runs. A recall without gold mentions is left out.
         """
         correct, gold, predicted = np.rint(sums.mean(axis=0)).astype(int).tolist()[:COLUMNS]
-        every = sums.sum(axis=0).tolist()
+        total = sums.sum(axis=0).tolist()
         recalls = {
-            name: round(every[found] / every[of], DIGITS)
-            for name, found, of in (
+            name: round(total[correct_column] / total[gold_column], DIGITS)
+            for name, correct_column, gold_column in (
                 ("recall_seen", SEEN_CORRECT, SEEN_GOLD),
                 ("recall_unseen", NEW_CORRECT, NEW_GOLD),
             )
-            if every[of]
+            if total[gold_column]
         }
-        seen = {"support_seen": every[SEEN_GOLD] // len(sums)} if recalls else {}
+        seen = {"support_seen": total[SEEN_GOLD] // len(sums)} if recalls else {}
         return {**recalls, **seen, "support": gold, "predicted": predicted, "correct": correct}
 
-    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
-        """The kinds of errors, and scores by type."""
+    def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
+        """The number of errors by outcome, and scores by type."""
         gold, predicted = _columns(rows)
         return {
-            "errors": breakdown(gold, predicted),
+            "errors": count_outcomes(gold, predicted),
             "by_type": {
-                kind: _type_row(table.sum(axis=0))
+                kind: self._type_row(table.sum(axis=0))
                 for kind, table in by_type(gold, predicted).items()
             },
         }
 
-    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
-        """Write the table by type and the breakdown of errors."""
-        found = self.details(rows)
+    def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
+        """Write scores by type as CSV and the number of errors by outcome as JSON."""
+        details = self.details(rows)
         header = ["type", "precision", "recall", "f1", "support", "predicted"]
-        lines = ([kind, *row.values()] for kind, row in found["by_type"].items())
+        lines = ([kind, *row.values()] for kind, row in details["by_type"].items())
         scorer.write_table(folder / BY_TYPE, header, lines)
-        write_json(folder / ERRORS, found["errors"])
+        write_json(folder / ERRORS, details["errors"])
+
+    def _type_row(self, sums: NDArray[np.int64]) -> dict[str, float]:
+        scores = {name: round(float(value), DIGITS) for name, value in self.scores(sums).items()}
+        return {**scores, "support": int(sums[GOLD]), "predicted": int(sums[PREDICTED])}
 
 
-def _scores(sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    return dict(zip(("precision", "recall", "f1"), prf(sums[..., :COLUMNS]), strict=True))
-
-
-def _type_row(sums: NDArray[np.int64]) -> dict[str, float]:
-    found = {name: round(float(value), DIGITS) for name, value in _scores(sums).items()}
-    return {**found, "support": int(sums[GOLD]), "predicted": int(sums[PREDICTED])}
-
-
-def _columns(rows: Sequence[Judged]) -> tuple[list[tuple[Span, ...]], list[tuple[Span, ...]]]:
+def _columns(
+    rows: Sequence[PredictionRow],
+) -> tuple[list[tuple[Span, ...]], list[tuple[Span, ...]]]:
     return [row.gold for row in rows], [row.predicted for row in rows]
 
 
 def counts(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> NDArray[np.int64]:
-    """Count spans per document: shape (documents, 3), columns CORRECT, GOLD and PREDICTED.
+    """Counts of spans (documents, 3): the columns CORRECT, GOLD and PREDICTED.
 
-    Raises:
-        ValueError: `gold` and `predicted` hold different numbers of documents.
+    Raises ValueError if the numbers of documents differ.
     """
-    rows = [(len(g & p), len(g), len(p)) for g, p in aligned(gold, predicted)]
+    rows = [(len(g & p), len(g), len(p)) for g, p in paired_sets(gold, predicted)]
     return np.array(rows, dtype=np.int64).reshape(-1, COLUMNS)
 
 
 def by_type(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> dict[str, NDArray[np.int64]]:
-    """Count spans per document as `counts` does, for each type on either side, sorted by name.
+    """Counts of spans (documents, 3) for each gold or predicted type, sorted by name.
 
-    Raises:
-        ValueError: `gold` and `predicted` hold different numbers of documents.
+    The columns are CORRECT, GOLD and PREDICTED. Raises ValueError if the numbers of documents
+    differ.
     """
-    documents = aligned(gold, predicted)
+    documents = paired_sets(gold, predicted)
     types = sorted({span.type for g, p in documents for span in g | p})
     tables = {name: np.zeros((len(documents), COLUMNS), dtype=np.int64) for name in types}
     for row, (g, p) in enumerate(documents):
@@ -182,28 +181,22 @@ def by_type(
 
 
 def prf(counts: ArrayLike) -> tuple[Any, Any, Any]:
-    """Compute precision, recall and F1, each in [0, 1], with 0/0 taken as 0.
+    """Precision, recall and F1 of counts (..., 3), each from 0 to 1; 0/0 is 0.
 
-    `counts` has CORRECT, GOLD and PREDICTED on its last axis. A single vector gives three floats;
-    leading axes give three arrays of that leading shape. For the micro average over documents
-    sum first: `prf(counts(gold, predicted).sum(axis=0))`.
+    The columns are CORRECT, GOLD and PREDICTED. Returns arrays (...), or floats for one vector. For
+    the micro average, sum over documents first: `prf(counts(gold, predicted).sum(axis=0))`.
 
-    Raises:
-        ValueError: the last axis does not have length 3.
+    Raises ValueError if the last axis does not have length 3.
     """
     table = np.asarray(counts)
     if table.shape[-1:] != (COLUMNS,):
         raise ValueError(f"found counts of shape {table.shape}, expected (..., {COLUMNS})")
     correct, gold, predicted = np.moveaxis(table, -1, 0)
-    return (
-        _ratio(correct, predicted),
-        _ratio(correct, gold),
+    ratios = (
+        scorer.ratio(correct, predicted),
+        scorer.ratio(correct, gold),
         # Equal to the harmonic mean of precision and recall, in a single division.
-        _ratio(2 * correct, gold + predicted),
+        scorer.ratio(2 * correct, gold + predicted),
     )
-
-
-def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Any:
-    zeros = np.zeros(numerator.shape)
-    ratio = np.divide(numerator, denominator, out=zeros, where=denominator != 0)
-    return ratio if ratio.ndim else ratio.item()
+    precision, recall, f1 = (ratio if ratio.ndim else ratio.item() for ratio in ratios)
+    return precision, recall, f1

@@ -1,4 +1,4 @@
-"""What became of gold and predicted spans, one by one: hits, mix-ups, misses and inventions."""
+"""Match gold and predicted spans one to one, and classify the errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,11 @@ from enum import StrEnum, auto
 from itertools import product
 from typing import NamedTuple
 
-from wxb.tasks.ner.record.spans import Span, aligned
+from wxb.tasks.ner.record.spans import Span, paired_sets
 
 
 class Outcome(StrEnum):
-    """What became of a gold span, a predicted span, or a matched pair of both."""
+    """The outcome of a gold span, a predicted span, or a matched pair."""
 
     CORRECT = auto()
     """Same offsets, same type."""
@@ -35,12 +35,11 @@ class Finding(NamedTuple):
 
 
 def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> list[Finding]:
-    """Explain one document: every gold and every predicted span is in exactly one finding.
+    """Match the spans of one document: every span is in exactly one finding.
 
-    Exact matches go first. The rest are matched one to one, greedily: same offsets, then overlaps
-    of the same type, then other overlaps; larger overlaps first, then the leftmost. What is left
-    is MISSED or SPURIOUS. Findings are sorted by the position of the gold span, or of the
-    predicted span where there is no gold span.
+    Exact matches come first. The rest are matched one to one, greedily: same offsets, then overlaps
+    of the same type, then other overlaps; larger overlaps first, then the leftmost. Unmatched spans
+    are MISSED or SPURIOUS. Findings are sorted by their gold span, or else their predicted span.
     """
     golds, predictions = set(gold), set(predicted)
     findings = [Finding(Outcome.CORRECT, span, span) for span in sorted(golds & predictions)]
@@ -56,18 +55,17 @@ def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> list[Finding]:
     return sorted(findings, key=_position)
 
 
-def breakdown(
+def count_outcomes(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> dict[str, int]:
-    """Count the findings of `compare` over documents: every outcome is a key, in enum order.
+    """The number of findings of `compare` with each outcome, over documents.
 
-    Raises:
-        ValueError: `gold` and `predicted` hold different numbers of documents.
+    Raises ValueError if the numbers of documents differ.
     """
-    tally = Counter(
-        finding.outcome for g, p in aligned(gold, predicted) for finding in compare(g, p)
+    counts = Counter(
+        finding.outcome for g, p in paired_sets(gold, predicted) for finding in compare(g, p)
     )
-    return {outcome.value: tally[outcome] for outcome in Outcome}
+    return {outcome.value: counts[outcome] for outcome in Outcome}
 
 
 def _overlap(a: Span, b: Span) -> int:
@@ -88,7 +86,7 @@ _RANK = {Outcome.WRONG_TYPE: 0, Outcome.WRONG_BOUNDARY: 1, Outcome.WRONG_BOTH: 2
 
 
 def _priority(pair: tuple[Span, Span]) -> tuple[int, int, int]:
-    # "Leftmost" is where the overlap starts, so that swapping gold and predicted changes nothing.
+    # The leftmost is the one whose overlap starts first; swapping gold and predicted is no change.
     g, p = pair
     return _RANK[_mismatch(g, p)], -_overlap(g, p), max(g.start, p.start)
 

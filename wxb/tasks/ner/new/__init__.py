@@ -1,4 +1,4 @@
-"""How texts with typed spans are recognized."""
+"""Guess the block of `corpora` for texts with typed spans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wxb.tasks.values import Files
 
 
 def guess(files: Files, records: Records) -> Guess | None:
-    """Columns if lines hold tags, else records with a field of spans, whatever its name."""
-    if not files.are_tables or columns.hold_tags(files.members):
+    """The block for column files, or for records with a field of spans; None of other files."""
+    if not files.has_fields or columns.has_tags(files.members):
         return columns.guess(files.members)
     return fields.guess(files)

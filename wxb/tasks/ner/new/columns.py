@@ -1,4 +1,4 @@
-"""Which columns of files with one token a line hold tokens and tags, and how tokens are joined."""
+"""Find the columns of tokens and tags in files with one token per line."""
 
 from __future__ import annotations
 
@@ -14,118 +14,114 @@ from wxb.core.errors import WxbError
 from wxb.corpora.layout import decode
 from wxb.tasks.guessing import Guess
 from wxb.tasks.ner.reading.conll import BEGINNING, DOCUMENT, PREFIXES, cells
-from wxb.tasks.values import divided
+from wxb.tasks.values import split_settings
 
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
 # Scripts that are written without spaces between words.
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
-NUMBERED = regex.compile(r".\d{1,2}")  # a character with its place in a word, as in Weibo's files
+NUMBERED = regex.compile(r".\d{1,2}")  # a character and its index in a word, as in Weibo
 EVIDENCE = 2  # tokens and tags
-MOST = 0.95  # of lines: the rest are faults, which the reader rejects one by one
+MOST = 0.95  # share of lines with a tag; the reader rejects the others
 
 
-def hold_tags(files: Sequence[Path]) -> bool:
-    """Whether files whose suffix says that they are tables have a token and its tag a line."""
-    tables = all(file.suffix.lower() == ".tsv" for file in files)
-    return tables and all(_columns([*_lines(decode(file))]) for file in files)
+def has_tags(files: Sequence[Path]) -> bool:
+    """Whether files are all `.tsv`, with one token and its tag per line."""
+    is_tsv = all(file.suffix.lower() == ".tsv" for file in files)
+    return is_tsv and all(_columns([*_lines(decode(file))]) for file in files)
 
 
 def guess(files: Sequence[Path]) -> Guess | None:
-    """What a block of `corpora` should say of files with columns, `path` aside; None of others.
+    """The block for column files; None of other files.
 
-    Raises WxbError where some of the files alone have such columns, for the first that has none.
+    Raises WxbError if only some of the files have such columns, for the first that has not.
     """
     texts = {file: decode(file) for file in files}
     lines = {file: [*_lines(text)] for file, text in texts.items()}
-    found = {file: _columns(table) for file, table in lines.items()}
-    if not any(found.values()):
+    columns_of = {file: _columns(table) for file, table in lines.items()}
+    if not any(columns_of.values()):
         return None
-    for file, columns in found.items():
+    for file, columns in columns_of.items():
         if columns is None:
-            raise WxbError(_unlike_columns(file, texts[file]))
-    (token, tag), _ = Counter(filter(None, found.values())).most_common(1)[0]
+            raise WxbError(_no_columns(file, texts[file]))
+    (token, tag), _ = Counter(filter(None, columns_of.values())).most_common(1)[0]
     rows = [line for table in lines.values() for line in table]
     tokens = [line[token] for line in rows if len(line) > token]
     numbered = _share(NUMBERED.fullmatch(t) is not None for t in tokens) > MOST
     unspaced = _share(UNSPACED.match(t) is not None for t in tokens if t[:1].isalpha()) > 0.5
     content: dict[str, Any] = {"token": token, "tag": tag, "join": "" if unspaced else " "}
-    scheme = _scheme([line[tag] if line else "" for table in lines.values() for line in table])
-    why = {
-        "conll.token": f"guessed: {', '.join(_some(tokens))}",
+    scheme = _scheme([line[tag] if line else "" for line in rows])
+    reasons = {
+        "conll.token": f"guessed: {', '.join(list(dict.fromkeys(tokens))[:3])}",
         "conll.tag": f"guessed: {scheme}; -1 is the last column",
         "conll.join": "guessed: a script without spaces" if unspaced else "guessed: words",
     }
     if numbered:
         content["characters"] = True
-        why["conll.characters"] = (
-            f"guessed: tokens such as {tokens[0]} are a character and its place"
+        reasons["conll.characters"] = (
+            f"guessed: tokens such as {tokens[0]} are a character and its index in the word"
         )
     documents = sum(
         text.count(f"\n{DOCUMENT}") + text.startswith(DOCUMENT) for text in texts.values()
     )
     content["unit"] = "sentence"
-    why["conll.unit"] = "or document: " + (
+    reasons["conll.unit"] = "or document: " + (
         f"{documents:,} lines {DOCUMENT} begin one"
         if documents
         else f"lines {DOCUMENT} would begin one"
     )
-    between = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
-    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns divided by {between}"]
-    split = divided(None)
-    why |= {"split.by": "by document", "split.test": "share of records, of all"}
-    return Guess({"conll": content, "split": split}, why, notes, EVIDENCE)
+    separator = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
+    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns separated by {separator}"]
+    reasons |= {"split.by": "by document", "split.test": "share of all records"}
+    return Guess({"conll": content, "split": split_settings(None)}, reasons, notes, EVIDENCE)
 
 
 def _lines(text: str) -> list[list[str]]:
-    """The columns of each line with a token; of a blank line, none."""
+    """The cells of each line; none for a blank line. Lines that mark documents are skipped."""
     stripped = (line.rstrip("\r\t ") for line in text.split("\n"))
     return [cells(line) if line else [] for line in stripped if not line.startswith(DOCUMENT)]
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> tuple[int, int] | None:
-    """The columns of tokens and tags: the last that holds tags, the first that holds no numbers."""
+    """The indices of tokens and tags: the first column without tags and numbers, the last of tags.
+
+    None if no column has tags. A tag in the last column has the index -1.
+    """
     full = [line for line in lines if len(line) > 1]
     if 2 * len(full) < sum(map(bool, lines)):
         return None
     width = Counter(map(len, full)).most_common(1)[0][0]
     rows = [line for line in full if len(line) == width]
-    tags = [c for c in range(width) if _share(_is_tag(row[c]) for row in rows) >= MOST]
+    tags = [
+        c for c in range(width) if _share(bool(TAG.fullmatch(r[c].strip())) for r in rows) >= MOST
+    ]
     tags = [c for c in tags if any(row[c] != "O" for row in rows)] or tags
     if not tags:
         return None
     tag = tags[-1]
     others = [c for c in range(width) if c not in tags]
-    counted = [c for c in others if all(row[c].isdigit() for row in rows)]
-    tokens = [c for c in others if c not in counted]
+    tokens = [c for c in others if not all(row[c].isdigit() for row in rows)]
     return (tokens[0], tag - width if tag == width - 1 else tag) if tokens else None
 
 
-def _is_tag(cell: str) -> bool:
-    return TAG.fullmatch(cell.strip()) is not None
-
-
 def _scheme(tags: Sequence[str]) -> str:
-    """The name of the scheme that tags follow; the reader finds its rules out by itself."""
+    """The name of the scheme of tags, for the user: the reader does not need it."""
     prefixes = {tag[0] for tag in tags if "-" in tag}
-    for name, own in (("BMEWO", {*"MW"}), ("BILOU", {*"LU"}), ("BIOES", {*"ES"})):
-        if prefixes & own:
+    for name, unique in (("BMEWO", {*"MW"}), ("BILOU", {*"LU"}), ("BIOES", {*"ES"})):
+        if prefixes & unique:
             return name
     begins = any(b[:1] in BEGINNING and a[2:] != b[2:] for a, b in pairwise(["O", *tags]) if b)
     return "BIO" if begins else "IOB1"
 
 
-def _unlike_columns(file: Path, text: str) -> str:
-    shown = "; ".join(repr(line[:60]) for line in text.split("\n")[:3] if line.strip())
+def _no_columns(file: Path, text: str) -> str:
+    """The message of the error for a file without columns next to files with columns."""
+    first = "; ".join(repr(line[:60]) for line in text.split("\n")[:3] if line.strip())
     return (
-        f"{file}: found lines such as {shown}; other files here have a token and its tag a line,"
-        " such as B-NAME. A file that holds no records has to leave the folder"
+        f"{file}: found lines such as {first}; other files here have a token and its tag per line,"
+        " such as B-NAME. A file without records has to leave the folder"
     )
 
 
 def _share(tests: Any) -> float:
     outcomes = list(tests)
     return sum(outcomes) / len(outcomes) if outcomes else 0.0
-
-
-def _some(values: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(values))[:3]

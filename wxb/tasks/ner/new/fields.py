@@ -1,4 +1,4 @@
-"""Which fields of records hold text, spans, language and id, and which one groups records."""
+"""Find the fields of records that are text, spans, language, id and group."""
 
 from __future__ import annotations
 
@@ -11,62 +11,54 @@ from wxb.core.errors import WxbError
 from wxb.corpora.formats import raw_records
 from wxb.tasks import values
 from wxb.tasks.guessing import Guess
-from wxb.tasks.ner.new.labels import Found, layout
+from wxb.tasks.ner.new.labels import Candidate, find_layout
 from wxb.tasks.ner.params import Fields
 from wxb.tasks.values import Files, Row, is_int
 
-HEAD = 20  # records of a CSV file that tell which cells hold lists of spans
+HEAD = 20  # records of a CSV file in which lists of spans are looked for
 EVIDENCE = 5  # spans, their text, start, end and type
 
 
 def guess(files: Files) -> Guess | None:
-    """What a block of `corpora` should say of records with spans, `path` aside; None of others.
+    """The block for records with spans; None of other records.
 
-    Raises WxbError where spans are of no use as they are.
+    Raises WxbError if the ends of spans without values are wrong.
     """
     rows = [row for file in files.members for row in _rows(file)]
-    best = _best_layout(rows, files.members[0])
+    best = _best_candidate(rows, files)
     if best is None:
         return None
-    found = best.layout
-    others = [name for name in files.fields if name not in (best.spans, found.text)]
-    language = values.language_of(rows, others)
-    id_, by = values.id_of(rows, others), values.group_of(rows, others)
-    fields = Fields(
-        input=found.text,
-        spans=best.spans,
-        start=found.start,
-        end=found.end,
-        type=found.type,
-        value=found.value,
-        language=language,
-        id=id_,
-    )
+    layout = best.layout
+    others = [name for name in files.fields if name not in (best.spans, layout.text)]
+    language = values.language_field(rows, others)
+    id_, by = values.id_field(rows, others), values.group_field(rows, others)
+    keys = {key: name for key, name in layout._asdict().items() if key != "text"}
+    fields = Fields(input=layout.text, spans=best.spans, **keys, language=language, id=id_)
     content: dict[str, Any] = {"fields": fields.model_dump()}
-    why = {f"fields.{key}": f"guessed: {reason}" for key, reason in best.why().items()}
-    why["fields.language"] = f"guessed: {values.shown(rows, language) or 'none has one'}"
-    why["fields.id"] = f"guessed: {'its values are all different' if id_ else 'none has one'}"
+    reasons = {f"fields.{key}": f"guessed: {reason}" for key, reason in best.reasons().items()}
+    reasons["fields.language"] = f"guessed: {values.value_counts(rows, language) or 'none'}"
+    reasons["fields.id"] = f"guessed: {'its values all differ' if id_ else 'none'}"
     notes = []
-    if fits := best.fits:
-        why["fields.value"] += f"; {fits.told()}"
-        if fits.half_open < fits.spans:
+    if fit := best.fit:
+        reasons["fields.value"] += f"; {fit.summary()}"
+        if fit.half_open < fit.spans:
             content["repair"] = "by-value"
-            why["repair"] = "guessed: finds a span whose offsets are wrong by its value"
+            reasons["repair"] = "guessed: locates spans with wrong offsets by their value"
         notes.append(
-            f"offsets and {found.value!r}: {fits.told()}; {fits.in_text:,} values stand in the text"
+            f"offsets and {layout.value!r}: {fit.summary()}; {fit.in_text:,} values occur in the"
+            " text"
         )
-    content["split"] = values.divided(by)
-    why |= values.why_divided(rows, by)
-    return Guess(content, why, notes, EVIDENCE)
+    content["split"] = values.split_settings(by)
+    reasons |= values.split_reasons(rows, by)
+    return Guess(content, reasons, notes, EVIDENCE)
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
-    """The records of a file that are objects; lists in cells of CSV are read."""
+    """The records of a file that are objects; lists of spans in cells of CSV are parsed."""
     rows = [dict(r.content) for r in raw_records(file) if isinstance(r.content, Mapping)]
     if file.suffix.lower() in (".csv", ".tsv"):
-        for name in _fields(rows[:HEAD]):
-            cells = _cells(file, name)
-            if not any(_is_list_of_spans(value) for _, value in islice(cells, HEAD)):
+        for name in [*rows[0]] if rows else []:
+            if not any(_is_list_of_spans(value) for _, value in islice(_cells(file, name), HEAD)):
                 continue
             parsed = dict(_cells(file, name))
             rows = [
@@ -77,8 +69,8 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def _cells(file: Path, name: str) -> Iterable[tuple[str, Any]]:
-    """The cells of a CSV column, as text and as what they hold."""
-    plain, parsed = (raw_records(file, parsed=parsed) for parsed in (None, name))
+    """Yield the cells of a CSV column, as text and parsed."""
+    plain, parsed = (raw_records(file, parsed=column) for column in (None, name))
     for before, after in zip(plain, parsed, strict=True):
         if isinstance(before.content, Mapping) and isinstance(after.content, Mapping):
             yield before.content[name], after.content[name]
@@ -90,25 +82,21 @@ def _is_list_of_spans(value: Any) -> bool:
     )
 
 
-def _fields(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
-def _best_layout(rows: Sequence[Row], file: Path) -> Found | None:
-    """The field of spans and the text that they fit best, if any does."""
+def _best_candidate(rows: Sequence[Row], files: Files) -> Candidate | None:
+    """The field of spans whose offsets fit a text best, if any."""
     candidates = []
-    for name in _fields(rows):
-        chosen = [row for row in rows if _is_list_of_spans(row.get(name))]
-        if chosen and (best := layout(chosen, name)):
-            candidates.append(best)
+    for name in files.fields:
+        with_spans = [row for row in rows if _is_list_of_spans(row.get(name))]
+        if with_spans and (candidate := find_layout(with_spans, name)):
+            candidates.append(candidate)
     if not candidates:
         return None
-    best = max(candidates, key=Found.rank)
-    if best.inclusive():
+    best = max(candidates, key=Candidate.rank)
+    if best.seems_inclusive():
         end = best.layout.end
         raise WxbError(
-            f"{file}: found spans that end within a word, and where it ends if {end!r} is the place"
-            " of their last character; they have no value to find them by. Expected the place after"
-            f" the last: add 1 to each {end!r}, and look again"
+            f"{files.members[0]}: found spans that end within a word, but at its end if {end!r} is"
+            " the last character; they have no value to repair them by. Expected one past the last"
+            f" character: add 1 to each {end!r}, and run this again"
         )
     return best

@@ -1,4 +1,4 @@
-"""Which keys of a span are its start, end, type and value, and which text they fit."""
+"""Find the keys of spans (start, end, type, value) and the text that their offsets fit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from wxb.tasks.values import Row, is_int
 
 Span = Mapping[str, Any]
-Placed = tuple[str, Span, int, int]  # text, span, start and end
+Occurrence = tuple[str, Span, int, int]  # text, span, start and end
 
-SAMPLE = 500  # records that tell the keys apart
+SAMPLE = 500  # records from which the keys are found
+# Usual names, the likeliest first.
 NAMES = {
     "text": ("text", "full_text", "input", "source_text", "content", "sentence", "document"),
     "start": ("start", "start_position", "start_offset", "begin", "start_char", "from"),
@@ -22,7 +23,7 @@ NAMES = {
 
 
 class Layout(NamedTuple):
-    """The text that spans stand in, and the keys of a span; `value` may be missing."""
+    """The field of texts and the keys of spans; `value` is None if spans have no mention."""
 
     text: str
     start: str
@@ -31,59 +32,61 @@ class Layout(NamedTuple):
     value: str | None
 
 
-class Fits(NamedTuple):
-    """How many spans there are, and how many offsets select the span's value."""
+class OffsetFit(NamedTuple):
+    """How many spans have offsets that select their value."""
 
     spans: int
     half_open: int
-    inclusive: int
-    in_text: int
+    inclusive: int  # if `end` is the last character
+    in_text: int  # values that occur anywhere in their text
 
-    def told(self) -> str:
-        """In words."""
+    def summary(self) -> str:
+        """The counts as text, for a comment."""
         if self.half_open == self.spans:
             return f"all {self.spans:,} offsets fit it"
-        told = f"{self.half_open:,} of {self.spans:,} offsets fit it"
-        return told + (f", {self.inclusive:,} if `end` is included" if self.inclusive else "")
+        text = f"{self.half_open:,} of {self.spans:,} offsets fit it"
+        return text + (f", {self.inclusive:,} if `end` is included" if self.inclusive else "")
 
 
-class Found(NamedTuple):
-    """A layout of a field of spans, and how well it fits."""
+class Candidate(NamedTuple):
+    """A field of spans with its layout, and counts of spans that fit it."""
 
-    spans: str
+    spans: str  # the name of the field
     layout: Layout
-    fits: Fits | None  # where spans have values
-    clean: int  # spans that begin and end where words do
-    clean_inclusive: int  # the same, if the last character belonged to them
+    fit: OffsetFit | None  # None if spans have no value
+    whole_words: int  # spans that begin and end at word boundaries
+    whole_words_inclusive: int  # the same, if `end` is the last character
     total: int
 
     def rank(self) -> tuple[float, int]:
-        """By this the best of several fields is chosen."""
-        fitting = self.fits.in_text if self.fits else self.clean
+        """The share of spans that fit, and their number, to choose the best candidate."""
+        fitting = self.fit.in_text if self.fit else self.whole_words
         return fitting / self.total, self.total
 
-    def inclusive(self) -> bool:
-        """Whether spans without values seem to end one character early."""
-        return self.fits is None and self.clean_inclusive - self.clean > 0.3 * self.total
+    def seems_inclusive(self) -> bool:
+        """Whether `end` seems to be the last character, for spans without values."""
+        gain = self.whole_words_inclusive - self.whole_words
+        return self.fit is None and gain > 0.3 * self.total
 
-    def why(self) -> dict[str, str]:
-        """The reason for each key, by name."""
-        included = self.fits and 2 * self.fits.inclusive > self.fits.spans
-        none = "spans have none that stands in the text"
+    def reasons(self) -> dict[str, str]:
+        """A comment for each key of `fields`."""
+        included = self.fit and 2 * self.fit.inclusive > self.fit.spans
+        no_value = "no key of spans has text of the record"
         return {
-            "input": "the spans fit it best",
+            "input": "the offsets fit this text best",
             "spans": f"{self.total:,} spans",
             "start": "characters from 0",
-            "end": "the last, included; see repair" if included else "one past the last",
-            "type": "the kind of a span",
-            "value": "what a span selects" if self.layout.value else none,
+            "end": "the last character, included; see repair" if included else "one past the last",
+            "type": "the type of a span",
+            "value": "the text of a span" if self.layout.value else no_value,
         }
 
 
-def layout(rows: Sequence[Row], name: str) -> Found | None:
-    """How the spans in a field are laid out; None where they have no two numbers and a type.
+def find_layout(rows: Sequence[Row], name: str) -> Candidate | None:
+    """The layout of the spans in a field; None if they lack two numbers and a type.
 
-    Every pair of texts and values is tried on a sample: values stand in their text, types don't.
+    Tries all texts, keys of values and keys of offsets on a sample. A value, unlike a type, occurs
+    in the text.
     """
     sample = list(_spans(rows[:SAMPLE], name))
     keys = list(dict.fromkeys(key for _, span in sample for key in span))
@@ -93,53 +96,57 @@ def layout(rows: Sequence[Row], name: str) -> Found | None:
     texts = [f for f in fields if _mostly(isinstance(row.get(f), str) for row, _ in sample)]
     if len(numbers) < 2 or not texts:
         return None
-    standing = {
-        (text, key): sum(_stands(span.get(key), row.get(text)) for row, span in sample)
+    counts = {
+        (text, key): sum(_occurs(span.get(key), row.get(text)) for row, span in sample)
         for text in texts
         for key in words
     }
-    value, most = None, max(standing.values(), default=0)
+    value, most = None, max(counts.values(), default=0)
     if 2 * most >= len(sample):
         value = min(
-            (key for (_, key), count in standing.items() if count == most),
-            key=lambda key: _place("value", key),
+            (key for (_, key), count in counts.items() if count == most),
+            key=lambda key: _name_rank("value", key),
         )
-        texts = [text for text in texts if standing[text, value] == most]
+        texts = [text for text in texts if counts[text, value] == most]
 
-    def fit(chosen: Layout) -> tuple[int, ...]:
-        placed = list(_placed(sample, chosen))
-        test = _selects(value) if value else _is_clean
-        fitting = sum(test(*one) for one in placed)
-        if value:  # ends that are wrong by one still tell which they are
-            fitting = max(fitting, sum(test(*_longer(one)) for one in placed))
-        inside = sum(0 <= start < end <= len(text) for text, _, start, end in placed)
-        places = (_place(kind, getattr(chosen, kind)) for kind in ("start", "end", "text"))
-        return fitting, inside, *(-place for place in places)
+    def score(layout: Layout) -> tuple[int, ...]:
+        occurrences = list(_occurrences(sample, layout))
+        test = _selects(value) if value else _is_whole_words
+        fitting = sum(test(*occurrence) for occurrence in occurrences)
+        if value:  # inclusive ends are repaired later
+            inclusive = sum(test(*_with_inclusive_end(o)) for o in occurrences)
+            fitting = max(fitting, inclusive)
+        inside = sum(0 <= start < end <= len(text) for text, _, start, end in occurrences)
+        ranks = (_name_rank(kind, getattr(layout, kind)) for kind in ("start", "end", "text"))
+        return fitting, inside, *(-rank for rank in ranks)
 
     pairs = list(permutations(numbers, 2))
-    found = max((Layout(text, *pair, "", value) for text in texts for pair in pairs), key=fit)
-    types = [key for key in words + numbers if key not in found]
+    best = max((Layout(text, *pair, "", value) for text in texts for pair in pairs), key=score)
+    types = [key for key in words + numbers if key not in best]
     if not types:
         return None
-    type_ = min(types, key=lambda key: (_place("type", key), _distinct(sample, key)))
-    return _measured(rows, name, found._replace(type=type_))
+    type_ = min(types, key=lambda key: (_name_rank("type", key), _distinct(sample, key)))
+    return _candidate(rows, name, best._replace(type=type_))
 
 
-def _measured(rows: Sequence[Row], name: str, found: Layout) -> Found:
-    """A layout with its counts over all spans."""
-    placed = list(_placed(_spans(rows, name), found))
-    longer = list(map(_longer, placed))
-    fits = None
-    if found.value:
-        test = _selects(found.value)
-        fits = Fits(
-            len(placed),
-            sum(test(*one) for one in placed),
-            sum(test(*one) for one in longer),
-            sum(_stands(span.get(found.value), text) for text, span, *_ in placed),
+def _candidate(rows: Sequence[Row], name: str, layout: Layout) -> Candidate:
+    """A layout with counts over all spans of a field."""
+    occurrences = list(_occurrences(_spans(rows, name), layout))
+    inclusive = list(map(_with_inclusive_end, occurrences))
+    fit = None
+    if layout.value:
+        test = _selects(layout.value)
+        fit = OffsetFit(
+            len(occurrences),
+            sum(test(*occurrence) for occurrence in occurrences),
+            sum(test(*occurrence) for occurrence in inclusive),
+            sum(_occurs(span.get(layout.value), text) for text, span, *_ in occurrences),
         )
-    clean, clean_longer = (sum(_is_clean(*one) for one in ones) for ones in (placed, longer))
-    return Found(name, found, fits, clean, clean_longer, len(placed))
+    whole_words, whole_words_inclusive = (
+        sum(_is_whole_words(*occurrence) for occurrence in side)
+        for side in (occurrences, inclusive)
+    )
+    return Candidate(name, layout, fit, whole_words, whole_words_inclusive, len(occurrences))
 
 
 def _spans(rows: Sequence[Row], name: str) -> Iterator[tuple[Row, Span]]:
@@ -149,15 +156,16 @@ def _spans(rows: Sequence[Row], name: str) -> Iterator[tuple[Row, Span]]:
                 yield row, span
 
 
-def _placed(spans: Iterable[tuple[Row, Span]], found: Layout) -> Iterator[Placed]:
+def _occurrences(spans: Iterable[tuple[Row, Span]], layout: Layout) -> Iterator[Occurrence]:
+    """Yield the spans with a text and two integers."""
     for row, span in spans:
-        text, start, end = row.get(found.text), span.get(found.start), span.get(found.end)
+        text, start, end = row.get(layout.text), span.get(layout.start), span.get(layout.end)
         if isinstance(text, str) and isinstance(start, int) and isinstance(end, int):
             yield text, span, start, end
 
 
-def _longer(placed: Placed) -> Placed:
-    return *placed[:3], placed[3] + 1
+def _with_inclusive_end(occurrence: Occurrence) -> Occurrence:
+    return *occurrence[:3], occurrence[3] + 1
 
 
 def _selects(value: str) -> Callable[..., bool]:
@@ -167,16 +175,16 @@ def _selects(value: str) -> Callable[..., bool]:
     return test
 
 
-def _is_clean(text: str, _: Span, start: int, end: int) -> bool:
-    """Whether a stretch lies in the text, has no outer white space and cuts no word."""
+def _is_whole_words(text: str, _: Span, start: int, end: int) -> bool:
+    """Whether offsets are in the text, without outer white space, and split no word."""
     if not 0 <= start < end <= len(text) or text[start:end] != text[start:end].strip():
         return False
     return not any(
-        text[at - 1 : at].isalnum() and text[at : at + 1].isalnum() for at in (start, end)
+        text[edge - 1 : edge].isalnum() and text[edge : edge + 1].isalnum() for edge in (start, end)
     )
 
 
-def _stands(value: Any, text: Any) -> bool:
+def _occurs(value: Any, text: Any) -> bool:
     return isinstance(value, str) and bool(value) and isinstance(text, str) and value in text
 
 
@@ -185,7 +193,8 @@ def _mostly(tests: Iterable[bool]) -> bool:
     return 2 * sum(outcomes) > len(outcomes)
 
 
-def _place(kind: str, name: str) -> int:
+def _name_rank(kind: str, name: str) -> int:
+    """The index of a name among the usual ones; their number if it is none."""
     names = NAMES[kind]
     return names.index(name.lower()) if name.lower() in names else len(names)
 

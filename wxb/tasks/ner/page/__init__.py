@@ -1,4 +1,4 @@
-"""What pages of studies tell of named entities: types, kinds of errors, examples, published F1."""
+"""Sections of NER pages: F1 by type, errors with examples, published scores."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from wxb.tasks.ner.metrics.outcomes import Outcome
 from wxb.tasks.ner.page import published
 from wxb.tasks.ner.page.examples import examples
 
-ENOUGH = 30  # gold spans, for the F1 of one type to be told
-KINDS = {
+MIN_SUPPORT = 30  # gold spans of a type, to name it as one of the worst
+ERROR_NAMES = {
     Outcome.MISSED: "a missed span",
     Outcome.SPURIOUS: "a spurious span",
     Outcome.WRONG_TYPE: "a wrong type",
@@ -36,53 +36,53 @@ ERRORS: dict[str, str] = {
 
 
 class TypeRow(NamedTuple):
-    """F1 of one entity type by system; None where a side knows no such type."""
+    """A row of the table of types: F1 by system, None if the system has no such type."""
 
     kind: str
     support: int | None  # our gold spans, the same for every experiment
     ours: list[float | None]
-    published_support: str  # a number, or two where the published systems differ
+    published_support: str  # a number, or a range if the published systems differ
     published: list[float | None]
 
 
 class Page(parts.Page):
-    """Types, errors with examples, published F1."""
+    """F1 by type, errors with examples, published scores."""
 
-    RULE = "A span counts when its start, end and type are all right."
-    WATCHED = (
-        "A tagger is watched by the F1 of spans of tokens, before its threshold is chosen; a system"
-        " that writes answers by its accuracy on their tokens. Neither is the F1 of the test."
+    RULE = "A predicted span is correct if its start, end and type are."
+    VALIDATION_NOTE = (
+        "Taggers are validated by F1 over spans of tokens, without a threshold; generators by the"
+        " accuracy of the tokens of their answers. Neither equals the F1 on test records."
     )
-    USABLE = 0.5  # F1, below which nobody would use a recogniser
-    PUBLISHED: ClassVar = {system.name: system.f1 for system in published.SYSTEMS}
+    USABLE_SCORE = 0.5  # F1
+    PUBLISHED_SCORES: ClassVar = {system.name: system.f1 for system in published.SYSTEMS}
 
     def failures(self, system: Mapping[str, Any]) -> str:
-        """The types that a system finds worst, and its most frequent kind of error."""
-        return " ".join([*_weakest(system), *_commonest(system)])
+        """The types with the lowest F1, and the most frequent kind of error."""
+        return " ".join([*_weakest_types(system), *_most_frequent_error(system)])
 
     def parts(self, study: Study) -> list[Part]:
-        """Scores by type, errors with examples, and published figures."""
+        """The sections on F1 by type, errors with examples, and published scores."""
         systems = study.comparison["systems"]
-        shown = {"systems": systems, "chips": figures.chips(systems)}
+        context = {"systems": systems, "chips": figures.chips(systems)}
         rows = {name: system["errors"] for name, system in systems.items()}
-        errors = {"errors": figures.stacked(rows, ERRORS, title="spans")}
+        errors = {"errors": figures.stacked(rows, ERRORS, x_title="spans")}
         types_html = render(
             __package__,
             "types.html",
-            **shown,
+            **context,
             headline=headline(study.comparison),
-            types=types(study.comparison),
-            support=support_of(study.comparison),
+            types=type_rows(study.comparison),
+            support=support_by_type(study.comparison),
             published=published,
         )
         mistakes_html = render(
             __package__,
             "mistakes.html",
             errors,
-            **shown,
+            **context,
             outcomes=OUTCOMES,
             errors=ERRORS,
-            examples={name: examples(study.judged[name]) for name in systems},
+            examples={name: examples(study.predictions[name]) for name in systems},
         )
         experiments = [study.params.experiments[name] for name in systems]
         published_html = render(
@@ -97,37 +97,40 @@ class Page(parts.Page):
         return [
             Part("types", "Types", "noise", types_html, {}),
             Part("mistakes", "Errors", "noise", mistakes_html, errors),
-            Part("published", "Published figures", "training", published_html, {}),
+            Part("published", "Published scores", "training", published_html, {}),
         ]
 
 
-def _weakest(system: Mapping[str, Any]) -> list[str]:
-    """The two types with the lowest F1, of those with enough gold spans to say so."""
-    rows = {kind: row for kind, row in system["by_type"].items() if row["support"] >= ENOUGH}
+def _weakest_types(system: Mapping[str, Any]) -> list[str]:
+    """A sentence on the two types with the lowest F1; none without MIN_SUPPORT gold spans."""
+    rows = {kind: row for kind, row in system["by_type"].items() if row["support"] >= MIN_SUPPORT}
     scores = [
         f"{kind} (F1 {rounded(rows[kind]['f1'])} on {rows[kind]['support']:,} gold spans)"
         for kind in sorted(rows, key=lambda kind: (rows[kind]["f1"], kind))[:2]
     ]
-    told = f"Of the types with {ENOUGH} gold spans or more, it finds {listed(scores)} worst."
-    return [told] if scores else []
+    if not scores:
+        return []
+    return [
+        f"Of the types with at least {MIN_SUPPORT} gold spans, F1 is lowest for {listed(scores)}."
+    ]
 
 
-def _commonest(system: Mapping[str, Any]) -> list[str]:
-    """The most frequent kind of error."""
-    errors = {kind: system["errors"][kind] for kind in KINDS}
+def _most_frequent_error(system: Mapping[str, Any]) -> list[str]:
+    """A sentence on the most frequent kind of error; none without errors."""
+    errors = {kind: system["errors"][kind] for kind in ERROR_NAMES}
     kind = max(errors, key=lambda kind: errors[kind])
     total = sum(errors.values())
-    return (
-        [f"Its commonest error is {KINDS[kind]}: {errors[kind]:,} of {total:,}."] if total else []
-    )
+    if not total:
+        return []
+    return [f"The most frequent error is {ERROR_NAMES[kind]}: {errors[kind]:,} of {total:,}."]
 
 
-def types(comparison: Mapping[str, Any]) -> list[TypeRow]:
-    """A row for each type of ours, most gold spans first, then those only others published."""
+def type_rows(comparison: Mapping[str, Any]) -> list[TypeRow]:
+    """The rows of the table of types: ours by number of gold spans, then only published ones."""
     ours = {name: system["by_type"] for name, system in comparison["systems"].items()}
     theirs = published.by_type()
-    support = support_of(comparison)
-    # A type that was only ever predicted, never gold, has no F1 to speak of.
+    support = support_by_type(comparison)
+    # Types without gold spans are left out, even if they are predicted.
     others = {
         kind: max(row[kind].support for row in theirs.values() if kind in row)
         for kind in dict.fromkeys(kind for rows in theirs.values() for kind in rows)
@@ -145,8 +148,8 @@ def types(comparison: Mapping[str, Any]) -> list[TypeRow]:
     ]
 
 
-def support_of(comparison: Mapping[str, Any]) -> dict[str, int]:
-    """Gold spans by type, most first; every system judged the same ones."""
+def support_by_type(comparison: Mapping[str, Any]) -> dict[str, int]:
+    """The number of gold spans by type, most first; the same for all systems."""
     system = next(iter(comparison["systems"].values()))
     rows = {kind: row["support"] for kind, row in system["by_type"].items() if row["support"]}
     return dict(sorted(rows.items(), key=lambda row: (-row[1], row[0])))

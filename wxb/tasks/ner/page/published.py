@@ -1,4 +1,4 @@
-"""Named-entity scores that others printed, to stand beside ours; facts, kept as they were found.
+"""NER scores published by others, shown next to ours, unchanged.
 
 Source: the 30-day series, github.com/AUSTIN2526/learning-wx-b-in-30-days, days 29-30.
 """
@@ -15,7 +15,7 @@ TABLE = Path(__file__).with_suffix(".csv")
 
 
 class TypeScore(NamedTuple):
-    """What a system scored on one entity type: three scores in [0, 1] and its gold entities."""
+    """The scores of a system on one entity type, and its number of gold entities."""
 
     precision: float
     recall: float
@@ -24,7 +24,7 @@ class TypeScore(NamedTuple):
 
 
 class System(NamedTuple):
-    """A published system; `f1` is the micro-average computed from its rows of the table."""
+    """A published system; `f1` is the micro average computed from its rows of the table."""
 
     name: str
     model: str

@@ -1,4 +1,4 @@
-"""Records with typed spans: from raw files to checked gold, and its counts."""
+"""Read records with typed spans from raw files, check their gold and count it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
-from wxb.corpora.records import Record, RecordError, encodable, required
+from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import augment, conll
-from wxb.tasks.ner.reading.repair import by_value
+from wxb.tasks.ner.reading.repair import repair_offsets
 from wxb.tasks.ner.record.spans import Span
 
 _DIGITS = re.compile(r"\d+")
@@ -24,7 +24,7 @@ class Reading(reading.Reading):
     """Texts with typed spans."""
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The records of a file of columns, or of one with fields."""
+        """Yield the unchecked records of a column file, or of one with fields."""
         if corpus.conll:
             return conll.raw_records(file, corpus.conll)
         return formats.raw_records(file, parsed=corpus.fields.spans)
@@ -32,60 +32,60 @@ class Reading(reading.Reading):
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:
-        """The spans of a raw record, checked against its text, renamed, trimmed, sorted, disjoint.
+        """The spans of a raw record, sorted and without overlaps, and one text for each repair.
 
-        None where nobody labelled it. Also one entry for each span that was repaired.
+        The spans are None if unlabelled; their types are mapped by `labels`, and their offsets
+        exclude outer white space. Raises RecordError for spans that do not fit the text.
         """
-        found = required(raw, corpus.fields.spans)
-        if found is None:
+        raw_spans = required_field(raw, corpus.fields.spans)
+        if raw_spans is None:
             return None, ()
-        spans, repaired = _spans(found, text, corpus)
-        encodable(*(span.type for span in spans))
+        spans, repaired = _spans(raw_spans, text, corpus)
+        check_encodable(*(span.type for span in spans))
         return spans, repaired
 
     def wording(self, record: Record) -> str:
-        """What a labelled text says, whoever and however many it names.
+        """The text that near duplicates share: as by default, with the types of mentions in braces.
 
-        Each mention is its type in braces, each number 0, all in lower case and one space apart.
-        Empty for an unlabelled record, and where no letter stands outside mentions: lines of scores
-        or dates look alike and repeat nothing.
+        Empty for unlabelled records, and if there is no letter outside mentions: lines of scores or
+        dates are no near duplicates.
         """
         if record.gold is None:
             return ""
-        outside, reached = [], 0
+        outside, end = [], 0
         for span in record.gold:
-            outside.append(record.input[reached : span.start])
-            reached = span.end
-        outside.append(record.input[reached:])
+            outside.append(record.input[end : span.start])
+            end = span.end
+        outside.append(record.input[end:])
         if not any(map(str.isalpha, chain(*outside))):
             return ""
-        said = [_DIGITS.sub("0", part).casefold() for part in outside]
+        normalized = [_DIGITS.sub("0", part).casefold() for part in outside]
         types = [f"{{{span.type}}}" for span in record.gold]
-        return " ".join("".join(chain(*zip(said, [*types, ""], strict=True))).split())
+        return " ".join("".join(chain(*zip(normalized, [*types, ""], strict=True))).split())
 
     def labels(self, records: Sequence[Record]) -> list[str]:
         """The types of spans that occur, sorted."""
         return sorted({span.type for record in records for span in record.gold or ()})
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """How many records have no span, and how many spans of each type there are."""
+        """The number of labelled records without spans, and of spans by type."""
         types = Counter(span.type for record in records for span in record.gold)
         return {
             "without_spans": sum(not record.gold for record in records),
             "spans": dict(sorted(types.items())),
         }
 
-    def augmented(
+    def augment(
         self, records: Sequence[Record], corpus: Corpus, *, known: set[str], seed: int
     ) -> list[Record] | None:
-        """The same sentences with other names, where the corpus asks for them."""
+        """Copies of records with other mentions; None if the corpus has no `augment`."""
         if corpus.augment is None:
             return None
-        return augment.augmented(records, corpus.augment, known=known, seed=seed)
+        return augment.replace_mentions(records, corpus.augment, known=known, seed=seed)
 
 
 def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...], tuple[str, ...]]:
-    """The spans of one record, checked against its text, renamed, trimmed and sorted; mendings."""
+    """As `Reading.gold`, for a labelled record."""
     fields = corpus.fields
     if not isinstance(raw_spans, list):
         raise RecordError(
@@ -94,13 +94,13 @@ def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...],
     for raw in raw_spans:
         if not isinstance(raw, Mapping):
             raise RecordError("wrong type", f"a span is {type(raw).__name__}, expected an object")
-    stretches = [(_offset(raw, fields.start), _offset(raw, fields.end)) for raw in raw_spans]
+    offsets = [(_offset(raw, fields.start), _offset(raw, fields.end)) for raw in raw_spans]
     repaired = 0
     if corpus.repair == "by-value":
         values = [raw.get(fields.value) for raw in raw_spans]
-        stretches, repaired = by_value(text, stretches, values)
+        offsets, repaired = repair_offsets(text, offsets, values)
     spans = []
-    for raw, (start, end) in zip(raw_spans, stretches, strict=True):
+    for raw, (start, end) in zip(raw_spans, offsets, strict=True):
         span = _span(raw, start, end, text, corpus)
         if span is not None:
             spans.append(span)
@@ -112,7 +112,7 @@ def _spans(raw_spans: Any, text: str, corpus: Corpus) -> tuple[tuple[Span, ...],
 
 
 def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpus) -> Span | None:
-    """One span; None where its type is to be ignored."""
+    """The checked span; None if `labels` maps its type to null."""
     fields = corpus.fields
     if end <= start:
         raise RecordError("reversed offsets", f"start {start}, end {end}")
@@ -123,20 +123,20 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
         raise RecordError(
             "value differs", f"{start}-{end} is {mention!r}, not {raw.get(fields.value)!r}"
         )
-    name = required(raw, fields.type)
+    name = required_field(raw, fields.type)
     if not isinstance(name, str | int) or name == "":
         raise RecordError("wrong type", f"{fields.type!r} is {name!r}, expected a name")
     if (type_ := corpus.labels.get(str(name), str(name))) is None:
         return None
     if not mention.strip():
         raise RecordError("blank span", f"{start}-{end} is {mention!r}")
-    # A mention has no outer white space; tokenizers could not keep it either.
+    # Offsets of tokens exclude outer white space, too.
     start += len(mention) - len(mention.lstrip())
     return Span(start, start + len(mention.strip()), type_)
 
 
 def _offset(raw: Mapping[str, Any], field: str) -> int:
-    value = required(raw, field)
+    value = required_field(raw, field)
     if not isinstance(value, int) or isinstance(value, bool):
         raise RecordError("wrong type", f"{field!r} is {value!r}, expected a whole number")
     return value

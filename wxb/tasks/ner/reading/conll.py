@@ -1,7 +1,7 @@
-"""Column files: a token and its tag a line, a blank line between sentences.
+"""Read column files: one token and its tag per line, a blank line between sentences.
 
-CoNLL-2003, WNUT, MSRA, Weibo and their like. Tags may be BIO (IOB2), IOB1, BIOES, BILOU or BMEWO:
-the rules of conlleval (Tjong Kim Sang and Buchholz 2000) read all of them.
+Examples are CoNLL-2003, WNUT, MSRA and Weibo. Tags may be BIO (IOB2), IOB1, BIOES, BILOU or BMEWO:
+the rules of conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in 
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
 
-Lines = list[tuple[int, str]]  # (number in the file, content) of one sentence
+Lines = list[tuple[int, str]]  # (line number, content) of one sentence
 
 
 class Tag(NamedTuple):
-    """The place of a token in a chunk, and the type of the chunk; both are empty outside of one."""
+    """The prefix and type of a tag such as B-NAME; both are empty for O."""
 
     prefix: str
     type: str
@@ -37,26 +37,25 @@ OUTSIDE = Tag("", "")
 
 
 class Sentence(NamedTuple):
-    """Tokens and as many tags."""
+    """The tokens and tags of a sentence."""
 
     tokens: list[str]
     tags: list[Tag]
 
 
 def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
-    """The sentences or documents of a file, with spans as mappings of the default field names.
+    """Yield the sentences or documents of a file, with the default names of fields.
 
-    Sentences tell the number of their document where the file marks any. Raises WxbError for a file
-    that is empty or not UTF-8.
+    Sentences have the number of their document if the file marks documents. Raises WxbError for a
+    file that is empty or not UTF-8.
     """
     units = [
-        (document, unit[0][0][0], _parsed(unit, conll))
+        (document, unit[0][0][0], _parse(unit, conll))
         for document, unit in _units(decode(file), conll.unit)
     ]
     in_documents = conll.unit == "sentence" and any(document for document, _, _ in units)
-    # IOB1 has B- only to part two neighbours of one type; any other scheme begins each chunk so.
-    # In a file without such beginnings no chunk lacks one.
-    announced = any(
+    # In IOB1, B- is only between two adjacent chunks of a type; other schemes begin every chunk so.
+    begins_are_marked = any(
         tag.prefix in BEGINNING and tag.type != previous.type
         for _, _, sentences in units
         if not isinstance(sentences, RecordError)
@@ -64,43 +63,43 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
         for previous, tag in _pairs(sentence.tags)
     )
     for document, line, sentences in units:
-        place = f"line {line}"
+        position = f"line {line}"
         if isinstance(sentences, RecordError):
-            yield Raw(place, sentences)
+            yield Raw(position, sentences)
         else:
-            repaired = tuple(_unannounced(sentences)) if announced else ()
+            repaired = tuple(_unmarked_begins(sentences)) if begins_are_marked else ()
             content = _content(sentences, conll.join)
-            yield Raw(place, content, repaired, document if in_documents else None)
+            yield Raw(position, content, repaired, document if in_documents else None)
 
 
 def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
-    """The sentences of each record, and how many documents were marked before they ended."""
+    """Yield the number of the document and the sentences of each record."""
     sentences: list[Lines] = []
     lines: Lines = []
     document = 0
-    # Only line feeds end a line: tokens may hold other separators of Unicode.
+    # Not `splitlines`: tokens may contain other line separators of Unicode.
     for number, line in enumerate([*text.split("\n"), ""], start=1):
         line = line.rstrip("\r\t ")
-        opens = line.startswith(DOCUMENT)
-        if line and not opens:
+        is_marker = line.startswith(DOCUMENT)
+        if line and not is_marker:
             lines.append((number, line))
             continue
         if lines:
             sentences.append(lines)
             lines = []
-        if sentences and (opens or unit == "sentence"):
+        if sentences and (is_marker or unit == "sentence"):
             yield document, sentences
             sentences = []
-        document += opens
+        document += is_marker
     if sentences:
         yield document, sentences
 
 
-def _parsed(unit: list[Lines], conll: Conll) -> list[Sentence] | RecordError:
+def _parse(unit: list[Lines], conll: Conll) -> list[Sentence] | RecordError:
     try:
         return [_sentence(lines, conll) for lines in unit]
-    except RecordError as why:
-        return why
+    except RecordError as error:
+        return error
 
 
 def _sentence(lines: Lines, conll: Conll) -> Sentence:
@@ -108,8 +107,8 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
     for number, line in lines:
         columns = cells(line)
         width = len(columns)
-        reach = max(place if place >= 0 else ~place for place in (conll.token, conll.tag))
-        if reach >= width or conll.token % width == conll.tag % width:
+        last = max(index if index >= 0 else ~index for index in (conll.token, conll.tag))
+        if last >= width or conll.token % width == conll.tag % width:
             raise RecordError(
                 "too few columns",
                 f"line {number}: {line!r} has {width};"
@@ -122,8 +121,8 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
 
 
 def cells(line: str) -> list[str]:
-    """The columns of a line, which tabs divide, or spaces where it has no tab."""
-    # Not `split()`: a token may be a space of another kind, or hold one.
+    """The cells of a line, separated by tabs, or by spaces if it has no tab."""
+    # Not `split()`: tokens may contain other white space.
     return line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
 
 
@@ -141,41 +140,42 @@ def _tag(name: str, number: int) -> Tag:
 
 
 def _content(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
-    """The text that the tokens make, sentences on lines of their own, and the spans in it."""
+    """The text of the tokens, one line per sentence, and the spans in it."""
     texts, spans, begin = [], [], 0
     for sentence in sentences:
         lengths = (len(token) + len(join) for token in sentence.tokens)
         starts = list(accumulate(lengths, initial=begin))
         for first, end, type_ in chunks(sentence.tags):
             last = end - 1
-            stretch = Span(starts[first], starts[last] + len(sentence.tokens[last]), type_)
-            spans.append(stretch._asdict())
+            span = Span(starts[first], starts[last] + len(sentence.tokens[last]), type_)
+            spans.append(span._asdict())
         texts.append(join.join(sentence.tokens))
         begin += len(texts[-1]) + 1
     return {"input": "\n".join(texts), "spans": spans}
 
 
 def chunks(tags: Sequence[Tag]) -> list[tuple[int, int, str]]:
-    """(first token, one after the last, type) of every chunk that tags mark, in any scheme."""
-    found: list[tuple[int, int, str]] = []
-    for number, (previous, tag) in enumerate(_pairs(tags)):
+    """(first token, one past the last token, type) of every chunk, in any scheme of tags."""
+    chunks: list[tuple[int, int, str]] = []
+    for index, (previous, tag) in enumerate(_pairs(tags)):
         if _begins(previous, tag):
-            found.append((number, number + 1, tag.type))
+            chunks.append((index, index + 1, tag.type))
         elif tag != OUTSIDE:
-            first, _, type_ = found[-1]
-            found[-1] = first, number + 1, type_
-    return found
+            first, _, type_ = chunks[-1]
+            chunks[-1] = first, index + 1, type_
+    return chunks
 
 
 def _begins(previous: Tag, tag: Tag) -> bool:
-    """Whether a chunk begins at a tag: it says so, or there is none of its type to go on with."""
+    """Whether a chunk begins at a tag: by its prefix, or as no chunk of its type is open."""
     if tag == OUTSIDE:
         return False
     ended = previous == OUTSIDE or previous.prefix in ENDING
     return tag.prefix in BEGINNING or ended or previous.type != tag.type
 
 
-def _unannounced(sentences: Sequence[Sentence]) -> Iterator[str]:
+def _unmarked_begins(sentences: Sequence[Sentence]) -> Iterator[str]:
+    """Yield a text for each chunk whose first tag has no prefix of BEGINNING."""
     for sentence in sentences:
         for previous, tag in _pairs(sentence.tags):
             if _begins(previous, tag) and tag.prefix not in BEGINNING:

@@ -1,4 +1,4 @@
-"""Find the spans of a record by their values, where offsets are wrong."""
+"""Repair wrong offsets of spans by their values."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ from typing import Any
 
 from wxb.corpora.records import RecordError
 
-TAKEN = "\0"  # no text that gets here holds one
+TAKEN = "\0"  # replaces characters of spans; texts never contain it
 
 
-def by_value(
-    text: str, stretches: Sequence[tuple[int, int]], values: Sequence[Any]
+def repair_offsets(
+    text: str, offsets: Sequence[tuple[int, int]], values: Sequence[Any]
 ) -> tuple[list[tuple[int, int]], int]:
-    """The stretches of `text` that select `values`, and how many are not the stated ones.
+    """Offsets that select the values in a text, and how many of them are repaired.
 
-    Stretches that do select their values stay. Any other value is looked for: the occurrence
-    nearest to its stated start that no other value takes. Longer values choose first, for a
-    shorter one may stand inside them.
+    Correct offsets are kept. Any other value gets its occurrence nearest to the wrong start that is
+    in no other span; longer values choose first, as they may contain shorter ones.
 
-    Raises RecordError when a value does not occur (often enough).
+    Raises RecordError if a value does not occur, or not often enough.
     """
-    found = list(stretches)
+    repaired = list(offsets)
     free = text
     wrong = []
-    for number, ((start, end), value) in enumerate(zip(stretches, values, strict=True)):
+    for index, ((start, end), value) in enumerate(zip(offsets, values, strict=True)):
         if 0 <= start < end <= len(text) and text[start:end] == value:
             free = _without(free, start, end)
         elif isinstance(value, str) and value.strip() and TAKEN not in value:
-            wrong.append((-len(value), start, number))
+            wrong.append((-len(value), start, index))
         else:
             raise RecordError("value not found", f"{value!r} is no text to look for")
-    for _, start, number in sorted(wrong):
-        value = values[number]
-        if (at := _nearest(free, value, start)) is None:
+    for _, start, index in sorted(wrong):
+        value = values[index]
+        if (nearest := _nearest(free, value, start)) is None:
             raise RecordError("value not found", f"{value!r}, stated to start at {start}")
-        found[number] = at, at + len(value)
-        free = _without(free, *found[number])
-    return found, len(wrong)
+        repaired[index] = nearest, nearest + len(value)
+        free = _without(free, *repaired[index])
+    return repaired, len(wrong)
 
 
 def _without(text: str, start: int, end: int) -> str:
@@ -45,9 +44,9 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _nearest(text: str, value: str, start: int) -> int | None:
-    """Where the occurrence of `value` nearest to `start` begins, the earlier of two."""
+    """The start of the occurrence of `value` nearest to `start`, the earlier of two."""
     start = max(start, 0)
     before = text.rfind(value, 0, start + len(value) - 1)
     after = text.find(value, start)
-    places = [place for place in (before, after) if place >= 0]
-    return min(places, key=lambda place: abs(place - start), default=None)
+    candidates = [candidate for candidate in (before, after) if candidate >= 0]
+    return min(candidates, key=lambda candidate: abs(candidate - start), default=None)

@@ -1,4 +1,4 @@
-"""Typed spans as the gold of records, as Parquet keeps them."""
+"""Typed spans as the gold of records, and their form in Parquet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Labelling(labelling.Labelling):
     GOLD = pa.list_(pa.struct({"start": pa.int32(), "end": pa.int32(), "type": pa.string()}))
 
     def pack(self, spans: Sequence[Span]) -> list[dict[str, Any]]:
-        """Spans as Parquet takes them."""
+        """Spans as mappings, for Parquet."""
         return [span._asdict() for span in spans]
 
     def unpack(self, value: Sequence[Mapping[str, Any]]) -> tuple[Span, ...]:
-        """Spans from what Parquet gives."""
+        """Spans from the mappings of Parquet."""
         return tuple(Span(**span) for span in value)

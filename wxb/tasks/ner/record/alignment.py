@@ -1,4 +1,4 @@
-"""What became of gold spans when they were turned into what a model is taught."""
+"""Alignment statuses: whether the training targets of a model reproduce the gold spans."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class Status(IntEnum):
     """The alignment status of one gold span."""
 
     KEPT = auto()
-    """What is taught gives back the very span."""
+    """The targets reproduce the span."""
     REPAIRED = auto()
-    """What is taught gives another: a token reaches over an edge, or the mention stands twice."""
+    """The targets give other offsets: a token crosses an edge, or the mention occurs twice."""
     SPLIT = auto()
-    """No window holds it whole: each window that reads of it is taught its part."""
+    """No window holds the whole span; each window has a part of it as its target."""
     LOST = auto()
-    """No token covers it, or another span already claimed its first token, or its type is new."""
+    """No token covers it, another span has its first token, or training lacks its type."""
 
 
-def account(statuses: NDArray[np.integer]) -> dict[str, int]:
-    """How many gold spans have each status; the counts add up to `gold`."""
+def count_statuses(statuses: NDArray[np.integer]) -> dict[str, int]:
+    """The number of gold spans with each status, by its name, and of all, as `gold`."""
     counts = {status.name.lower(): int((statuses == status).sum()) for status in Status}
     return {"gold": len(statuses), **counts}

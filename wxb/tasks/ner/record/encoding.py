@@ -1,4 +1,4 @@
-"""Texts as tokens, and gold spans laid on them: what both methods share."""
+"""Windows and alignment of tokenized texts, for both methods."""
 
 from __future__ import annotations
 
@@ -10,30 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, Encoded, joined, part, read_encoded
-from wxb.corpora.text.windows import Windows, over
+from wxb.corpora.text.encoded import Columns, Encoded, concatenate, read_encoded, slice_texts
+from wxb.corpora.text.windows import Windows, text_windows
 from wxb.tasks.ner.params import Encoding
-from wxb.tasks.ner.record.alignment import account
+from wxb.tasks.ner.record.alignment import count_statuses
 
-# Targets of some records' windows, where each begins, and the status of every gold span.
-Lay = Callable[[Encoded, Windows, Sequence[Record]], tuple[*Columns, NDArray[np.int8]]]
+# The targets of some records, where each begins, and the status of every gold span.
+Aligner = Callable[[Encoded, Windows, Sequence[Record]], tuple[*Columns, NDArray[np.int8]]]
 
 
 def windows(encoded: Encoded, tokenizer: Any, settings: Encoding) -> Windows:
-    """The windows through which texts are read."""
-    return over(encoded, tokenizer, max_length=settings.max_length, stride=settings.stride)
+    """The windows of texts for the settings of an experiment."""
+    return text_windows(encoded, tokenizer, max_length=settings.max_length, stride=settings.stride)
 
 
-def aligned(
-    path: Path, chunks: Iterable[Sequence[Record]], tokenizer: Any, settings: Encoding, lay: Lay
+def align_chunks(
+    path: Path,
+    chunks: Iterable[Sequence[Record]],
+    tokenizer: Any,
+    settings: Encoding,
+    aligner: Aligner,
 ) -> tuple[*Columns, dict[str, int]]:
-    """Targets of all records as of one chunk, where each begins, and what became of their gold."""
+    """Align records chunk by chunk; all targets, where each begins, and counts of gold spans.
+
+    `path` is the file that `tokenize` wrote for these records.
+    """
     encoded = read_encoded(path)
-    parts, statuses, reached = [], [], 0
+    parts, statuses, start = [], [], 0
     for records in chunks:
-        tokens = part(encoded, reached, reached + len(records))
-        columns, splits, status = lay(tokens, windows(tokens, tokenizer, settings), records)
+        tokens = slice_texts(encoded, start, start + len(records))
+        columns, splits, status = aligner(tokens, windows(tokens, tokenizer, settings), records)
         parts.append((columns, splits))
         statuses.append(status)
-        reached += len(records)
-    return *joined(parts), account(np.concatenate(statuses))
+        start += len(records)
+    return *concatenate(parts), count_statuses(np.concatenate(statuses))

@@ -1,21 +1,24 @@
-"""The unit that everything about entities is told in."""
+"""Typed spans of a text."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A typed stretch of text: half-open offsets in code points, `0 <= start < end` (unchecked)."""
+    """A type and the offsets [start, end) in code points, with 0 <= start < end (not checked)."""
 
     start: int
     end: int
     type: str
 
 
-def aligned(
+def paired_sets(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> list[tuple[set[Span], set[Span]]]:
-    """The gold and predicted spans of each document as sets; ValueError where numbers differ."""
+    """The sets of gold and predicted spans of each document.
+
+    Raises ValueError if the numbers of documents differ.
+    """
     if len(gold) != len(predicted):
         raise ValueError(
             f"found {len(predicted)} predicted documents, expected {len(gold)} as in gold"

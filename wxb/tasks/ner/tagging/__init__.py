@@ -1,1 +1,1 @@
-"""Entities by tagging tokens."""
+"""Named entities by tagging: an encoder or decoder tags every token."""

@@ -1,7 +1,6 @@
 """Named entities by tagging tokens: BIO tags, start and end flags, one threshold.
 
-Torch and the models are imported where a model is needed, so that the stages before training start
-at once.
+Functions that need a model import torch, so that the stages before training start fast.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_encoded
+from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
 from wxb.corpora.text.tokenizers import special_tokens
 from wxb.corpora.text.windows import Windows
 from wxb.metrics import Metric
@@ -25,7 +24,13 @@ from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
 from wxb.tasks.ner.record import encoding
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import Targets, align, likeliest, read_targets, runs, tag_names
+from wxb.tasks.ner.tagging.bio import (
+    Targets,
+    align,
+    best_tags,
+    decode_tags,
+    tag_names,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -36,39 +41,37 @@ if TYPE_CHECKING:
 def _inputs(
     encoded: Encoded,
     windows: Windows,
-    chosen: Iterable[int],
+    indices: Iterable[int],
     texts: Sequence[str],
     tokenizer: Any,
-    settings: WordFeatures | None,
+    word_features: WordFeatures | None,
 ) -> list[dict[str, NDArray[Any]]]:
-    """What the model is given of some windows, before they are padded."""
+    """The inputs of the model for some windows, without padding: tokens and word features."""
     from wxb.tasks.ner.tagging import words
 
     before, after = special_tokens(tokenizer)
     items: list[dict[str, NDArray[Any]]] = []
-    for window in chosen:
+    for window in indices:
         tokens = slice(windows.firsts[window], windows.lasts[window])
         items.append({"input_ids": np.concatenate([before, encoded.ids[tokens], after])})
-        if settings:
-            text, offsets = (
-                texts[windows.rows[window]],
-                (encoded.starts[tokens], encoded.ends[tokens]),
-            )
-            told = words.features(text, *offsets, settings)
-            items[-1]["words"] = np.pad(told, ((len(before), len(after)), (0, 0)))
+        if word_features:
+            text, starts, ends = texts[windows.rows[window]], encoded.starts, encoded.ends
+            features = words.features(text, starts[tokens], ends[tokens], word_features)
+            items[-1]["words"] = np.pad(features, ((len(before), len(after)), (0, 0)))
     return items
 
 
 def _token_spans(tags: NDArray[Any]) -> list[Span]:
-    return [Span(first, last, str(kind)) for first, last, kind in runs(tags.tolist())]
+    """The spans of tags, with offsets that count tokens."""
+    return [Span(first, last, str(kind)) for first, last, kind in decode_tags(tags.tolist())]
 
 
 class TaggingRecognizer(Recognizer):
-    """A trained tagger. The score of a span is how sure its edges are: max(p_start, p_end)."""
+    """A trained tagger. The score of a span is the larger of p_start and p_end at its edges."""
 
     @classmethod
     def from_training(cls, model: Any, method: methods.Method, targets: Path) -> Self:
-        """A model that was just trained."""
+        """The predictor of a newly trained model."""
         predictor = super().from_training(model, method, targets)
         predictor.settings |= predictor.own_settings(method.experiment)
         return predictor
@@ -88,21 +91,19 @@ class TaggingRecognizer(Recognizer):
         )
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """The shape of the head, what the backbone is given, its direction, and whose it is."""
-        own = {"head", "word_features", "bidirectional", "implementation"}
-        kept = experiment.model.model_dump(include=own)
-        return dict(kept)
+        """The settings of the model: head, word features, direction, implementation."""
+        return dict(experiment.model.model_dump())
 
     def predict_windows(
-        self, encoded: Encoded, windows: Windows, chosen: Sequence[int], texts: Sequence[str]
+        self, encoded: Encoded, windows: Windows, indices: Sequence[int], texts: Sequence[str]
     ) -> list[tuple[NDArray[Any], ...]]:
-        """For the tokens (T,) of each window: log p of every tag (T, K), p of start and of end."""
+        """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
         import torch
 
         from wxb.training.batches import collate
 
         items = _inputs(
-            encoded, windows, chosen, texts, self.tokenizer, _word_features(self.settings)
+            encoded, windows, indices, texts, self.tokenizer, _word_features(self.settings)
         )
         batch = collate(items, self.tokenizer.pad_token_id)
         device = next(self.model.parameters()).device
@@ -113,48 +114,44 @@ class TaggingRecognizer(Recognizer):
         before = len(special_tokens(self.tokenizer)[0])
         tokens = [
             slice(before, before + windows.lasts[window] - windows.firsts[window])
-            for window in chosen
+            for window in indices
         ]
-        return [
-            (tags[at, kept], starts[at, kept], ends[at, kept]) for at, kept in enumerate(tokens)
-        ]
+        return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(tokens)]
 
     def merge_windows(
-        self, encoded: Encoded, windows: Windows, found: Mapping[int, Any], text: str
+        self, encoded: Encoded, windows: Windows, outputs: Mapping[int, Any], text: str
     ) -> list[ScoredSpan]:
-        """The likeliest tags of the whole text, read strictly."""
-        from wxb.tasks.ner.tagging.words import continued
+        """The spans of the best tags of the whole text; each window decides on its own tokens."""
+        from wxb.tasks.ner.tagging.words import continues_word
 
-        decided = [
-            [
-                values[windows.begins[w] - windows.firsts[w] :][
-                    : windows.stops[w] - windows.begins[w]
-                ]
-                for values in outputs
-            ]
-            for w, outputs in found.items()
-        ]
+        decided = []
+        for window, arrays in outputs.items():
+            begin, stop = (
+                column[window] - windows.firsts[window]
+                for column in (windows.begins, windows.stops)
+            )
+            decided.append([values[begin:stop] for values in arrays])
         tags, p_start, p_end = (np.concatenate(parts) for parts in zip(*decided, strict=True))
-        row = windows.rows[next(iter(found))]
+        row = windows.rows[next(iter(outputs))]
         tokens = slice(encoded.splits[row], encoded.splits[row + 1])
         starts, ends = encoded.starts[tokens], encoded.ends[tokens]
         non_blank = np.flatnonzero(ends > starts)
-        counted = np.full(len(starts), IGNORED)
+        best = np.full(len(starts), IGNORED)
         if len(non_blank):
-            joined = continued(text, starts[non_blank], ends[non_blank])
-            counted[non_blank] = likeliest(tags[non_blank], joined)
+            continues = continues_word(text, starts[non_blank], ends[non_blank])
+            best[non_blank] = best_tags(tags[non_blank], continues)
         return [
             ScoredSpan(
                 Span(int(starts[first]), int(ends[last - 1]), self.types[kind]),
                 float(max(p_start[first], p_end[last - 1])),
             )
-            for first, last, kind in runs(counted.tolist())
+            for first, last, kind in decode_tags(best.tolist())
         ]
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
     ) -> dict[str, float]:
-        """Micro F1 of the spans on this tagger's tokens by seqeval, strictly IOB2."""
+        """The micro F1 of spans on this tagger's tokens by seqeval, in strict IOB2 mode."""
         from wxb.tasks.ner.tagging.seqeval_f1 import seqeval_f1
 
         gold = [record.gold or () for record in records]
@@ -169,7 +166,7 @@ def _word_features(settings: Mapping[str, Any]) -> WordFeatures | None:
 
 
 class Method(methods.Method):
-    """BIO tags, start and end flags of tokens."""
+    """A tagger of tokens: BIO tags, start and end flags."""
 
     experiment: Tagging
     TARGETS = Targets._fields
@@ -179,39 +176,41 @@ class Method(methods.Method):
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
     ) -> tuple[*Columns, dict[str, int]]:
-        """The tags of every token, where each text's begin, and counts of gold spans."""
+        """The targets of every token, where each text's begin, and counts of gold spans."""
 
-        def lay(
+        def aligner(
             encoded: Encoded, windows: Windows, records: Sequence[Record]
         ) -> tuple[*Columns, NDArray[np.int8]]:
             gold = [record.gold for record in records]
             targets, statuses = align(encoded, windows, gold, self.labels)
             return targets._asdict(), encoded.splits, statuses
 
-        return encoding.aligned(path, chunks, self.tokenizer, self.experiment.encoding, lay)
+        return encoding.align_chunks(
+            path, chunks, self.tokenizer, self.experiment.encoding, aligner
+        )
 
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
-        """One item a window: its ids and targets, as the model's `forward` names them."""
-        encoded, tagged = read_encoded(features), read_targets(targets)
+        """One item per window: its inputs and targets, by the names of the model's `forward`."""
+        encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
         windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
         before, after = map(len, special_tokens(self.tokenizer))
-        every = range(len(windows.rows))
+        indices = range(len(windows.rows))
         texts = [record.input for record in records]
         word_features = self.experiment.model.word_features
-        items = _inputs(encoded, windows, every, texts, self.tokenizer, word_features)
+        items = _inputs(encoded, windows, indices, texts, self.tokenizer, word_features)
         for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
-            for name, values in tagged._asdict().items():
+            for name, values in columns.items():
                 item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
         return items
 
     def build(self, backbone: Path) -> Tagger:
-        """The model that training starts from; the head is random."""
+        """A new tagger on a backbone; the head is random."""
         from wxb.tasks.ner.tagging.model import Tagger
 
         shape = self.experiment.model
-        return Tagger.to_learn(
+        return Tagger.from_backbone(
             backbone,
             self.experiment.tuning,
             bidirectional=shape.bidirectional,
@@ -223,15 +222,15 @@ class Method(methods.Method):
 
     @staticmethod
     def summarize(logits: Sequence[torch.Tensor], labels: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The likeliest tag of every token (B, T): all that `compute_metrics` needs of a batch."""
+        """The tag of every token (B, T) with the highest logit."""
         return logits[0].argmax(-1)
 
     @staticmethod
     def compute_metrics(
         predicted: NDArray[Any], labels: Sequence[NDArray[Any]]
     ) -> dict[str, float]:
-        """F1 of spans of tokens, without a threshold, while training: of windows, not of texts."""
-        tags = labels[0]
-        found = np.where(tags == IGNORED, IGNORED, predicted)
-        counts = scorer.counts([_token_spans(r) for r in tags], [_token_spans(r) for r in found])
+        """F1 of spans of tokens during training: over windows, without a threshold."""
+        gold = labels[0]
+        predicted = np.where(gold == IGNORED, IGNORED, predicted)
+        counts = scorer.counts([*map(_token_spans, gold)], [*map(_token_spans, predicted)])
         return {Method.BEST.key: scorer.prf(counts.sum(axis=0))[2]}

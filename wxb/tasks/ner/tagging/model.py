@@ -1,4 +1,4 @@
-"""A backbone with a tagging head: what every token is, and where spans start and end."""
+"""A backbone with a tagging head: a BIO tag for each token, and where spans start and end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TaggingHead(nn.Module):
 
 
 class Tagger(Headed):
-    """Backbone and head, and what the letters of words tell, where that is asked for."""
+    """Backbone, optional word features, and head."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Tagger(Headed):
         word_features: WordFeatures | None = None,
         **noise: Any,
     ) -> None:
-        """`noise` is that of the backbone's input in training; see `Headed`."""
+        """`noise` are the options of `Headed` for NEFTune."""
         super().__init__(backbone, **noise)
         size = backbone.config.hidden_size
         self.words = WordEmbedding(size, word_features) if word_features else None
@@ -60,7 +60,10 @@ class Tagger(Headed):
         starts: Tensor | None = None,  # (B, T)
         ends: Tensor | None = None,  # (B, T)
     ) -> dict[str, Tensor]:
-        """Logits, and with targets the loss: BIO + 0.5 * mean(start, end), over tagged tokens."""
+        """Logits, and with targets the loss: BIO + 0.5 * mean(start, end).
+
+        Tokens whose target is IGNORED do not count.
+        """
         hidden = self.hidden(input_ids, attention_mask)
         if self.words:
             hidden = hidden + self.words(words)
@@ -74,7 +77,7 @@ class Tagger(Headed):
 
 
 def _edge_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Binary cross-entropy over the tokens that count (B, T)."""
+    """Mean binary cross-entropy of logits (B, T) over the tokens that are not IGNORED."""
     counted = targets != IGNORED
     losses = F.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), reduction="none")
     return torch.where(counted, losses, 0).sum() / counted.sum().clamp(min=1)

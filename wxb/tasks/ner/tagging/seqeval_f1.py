@@ -1,7 +1,7 @@
-"""The score that published results are made with: spans of tokens, by seqeval.
+"""F1 of spans of tokens by seqeval, as in most publications.
 
-It depends on the tokens of a system: a gold span that they cannot express is another one here, or
-none, while `wxb.tasks.ner.metrics` scores characters and counts it as missed.
+It depends on the tokenizer: gold spans that its tokens cannot express are moved to token boundaries
+or dropped. `wxb.tasks.ner.metrics` scores characters and counts them as missed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
-from wxb.corpora.text.windows import cut
+from wxb.corpora.text.windows import sliding_windows
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import align, tag_names
 
@@ -19,12 +19,12 @@ Spans = Sequence[Sequence[Span]]
 
 
 def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
-    """Micro F1 of seqeval in strict IOB2 mode, of the spans of one text or more.
+    """Micro F1 of seqeval in strict IOB2 mode, over one text or more.
 
-    The spans of each text (sorted and disjoint) are laid on its tokens as training lays them;
-    tokens that cover no character are left out.
+    The spans of each text (sorted and disjoint) are aligned with its tokens as in training. Tokens
+    without characters are left out.
     """
-    # A slow import: with scikit-learn.
+    # Slow: imports scikit-learn.
     from seqeval.metrics import f1_score
     from seqeval.scheme import IOB2
 
@@ -34,8 +34,8 @@ def seqeval_f1(encoded: Encoded, gold: Spans, predicted: Spans) -> float:
 
 
 def _labels(encoded: Encoded, spans: Spans, types: Sequence[str]) -> list[list[str]]:
-    """The name of every token's tag, by text."""
-    whole_texts = cut(encoded.splits, size=max(1, len(encoded.ids)), stride=0)
+    """The names of the tags of each text's tokens."""
+    whole_texts = sliding_windows(encoded.splits, size=max(1, len(encoded.ids)), stride=0)
     tags = align(encoded, whole_texts, spans, types)[0].tags
     names = np.array(tag_names(types))
     return [names[row[row != IGNORED]].tolist() for row in np.split(tags, encoded.splits[1:-1])]

@@ -1,7 +1,7 @@
-"""The words that tokens are pieces of, and what their letters tell.
+"""Features of the words that tokens belong to, and their embedding.
 
-A word is a run of letters and digits; a Chinese or Japanese character stands for itself, and so
-does anything else.
+A word is a sequence of letters and digits. A Chinese or Japanese character is a word, and so is any
+other character.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.tasks.ner.params import WordFeatures
 
-# Two letters or digits in a row, with their marks and joiners, of scripts that put spaces between
-# words.
+# Two adjacent letters or digits (or their marks and joiners) of a script with spaces between words.
 _WITHIN = regex.compile(
     r"(?V1)[[\w\p{M}\u200c\u200d]--[_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]]{2}"
 )
@@ -27,54 +26,51 @@ _WITHIN = regex.compile(
 FEATURES = 4
 
 
-def continued(text: str, starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which tokens (T,), by their offsets, go on with the word of the token before."""
-    meets = starts[1:] == ends[:-1]
-    within = [
-        bool(meet and _WITHIN.match(text, at - 1))
-        for meet, at in zip(meets, starts[1:], strict=True)
+def continues_word(
+    text: str, starts: NDArray[np.int32], ends: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Whether each token (T,) is in the same word as the token before it, by their offsets."""
+    continues = [
+        start == end and _WITHIN.match(text, start - 1) is not None
+        for end, start in zip(ends[:-1], starts[1:], strict=True)
     ]
-    return np.array([False, *within])
+    return np.array([False, *continues][: len(starts)], bool)
 
 
 def features(
     text: str, starts: NDArray[np.int32], ends: NDArray[np.int32], settings: WordFeatures
 ) -> NDArray[np.int64]:
-    """What is told of the word of each token and its neighbours: rows of one table.
+    """Feature ids (T, F) of each token's word and `window` words on either side: rows of one table.
 
-    Gives (T, F), where F is 4 for each word of the window; 0 stands for no word. The four are its
-    letters in lower case, its first letter, its last three, and its shape, as in spaCy's pipelines.
+    F is 4 for each word: hashes of the lower-case word, its first letter, its last three and its
+    shape, as in spaCy's pipelines. They are 0 for a missing word and for blank tokens.
     """
     window = settings.window
     non_blank = np.flatnonzero(ends > starts)
-    firsts = (
-        np.flatnonzero(~continued(text, starts[non_blank], ends[non_blank]))
-        if len(non_blank)
-        else non_blank
-    )
-    pieces = np.split(non_blank, firsts[1:])
-    told = np.zeros((len(firsts) + 2 * window, FEATURES), np.int64)
-    for place, tokens in enumerate(pieces[: len(firsts)], window):
-        told[place] = _hashed(text[starts[tokens[0]] : ends[tokens[-1]]], settings.rows)
-    found = np.zeros((len(starts), (2 * window + 1) * FEATURES), np.int64)
-    for place, tokens in enumerate(pieces[: len(firsts)]):
-        found[tokens] = told[place : place + 2 * window + 1].ravel()
-    return found
+    firsts = np.flatnonzero(~continues_word(text, starts[non_blank], ends[non_blank]))
+    words = np.split(non_blank, firsts[1:])[: len(firsts)]  # the tokens of each
+    hashes = np.zeros((len(firsts) + 2 * window, FEATURES), np.int64)
+    for index, tokens in enumerate(words, window):
+        hashes[index] = _hashes(text[starts[tokens[0]] : ends[tokens[-1]]], settings.rows)
+    ids = np.zeros((len(starts), (2 * window + 1) * FEATURES), np.int64)
+    for index, tokens in enumerate(words):
+        ids[tokens] = hashes[index : index + 2 * window + 1].ravel()
+    return ids
 
 
 @lru_cache(maxsize=100_000)
-def _hashed(word: str, rows: int) -> tuple[int, ...]:
-    told = (
+def _hashes(word: str, rows: int) -> tuple[int, ...]:
+    values = (
         ("norm", word.lower()),
         ("prefix", word[:1]),
         ("suffix", word[-3:]),
         ("shape", _shape(word)),
     )
-    return tuple(1 + crc32(f"{name} {value}".encode()) % (rows - 1) for name, value in told)
+    return tuple(1 + crc32(f"{name} {value}".encode()) % (rows - 1) for name, value in values)
 
 
 def _shape(word: str) -> str:
-    """`Xxxxx` of `Johanna`, `dddd` of `12345`: kinds of characters, at most four alike in a row."""
+    """Kinds of characters, at most four equal ones in a row: Xxxxx for Johanna, dddd for 12345."""
     kinds = (
         "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
     )
@@ -82,7 +78,7 @@ def _shape(word: str) -> str:
 
 
 class WordEmbedding(nn.Module):
-    """What the letters of words add to the hidden states of their tokens."""
+    """Vectors of word features, to add to the hidden states of tokens."""
 
     def __init__(self, hidden_size: int, settings: WordFeatures) -> None:
         super().__init__()
@@ -92,5 +88,5 @@ class WordEmbedding(nn.Module):
         self.projection = nn.Linear(columns * settings.width, hidden_size)
 
     def forward(self, words: Tensor) -> Tensor:  # (B, T, F)
-        """Vectors (B, T, H)."""
+        """Vectors (B, T, H) of feature ids."""
         return F.gelu(self.projection(self.dropout(self.table(words).flatten(2))))

@@ -1,4 +1,4 @@
-"""What pages of studies tell of recordings: errors, confusions, clips to listen to, speed."""
+"""The report page of speech: errors, confusions, recordings and the real-time factor."""
 
 from __future__ import annotations
 
@@ -12,67 +12,69 @@ from wxb.tasks.speech.metrics import EDITS
 from wxb.tasks.speech.page import recordings
 
 REAL_TIME = (
-    "Seconds that recognising took over seconds of recordings, all test sets together, reading and"
-    " hearing included and loading apart: below 1 is faster than it was spoken."
+    "Seconds of computation per second of audio, over all test sets. Reading audio and computing"
+    " features count, loading the model does not. Below 1 is faster than real time."
 )
 
 COLOURS = {"substitutions": "#2f7ebc", "deletions": "#cf4f63", "insertions": "#9a63c4"}
 SHOWN = 12  # confusions of one system
-BINS = {"by_seconds": "Length of the recording (s)", "by_snr": "Speech over noise (dB)"}
+BINS = {"by_seconds": "Length of the recording (s)", "by_snr": "Signal-to-noise ratio (dB)"}
 
 
 class Page(parts.Page):
-    """Errors, confusions, clips and the real-time factor."""
+    """Errors, confusions, recordings and the real-time factor."""
 
     RULE = (
-        "An error is a character (a word) that is substituted, left out or put in, by the shortest"
-        " way from what was said to what was written."
+        "Errors are the fewest substitutions, deletions and insertions of characters (CER) or words"
+        " (WER) that turn the reference into the transcript."
     )
-    WATCHED = (
-        "A model is watched by the share of tokens of validation transcripts that it finds"
-        " likeliest, each after the right ones before it. That is not the CER of the test, where it"
-        " reads its own."
+    VALIDATION_NOTE = (
+        "The curves show token accuracy on validation transcripts, each token predicted from the"
+        " correct ones before it. The test CER differs: there, a model continues its own output."
     )
-    USABLE = 0.3  # CER, above which nobody would read a transcript
+    USABLE_SCORE = 0.3  # CER, above which nobody would read a transcript
 
     def failures(self, system: Mapping[str, Any]) -> str:
-        """The commonest confusion, and the kind of recording that is read worst."""
-        told = []
+        """The most frequent confusion, and the bin of signal-to-noise ratio with the worst CER."""
+        sentences = []
         if system["confusions"]:
-            said, written, count = system["confusions"][0]
-            told.append(f"Its commonest error is {_confused(said, written)} ({count:,} times).")
-        worst = max(system["by_snr"], key=lambda row: row["cer"])
+            reference, hypothesis, count = system["confusions"][0]
+            error = _confusion(reference, hypothesis)
+            sentences.append(f"Its commonest error is {error} ({count:,} times).")
         if len(system["by_snr"]) > 1:
-            told.append(f"It reads recordings with {_bounds(worst)} dB over noise worst.")
-        return " ".join(told)
+            worst = max(system["by_snr"], key=lambda row: row["cer"])
+            sentences.append(
+                f"Its CER is highest at a signal-to-noise ratio (dB) of {_bounds(worst)}."
+            )
+        return " ".join(sentences)
 
     def parts(self, study: Study) -> list[Part]:
-        """Errors by kind, by length and by noise, confusions, clips, and the time that it takes."""
+        """The parts: errors by kind, length and noise with confusions; recordings; speed."""
         systems = study.comparison["systems"]
-        shown = {"systems": systems, "chips": figures.chips(systems), "colours": COLOURS}
+        shared = {"systems": systems, "chips": figures.chips(systems), "colours": COLOURS}
         rows = {name: {edit: system[edit] for edit in EDITS} for name, system in systems.items()}
-        charts = {"edits": figures.stacked(rows, COLOURS, title="characters")}
+        charts = {"edits": figures.stacked(rows, COLOURS, x_title="characters")}
         errors = render(
             __package__,
             "errors.html",
             charts,
-            **shown,
+            **shared,
             bins={title: _table(systems, key) for key, title in BINS.items()},
-            confusions={name: _commonest(system) for name, system in systems.items()},
+            confusions={name: _top_confusions(system) for name, system in systems.items()},
         )
-        heard = render(__package__, "recordings.html", **shown, clips=recordings.clips(study))
+        clips = render(__package__, "recordings.html", **shared, clips=recordings.clips(study))
         factors = {name: f"{1 / rate:.3f}" for name, rate in study.rates("seconds").items()}
-        shown |= {"heading": "Real-time factor", "told": REAL_TIME, "rates": factors}
-        speed = render(__package__, "speed.html", **shown)
+        shared |= {"heading": "Real-time factor", "note": REAL_TIME, "rates": factors}
+        speed = render(__package__, "speed.html", **shared)
         return [
             Part("errors", "Errors", "noise", errors, charts),
-            Part("recordings", "Recordings", "noise", heard, {}),
+            Part("recordings", "Recordings", "noise", clips, {}),
             Part("speed", "Real-time factor", "cost", speed, {}),
         ]
 
 
 def _table(systems: Mapping[str, Any], key: str) -> dict[str, list[Any]]:
-    """CER by system, in the bins of the first one: all judged the same recordings."""
+    """CER by system (rows) and bin, with the number of records, which all systems share."""
     first = next(iter(systems.values()))[key]
     return {
         "bins": [_bounds(row) for row in first],
@@ -88,11 +90,11 @@ def _bounds(row: Mapping[str, Any]) -> str:
     return f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
 
 
-def _commonest(system: Mapping[str, Any]) -> list[tuple[str, int]]:
-    return [(_confused(s, w), count) for s, w, count in system["confusions"][:SHOWN]]
+def _top_confusions(system: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(_confusion(ref, hyp), count) for ref, hyp, count in system["confusions"][:SHOWN]]
 
 
-def _confused(said: str, written: str) -> str:
-    if not said:
-        return f"{written} put in"
-    return f"{written} for {said}" if written else f"{said} left out"
+def _confusion(reference: str, hypothesis: str) -> str:
+    if not reference:
+        return f"{hypothesis} inserted"
+    return f"{hypothesis} for {reference}" if hypothesis else f"{reference} deleted"

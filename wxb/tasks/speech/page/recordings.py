@@ -1,9 +1,11 @@
-"""Test recordings that a page plays, with what each system wrote."""
+"""Test recordings that a page plays, with the transcripts of each system."""
 
 from __future__ import annotations
 
 import base64
 from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ from PIL import Image
 
 from wxb.core import paths
 from wxb.reporting.charts.parts import Study
-from wxb.tasks.speech.metrics import Judged, alignment, chosen, clip
+from wxb.tasks.speech.metrics import PredictionRow, alignment, clip_name, clip_rows
 from wxb.tasks.speech.record.audio import reading
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, log_mel
 
@@ -21,63 +23,60 @@ HEIGHT = 2  # pixels of a band
 
 
 class Piece(NamedTuple):
-    """Characters of one kind: right, or of an edit."""
+    """Adjacent characters that are all correct, or all of one kind of edit."""
 
     text: str
     kind: str  # "", substitutions, deletions or insertions
 
 
 class Clip(NamedTuple):
-    """A recording, its spectrogram and what was made of it."""
+    """A recording, its spectrogram and its transcripts."""
 
-    row: Judged
+    row: PredictionRow
     audio: str  # FLAC, in base64
     spectrogram: str  # PNG, in base64
-    written: dict[str, list[Piece]]  # by system
+    pieces: dict[str, list[Piece]]  # transcripts by system
 
 
 def clips(study: Study) -> list[Clip]:
-    """The recordings that the stage evaluate kept for the page."""
-    members = list(study.comparison["systems"])
-    folder = paths.predictions(study.comparison["study"], members[0])
-    rows = {name: {row.id: row for row in study.judged[name]} for name in members}
+    """The recordings that the stage `evaluate` copied for the page."""
+    systems = list(study.comparison["systems"])
+    folder = paths.predictions(study.comparison["study"], systems[0])
+    rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}
     return [
         Clip(
             row,
-            _base64((folder / clip(row)).read_bytes()),
-            _base64(spectrogram(folder / clip(row))),
-            {name: pieces(rows[name][row.id]) for name in members},
+            _base64((folder / clip_name(row)).read_bytes()),
+            _base64(spectrogram(folder / clip_name(row))),
+            {name: pieces(rows[name][row.id]) for name in systems},
         )
-        for row in chosen(study.judged[members[0]])
+        for row in clip_rows(study.predictions[systems[0]])
     ]
 
 
-def pieces(row: Judged) -> list[Piece]:
-    """What a system wrote, beside what it left out, in stretches of one kind."""
-    found: list[Piece] = []
-    for said, written in alignment(row):
-        kind = _kind(said, written)
-        text = written or said
-        if found and found[-1].kind == kind:
-            found[-1] = Piece(found[-1].text + text, kind)
-        else:
-            found.append(Piece(text, kind))
-    return found
+def pieces(row: PredictionRow) -> list[Piece]:
+    """The hypothesis with the deleted characters of the reference, split by kind of edit."""
+    aligned = [(_edit(*pair), pair[1] or pair[0]) for pair in alignment(row)]
+    return [
+        Piece("".join(character for _, character in group), kind)
+        for kind, group in groupby(aligned, key=itemgetter(0))
+    ]
 
 
-def _kind(said: str, written: str) -> str:
-    if said == written:
+def _edit(reference: str, hypothesis: str) -> str:
+    if reference == hypothesis:
         return ""
-    if not said:
+    if not reference:
         return "insertions"
-    return "substitutions" if written else "deletions"
+    return "substitutions" if hypothesis else "deletions"
 
 
 def spectrogram(path: Path) -> bytes:
-    """A picture of what is heard as PNG: 10 ms a pixel from the left, high sounds on top."""
+    """A PNG of a recording's log-mel features, 10 ms per pixel, high frequencies on top."""
     samples = reading.read(path)
-    heard = log_mel(samples, BANDS, len(samples) // HOP + FRAMES)[: len(samples) // HOP].T[::-1]
-    scaled = (heard - heard.min()) / max(float(np.ptp(heard)), 1e-6)
+    frames = len(samples) // HOP
+    bands = log_mel(samples, BANDS, frames + FRAMES)[:frames].T[::-1]
+    scaled = (bands - bands.min()) / max(float(np.ptp(bands)), 1e-6)
     pixels = np.repeat((255 * scaled).astype(np.uint8), HEIGHT, axis=0)
     file = BytesIO()
     Image.fromarray(pixels).save(file, format="PNG", optimize=True)

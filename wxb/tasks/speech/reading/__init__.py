@@ -1,9 +1,10 @@
-"""How recordings and their transcripts are read, checked and counted."""
+"""Read, check and count recordings and their transcripts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,15 @@ import numpy as np
 
 from wxb.corpora import reading
 from wxb.corpora.formats import Raw
-from wxb.corpora.records import Record, RecordError, Reject, encodable, required
+from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Corpus
-from wxb.tasks.speech.reading import manifest, preparation
-from wxb.tasks.speech.record.normalization import normalized
+from wxb.tasks.speech.reading import manifest
+from wxb.tasks.speech.reading.preparation import Job, prepare_recording
+from wxb.tasks.speech.record.audio.parallel import map_parallel
+from wxb.tasks.speech.record.audio.reading import AudioError
+from wxb.tasks.speech.record.normalization import normalize
+
+FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 
 
 class Reading(reading.Reading):
@@ -27,25 +33,28 @@ class Reading(reading.Reading):
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
-        """What was said and by whom, None where nobody wrote it down; nothing is repaired."""
+        """The transcript, speaker and rules, None without a transcript; nothing is repaired.
+
+        Raises RecordError if the transcript is no text, or empty when normalized.
+        """
         fields, rules = corpus.fields, corpus.normalization.rules
-        said = required(raw, fields.sentence)
-        if said is None:
+        sentence = required_field(raw, fields.sentence)
+        if sentence is None:
             return None, ()
-        if not isinstance(said, str):
-            found = type(said).__name__
-            raise RecordError("wrong type", f"{fields.sentence!r} is {found}, expected text")
-        if not normalized(said, rules):
-            raise RecordError("blank sentence", f"{said!r} has nothing that could be compared")
+        if not isinstance(sentence, str):
+            actual = type(sentence).__name__
+            raise RecordError("wrong type", f"{fields.sentence!r} is {actual}, expected text")
+        if not normalize(sentence, rules):
+            raise RecordError("blank sentence", f"{sentence!r} has nothing that could be compared")
         speaker = raw.get(fields.speaker) if fields.speaker else None
-        encodable(said, str(speaker))
+        check_encodable(sentence, str(speaker))
         return {
-            "text": said,
+            "text": sentence,
             "speaker": None if speaker is None else str(speaker),
             "rules": rules,
         }, ()
 
-    def prepared(
+    def prepare(
         self,
         items: Iterable[Record | Reject],
         corpus: Corpus,
@@ -55,15 +64,48 @@ class Reading(reading.Reading):
         home: Path,
         label: str,
     ) -> Iterator[Record | Reject]:
-        """Records whose inputs are recordings in `out`, which will lie at `home`."""
-        return preparation.prepared(items, corpus, folder=folder, out=out, home=home, label=label)
+        """The records, with paths of recordings that are written to `out` (later moved to `home`).
+
+        Rejects recordings that cannot be used, are outside `folder`, or repeat the samples of an
+        earlier one. Files that no record names are ignored. Works in parallel; shows progress.
+        """
+        items = list(items)
+        yield from (item for item in items if isinstance(item, Reject))
+        (out / FOLDER).mkdir(parents=True)
+        inside: list[Record] = []
+        for record in (item for item in items if isinstance(item, Record)):
+            if Path(record.input).resolve().is_relative_to(folder.resolve()):
+                inside.append(record)
+            else:
+                yield Reject(record.id, "outside the corpus", record.input, record.id)
+        jobs = [
+            Job(Path(record.input), out / FOLDER / f"{index:06}.flac", corpus.audio)
+            for index, record in enumerate(inside)
+        ]
+        first: dict[str, str] = {}  # ids by digest
+        results = map_parallel(prepare_recording, jobs, label)
+        for record, job, result in zip(inside, jobs, results, strict=True):
+            if isinstance(result, AudioError):
+                detail = f"{record.input}: {result.detail}"
+                yield Reject(record.id, result.reason, detail, record.id)
+                continue
+            measures, digest = result
+            if digest in first:
+                job.target.unlink()
+                detail = f"{record.input}: the same samples as {first[digest]}"
+                yield Reject(record.id, "duplicate audio", detail, record.id)
+                continue
+            first[digest] = record.id
+            path = (home / FOLDER / job.target.name).as_posix()
+            gold = record.gold and {**record.gold, **measures._asdict()}
+            yield replace(record, input=path, gold=gold)
 
     def wording(self, record: Record) -> str:
-        """Empty: a repeated sentence is another recording; `split.by` keeps both together."""
+        """Empty: recordings of one sentence are no duplicates; `split.by` keeps them together."""
         return ""
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Hours, speakers, and what was measured of labelled recordings."""
+        """Hours, speakers, lengths of transcripts and measures of labelled recordings."""
         golds = [record.gold for record in records]
         speakers = Counter(g["speaker"] for g in golds if g["speaker"] is not None)
         lengths = [len(g["text"]) for g in golds] or [0]
@@ -82,5 +124,5 @@ class Reading(reading.Reading):
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
     shares = (("lowest", 0.0), ("median", 0.5), ("highest", 1.0))
-    found = values or [0.0]
-    return {name: round(float(np.quantile(found, share)), 2) for name, share in shares}
+    values = values or [0.0]
+    return {name: round(float(np.quantile(values, share)), 2) for name, share in shares}

@@ -1,10 +1,11 @@
-"""Manifests: tables that say which recordings there are, and what was said in them."""
+"""Manifests: tables of recordings and their transcripts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +17,51 @@ from wxb.tasks.speech.record.audio import reading
 
 
 def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
-    """The rows of a manifest with the paths of their recordings; of other files nothing.
+    """The rows of a manifest with the paths of their recordings; none of any other file.
 
-    Paths in a manifest are relative to its folder. Where there is no such file, it is the one of
-    that name anywhere below; a row without a path is of the file that has its id for a name.
+    Rows get the columns of the further tables of `corpus.manifest` by id. Paths are relative to the
+    folder of the manifest. If there is no such file, a file of that name is searched in all folders
+    below; a row without a path uses its id as the name.
     """
     names = corpus.manifest or [file.name]
     if not fnmatchcase(file.name, names[0]):
         return
     further = [_by_id(file.parent / name, corpus) for name in names[1:]]
-    column, audio = corpus.fields.input, _Audio(file.parent)
+    column, audio = corpus.fields.input, _AudioFolder(file.parent)
     for raw in formats.raw_records(file):
         content = raw.content
         if isinstance(content, Mapping):
-            known = content.get(corpus.fields.id)
-            joined = {k: v for table in further for k, v in table.get(str(known), {}).items()}
+            id_ = content.get(corpus.fields.id)
+            joined = {k: v for table in further for k, v in table.get(str(id_), {}).items()}
             content = {**joined, **content}
-            given = content.get(column) or known
-            if isinstance(given, str):
-                content[column] = audio.found(given)
+            name = content.get(column) or id_
+            if isinstance(name, str):
+                content[column] = audio.path(name)
         yield raw._replace(content=content)
 
 
 def _by_id(file: Path, corpus: Corpus) -> dict[str, Mapping[str, Any]]:
+    """The rows of a table that have an id, by it."""
     rows = [raw.content for raw in formats.raw_records(file) if isinstance(raw.content, Mapping)]
     return {str(row[corpus.fields.id]): row for row in rows if corpus.fields.id in row}
 
 
 @dataclass
-class _Audio:
-    """The files of a folder and of those in it, by their names without suffix."""
+class _AudioFolder:
+    """A folder of recordings; lists its files once, if a path does not exist."""
 
     folder: Path
-    files: Mapping[str, str] | None = None
 
-    def found(self, given: str) -> str:
-        """The path of the file that is meant, whether there is one or not."""
-        path = self.folder / given
-        return path.as_posix() if path.is_file() else (self.folder / self._named(given)).as_posix()
+    def path(self, name: str) -> str:
+        """The path of a recording, whether it exists or not."""
+        path = self.folder / name
+        if not path.is_file():
+            stem = path.stem if path.suffix.lower() in reading.SUFFIXES else name
+            path = self._files.get(stem, path)
+        return path.as_posix()
 
-    def _named(self, given: str) -> str:
-        if self.files is None:
-            found = sorted(path for path in self.folder.rglob("*") if path.is_file())
-            audio = [path for path in found if path.suffix.lower() not in SUFFIXES]
-            self.files = {
-                path.stem: path.relative_to(self.folder).as_posix() for path in reversed(audio)
-            }
-        stem = Path(given).stem if Path(given).suffix.lower() in reading.SUFFIXES else given
-        return self.files.get(stem, given)
+    @cached_property
+    def _files(self) -> Mapping[str, Path]:
+        """The files that are no tables by name without suffix; of several the first by path."""
+        files = sorted(path for path in self.folder.rglob("*") if path.is_file())
+        return {path.stem: path for path in reversed(files) if path.suffix.lower() not in SUFFIXES}

@@ -1,4 +1,4 @@
-"""Recordings written as FLAC: without loss, half as large as WAV, and played by every browser."""
+"""Write recordings as FLAC: lossless, half the size of WAV, and played by every browser."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 
 def write(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
-    """Write samples (N,), full scale 1, with 16 bits each; gives their SHA-256."""
+    """Write samples (N,), full scale 1, with 16 bits each; returns the SHA-256 of the samples."""
     whole = (np.clip(samples, -1, 1) * (2**15 - 1)).round().astype(np.int16)
-    file = BytesIO()  # into a file, libsndfile waits for the disk each time
+    file = BytesIO()  # libsndfile waits for the disk after each write to a file
     soundfile.write(file, whole, rate, format="FLAC", subtype="PCM_16")
     path.write_bytes(file.getvalue())
     return hashlib.sha256(whole.tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Recordings with what was said in them: their gold in Parquet."""
+"""The gold of recordings: transcripts, speakers and measures, as a Parquet type."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import pyarrow as pa
 
 from wxb.corpora import labelling
 
-# `rules` are those of the corpus by which transcripts are compared.
 MEASURES = ("seconds", "trimmed", "loudness", "clipped", "snr")
 
 
 class Labelling(labelling.Labelling):
-    """What was said in a recording, by whom, and what was measured of it."""
+    """Transcript, speaker, normalization rules and measures of a recording.
+
+    `rules` are the names in `normalization.RULES` that the corpus enables.
+    """
 
     GOLD = pa.struct(
         [

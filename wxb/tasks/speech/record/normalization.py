@@ -1,4 +1,4 @@
-"""What of a transcript is compared: rules by their names, in the order of their work."""
+"""Normalization of transcripts before they are compared."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from wxb.core.errors import WxbError
 
 
-def normalized(text: str, rules: str) -> str:
-    """A text as it is compared: words one space apart, and what the rules name set aside."""
+def normalize(text: str, rules: str) -> str:
+    """The text after each of the named RULES, which are separated by spaces, with single spaces."""
     for rule in rules.split():
         text = RULES[rule](text)
     return " ".join(text.split())
 
 
 def words(text: str) -> list[str]:
-    """The words of a text by white space; a Chinese character is one by itself."""
+    """The words of a text, split at white space; each Chinese character is a word."""
     spaced = "".join(f" {c} " if _is_han(c) else c for c in text)
     return spaced.split()
 
@@ -32,7 +32,7 @@ def _width(text: str) -> str:
 
 
 def _punctuation(text: str) -> str:
-    """Without punctuation and symbols; what they part stays apart, but for apostrophes."""
+    """Replace punctuation and symbols by spaces; delete apostrophes."""
     kept = [c if unicodedata.category(c)[0] not in "PS" else "" if c in "'’" else " " for c in text]
     return "".join(kept)
 
@@ -48,8 +48,7 @@ def _converter() -> Any:
         import opencc
     except ModuleNotFoundError:
         raise WxbError(
-            "normalization.simplified: found no package opencc, which converts the characters;"
-            " install it: pip install opencc"
+            "normalization.simplified needs the package opencc; install it: pip install opencc"
         ) from None
     return opencc.OpenCC("t2s")
 

@@ -1,1 +1,1 @@
-"""Speech by an encoder that hears and a decoder that writes: Whisper."""
+"""Speech recognition with Whisper."""

@@ -1,4 +1,4 @@
-"""What makes a folder one of Whisper's: its tokens, its configurations, its feature extractor."""
+"""Prompt tokens, configuration and files that make a folder a Whisper of transformers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|
 TOKENIZER, EXTRACTOR = "tokenizer_config.json", "preprocessor_config.json"
 
 
-def prompt(language: str | None) -> list[str]:
-    """The tokens before every transcript; a model of one language is told none."""
+def prompt_tokens(language: str | None) -> list[str]:
+    """The tokens before every transcript; without a language for a monolingual model."""
     return [START, *([f"<|{language}|>", TASK] if language else []), PLAIN]
 
 
 def prompt_ids(tokenizer: Any, language: str | None) -> list[int]:
-    """Their ids."""
+    """The ids of `prompt_tokens`."""
     backend = tokenizer.backend_tokenizer
-    return [backend.token_to_id(token) for token in prompt(language)]
+    return [backend.token_to_id(token) for token in prompt_tokens(language)]
 
 
-def initial(shape: Shape, encoding: Encoding, tokenizer: Any, asked: Sequence[int]) -> Any:
-    """A Whisper with random weights, by transformers; seed torch before.
+def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Sequence[int]) -> Any:
+    """A Whisper of transformers with random weights; seed torch before.
 
-    They are drawn so that layers keep the variance of what they are given. With 0.02, Whisper's own
-    deviation, what a narrow model hears is lost in the positions that are added to it.
+    The standard deviation of weights preserves the variance of layer inputs. With Whisper's own,
+    0.02, the audio of a narrow model vanishes beside the position embeddings.
     """
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
@@ -50,21 +50,21 @@ def initial(shape: Shape, encoding: Encoding, tokenizer: Any, asked: Sequence[in
         vocab_size=len(tokenizer),
         num_mel_bins=encoding.mel_bands,
         max_source_positions=encoding.window * POSITIONS,
-        max_target_positions=len(asked) + encoding.max_length,
+        max_target_positions=len(prompt) + encoding.max_length,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.eos_token_id,
         eos_token_id=tokenizer.eos_token_id,
-        decoder_start_token_id=asked[0],
+        decoder_start_token_id=prompt[0],
         begin_suppress_tokens=None,
     )
     return WhisperForConditionalGeneration(config)
 
 
 def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
-    """Let transformers' `generate` ask for what the model learns: its language, no timestamps."""
+    """Make transformers' `generate` use the prompt of training: language, no timestamps."""
     backend, settings = tokenizer.backend_tokenizer, whisper.generation_config
     language = encoding.language
-    settings._from_model_config = False  # else it is made anew on loading, from less
+    settings._from_model_config = False  # else loading recreates it from the configuration
     settings.decoder_start_token_id = backend.token_to_id(START)
     settings.no_timestamps_token_id = backend.token_to_id(PLAIN)
     settings.pad_token_id, settings.eos_token_id = tokenizer.pad_token_id, tokenizer.eos_token_id
@@ -81,20 +81,18 @@ def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
 
 
 def complete_folder(folder: Path, encoding: Encoding) -> None:
-    """Say in a saved folder that its tokenizer is Whisper's, and how it hears."""
-    named = read_json(folder / TOKENIZER)
-    if named["tokenizer_class"] != "WhisperTokenizer":
-        tokens = prompt(encoding.language)
-        end = named["eos_token"]
-        write_json(
-            folder / TOKENIZER,
-            {
-                **named,
-                "tokenizer_class": "WhisperTokenizer",
-                "unk_token": end,
-                "extra_special_tokens": tokens,
-            },
-        )
+    """Complete a saved folder for transformers' speech pipeline.
+
+    Sets the tokenizer class to Whisper's, and writes the configuration of the feature extractor.
+    """
+    tokenizer = read_json(folder / TOKENIZER)
+    if tokenizer["tokenizer_class"] != "WhisperTokenizer":
+        changes = {
+            "tokenizer_class": "WhisperTokenizer",
+            "unk_token": tokenizer["eos_token"],
+            "extra_special_tokens": prompt_tokens(encoding.language),
+        }
+        write_json(folder / TOKENIZER, {**tokenizer, **changes})
     extractor = {
         "feature_extractor_type": "WhisperFeatureExtractor",
         "processor_class": "WhisperProcessor",

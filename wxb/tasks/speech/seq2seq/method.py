@@ -1,12 +1,11 @@
-"""Transcripts by Whisper: log-mel features in, tokens out.
+"""Speech recognition with Whisper: log-mel features in, tokens out.
 
-Torch and the models are imported where a model is needed, so that the stages before training start
-at once.
+Torch and the models are imported only in functions that need a model, since their import is slow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,108 +18,106 @@ from wxb.core.errors import WxbError
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Columns, read_columns
-from wxb.corpora.text.tokenizers import ids_of
+from wxb.corpora.text.tokenizers import token_ids
 from wxb.tasks import methods
 from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq
 from wxb.tasks.speech.predictor import Recogniser, read
-from wxb.tasks.speech.record.audio.cleaning import at_speed
+from wxb.tasks.speech.record.audio.cleaning import change_speed
 from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
-from wxb.tasks.speech.record.audio.parallel import each
-from wxb.tasks.speech.seq2seq import layout, stored
+from wxb.tasks.speech.record.audio.parallel import map_parallel
+from wxb.tasks.speech.seq2seq import feature_file, layout
 
 if TYPE_CHECKING:
     import torch
 
 
 def _speeds(path: Path, encoding: Encoding) -> list[float]:
-    """The speeds at which the recordings of a split are heard, that they were spoken at first."""
+    """The speeds of a split's copies; only the training split has others than the original."""
     return [1.0, *(encoding.speeds if path.stem == clean.SPLITS[0] else [])]
 
 
 def _features(job: tuple[str, float, Encoding]) -> NDArray[np.float16]:
-    source, speed, encoding = job
-    samples = read(source)
+    """The features (F, bands) of a recording at a speed."""
+    path, speed, encoding = job
+    samples = read(path)
     if speed != 1:
-        samples = at_speed(samples, speed)
+        samples = change_speed(samples, speed)
     frames = log_mel(samples, encoding.mel_bands, encoding.window * FRAMES)
-    return frames.astype(np.float16)  # half the bytes from process to process
+    return frames.astype(np.float16)  # half the bytes between processes
 
 
 def _status(seconds: float, tokens: int, encoding: Encoding) -> str:
+    """The alignment status of a recording and its transcript."""
     if seconds > encoding.window:
         return "cut"
     return "kept" if tokens <= encoding.max_length else "too_long"
 
 
 class Items(Sequence[Mapping[str, NDArray[Any]]]):
-    """What is learnt of each recording; features are read when they are asked for."""
+    """One training item per recording with labels, whose features are read from disk on access."""
 
     def __init__(self, features: Path, targets: Path, window: int) -> None:
-        self.stored, self.window = stored.Stored(features), window
+        self.features, self.window = feature_file.FeatureFile(features), window
         columns, splits = read_columns(targets, ["labels"])
         self.labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
-        self.kept = [place for place, labels in enumerate(self.labels) if len(labels)]
+        self.kept = [index for index, labels in enumerate(self.labels) if len(labels)]
 
     def __len__(self) -> int:
         return len(self.kept)
 
     def __getitem__(self, index: Any) -> Any:
         """One item: `input_features` (window, bands) and `labels` (T,)."""
-        place = self.kept[index]
-        features = to_window(self.stored[place], self.window)
-        return {"input_features": features, "labels": self.labels[place]}
+        recording = self.kept[index]
+        features = to_window(self.features[recording], self.window)
+        return {"input_features": features, "labels": self.labels[recording]}
 
 
 def _check_shape(backbone: Path, config: Any, encoding: Encoding) -> None:
-    for key, found, expected in (
+    """Raise WxbError if the encoding does not fit a backbone."""
+    for key, actual, expected in (
         ("encoding.window", encoding.window, config.max_source_positions / POSITIONS),
         ("encoding.mel_bands", encoding.mel_bands, config.num_mel_bins),
     ):
-        if found != expected:
-            raise WxbError(f"{key}: found {found}; the model in {backbone} is for {expected:g}")
+        if actual != expected:
+            raise WxbError(f"{key} must be {expected:g} for the model in {backbone}, got {actual}")
 
 
 class Seq2SeqRecogniser(Recogniser):
-    """A trained model of this method."""
+    """A trained Whisper."""
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that was saved in a folder; of a frozen one nothing learns here either."""
+        """Load the model of a folder; its parameters require no gradient if it was frozen."""
         from wxb.tasks.speech.seq2seq import model
 
-        asked = layout.prompt_ids(tokenizer, settings["language"])
-        assert tokenizer.pad_token_id is not None
-        found = model.Transcriber.from_pretrained(
-            folder, asked, tokenizer.pad_token_id, four_bit=settings["four_bit"]
+        transcriber = model.Transcriber.from_pretrained(
+            folder,
+            layout.prompt_ids(tokenizer, settings["language"]),
+            tokenizer.pad_token_id,
+            four_bit=settings["four_bit"],
         )
-        return found.requires_grad_(False) if settings["frozen"] else found
+        return transcriber.requires_grad_(False) if settings["frozen"] else transcriber
 
     def save(self, folder: Path, experiment: Seq2Seq, *, updates: int, examples: int) -> None:
-        """As other models, with what transformers' pipeline for speech wants besides."""
+        """Write the folder, with the files that transformers' speech pipeline needs."""
         super().save(folder, experiment, updates=updates, examples=examples)
         layout.complete_folder(folder, experiment.encoding)
 
     def own_settings(self, experiment: Seq2Seq) -> dict[str, Any]:
-        """Whether nothing of it learns."""
+        """Whether all weights are frozen."""
         return {"frozen": experiment.tuning.frozen}
 
-    def write(self, features: NDArray[np.float32]) -> list[str]:
+    def transcribe(self, features: NDArray[np.float32]) -> list[str]:
         """The transcript of each window (B, frames, bands)."""
         import torch
 
         device = next(self.model.parameters()).device
-        written: torch.Tensor = self.model.write(
-            torch.from_numpy(features).to(device),
-            longest=self.settings["max_length"],
-            end=self.tokenizer.eos_token_id,
+        backend, end = self.tokenizer.backend_tokenizer, self.tokenizer.eos_token_id
+        tokens: torch.Tensor = self.model.generate(
+            torch.from_numpy(features).to(device), max_length=self.settings["max_length"], end=end
         )
-        return [text.strip() for text in self._decoded(written.tolist())]
-
-    def _decoded(self, rows: Sequence[Sequence[int]]) -> Iterator[str]:
-        end = self.tokenizer.eos_token_id
-        for row in rows:
-            ids = row[: row.index(end)] if end in row else row
-            yield self.tokenizer.backend_tokenizer.decode(ids, skip_special_tokens=True)
+        rows = [row[: row.index(end)] if end in row else row for row in tokens.tolist()]
+        return [backend.decode(row, skip_special_tokens=True).strip() for row in rows]
 
 
 class Method(methods.Method):
@@ -130,26 +127,26 @@ class Method(methods.Method):
     Predictor = Seq2SeqRecogniser
 
     def vocabulary(self) -> Any:
-        """The tokenizer; one that was trained here gets the tokens that prompt for a text.
+        """The tokenizer with the prompt tokens, which are added for a model with new weights.
 
-        Raises WxbError for a checkpoint's that lacks one of them.
+        Raises WxbError if the tokenizer of a checkpoint lacks one of them.
         """
         experiment, backend = self.experiment, self.tokenizer.backend_tokenizer
-        prompt = layout.prompt(experiment.encoding.language)
-        lacking = [token for token in prompt if backend.token_to_id(token) is None]
-        if lacking and experiment.model.shape is None:
+        prompt = layout.prompt_tokens(experiment.encoding.language)
+        missing = [token for token in prompt if backend.token_to_id(token) is None]
+        if missing and experiment.model.shape is None:
             raise WxbError(
-                f"backbone {experiment.backbone!r}: its tokenizer has no {', '.join(lacking)};"
-                " expected Whisper's: correct `encoding.language`, or give `model.shape` to begin"
-                " anew"
+                f"the tokenizer of backbone {experiment.backbone!r} has no {', '.join(missing)};"
+                " expected a Whisper's: correct `encoding.language`, or set `model.shape` to train"
+                " a new model"
             )
-        backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in lacking])
+        backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
         return self.tokenizer
 
     def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
-        """Write the log-mel features of the records' recordings, several at a time.
+        """Write the log-mel features of recordings; those at other speeds follow all originals.
 
-        Those to train on follow once more for each further speed.
+        Works in parallel; shows progress.
         """
         encoding = self.experiment.encoding
         jobs = [
@@ -157,15 +154,15 @@ class Method(methods.Method):
             for speed in _speeds(path, encoding)
             for record in records
         ]
-        stored.write(path, each(_features, jobs, label), encoding.mel_bands)
+        feature_file.write(path, map_parallel(_features, jobs, label), encoding.mel_bands)
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
     ) -> tuple[*Columns, dict[str, int]]:
-        """The tokens of each transcript with the end, and which ones are learnt.
+        """The tokens of each transcript with the end as labels, and counts of recordings.
 
-        Those are not whose recording is longer than a window, or that have too many tokens. Copies
-        at further speeds count each.
+        A recording longer than the window (`cut`) and a transcript with too many tokens
+        (`too_long`) have no labels. Copies at other speeds count as recordings.
         """
         encoding = self.experiment.encoding
         account = dict.fromkeys(("gold", "kept", "cut", "too_long"), 0)
@@ -174,24 +171,27 @@ class Method(methods.Method):
         rows: list[NDArray[np.int32]] = []
         for records in chunks:
             seconds += [record.gold["seconds"] for record in records]
-            texts = ids_of(self.tokenizer, [record.gold["text"] for record in records])
+            texts = token_ids(self.tokenizer, [record.gold["text"] for record in records])
             rows += [np.concatenate([ids, end]) for ids in texts]
-        learnt = []
+        labels = []
         for speed in _speeds(path, encoding):
             for length, ids in zip(seconds, rows, strict=True):
                 status = _status(length / speed, len(ids), encoding)
                 account["gold"] += 1
                 account[status] += 1
-                learnt.append(ids if status == "kept" else ids[:0])
-        values = np.concatenate([end[:0], *learnt])
-        return {"labels": values}, np.cumsum([0, *map(len, learnt)]).astype(np.int64), account
+                labels.append(ids if status == "kept" else ids[:0])
+        values = np.concatenate([end[:0], *labels])
+        return {"labels": values}, np.cumsum([0, *map(len, labels)]).astype(np.int64), account
 
     def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Items:
-        """One item a recording that is learnt."""
+        """One item per recording with labels."""
         return Items(features, targets, self.experiment.encoding.window * FRAMES)
 
     def build(self, backbone: Path) -> Any:
-        """The model that training starts from; new weights are random."""
+        """The model before training, with the backbone's weights or random ones.
+
+        Raises WxbError if the backbone has no weights, or does not fit the encoding.
+        """
         from wxb.tasks.speech.seq2seq import model
         from wxb.tasks.speech.seq2seq.native import NativeWhisper
         from wxb.training.backbones import tuning
@@ -200,18 +200,18 @@ class Method(methods.Method):
         encoding, settings = self.experiment.encoding, self.experiment.model
         prompt = layout.prompt_ids(tokenizer, encoding.language)
         if settings.shape:
-            whisper = layout.initial(settings.shape, encoding, tokenizer, prompt)
+            whisper = layout.random_whisper(settings.shape, encoding, tokenizer, prompt)
         elif not (backbone / "config.json").exists():
             raise WxbError(
-                f"{backbone}: found a tokenizer and no weights; give `model.shape` to begin with"
-                " random ones, or a backbone that has some"
+                f"{backbone} has a tokenizer but no weights; set `model.shape` to train a new"
+                " model, or choose a backbone with weights"
             )
         else:
             whisper = model.load(backbone, four_bit=changes.four_bit)
             _check_shape(backbone, whisper.config, encoding)
         layout.set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
-            whisper = NativeWhisper.of(whisper)
+            whisper = NativeWhisper.from_transformers(whisper)
             whisper.requires_grad_(not changes.frozen)
             whisper.get_encoder().embed_positions.requires_grad_(False)
         else:

@@ -1,4 +1,4 @@
-"""Whisper as written in wxb/models/whisper.py, in the place of transformers' own."""
+"""The Whisper of wxb/models/whisper.py, as a replacement of transformers'."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"
 
 
 class NativeWhisper(nn.Module):
-    """Our Whisper, with the weights of one of transformers' under the same names."""
+    """Our Whisper, with the weights of a Whisper of transformers, under the same names."""
 
     def __init__(self, config: Any, weights: dict[str, torch.Tensor]) -> None:
-        """Raises ValueError or RuntimeError where the weights are of another architecture."""
+        """Raises ValueError or RuntimeError if the weights are of another architecture."""
         super().__init__()
         self.config = config
         with torch.random.fork_rng(devices=[]):
@@ -30,14 +30,17 @@ class NativeWhisper(nn.Module):
         self.whisper.load_state_dict({**tied, **weights}, strict=True)
 
     @classmethod
-    def of(cls, theirs: Any) -> Self:
-        """The same model as one of transformers'."""
-        return cls(theirs.config, theirs.state_dict())
+    def from_transformers(cls, model: Any) -> Self:
+        """A copy of a Whisper of transformers."""
+        return cls(model.config, model.state_dict())
 
     @classmethod
-    def read(cls, folder: Path) -> Self | None:
-        """The model that a folder holds, or None where it is not whole, or not the same here."""
-        pretrained.harmless(folder)
+    def from_folder(cls, folder: Path) -> Self | None:
+        """The model of a folder, to predict; None for an adapter or another architecture.
+
+        Raises WxbError if the folder asks for its own code.
+        """
+        pretrained.require_no_code(folder)
         if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
             return None
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
@@ -47,11 +50,11 @@ class NativeWhisper(nn.Module):
             return None
 
     def get_encoder(self) -> nn.Module:
-        """What hears, under the name by which transformers gives it."""
+        """The encoder; named as in transformers."""
         return self.whisper.model.encoder
 
     def forward(self, **inputs: Any) -> Any:
-        """Inputs and outputs as of transformers' model."""
+        """The outputs for inputs, both as in transformers."""
         return self.whisper(**inputs)
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -1,6 +1,6 @@
-"""BLEU, chrF and TER of translations, and how often they are exactly a reference.
+"""The scores of translation: BLEU, chrF, TER and exact matches.
 
-All are functions of statistics that add up over sentences: those of sacrebleu itself.
+All are functions of sacrebleu's own statistics, which add up over sentences.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
 
-# Words of a source, a Chinese character being one.
+# The fewest and the most words of a source; a Chinese character is a word.
 BUCKETS = ((1, 5), (6, 10), (11, 20), (21, None))
 UNSEEN = ("all words in training", "a word that training lacks")
 BREAKDOWN = "by_kind.csv"
 
 
-class Judged(NamedTuple):
-    """One test record with its references and the translation of a system.
+class PredictionRow(NamedTuple):
+    """A test record with its references and a system's translation.
 
-    It is `unseen` where its source, or every reference, has a word that no training record has.
+    It is `unseen` if its source, or every reference, has a word that no training record has.
     """
 
     id: str
     input: str
     gold: tuple[str, ...]
     predicted: str
-    group: str = ""  # records of one group are resampled together; empty: a group of its own
+    group: str = ""  # of rows that are not independent; empty: a group of its own
     unseen: bool = False
-    attention: Mapping[str, Any] | None = None  # source and target pieces, and weights (T, S)
+    attention: Mapping[str, Any] | None = None  # `source` and `target` tokens, `weights` (T, S)
 
 
 class Scorer(scorer.Scorer):
-    """BLEU, chrF, TER and exact matches."""
+    """The scores of translation."""
 
     METRICS = (
         Metric("bleu", "BLEU", scale=100.0, decimals=1),
@@ -56,26 +56,26 @@ class Scorer(scorer.Scorer):
     SIGNATURE = f"sacrebleu {of.SIGNATURE}"
     UNIT = "sentences"
     COUNTS: ClassVar = {"exact_matches": "exactly a reference", "support": "sentences"}
-    ROW = Judged
+    ROW = PredictionRow
 
-    def known(self, records: Iterable[Record]) -> Words:
-        """The words of the sources of training, and those of its references."""
-        return Words.of(records)
+    def vocabulary(self, records: Iterable[Record]) -> Words:
+        """The words of the training sources and of their references."""
+        return Words.from_records(records)
 
-    def fields(self, record: Record, prediction: Any, known: Words) -> dict[str, Any]:
-        """The translation: of several hypotheses the best."""
+    def fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
+        """The best hypothesis, whether the record has unseen words, and the attention."""
         return {
             "predicted": prediction.text,
-            "unseen": unseen(record, known),
+            "unseen": unseen(record, vocabulary),
             "attention": prediction.attention,
         }
 
-    def parse(self, row: Mapping[str, Any]) -> Judged:
+    def parse(self, row: Mapping[str, Any]) -> PredictionRow:
         """The row of a line of predictions.jsonl."""
-        return Judged(**{**row, "gold": tuple(row["gold"])})
+        return PredictionRow(**{**row, "gold": tuple(row["gold"])})
 
-    def statistics(self, rows: Sequence[Judged]) -> NDArray[np.float64]:
-        """What adds up (N, 32): see `sums.statistics`."""
+    def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
+        """The statistics of rows (N, 32); see `sums.statistics`."""
         return of.statistics([row.predicted for row in rows], [row.gold for row in rows])
 
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -84,40 +84,41 @@ class Scorer(scorer.Scorer):
             "bleu": of.bleu(sums),
             "chrf": of.chrf(sums),
             "ter": of.ter(sums),
-            "exact": of.ratio(sums[..., EXACT], sums[..., SENTENCES]),
+            "exact": scorer.ratio(sums[..., EXACT], sums[..., SENTENCES]),
             "length_ratio": of.length_ratio(sums),
         }
 
     def totals(self, sums: NDArray[Any]) -> dict[str, float]:
-        """Sentences of a run, and how many are exactly a reference: means over runs (R, 32)."""
+        """Counts of sentences and of exact matches, as means over the sums (R, 32) of R runs."""
         exact, support = np.rint(sums.mean(axis=0)[[EXACT, SENTENCES]]).astype(int).tolist()
         return {"support": support, "exact_matches": exact}
 
-    def details(self, rows: Sequence[Judged]) -> dict[str, Any]:
-        """Scores by length of source, and by whether training has all words."""
+    def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
+        """Scores by length of the source, and by whether training has all words."""
         table = self.statistics(rows)
         lengths = np.array([len(words(row.input)) for row in rows])
-        new = np.array([row.unseen for row in rows])
+        is_unseen = np.array([row.unseen for row in rows])
         kinds = {
             **{
                 f"{low} to {high} words" if high else f"{low} words or more": (lengths >= low)
                 & (lengths <= (high or np.inf))
                 for low, high in BUCKETS
             },
-            **dict(zip(UNSEEN, (~new, new), strict=True)),
+            **dict(zip(UNSEEN, (~is_unseen, is_unseen), strict=True)),
         }
-        return {"by_kind": {kind: self._row(table[chosen]) for kind, chosen in kinds.items()}}
+        return {"by_kind": {kind: self._row(table[mask]) for kind, mask in kinds.items()}}
 
-    def write_details(self, folder: Path, rows: Sequence[Judged]) -> None:
-        """Write the table by kind of sentence."""
+    def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
+        """Write the scores by kind of sentence as CSV."""
         keys = ["sentences", *(metric.key for metric in self.METRICS)]
         kinds = self.details(rows)["by_kind"]
         lines = ([kind, *(row.get(key, "") for key in keys)] for kind, row in kinds.items())
         scorer.write_table(folder / BREAKDOWN, ["kind", *keys], lines)
 
     def _row(self, table: NDArray[Any]) -> dict[str, float]:
-        found = self.scores(table.sum(axis=0)) if len(table) else {}
+        """The count and the scores of sentences with statistics (N, 32)."""
+        scores = self.scores(table.sum(axis=0)) if len(table) else {}
         return {
             "sentences": len(table),
-            **{key: round(float(value), DIGITS) for key, value in found.items()},
+            **{key: round(float(value), DIGITS) for key, value in scores.items()},
         }

@@ -1,4 +1,4 @@
-"""Words of any language, a Chinese or Japanese character being one, and which training lacks."""
+"""Words of any language, and whether training has them. A Chinese or Japanese character is one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _WORD = regex.compile(rf"(?V1)[{_ALONE}]|[[\p{{L}}\p{{M}}\p{{N}}]--[{_ALONE}]]+"
 
 
 class Words(NamedTuple):
-    """The words of sources, and those of references, in lower case."""
+    """The words of sources and of references, in lower case."""
 
     source: frozenset[str]
     target: frozenset[str]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Words:
-        """Those of labelled records."""
+    def from_records(cls, records: Iterable[Record]) -> Words:
+        """The words of labelled records; others are skipped."""
         labelled = [record for record in records if record.gold]
         return cls(
             frozenset(word for record in labelled for word in words(record.input)),
@@ -35,8 +35,8 @@ def words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def unseen(record: Record, known: Words) -> bool:
-    """Whether the source, or every reference of it, has a word that is not known."""
-    return not {*words(record.input)} <= known.source or all(
-        not {*words(reference)} <= known.target for reference in record.gold
+def unseen(record: Record, vocabulary: Words) -> bool:
+    """Whether the source of a record, or each of its references, has an unknown word."""
+    return not {*words(record.input)} <= vocabulary.source or all(
+        not {*words(reference)} <= vocabulary.target for reference in record.gold
     )

@@ -1,8 +1,8 @@
-"""What pages of studies tell of translations: kinds of sentences, examples, attention, others."""
+"""The parts of a translation page: kinds of sentences, examples, attention, published scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,97 +11,97 @@ from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.formatting import listed, origin, rounded
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.rendering import render
-from wxb.tasks.translation.metrics import UNSEEN, Judged, Scorer
+from wxb.tasks.translation.metrics import UNSEEN, PredictionRow, Scorer
 from wxb.tasks.translation.page import published
 from wxb.tasks.translation.page.examples import examples
 
-ENOUGH = 30  # sentences, for the BLEU of one kind to be told
+MIN_SENTENCES = 30  # of a kind, for its BLEU to be named
 
 
 class Page(parts.Page):
-    """Kinds of sentences, examples, attention, published BLEU."""
+    """The page of a translation study."""
 
     RULE = (
-        "BLEU counts the n-grams of up to four words that a translation shares with its references,"
-        " in upper and lower case as they are."
+        "BLEU counts the n-grams of up to four words that a translation shares with its references."
+        " Case matters."
     )
-    WATCHED = (
-        "A model is watched by the BLEU of its greedy translations of validation sentences, each"
-        " reference by itself; the test is of the beam, and of all references of a sentence at"
-        " once."
+    VALIDATION_NOTE = (
+        "The curves show BLEU of greedy translations of validation sentences, with one reference at"
+        " a time. The test uses the beam and all references of a sentence."
     )
-    PUBLISHED: ClassVar = {system.name: system.bleu for system in published.SYSTEMS}
+    PUBLISHED_SCORES: ClassVar = {system.name: system.bleu for system in published.SYSTEMS}
 
     def failures(self, system: Mapping[str, Any]) -> str:
         """The kinds of sentences that a system translates worst."""
         kinds = system["by_kind"]
         total = sum(kinds[kind]["sentences"] for kind in UNSEEN) if kinds else 0
-        rows = {kind: row for kind, row in kinds.items() if ENOUGH <= row["sentences"] < total}
-        worst = sorted(rows, key=lambda kind: (rows[kind]["bleu"], kind))[:2]
-        lowest = [
+        rows = {
+            kind: row for kind, row in kinds.items() if MIN_SENTENCES <= row["sentences"] < total
+        }
+        worst = sorted(rows.items(), key=lambda item: (item[1]["bleu"], item[0]))[:2]
+        formatted = [
             f"{kind} (BLEU {rounded(row['bleu'], Scorer.METRICS[0])} on {row['sentences']:,})"
-            for kind, row in ((kind, rows[kind]) for kind in worst)
+            for kind, row in worst
         ]
-        what = f"Of the kinds of sentences with {ENOUGH} or more"
-        return f"{what}, it translates these worst: {listed(lowest)}." if lowest else ""
+        if not formatted:
+            return ""
+        return (
+            f"BLEU is lowest for {listed(formatted)}, among kinds of at least {MIN_SENTENCES}"
+            " sentences."
+        )
 
     def parts(self, study: Study) -> list[Part]:
-        """Scores by kind of sentence, translations side by side, attention, published figures."""
+        """Scores by kind of sentence, translations side by side, attention, published scores."""
         systems = study.comparison["systems"]
-        shown = {"systems": systems, "chips": figures.chips(systems)}
+        context = {"systems": systems, "chips": figures.chips(systems)}
         kinds = render(
             __package__,
             "kinds.html",
-            **shown,
+            **context,
             kinds=next(iter(systems.values()))["by_kind"],
             metric=Scorer.METRICS[0],
         )
-        rows = {name: study.judged[name] for name in systems}
-        side_by_side = render(__package__, "examples.html", **shown, examples=examples(rows))
-        maps = dict(_maps(rows))
-        looked = render(
-            __package__,
-            "attention.html",
-            {key: figure for found in maps.values() for key, (figure, _) in found.items()},
-            **shown,
-            maps={
-                name: {key: sentence for key, (_, sentence) in found.items()}
-                for name, found in maps.items()
-            },
-        )
-        charts = {key: figure for found in maps.values() for key, (figure, _) in found.items()}
-        members = [study.params.experiments[name] for name in systems]
+        rows = {name: study.predictions[name] for name in systems}
+        side_by_side = render(__package__, "examples.html", **context, examples=examples(rows))
+        maps = _attention_maps(rows)
+        charts = {id_: _chart(row) for by_id in maps.values() for id_, row in by_id.items()}
+        attention = render(__package__, "attention.html", charts, **context, maps=maps)
+        corpus = study.params.experiments[next(iter(systems))].corpus
         others = render(
             __package__,
             "published.html",
             published=published,
             comparison=study.comparison,
-            origin=origin(study.params.corpora[members[0].corpus]),
+            origin=origin(study.params.corpora[corpus]),
         )
         return [
             Part("kinds", "Kinds of sentences", "noise", kinds, {}),
             Part("translations", "Translations", "noise", side_by_side, {}),
-            *([Part("attention", "Attention", "noise", looked, charts)] if maps else []),
-            Part("published", "Published figures", "training", others, {}),
+            *([Part("attention", "Attention", "noise", attention, charts)] if maps else []),
+            Part("published", "Published scores", "training", others, {}),
         ]
 
 
-def _maps(
-    rows: Mapping[str, Sequence[Judged]],
-) -> Iterator[tuple[str, dict[str, tuple[Any, Judged]]]]:
-    """Of each system that has attention: maps by the id of their place, and their sentences."""
-    for number, (name, judged) in enumerate(rows.items()):
-        shown = [row for row in judged if row.attention]
-        if shown:
-            yield name, {f"attention-{number}-{at}": (_map(r), r) for at, r in enumerate(shown)}
+def _attention_maps(
+    rows: Mapping[str, Sequence[PredictionRow]],
+) -> dict[str, dict[str, PredictionRow]]:
+    """The rows with attention by system and by the id of their chart."""
+    maps = {
+        name: {
+            f"attention-{index}-{number}": row
+            for number, row in enumerate(row for row in system_rows if row.attention)
+        }
+        for index, (name, system_rows) in enumerate(rows.items())
+    }
+    return {name: by_id for name, by_id in maps.items() if by_id}
 
 
-def _map(row: Judged) -> Any:
+def _chart(row: PredictionRow) -> figures.go.Figure:
+    """The attention of a row as a heatmap."""
     assert row.attention is not None
-    target = row.attention["target"]
     return figures.matrix(
         np.array(row.attention["weights"]),
-        target,
+        row.attention["target"],
         row.attention["source"],
         names=("translation", "source"),
         every=True,

@@ -1,4 +1,4 @@
-"""Sentences with the translations of all systems side by side."""
+"""Example sentences of a page, with the translations of all systems side by side."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.tasks.translation.metrics import Judged, sums
+from wxb.tasks.translation.metrics import PredictionRow, sums
 
-NUMBER = 4  # sentences of each kind
+COUNT = 4  # sentences of each kind
 
 
 class Example(NamedTuple):
-    """A sentence with its references, and what systems make of it with the chrF of each."""
+    """A sentence with its references, and the translation of each system with its chrF."""
 
-    row: Judged
+    row: PredictionRow
     translations: dict[str, tuple[str, float]]  # by system
 
 
-def examples(rows: Mapping[str, Sequence[Judged]]) -> dict[str, list[Example]]:
-    """Those that all translate best and worst, and those on which systems differ most, by chrF.
+def examples(rows: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Example]]:
+    """COUNT sentences with the best, the worst and the most different translations, by chrF.
 
-    Of equal ones the longer come first, in the order of the records; none is shown twice.
+    Among equals, longer sources come first, then earlier records. No sentence has two kinds.
     """
-    table = {name: sums.chrf(_statistics(judged)) for name, judged in rows.items()}
-    scores = np.stack([*table.values()])  # (systems, sentences)
+    chrf = {name: sums.chrf(_statistics(system_rows)) for name, system_rows in rows.items()}
+    scores = np.stack([*chrf.values()])  # (systems, sentences)
     first = next(iter(rows.values()))
     lengths = np.array([len(row.input) for row in first])
     kinds = {
-        "translated best": -scores.mean(axis=0),
-        "translated worst": scores.mean(axis=0),
-        "most different": scores.min(axis=0) - scores.max(axis=0),
+        "best translations": -scores.mean(axis=0),
+        "worst translations": scores.mean(axis=0),
+        "most different translations": scores.min(axis=0) - scores.max(axis=0),
     }
-    taken: set[str] = set()
-    found = {}
+    used: set[str] = set()
+    by_kind = {}
     for kind, order in kinds.items():
-        places = [int(at) for at in np.lexsort((-lengths, order.round(6)))]
-        fresh = [at for at in places if first[at].input not in taken][:NUMBER]
-        taken |= {first[at].input for at in fresh}
-        found[kind] = [
+        indices = [int(index) for index in np.lexsort((-lengths, order.round(6)))]
+        unused = [index for index in indices if first[index].input not in used][:COUNT]
+        used |= {first[index].input for index in unused}
+        by_kind[kind] = [
             Example(
-                first[at],
-                {name: (rows[name][at].predicted, float(table[name][at])) for name in rows},
+                first[index],
+                {name: (rows[name][index].predicted, float(chrf[name][index])) for name in rows},
             )
-            for at in fresh
+            for index in unused
         ]
-    return found
+    return by_kind
 
 
-def _statistics(rows: Sequence[Judged]) -> NDArray[np.float64]:
+def _statistics(rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
     return sums.statistics([row.predicted for row in rows], [row.gold for row in rows])

@@ -1,7 +1,7 @@
-"""BLEU of translators that others printed, to stand beside ours; facts, kept as they were found.
+"""Published BLEU of other translators, unchanged.
 
 Sources: the 30-day series, github.com/AUSTIN2526/learning-wx-b-in-30-days, days 15 and 22; the
-tutorial seq2seq_translation_example, whose pairs are of the same list as the series'.
+tutorial seq2seq_translation_example, which takes its pairs from the same list as the series.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SOURCE = "the 30-day series, github.com/AUSTIN2526/learning-wx-b-in-30-days, day
 
 
 class System(NamedTuple):
-    """A published translator from Chinese to English, and how its BLEU was measured."""
+    """A published translator from Chinese to English, its BLEU, and how it was measured."""
 
     name: str
     model: str
@@ -31,7 +31,7 @@ SYSTEMS = (
         "GPT-2, day 22",
         "GPT-2, fine-tuned",
         28.46,
-        "with the reference in the prompt: no measure of translation (docs/errata.md)",
+        "invalid: with the reference in the prompt (docs/errata.md)",
     ),
     System(
         "LSTM with attention, tutorial",

@@ -1,7 +1,7 @@
-"""Pairs of texts in raw files: which are pairs, and which belong together.
+"""Reads pairs of texts, and groups those that must stay in one split.
 
-The pairs of one source make one record with several references. Records that share a reference, and
-those whose sources differ in case, spaces or digits alone, are never in two splits; references are
+The pairs of one source become one record with several references. Records that share a reference
+stay together, and so do those whose sources differ only in case, spaces or digits. References are
 compared within a file.
 """
 
@@ -17,23 +17,23 @@ from networkx.utils import UnionFind
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
-from wxb.corpora.records import Record, RecordError, encodable
+from wxb.corpora.records import Record, RecordError, check_encodable
 from wxb.tasks.translation.params import Corpus
-from wxb.tasks.translation.reading.pairs import checked
+from wxb.tasks.translation.reading.pairs import check_pair
 
 FURTHER = "another reference of its source"
 
 
 class Reading(reading.Reading):
-    """Sources with their references."""
+    """How sources with their references are read."""
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """One record for each source of a file, with its references; first what is no pair.
+        """The unusable pairs of a file, then one record per source with its references.
 
-        A record stands where its first pair does, has that one's other fields, and counts the other
-        pairs among what was repaired. Records that share a reference are of one document.
+        A record has the place and the other fields of its first pair; further pairs count as
+        repairs. Records that share a reference have the same `document`.
         """
-        rows = _tabbed(file, corpus.columns) if corpus.columns else formats.raw_records(file)
+        rows = _tab_separated(file, corpus.columns) if corpus.columns else formats.raw_records(file)
         source, target = corpus.fields.input, corpus.fields.target
         records: dict[str, Raw] = {}
         for raw in rows:
@@ -41,9 +41,9 @@ class Reading(reading.Reading):
                 yield raw
                 continue
             try:
-                text, reference = checked(raw.content, corpus)
-            except RecordError as why:
-                yield raw._replace(content=why)
+                text, reference = check_pair(raw.content, corpus)
+            except RecordError as error:
+                yield raw._replace(content=error)
                 continue
             first = records.get(text)
             if first is None:
@@ -59,23 +59,23 @@ class Reading(reading.Reading):
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-        """The references of a source, each once, in the order of the file."""
+        """The references of a source without repetitions, in the order of the file."""
         references = tuple(dict.fromkeys(raw[corpus.fields.target]))
-        encodable(*references)
+        check_encodable(*references)
         return references, ()
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """How many references there are, and how many sources have so many of them."""
-        counts = Counter(len(record.gold) for record in records)
+        """The count of references, and the count of sources by number of references."""
+        sources = Counter(len(record.gold) for record in records)
         return {
-            "references": sum(number * count for number, count in counts.items()),
-            "sources_by_references": {str(number): counts[number] for number in sorted(counts)},
+            "references": sum(references * count for references, count in sources.items()),
+            "sources_by_references": {str(count): sources[count] for count in sorted(sources)},
         }
 
 
-def _tabbed(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
-    """The lines of a file as records; RecordError where one has fewer cells than `columns`."""
-    for number, line in enumerate(decode(file).split("\n"), start=1):
+def _tab_separated(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
+    """The lines of a file as records; a line with fewer cells than `columns` is a RecordError."""
+    for line_number, line in enumerate(decode(file).split("\n"), start=1):
         if not line.strip():
             continue
         cells = line.rstrip("\r").split("\t")
@@ -83,14 +83,14 @@ def _tabbed(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
         if len(cells) < len(columns):
             detail = f"found {len(cells)} cells, expected {len(columns)}"
             content = RecordError("broken line", detail)
-        yield Raw(f"line {number}", content)
+        yield Raw(f"line {line_number}", content)
 
 
 def _documents(references: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """A number for each source: the same where a chain of shared references leads to another."""
-    joined = UnionFind()
+    """A document number for each source, the same if a chain of shared references joins two."""
+    components = UnionFind()
     for source, targets in references.items():
-        joined.union(("source", source), *(("target", target) for target in targets))
-    numbers: dict[Any, int] = {}
-    roots = {source: joined["source", source] for source in references}
-    return {source: numbers.setdefault(root, len(numbers)) for source, root in roots.items()}
+        components.union(("source", source), *(("target", target) for target in targets))
+    documents: dict[Any, int] = {}
+    roots = {source: components["source", source] for source in references}
+    return {source: documents.setdefault(root, len(documents)) for source, root in roots.items()}

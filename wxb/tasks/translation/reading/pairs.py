@@ -1,23 +1,20 @@
-"""Which two texts are a pair."""
+"""Checks whether two texts are a pair."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import regex
 
-from wxb.corpora.records import RecordError, required
+from wxb.corpora.records import RecordError, required_text
 from wxb.tasks.translation.params import Corpus, Pairs
 
 
-def checked(raw: Any, corpus: Corpus) -> tuple[str, str]:
-    """Source and target of a raw record without outer white space.
+def check_pair(raw: Any, corpus: Corpus) -> tuple[str, str]:
+    """The stripped source and target of a raw record.
 
-    Raises RecordError where they cannot be translations of each other.
+    Raises RecordError if they cannot be translations of each other.
     """
-    if not isinstance(raw, Mapping):
-        raise RecordError("not a record", f"found a JSON {type(raw).__name__}, expected an object")
     source, target = (_text(raw, name) for name in (corpus.fields.input, corpus.fields.target))
     if source == target:
         raise RecordError("same text", f"source and target are {source!r}")
@@ -27,12 +24,8 @@ def checked(raw: Any, corpus: Corpus) -> tuple[str, str]:
     return source, target
 
 
-def _text(raw: Mapping[str, Any], field: str) -> str:
-    text = required(raw, field)
-    if not isinstance(text, str):
-        raise RecordError("wrong type", f"{field!r} is {type(text).__name__}, expected text")
-    if not text.strip():
-        raise RecordError("blank text", f"{field!r} has no visible character")
+def _text(raw: Any, field: str) -> str:
+    text = required_text(raw, field)
     if "\0" in text:
         raise RecordError("NUL character", f"{field!r} at offset {text.index(chr(0))}")
     return text.strip()

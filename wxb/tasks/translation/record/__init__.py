@@ -1,4 +1,4 @@
-"""Texts with their translations: one reference at least, as Parquet keeps them."""
+"""The gold of a source, which is one or more references, and how Parquet stores it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Labelling(labelling.Labelling):
     GOLD = pa.list_(pa.string())
 
     def pack(self, references: Sequence[str]) -> list[str]:
-        """References as Parquet takes them."""
+        """References as Parquet stores them."""
         return list(references)
 
     def unpack(self, value: Sequence[str]) -> tuple[str, ...]:
-        """References from what Parquet gives."""
+        """References as Parquet returns them."""
         return tuple(value)

@@ -1,8 +1,8 @@
-"""Translation by a model that reads the source and then writes, a token at a time."""
+"""Translation by a model that reads the source and then generates the target token by token."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,71 +11,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
-from wxb.core.progress import tracked
+from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Columns, read_columns, write_columns
-from wxb.corpora.text.tokenizers import CHUNK, ids_of, special_tokens
+from wxb.corpora.text.tokenizers import CHUNK, special_tokens, token_ids
 from wxb.tasks import methods
 from wxb.tasks.translation.metrics import Scorer, sums
 from wxb.tasks.translation.params import Experiment
-from wxb.tasks.translation.predictor import Translator, source_ids, special
+from wxb.tasks.translation.predictor import Translator, source_ids, special_ids
 
 if TYPE_CHECKING:
     import torch
 
-    from wxb.tasks.translation.seq2seq.model import Learner
+    from wxb.tasks.translation.seq2seq.model import Seq2SeqModel
 
 
 def _columns(name: str, rows: Sequence[NDArray[np.int32]]) -> Columns:
+    """Rows of token ids as one column."""
     splits = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     return {name: np.concatenate([np.zeros(0, np.int32), *rows])}, splits
 
 
-class Seq2SeqTranslator(Translator):
-    """A trained model of this method."""
-
-    @classmethod
-    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Learner:
-        """The model that was saved in a folder."""
-        from wxb.tasks.translation.seq2seq import model
-
-        made = model.made(settings["shape"], settings["special"], settings["max_length"])
-        learner = model.Learner(
-            made, tokenizer, longest=settings["longest"], shape=settings["shape"]
-        )
-        learner.read(folder)
-        return learner
-
-
 class Method(methods.Method):
-    """An encoder and a decoder, trained from random weights."""
+    """A sequence-to-sequence model, trained from random weights."""
 
     experiment: Experiment
     BEST = Scorer.METRICS[0]
-    Predictor = Seq2SeqTranslator
+    Predictor = Translator
 
     def vocabulary(self) -> Any:
-        """The tokenizer as it is. Raises WxbError if it cannot begin or end a translation."""
+        """The tokenizer, unchanged. Raises WxbError if it lacks an eos, bos or pad token."""
         tokenizer = self.tokenizer
-        lacking = {
-            "an end of text": tokenizer.eos_token_id is None,
-            "a beginning of text": not len(special_tokens(tokenizer)[0]),
-            "padding of its own": tokenizer.pad_token_id in (None, tokenizer.eos_token_id),
+        is_missing = {
+            "eos": tokenizer.eos_token_id is None,
+            "bos": not len(special_tokens(tokenizer)[0]),
+            "separate pad": tokenizer.pad_token_id in (None, tokenizer.eos_token_id),
         }
-        for what, lacks in lacking.items():
-            if lacks:
-                raise WxbError(
-                    f"experiments on backbone {self.experiment.backbone!r} translate: found a"
-                    f" tokenizer without {what}; expected"
-                    " `tokenizer: {kind: byte-level-bpe, ...}`"
-                )
+        if missing := [f"{name} token" for name, is_absent in is_missing.items() if is_absent]:
+            raise WxbError(
+                f"backbone {self.experiment.backbone!r} has a tokenizer without"
+                f" {', '.join(missing)}, which translation needs; set"
+                " `tokenizer: {kind: byte-level-bpe, ...}`"
+            )
         return tokenizer
 
     def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
-        """Write the tokens of the sources."""
+        """Write the token ids of the sources; shows progress."""
         rows: list[NDArray[np.int32]] = []
         starts = range(0, len(records), CHUNK)
-        for start in tracked(starts, label, len(starts), unit="chunk"):
+        for start in track(starts, label, len(starts), unit="chunk"):
             texts = [record.input for record in records[start : start + CHUNK]]
             rows += source_ids(self.tokenizer, texts)
         write_columns(path, *_columns("ids", rows))
@@ -83,18 +67,18 @@ class Method(methods.Method):
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
     ) -> tuple[*Columns, dict[str, int]]:
-        """The tokens of every reference with the end of text, and how many are too long.
+        """The token ids and eos of each reference, and counts of references.
 
-        These are lost, and have no tokens.
+        A reference longer than `max_length` has no tokens, and counts as lost.
         """
-        longest, end = self.experiment.encoding.max_length, [self.tokenizer.eos_token_id]
+        max_length, eos = self.experiment.encoding.max_length, [self.tokenizer.eos_token_id]
         rows = [
-            np.concatenate([ids, end]).astype(np.int32)
+            np.concatenate([ids, eos]).astype(np.int32)
             for records in chunks
             for record in records
-            for ids in ids_of(self.tokenizer, record.gold)
+            for ids in token_ids(self.tokenizer, record.gold)
         ]
-        kept = [row if len(row) <= longest else row[:0] for row in rows]
+        kept = [row if len(row) <= max_length else row[:0] for row in rows]
         lost = sum(not len(row) for row in kept)
         account = {"gold": len(rows), "kept": len(rows) - lost, "lost": lost}
         return *_columns("labels", kept), account
@@ -102,42 +86,42 @@ class Method(methods.Method):
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
-        """One item for each reference: the tokens of its source and its own, the shortest first.
+        """One item per reference: `input_ids` of its truncated source, and its own `labels`.
 
-        Long sources are truncated.
+        The shortest come first. Raises WxbError if all references are too long.
         """
-        longest = self.experiment.encoding.max_length
+        max_length = self.experiment.encoding.max_length
         columns, splits = read_columns(features, ["ids"])
         sources = [columns["ids"][start:end] for start, end in pairwise(splits)]
         columns, splits = read_columns(targets, self.TARGETS)
-        of = [source for source, r in zip(sources, records, strict=True) for _ in r.gold]
+        repeated = [source for source, r in zip(sources, records, strict=True) for _ in r.gold]
         items = [
-            {"input_ids": source[:longest], "labels": columns["labels"][start:end]}
-            for source, (start, end) in zip(of, pairwise(splits), strict=True)
+            {"input_ids": source[:max_length], "labels": columns["labels"][start:end]}
+            for source, (start, end) in zip(repeated, pairwise(splits), strict=True)
             if end > start
         ]
         if not items:
             raise WxbError(
                 f"all {len(splits) - 1} references of {targets} have more than"
-                f" {longest} tokens; raise `encoding.max_length`"
+                f" {max_length} tokens; raise `encoding.max_length`"
             )
-        # Batches of validation are taken as they come: those of one length waste no padding.
+        # Validation batches keep this order: items of similar length need little padding.
         return sorted(items, key=lambda item: (len(item["labels"]), len(item["input_ids"])))
 
-    def build(self, backbone: Path) -> Learner:
-        """The model that training starts from."""
-        from wxb.tasks.translation.seq2seq import model
+    def build(self, backbone: Path) -> Seq2SeqModel:
+        """A model with random weights; seed torch first. The backbone is not used."""
+        from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
 
         shape, length = self.experiment.model.model_dump(), self.experiment.encoding.max_length
-        made = model.made(shape, special(self.tokenizer), length)
-        return model.Learner(made, self.tokenizer, longest=length, shape=shape)
+        network = build_network(shape, special_ids(self.tokenizer), length)
+        return Seq2SeqModel(network, self.tokenizer, longest=length, shape=shape)
 
     @staticmethod
     def summarize(statistics: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The statistics of BLEU, as they are."""
+        """The statistics of BLEU, unchanged."""
         return statistics
 
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
-        """BLEU of greedy translations on the validation records, each reference by itself."""
+        """BLEU of greedy translations of validation records, with one reference at a time."""
         return {Method.BEST.key: float(sums.bleu(statistics.sum(axis=0)))}

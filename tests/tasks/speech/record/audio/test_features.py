@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import WhisperFeatureExtractor
 
-from tests.tasks.speech.record.audio.made import noise
+from tests.tasks.speech.record.audio.sounds import noise
 from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, log_mel, to_window
 
 SECONDS = 3
 
 
-# In narrow bands its float32, by torch, is that far from its float64, by NumPy.
+# In narrow bands, float32 features of torch differ that much from float64 features of NumPy.
 @pytest.mark.parametrize(("bands", "tolerance"), [(40, 1e-5), (80, 1e-5), (128, 5e-5)])
 @settings(deadline=None, max_examples=15)
 @given(
@@ -18,19 +18,19 @@ SECONDS = 3
     silent=st.floats(0, 0.9),
     seed=st.integers(0, 9),
 )
-def test_they_are_those_of_transformers(bands, tolerance, samples, silent, seed):
+def test_features_are_those_of_transformers(bands, tolerance, samples, silent, seed):
     recording = noise(np.random.default_rng(seed), samples)
     recording[: int(silent * samples)] = 0
     theirs = WhisperFeatureExtractor(feature_size=bands, chunk_length=SECONDS)
     expected = theirs(recording, sampling_rate=RATE, return_tensors="np")["input_features"][0].T
     frames = log_mel(recording, bands, SECONDS * FRAMES)
-    found = to_window(frames, SECONDS * FRAMES)
-    assert found.shape == expected.shape == (300, bands)
-    assert np.abs(found - expected).max() < tolerance
+    ours = to_window(frames, SECONDS * FRAMES)
+    assert ours.shape == expected.shape == (300, bands)
+    assert np.abs(ours - expected).max() < tolerance
     padded = np.pad(recording, (0, SECONDS * RATE))[: SECONDS * RATE]
     precise = theirs._np_extract_fbank_features(padded[None], "cpu")[0].T
-    assert np.abs(found - precise).max() < 1e-5
-    assert len(frames) <= samples // HOP + 4  # no more than is heard
+    assert np.abs(ours - precise).max() < 1e-5
+    assert len(frames) <= samples // HOP + 4  # no padding
 
 
 def test_the_window_may_be_of_any_length():

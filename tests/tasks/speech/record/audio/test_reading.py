@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.tasks.speech.record.audio.made import FORMATS, SECONDS, tone, write
+from tests.tasks.speech.record.audio.sounds import FORMATS, SECONDS, tone, write
 from wxb.tasks.speech.record.audio.features import RATE
 from wxb.tasks.speech.record.audio.reading import AudioError, read
 
@@ -25,8 +25,8 @@ def test_every_format_is_read_whatever_its_name(tmp_path, suffix):
 
 @pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 44_100, 48_000, 96_000])
 def test_every_rate_becomes_16_khz(tmp_path, rate):
-    found = read(write(tmp_path / "a.wav", tone(rate, hertz=300), rate))
-    assert found == pytest.approx(tone(hertz=300), abs=2e-3)
+    samples = read(write(tmp_path / "a.wav", tone(rate, hertz=300), rate))
+    assert samples == pytest.approx(tone(hertz=300), abs=2e-3)
 
 
 def test_blocks_leave_no_seam(tmp_path, monkeypatch):
@@ -36,12 +36,12 @@ def test_blocks_leave_no_seam(tmp_path, monkeypatch):
     assert read(path) == pytest.approx(whole, abs=1e-4)
 
 
-def test_a_channel_that_recorded_nothing_does_not_count(tmp_path):
+def test_a_silent_channel_is_ignored(tmp_path):
     sound = tone()
     both = write(tmp_path / "both.wav", np.stack([sound, sound], axis=1))
-    one = write(tmp_path / "one.wav", np.stack([sound, 1e-5 * sound], axis=1))
+    single = write(tmp_path / "single.wav", np.stack([sound, 1e-5 * sound], axis=1))
     assert read(both) == pytest.approx(sound, abs=1e-4)
-    assert read(one) == pytest.approx(sound, abs=1e-4)
+    assert read(single) == pytest.approx(sound, abs=1e-4)
 
 
 WHOLE = tone()
@@ -49,7 +49,7 @@ WHOLE = tone()
 
 @pytest.mark.parametrize("seconds", [1.2, 20])
 @pytest.mark.parametrize("suffix", [suffix for suffix in FORMATS if suffix != "8.wav"])
-def test_what_was_cut_off_is_told(tmp_path, suffix, seconds):
+def test_a_truncated_file_is_refused(tmp_path, suffix, seconds):
     path = write(tmp_path / f"a.{suffix}", tone(seconds=seconds), suffix=suffix)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -61,8 +61,8 @@ def test_what_was_cut_off_is_told(tmp_path, suffix, seconds):
 def test_a_stream_of_unknown_length_is_read_to_its_end(tmp_path):
     path = write(tmp_path / "a.wav")
     content = bytearray(path.read_bytes())
-    for place in (4, 40):  # the lengths of file and data, which a pipe cannot go back to
-        content[place : place + 4] = b"\xff\xff\xff\xff"
+    for offset in (4, 40):  # the sizes of file and data, which a pipe cannot go back to
+        content[offset : offset + 4] = b"\xff\xff\xff\xff"
     path.write_bytes(content)
     assert len(read(path)) == len(WHOLE)
 
@@ -77,7 +77,7 @@ def test_a_stream_of_unknown_length_is_read_to_its_end(tmp_path):
         (None, "missing file"),
     ],
 )
-def test_what_is_no_recording_is_told(tmp_path, content, reason):
+def test_a_file_that_is_no_recording_is_refused(tmp_path, content, reason):
     path = tmp_path / "a.wav"
     if content is not None:
         path.write_bytes(content)
@@ -87,7 +87,7 @@ def test_what_is_no_recording_is_told(tmp_path, content, reason):
     assert caught.value.detail
 
 
-def test_a_header_alone_a_folder_and_numbers_that_are_none(tmp_path):
+def test_a_header_alone_a_folder_and_nan_are_refused(tmp_path):
     path = write(tmp_path / "a.wav")
     path.write_bytes(path.read_bytes()[:44])
     with pytest.raises(AudioError, match="no samples"):

@@ -1,1 +1,1 @@
-"""Recordings: read, cleaned and measured, and what a model hears of them."""
+"""Audio: reading, trimming, measures and features."""

@@ -1,8 +1,7 @@
-"""What Whisper hears: the logarithm of the power in mel bands, a frame every 10 ms.
+"""Log-mel features of Whisper: log power in mel bands, a frame every 10 ms.
 
-As in Radford et al. 2022, section 2.2, and in transformers' `WhisperFeatureExtractor`, of a window
-of any length. librosa is imported where its filters are needed, so that what only reads recordings
-starts at once.
+As in Radford et al. 2022, section 2.2, and transformers' `WhisperFeatureExtractor`, but for a
+window of any length. librosa is imported only if its filters are needed, since its import is slow.
 """
 
 from __future__ import annotations
@@ -15,43 +14,44 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.fft import rfft
 
-RATE = 16_000  # samples a second, of all that models hear
-HOP = 160  # samples from frame to frame: 10 ms
+RATE = 16_000  # samples per second of model inputs
+HOP = 160  # samples between the starts of frames: 10 ms
 WIDTH = 400  # samples of a frame: 25 ms
-FRAMES = RATE // HOP  # a second
-LOWEST = 1e-10  # power below which there is silence
-SHAPE = np.hanning(WIDTH + 1)[:-1]  # of a frame: Hann's, periodic
-RANGE = 8.0  # powers of ten below the loudest, beyond which nothing is told apart
+FRAMES = RATE // HOP  # per second
+MIN_POWER = 1e-10
+HANN = np.hanning(WIDTH + 1)[:-1]  # periodic
+DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are clipped
 
 
 def log_mel(samples: NDArray[np.float32], bands: int, window: int) -> NDArray[np.float32]:
-    """The frames (F, bands) of a recording (N,) at 16 kHz, cut to a window of so many frames.
+    """The features (F, bands) of a recording (N,) at 16 kHz, truncated to `window` frames.
 
-    A shorter one is followed by silence, where all frames are alike: no more than the first of them
-    is given here, with which `to_window` fills the rest.
+    Frames of silence after a shorter recording are equal; only the first is returned. `to_window`
+    repeats it.
     """
-    spoken = min(window, (len(samples) + WIDTH // 2) // HOP + 2)
+    count = min(window, (len(samples) + WIDTH // 2) // HOP + 2)
     whole = np.zeros(window * HOP, np.float32)
     whole[: len(samples)] = samples[: window * HOP]
-    # The last frames alone reach beyond the end of a window, where the sound is mirrored.
-    heard = np.pad(whole, WIDTH // 2, mode="reflect")[: (spoken - 1) * HOP + WIDTH]
-    frames = sliding_window_view(heard, WIDTH)[::HOP] * SHAPE
+    # Frames at the ends of the window reach beyond it, where samples are reflected.
+    padded = np.pad(whole, WIDTH // 2, mode="reflect")[: (count - 1) * HOP + WIDTH]
+    frames = sliding_window_view(padded, WIDTH)[::HOP] * HANN
     spectrum = rfft(frames)  # (F, WIDTH / 2 + 1)
     power = spectrum.real**2 + spectrum.imag**2
-    logs = np.log10(np.maximum(power @ _filters(bands), LOWEST))  # (F, bands)
-    scaled: NDArray[np.float32] = ((np.maximum(logs, logs.max() - RANGE) + 4) / 4).astype("f4")
+    logs = np.log10(np.maximum(power @ _filters(bands), MIN_POWER))  # (F, bands)
+    clipped = np.maximum(logs, logs.max() - DYNAMIC_RANGE)
+    scaled: NDArray[np.float32] = ((clipped + 4) / 4).astype("f4")
     return scaled
 
 
 def to_window(frames: NDArray[Any], window: int) -> NDArray[np.float32]:
-    """What `log_mel` gave (F, bands), followed by silence up to the window (window, bands)."""
+    """The features (F, bands) of `log_mel`, padded with silence to (window, bands)."""
     silence = np.repeat(frames[-1:], window - len(frames), axis=0)
     return np.concatenate([frames, silence]).astype(np.float32, copy=False)
 
 
 @cache
 def _filters(bands: int) -> NDArray[np.float64]:
-    """Slaney's triangles (WIDTH / 2 + 1, bands), of equal area, from 0 Hz to half the rate."""
+    """Slaney's triangular mel filters (WIDTH / 2 + 1, bands), of equal area, up to RATE / 2."""
     import librosa
 
     filters = librosa.filters.mel(sr=RATE, n_fft=WIDTH, n_mels=bands)

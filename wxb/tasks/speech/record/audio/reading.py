@@ -1,6 +1,6 @@
-"""Recordings of any format, rate and number of channels that libsndfile reads, as 16 kHz mono.
+"""Read audio files of any format, rate and number of channels in libsndfile, as 16 kHz mono.
 
-They are decoded and resampled a block at a time, so that memory holds no more than is asked for.
+Files are decoded and resampled in blocks, to save memory.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from wxb.tasks.speech.record.audio.features import RATE
 FORMATS = ", ".join(soundfile.available_formats())
 SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
 UNRECOGNISED = 1  # libsndfile's error SF_ERR_UNRECOGNISED_FORMAT
-BLOCK = 1 << 18  # samples of a channel that are decoded at a time
-DEAF = 1e-3  # of the loudest channel's amplitude: a channel below it recorded nothing
-# What libsndfile tells of a file that ends before its header says; streams give no true length.
-CUT = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
-UNTOLD = 2**31 - 2**16
+BLOCK = 1 << 18  # samples per channel
+SILENT_CHANNEL = 1e-3  # of the loudest channel's amplitude; quieter channels are ignored
+# A line of libsndfile's log: the number of bytes by the header, and the actual number.
+SIZE = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+UNKNOWN_SIZE = 2**31 - 2**16  # bytes: streams write this much or more into the header
 MP4 = b"ftyp"  # at byte 4 of .m4a, .mp4, .mov
-# Of RFC 3533: how a page of Ogg begins, how long one is at most, where it says by which bit that
-# it is the last, and where it has the lengths of its segments, one byte each, after their number.
+# A page of Ogg (RFC 3533) begins with PAGE and has at most LONGEST_PAGE bytes. The byte at FLAGS
+# has the bit LAST on the last page. The byte before LENGTHS is the number of segments, and LENGTHS
+# the place of their lengths, one byte each.
 PAGE, LONGEST_PAGE, FLAGS, LAST, LENGTHS = b"OggS", 65_307, 5, 4, 27
 
 
 class AudioError(Exception):
-    """Why a recording cannot be used: a reason to count by, and the particulars."""
+    """A recording cannot be used: a short reason, which is counted, and the details."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -43,15 +44,15 @@ class AudioError(Exception):
 
 
 def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
-    """All samples (N,) of a file, or of the bytes of one: see `blocks`."""
+    """All samples (N,) of `blocks`."""
     return np.concatenate([*blocks(source, longest=longest)])
 
 
 def blocks(source: Path | bytes, *, longest: float | None = None) -> Iterator[NDArray[np.float32]]:
-    """The samples of a file, or of the bytes of one, at 16 kHz, full scale 1, some (n,) at a time.
+    """The samples of an audio file, or of its bytes, in blocks (n,): 16 kHz, full scale 1.
 
-    Channels are averaged, but for those that recorded nothing. Raises AudioError where there is
-    no file, it holds no audio that can be read to its end, or more than `longest` seconds.
+    Averages the channels, without silent ones. Raises AudioError for a file that is missing,
+    unreadable or truncated, or has more than `longest` seconds.
     """
     with _opened(source) as sound:
         seconds = sound.frames / sound.samplerate
@@ -68,12 +69,12 @@ def blocks(source: Path | bytes, *, longest: float | None = None) -> Iterator[ND
 
 @contextmanager
 def _opened(source: Path | bytes) -> Iterator[Any]:
-    """The file as soundfile has it; what libsndfile finds wrong while it is open, as AudioError."""
+    """Open a file with soundfile. Raises AudioError for errors in the block, too."""
     try:
         with BytesIO(source) if isinstance(source, bytes) else source.open("rb", 0) as file:
             _check_kind(file)
             try:
-                # By its number, as soundfile goes by some names.
+                # A descriptor has no name: soundfile treats names such as a.raw differently.
                 handle = file if isinstance(file, BytesIO) else file.fileno()
                 with soundfile.SoundFile(handle, closefd=False) as sound:
                     yield sound
@@ -100,35 +101,38 @@ def _check_kind(file: IO[bytes]) -> None:
 
 
 def _check_pages(file: IO[bytes]) -> None:
-    """Raise AudioError where the last page is lacking, of which libsndfile says nothing."""
+    """Raise AudioError if the last page is missing or incomplete; libsndfile ignores that."""
     file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_PAGE))
-    rest = file.read()
+    tail = file.read()
     file.seek(0)
-    page = rest[max(0, rest.rfind(PAGE)) :]
+    page = tail[max(0, tail.rfind(PAGE)) :]
     lengths = page[LENGTHS : LENGTHS + page[LENGTHS - 1]] if len(page) >= LENGTHS else b""
-    cut = not lengths or len(page) < LENGTHS + len(lengths) + sum(lengths)
-    if cut or not page[FLAGS] & LAST:
+    is_cut = not lengths or len(page) < LENGTHS + len(lengths) + sum(lengths)
+    if is_cut or not page[FLAGS] & LAST:
         raise AudioError("truncated", "the last page of an Ogg file is lacking or cut")
 
 
 def _check_whole(sound: Any) -> None:
-    told = CUT.search(sound.extra_info)
-    if told and int(told[2]) < int(told[1]) < UNTOLD:
-        raise AudioError("truncated", f"{told[2]} bytes of audio, of {told[1]}")
+    size = SIZE.search(sound.extra_info)
+    if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
+        raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
 
 
 def _shares(sound: Any) -> NDArray[np.float32]:
-    """How much of the mixture each channel makes (channels,)."""
+    """The weight of each channel in the average (channels,): 0 for a silent one.
+
+    Reads all samples if there are several channels.
+    """
     if sound.channels == 1:
         return np.ones(1, np.float32)
     squares = np.sum([(block**2).sum(axis=0) for block in _decoded(sound)], axis=0)
-    heard = squares >= squares.max() * DEAF**2
-    shares: NDArray[np.float32] = (heard / heard.sum()).astype(np.float32)
+    audible = squares >= squares.max() * SILENT_CHANNEL**2
+    shares: NDArray[np.float32] = (audible / audible.sum()).astype(np.float32)
     return shares
 
 
 def _decoded(sound: Any) -> Iterator[NDArray[np.float32]]:
-    """All samples (n, channels) from the start. Raises AudioError where some are lacking."""
+    """All samples from the start, in blocks (n, channels). Raises AudioError if truncated."""
     sound.seek(0)
     done = 0
     while len(block := sound.read(BLOCK, dtype="float32", always_2d=True)):

@@ -2,15 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from wxb.tasks.classification.record.giveaways import giveaways
-
-
-def left(text):
-    parts, reached = [], 0
-    for start, end in giveaways(text):
-        parts.append(text[reached:start])
-        reached = end
-    return " ".join("".join([*parts, text[reached:]]).split())
+from wxb.tasks.classification.record.leakage import leakage_spans, without_leakage
 
 
 @pytest.mark.parametrize(
@@ -32,11 +24,12 @@ def left(text):
         ("", ""),
     ],
 )
-def test_what_tells_the_publisher_is_found(text, rest):
-    assert left(text) == rest
+def test_leakage_is_removed(text, rest):
+    assert " ".join(without_leakage(text).split()) == rest
 
 
-def test_stretches_are_sorted_and_disjoint():
-    found = giveaways("BERLIN (Reuters) - a (Reuters) b @c Featured image via AP, @d https://e.org")
-    assert found == sorted(found)
-    assert all(left[1] <= right[0] for left, right in pairwise(found))
+def test_spans_are_sorted_and_disjoint():
+    text = "BERLIN (Reuters) - a (Reuters) b @c Featured image via AP, @d https://e.org"
+    spans = leakage_spans(text)
+    assert spans == sorted(spans)
+    assert all(left[1] <= right[0] for left, right in pairwise(spans))

@@ -1,4 +1,4 @@
-"""A project with trained models that answer a few questions: a whole one, and adapters."""
+"""Train small chat models and adapters that answer a few questions."""
 
 import shutil
 from pathlib import Path
@@ -20,8 +20,8 @@ ANSWERS = {
     "Spell cat.": "c-a-t",
 }
 RECORDS = [
-    Record(str(i), asked, {"text": answer, "kind": str(i), "format": "text"}, None, asked)
-    for i, (asked, answer) in enumerate(ANSWERS.items())
+    Record(str(i), question, {"text": answer, "kind": str(i), "format": "text"}, None, question)
+    for i, (question, answer) in enumerate(ANSWERS.items())
 ]
 LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
 
@@ -43,7 +43,7 @@ def experiment(tuning=None, **encoding):
 
 
 def backbone(folder):
-    """The folder of a small LLaMA with a tokenizer of the questions."""
+    """Save a small LLaMA with a tokenizer of the questions; returns the folder."""
     tokenizer = train("byte-level-bpe", 320, [*ANSWERS, *ANSWERS.values()])
     tiny.llama(
         folder,
@@ -58,8 +58,8 @@ def backbone(folder):
     return folder
 
 
-def trained(folder, tuning=None, **encoding):
-    """Train on the questions; the model is in `folder`, beside its backbone `base`."""
+def train_model(folder, tuning=None, **encoding):
+    """Train on the questions, and save the model to `folder`, next to its backbone `base`."""
     base = folder.parent / "base"
     if not base.exists():
         backbone(base)

@@ -1,4 +1,4 @@
-"""A project with a really trained model."""
+"""A project with a trained NER model."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ from wxb.tasks.ner.params import Tagging
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.method import Method
-from wxb.training.backbones.size import parameters
+from wxb.training.backbones.size import parameter_count
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
@@ -38,8 +38,8 @@ EXPERIMENT = Tagging(
 )
 
 
-def project(folder):
-    """Make a project with a trained experiment, ner-encoder, which finds the names it was shown."""
+def create_project(folder):
+    """Create a project with a trained experiment, ner-encoder, which finds its training names."""
     shutil.copy(ROOT / "params.yaml", folder)
     texts = [text for text, _ in SENTENCES]
     records = [
@@ -64,19 +64,19 @@ def project(folder):
     predictor = Method.Predictor.from_training(model, method, Path("unread"))
     (folder / "models/ner-encoder").mkdir(parents=True)
     predictor.save(folder / "models/ner-encoder", EXPERIMENT, updates=3, examples=20)
-    judged = [
-        metrics.Judged(
+    rows = [
+        metrics.PredictionRow(
             r.id, r.input, r.gold, tuple(s.span for s in row), tuple(s.score for s in row)
         )
         for r, row in zip(records, predictor.predict(texts), strict=True)
     ]
-    evaluation.write(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", judged)
+    evaluation.write(metrics.Scorer(), folder / "reports/predictions/ner/ner-encoder", rows)
     write_json(
         folder / "reports/metrics/ner/ner-encoder.json",
         {
-            **evaluation.metrics(metrics.Scorer(), [judged], resamples=50, seed=1),
-            "parameters": parameters(model),
-            "trainable_parameters": parameters(model, trainable=True),
+            **evaluation.metrics(metrics.Scorer(), [rows]),
+            "parameters": parameter_count(model),
+            "trainable_parameters": parameter_count(model, trainable=True),
         },
     )
     return folder

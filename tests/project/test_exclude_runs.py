@@ -1,4 +1,4 @@
-"""What changes params.yaml, or removes files, refuses while a run is at work in the project."""
+"""Commands that change params.yaml or remove files fail while a run is active."""
 
 import os
 import shutil
@@ -14,21 +14,21 @@ from typer.testing import CliRunner
 from wxb.cli.app import app
 from wxb.core.params import load
 from wxb.project import params_file
-from wxb.project.engines import PlanError, no_run
+from wxb.project.engines import PlanError, exclude_runs
 
 ROOT = Path(__file__).parents[2]
-AT_WORK = r"params.yaml was not changed: a run of dvc or snakemake is at work in this project"
-# A stage that lasts as long as the file `hold` is there.
+ACTIVE = r"params.yaml was not changed: a run of dvc or snakemake is active in this project"
+# A stage that runs until the file `hold` is removed.
 DVC_YAML = """stages:
   train:
-    cmd: touch began; while [ -e hold ]; do sleep 0.1; done; touch out
+    cmd: touch started; while [ -e hold ]; do sleep 0.1; done; touch out
     outs: [out]
 """
 SNAKEMAKE = """
 import sys
-from wxb.project.engines import folder_of_run
-held = folder_of_run(sys.argv[2])
-print("began", flush=True)
+from wxb.project.engines import run_folder
+folder = run_folder(sys.argv[2])
+print("started", flush=True)
 input()
 """
 
@@ -43,71 +43,71 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def assert_refused():
+def assert_commands_fail():
     before = Path("params.yaml").read_bytes()
     for arguments in (["params", "tiny"], ["new", "study", "x", "--corpus", "pii"]):
         failed = CliRunner().invoke(app, arguments)
         assert failed.exit_code == 1
-        with pytest.raises(PlanError, match=AT_WORK):
+        with pytest.raises(PlanError, match=ACTIVE):
             raise failed.exception
     assert Path("params.yaml").read_bytes() == before
-    left = Path("models/old")
-    left.mkdir(parents=True)
+    leftover = Path("models/old")
+    leftover.mkdir(parents=True)
     failed = CliRunner().invoke(app, ["clean"])
     assert "nothing was removed: a run of dvc" in str(failed.exception)
-    assert left.exists()
+    assert leftover.exists()
     assert "models/old" in CliRunner().invoke(app, ["clean", "--dry-run"]).stdout
     assert CliRunner().invoke(app, ["new", "study", "x", "--corpus", "pii", "--dry-run"]).stdout
-    left.rmdir()
+    leftover.rmdir()
 
 
-def test_while_dvc_runs_a_stage(project):
+def test_commands_fail_while_dvc_runs_a_stage(project):
     Path("dvc.yaml").write_text(DVC_YAML)
     Path("hold").touch()
     environment = {**os.environ, "DVC_NO_ANALYTICS": "1"}
     dvc = subprocess.Popen([sys.executable, "-m", "dvc", "repro"], env=environment)
     deadline = time.monotonic() + 100
-    while not Path("began").exists():
+    while not Path("started").exists():
         assert time.monotonic() < deadline
         assert dvc.poll() is None
         time.sleep(0.1)
     try:
-        assert_refused()
+        assert_commands_fail()
     finally:
         Path("hold").unlink()
         dvc.wait()
     assert CliRunner().invoke(app, ["params", "tiny"]).exit_code == 0
-    assert load().resamples == 100
+    assert load().portable
 
 
-def test_while_dvc_keeps_its_lock(project):
+def test_writing_fails_while_dvc_holds_its_lock(project):
     text = params_file.read()
-    with Repo() as repo, repo.lock, pytest.raises(PlanError, match=r"it keeps DVC's lock"):
+    with Repo() as repo, repo.lock, pytest.raises(PlanError, match=r"it holds DVC's lock"):
         params_file.write(text)
     params_file.write(text)
 
 
 @pytest.mark.parametrize("kind", ["run", "look"])
-def test_between_two_jobs_of_snakemake(project, kind):
+def test_commands_fail_between_two_jobs_of_snakemake(project, kind):
     command = [sys.executable, "-c", SNAKEMAKE, "snakemake", kind]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     snakemake = subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
-        assert snakemake.stdout.readline() == "began\n"
+        assert snakemake.stdout.readline() == "started\n"
         if kind == "run":
-            assert_refused()
-        else:  # a dry run, which reads alone
+            assert_commands_fail()
+        else:  # a dry run only reads
             params_file.write(params_file.read())
     finally:
-        snakemake.kill()  # its folder stays
+        snakemake.kill()  # leaves its folder
         snakemake.communicate()
     assert len([*Path(".snakemake").iterdir()]) == 1
     params_file.write(params_file.read())
 
 
-def test_without_dvc_nothing_runs(tmp_path, monkeypatch):
+def test_a_folder_without_dvc_has_no_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with no_run() as repo:
+    with exclude_runs() as repo:
         assert repo is None

@@ -1,16 +1,16 @@
-"""The project at its smallest, with all kinds of stages: what a session builds once."""
+"""A small project with all kinds of stages, which a test session builds once."""
 
 import hashlib
 import json
 import re
 
-from tests import traced
-from tests.copied import ROOT, Project
-from tests.corpora.made import lettered
+from tests import import_traces
+from tests.corpora.records import to_letters
+from tests.project_copy import ROOT, Project
 from wxb.core.params import load
 
-# What contract 1 of the design names; reports/training is kept to the same promise.
-REPEATABLE = [
+# Folders whose bytes must be the same in each run.
+REPRODUCIBLE = [
     "data",
     "models",
     "reports/metrics",
@@ -20,8 +20,7 @@ REPEATABLE = [
 ]
 
 PARAMS = load(ROOT / "params.yaml")
-# Both tasks and both tokenizers, with an architecture of our own, and with all that tuning knows;
-# more would take minutes.
+# Both methods and both tokenizers, a native architecture, and all kinds of tuning.
 EXPERIMENTS = ["ner-encoder", "ner-generative-neftune"]
 PARITY = ["bert", "llama"]
 BLOCKS = {
@@ -32,14 +31,13 @@ BLOCKS = {
     ("lesson",): PARAMS.lessons,
     ("parity",): PARITY,
 }
-# By verb: the stages of a verb are one block of dvc.yaml.
-STAGES_OF = {
+STAGES_BY_VERB = {
     verb: [f"{verb}@{name}" for name in names] for verbs, names in BLOCKS.items() for verb in verbs
 } | {"check": ["check"]}
-STAGES = {stage for stages in STAGES_OF.values() for stage in stages}
+STAGES = {stage for stages in STAGES_BY_VERB.values() for stage in stages}
 LOCAL = [
     {
-        "input": f"Call Ann {lettered(i)}.",
+        "input": f"Call Ann {to_letters(i)}.",
         "spans": [{"start": 5, "end": 8, "type": "NAME"}],
         "author": i,
     }
@@ -47,12 +45,12 @@ LOCAL = [
 ]
 
 
-class Smallest(Project):
-    """The project with fewer experiments, and one more corpus, from a local file."""
+class SmallProject(Project):
+    """A copy with fewer experiments, and one more corpus from a local file."""
 
     def create(self):
         super().create()
-        self.edit(few)
+        self.edit(shrink)
         (self.folder / "local.json").write_text(json.dumps(LOCAL))
         self.edit(
             lambda params: params["corpora"].update(
@@ -64,16 +62,16 @@ class Smallest(Project):
                 }
             )
         )
-        self.commit("begin")
+        self.commit("first")
 
     def build(self):
-        """Make everything by Snakemake, and note what each stage imports."""
+        """Run all stages with Snakemake, and trace their imports."""
         self.traces.mkdir(exist_ok=True)
-        assert self.snakemake(**traced.environment(self, self.traces)) == STAGES
+        assert self.snakemake(**import_traces.environment(self, self.traces)) == STAGES
 
     @property
     def traces(self):
-        """The folder of what the stages imported, beside a project that was built."""
+        """The folder with the imports of the stages, next to the project."""
         return self.folder.parent / "traces"
 
     def commit(self, message):
@@ -82,12 +80,12 @@ class Smallest(Project):
         self.run("git", *name, "commit", "-qm", message)
 
     def repro(self, *targets, **environment):
-        """The stages that `dvc repro` really ran."""
-        return ran(self.run("dvc", "repro", *targets, **environment))
+        """Run `dvc repro`; returns the stages that ran."""
+        return stages_run(self.run("dvc", "repro", *targets, **environment))
 
     def snakemake(self, *targets, **environment):
-        """The stages that DVC really ran under `snakemake --cores 2`."""
-        return ran(self.run("snakemake", "--cores", "2", *targets, **environment))
+        """Run `snakemake --cores 2`; returns the stages that DVC ran."""
+        return stages_run(self.run("snakemake", "--cores", "2", *targets, **environment))
 
     def append(self, name, text):
         path = self.folder / name
@@ -96,24 +94,30 @@ class Smallest(Project):
     def hashes(self):
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for top in REPEATABLE
-            for path in sorted((self.folder / top).rglob("*"))
+            for folder in REPRODUCIBLE
+            for path in sorted((self.folder / folder).rglob("*"))
             if path.is_file() and path.name != ".gitignore"
         }
 
 
-def few(params):
-    params["portable"] = False  # which takes twice the time
+def shrink(params):
+    """Remove most experiments, and shorten training."""
+    params["portable"] = False  # it doubles the time
+    params["corpora"]["pii"]["generate"].update(labelled=300)
+    params["lessons"]["images"].update(widths=[4, 8])
     params["lessons"]["images"]["training"]["epochs"] = 1
     params["studies"]["ner"]["experiments"] = EXPERIMENTS
     params["experiments"]["ner-encoder"]["model"]["implementation"] = "native"
+    params["experiments"]["ner-encoder"]["training"]["epochs"] = 2
+    params["experiments"]["ner-generative-neftune"]["training"]["epochs"] = 1
     tuning = params["experiments"]["ner-generative-neftune"]["tuning"]
     alpha = tuning["neftune_alpha"]
     tuning.update(params["experiments"]["ner-decoder-qlora"]["tuning"], neftune_alpha=alpha)
-    for section, kept in {"experiments": EXPERIMENTS, "parity": PARITY}.items():
-        for name in {*params[section]} - {*kept}:
+    for section, names in {"experiments": EXPERIMENTS, "parity": PARITY}.items():
+        for name in {*params[section]} - {*names}:
             del params[section][name]
 
 
-def ran(output):
+def stages_run(output):
+    """The stages that DVC ran, from its output."""
     return set(re.findall(r"Running stage '([^']+)'", output))

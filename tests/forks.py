@@ -1,6 +1,6 @@
-"""Commands and stages as processes that cost no start: forks of this one, which has imported much.
+"""Run commands and stages in forks of this process, which has imported large libraries already.
 
-The project's own modules each imports anew, as a process of its own would.
+A fork imports the project's own modules again, as a new process would.
 """
 
 import importlib
@@ -16,13 +16,13 @@ from pathlib import Path
 from tests.trace import sitecustomize
 from wxb.project import dag
 
-OURS = ("wxb", "stages", "demos")
+OWN = ("wxb", "stages", "demos")
 
 
-def command(program, *arguments, cwd=".", path=(), env=None, given=b""):
-    """What `subprocess.run` gives of a program `module:function`, as bytes.
+def command(program, *arguments, cwd=".", path=(), env=None, stdin=b""):
+    """Run `module:function` as a program; returns what `subprocess.run` does, as bytes.
 
-    The folders of `path` come before others where modules are looked for.
+    Imports search the folders of `path` first.
     """
 
     def main():
@@ -33,7 +33,7 @@ def command(program, *arguments, cwd=".", path=(), env=None, given=b""):
 
     with ExitStack() as files:
         read, out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
-        read.write(given)
+        read.write(stdin)
         read.seek(0)
         code = _fork(main, cwd, env or os.environ, (read, out, err))
         out.seek(0)
@@ -42,26 +42,26 @@ def command(program, *arguments, cwd=".", path=(), env=None, given=b""):
 
 
 def stages(project, *targets, traces=None):
-    """Run the stages of a new project that lead to targets, and have DVC record what they made.
+    """Run all stages that targets depend on in a new project, and commit their outputs to DVC.
 
-    Each writes what it imported to the folder `traces`.
+    Each writes its imports to the folder `traces`.
     """
     import peft  # noqa: F401
     from transformers import Trainer  # noqa: F401
 
     with chdir(project.folder):
         steps = {step.name: step for step in dag.steps()}
-    wanted = [*targets]
-    for name in wanted:
-        wanted += steps[name].upstream
+    needed = [*targets]
+    for name in needed:
+        needed += steps[name].upstream
     for name in steps:
-        if name in wanted:
+        if name in needed:
             _stage(project.folder, name, traces)
     project.run("dvc", "commit", "--force", "--with-deps", *targets)
 
 
 def _stage(folder, stage, traces):
-    """Do what `python -m stages.<verb> <name>` does in the folder of a project."""
+    """Run `python -m stages.<verb> <name>` in the folder of a project."""
     verb, _, name = stage.partition("@")
 
     def main():
@@ -70,7 +70,7 @@ def _stage(folder, stage, traces):
         sys.orig_argv = [sys.executable, "-m", f"stages.{verb}", *sys.argv[1:]]
         runpy.run_module(f"stages.{verb}", run_name="__main__")
         if traces is not None:
-            sitecustomize.tell(stage, folder / f"stages/{verb}.py", traces)
+            sitecustomize.write_imports(stage, folder / f"stages/{verb}.py", traces)
 
     with Path(os.devnull).open("r+b") as null:
         code = _fork(main, folder, os.environ, (null, null, null))
@@ -79,28 +79,28 @@ def _stage(folder, stage, traces):
 
 
 def _fork(main, cwd, env, streams):
-    """The exit code of a function that is called in a fork, in a folder and an environment."""
+    """Call a function in a fork, in a folder and an environment; returns the exit code."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            for number, stream in enumerate(streams):
-                os.dup2(stream.fileno(), number)
+            for descriptor, stream in enumerate(streams):
+                os.dup2(stream.fileno(), descriptor)
             sys.stdin = os.fdopen(0, encoding="utf-8")
             sys.stdout = os.fdopen(1, "w", encoding="utf-8")
             sys.stderr = os.fdopen(2, "w", encoding="utf-8", buffering=1)
-            # The threads that tokenizers began are not in the fork: it would wait for them.
+            # A fork has no threads of tokenizers, and would wait for them.
             variables = {**env, "TOKENIZERS_PARALLELISM": "false"}
             os.environ.clear()
             os.environ.update(variables)
             os.chdir(cwd)
-            for module in [name for name in sys.modules if name.split(".")[0] in OURS]:
+            for module in [name for name in sys.modules if name.split(".")[0] in OWN]:
                 del sys.modules[module]
             main()
             code = 0
         except SystemExit as error:
             code = error.code or 0
-            if isinstance(code, str):  # what is to be said
+            if isinstance(code, str):  # a message
                 print(code, file=sys.stderr)
                 code = 1
         except BaseException:

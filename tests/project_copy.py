@@ -1,4 +1,4 @@
-"""A copy of this project at size tiny, for tests of what its commands do."""
+"""Copies of this project with the profile tiny."""
 
 import os
 import platform
@@ -12,14 +12,14 @@ from ruamel.yaml import YAML
 from tests import commands
 
 ROOT = Path(__file__).parents[1]
-MADE = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
+OUTPUTS = [".git", ".venv", ".snakemake", ".wxb", "data", "models", "logs", "reports", "dvc.lock"]
 BIN = Path(sys.executable).parent
 
 
 class Project:
-    """A copy of this project at size tiny, in a git repository, with nothing made yet.
+    """A copy of this project with the profile tiny, in a git repository, without outputs.
 
-    In a folder that exists, it is what is there.
+    An existing folder is used as it is.
     """
 
     def __init__(self, folder):
@@ -33,38 +33,38 @@ class Project:
             self.create()
 
     def create(self):
-        """Copy the sources, and switch to the profile `tiny`."""
+        """Copy the sources, and set the profile `tiny`."""
         shutil.copytree(
             ROOT,
             self.folder,
             ignore=lambda path, names: (
-                {*MADE} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
+                {*OUTPUTS} & {*names} if Path(path) == ROOT else {"__pycache__", "cache", "tmp"}
             ),
         )
         self.run("git", "init", "-q")
         self.reset()
 
     def reset(self):
-        """Set the parameters to those of the profile `tiny`."""
+        """Restore params.yaml, and set the profile `tiny`."""
         shutil.copy(ROOT / "params.yaml", self.folder)
         self.run("wxb", "params", "tiny")
         if platform.machine() != "x86_64":
-            self.edit(lambda params: params.update(portable=False))  # nothing else can be
+            self.edit(lambda params: params.update(portable=False))  # other machines cannot be
 
     def copy(self, folder):
-        """A copy in another folder, with DVC's cache, whose files are shared."""
+        """Copy the project to another folder; files of DVC's cache are links."""
         ignored = shutil.ignore_patterns(".snakemake", "__pycache__")
         shutil.copytree(self.folder, folder, ignore=ignored, copy_function=_copy)
         return type(self)(folder)
 
     def run(self, *command, **environment):
-        """Standard output and error of a command that must succeed."""
+        """Run a command that must succeed; returns standard output and error."""
         code, output = self.attempt(*command, **environment)
         assert code == 0, output[-3000:]
         return output
 
     def attempt(self, *command, **environment):
-        """Exit status of a command, and its standard output and error."""
+        """Run a command; returns the exit status, and standard output and error."""
         environment = {**self.environment, **environment}
         if command[0] == "wxb":
             done = commands.wxb(*command[1:], cwd=self.folder, **environment)
@@ -80,7 +80,7 @@ class Project:
         return done.returncode, done.stdout + done.stderr
 
     def start(self, *command):
-        """A command that runs beside what follows; its output is to be read from it."""
+        """Start a command in the background; its output is a pipe."""
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -91,7 +91,7 @@ class Project:
         )
 
     def edit(self, change):
-        """Write the parameters as `change` leaves them."""
+        """Change the content of params.yaml with a function."""
         path = self.folder / "params.yaml"
         params = YAML().load(path)
         change(params)
@@ -99,6 +99,6 @@ class Project:
 
 
 def _copy(source, target):
-    """Copy a file with its times; link one of DVC's cache, which nothing writes to."""
+    """Copy a file with its times; link files of DVC's cache, which never change."""
     cached = "/.dvc/cache/files/" in str(source)
     (os.link if cached else shutil.copy2)(source, target)

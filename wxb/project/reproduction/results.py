@@ -1,4 +1,4 @@
-"""What a tree of files tells of a project's results, and of what they were made from."""
+"""The results in a tree of files, with their parameters and machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from wxb.core import paths
 from wxb.core.params import Params
-from wxb.core.params.section import flat
+from wxb.core.params.section import flatten
 from wxb.project import profiles, provenance
 from wxb.project.reproduction.ranges import Runs
 from wxb.project.revisions import Tree, WorkingTree
@@ -20,103 +20,95 @@ from wxb.project.revisions import Tree, WorkingTree
 METRICS = paths.METRICS.as_posix()
 # Folders of metrics that belong to no study, and the stage that writes them.
 STAGES = {"lessons": "lesson", "pretrain": "pretrain", "parity": "parity"}
-TOGETHER = ("pretrain", "parity")  # one result for all; each lesson is a result of its own
-TRAINED = ("train", "evaluate")  # the stages that make the metrics of an experiment
+SHARED = ("pretrain", "parity")  # one result for all files; each lesson is a result
+EXPERIMENT_STAGES = ("train", "evaluate")
 
 Metrics = Mapping[str, float]
 
 
-class Project:
-    """The results in a tree by their names: studies, lessons, `pretrain` and `parity`."""
+class Results:
+    """The results in a tree by name: studies, lessons, `pretrain` and `parity`."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    @property
-    def name(self) -> str:
-        """What the tree is called in a sentence."""
-        return self.tree.name
-
     @cached_property
-    def results(self) -> dict[str, str]:
-        """Each result's folder of metrics, by its name; studies first."""
+    def folders(self) -> dict[str, str]:
+        """The folder of metrics of each result; studies first."""
         files = [PurePath(file) for file in self.tree.files(METRICS)]
         folders = dict.fromkeys(file.parent.name for file in files if file.suffix == ".json")
         lessons = [file.stem for file in files if file.parent.name == "lessons"]
         return {
             **{name: name for name in folders if name not in STAGES},
             **dict.fromkeys(lessons, "lessons"),
-            **{name: name for name in TOGETHER if name in folders},
+            **{name: name for name in SHARED if name in folders},
         }
 
     def metrics(self, result: str) -> dict[str, Metrics]:
         """The metrics of a result by experiment, lesson, backbone or architecture."""
-        folder = self.results.get(result)
+        folder = self.folders.get(result)
         files = [PurePath(file) for file in self.tree.files(f"{METRICS}/{folder}")]
         names = [file.stem for file in files if file.suffix == ".json"]
         if folder == "lessons":
             names = [result]
         elif study := self.study(result):
-            # Others are left behind by blocks that were removed; the study has its own order.
+            # In the order of the study, without files of removed experiments.
             names = [name for name in study["systems"] if name in names]
         return {name: self._json(f"{METRICS}/{folder}/{name}.json") for name in names}
 
     def study(self, name: str) -> dict[str, Any]:
-        """What the stage `compare` wrote of a study; empty where it did not."""
+        """The comparison of a study by the stage `compare`; empty if it does not exist."""
         return self._json(provenance.study_file(name))
 
     def records(self, result: str) -> dict[str, int]:
-        """How much a result was tested on: counts by what is counted, as far as known."""
+        """Numbers of test records and units of a result, by their names; empty if unknown."""
         if study := self.study(result):
             return {"test records": study["documents"], study["unit"]: study["support"]}
         supports = [
-            found["support"] for found in self.metrics(result).values() if "support" in found
+            metrics["support"] for metrics in self.metrics(result).values() if "support" in metrics
         ]
         return {"test items": int(supports[0])} if supports else {}
 
     def seeds(self, name: str) -> list[int]:
-        """The seeds that a study was trained with."""
+        """The training seeds of a study."""
         return list(self.study(name).get("seeds", []))
 
     def trainings(self, study: str) -> Runs:
         """The scores of every seed by metric and experiment; empty if only one seed is known.
 
-        They are those of the study, or of the same study with several seeds in reports/seeds.json.
+        They come from the study, or from the same study in reports/seeds.json.
         """
-        known = (self.study(study), self._json(paths.SEEDS.as_posix()))
-        several = [each for each in known if each.get("study") == study and len(each["seeds"]) > 1]
-        if not several:
+        for content in (self.study(study), self._json(paths.SEEDS.as_posix())):
+            if content.get("study") == study and len(content["seeds"]) > 1:
+                break
+        else:
             return {}
-        headline = several[0]["headline"]
-        sets = {headline: several[0]} | {
-            f"{test_set}_{headline}": found for test_set, found in several[0]["further"].items()
+        headline = content["headline"]
+        test_sets = {headline: content} | {
+            f"{name}_{headline}": test_set for name, test_set in content["further"].items()
         }
         return {
-            key: {name: system[f"{headline}_by_run"] for name, system in found["systems"].items()}
-            for key, found in sets.items()
+            key: {name: system[f"{headline}_by_run"] for name, system in part["systems"].items()}
+            for key, part in test_sets.items()
         }
 
     def has_run(self, result: str, member: str) -> bool:
-        """Whether the stages of one metrics file ran where the tree lies.
+        """Whether one metrics file was written by a run in this tree.
 
-        A commit has what a run left. In a working tree only a run leaves the cost of a stage.
+        True for commits. In a working tree, only a run leaves the cost of a stage.
         """
         if not isinstance(self.tree, WorkingTree):
             return True
-        folder = self.results.get(result, "")
-        verbs = (STAGES[folder],) if folder in STAGES else TRAINED
+        folder = self.folders.get(result, "")
+        verbs = (STAGES[folder],) if folder in STAGES else EXPERIMENT_STAGES
         return any(self.tree.read(paths.cost(verb, member).as_posix()) for verb in verbs)
 
-    def has_any_run(self, result: str) -> bool:
-        """Whether any metrics file of a result was made where the tree lies."""
-        return any(self.has_run(result, member) for member in self.metrics(result))
-
     def has_weights(self, result: str) -> bool:
-        """Whether the metrics of a result are those of models that are kept."""
-        return self.results.get(result) not in ("lessons", "parity")
+        """Whether the models of a result are files."""
+        return self.folders.get(result) not in ("lessons", "parity")
 
     def weights(self, name: str) -> str | None:
-        """The hash that DVC has of a model; None where there is none."""
+        """The hash of a model in dvc.lock; None if it has none."""
         stages = self._lock.get("stages", {})
         outs = [out for stage in stages.values() for out in stage.get("outs", [])]
         return next(
@@ -124,23 +116,24 @@ class Project:
         )
 
     def params(self, result: str) -> dict[str, Any]:
-        """The values of params.yaml that a result is made from, by dotted key."""
+        """The values of params.yaml that a result depends on, by dotted key."""
         general = {k: v for k, v in self._params.items() if not isinstance(v, Mapping)}
-        blocks = {place: self._block(*place) for place in self._blocks(result)}
-        return flat({**general, **{".".join(place): b for place, b in blocks.items() if b}})
+        blocks = {".".join(names): self._block(*names) for names in self._block_names(result)}
+        return flatten({**general, **{key: block for key, block in blocks.items() if block}})
 
     def machines(self, result: str, params: Params | None) -> list[dict[str, str]]:
-        """The machines that made a study, as far as known; `params` are those of a working tree."""
-        made: provenance.Provenance | None
-        if isinstance(self.tree, WorkingTree) and params and self.has_any_run(result):
-            made = provenance.measured(params, result)
+        """The machines on which a study ran; empty if unknown. `params` are for a working tree."""
+        run: provenance.Provenance | None
+        has_run = any(self.has_run(result, member) for member in self.metrics(result))
+        if isinstance(self.tree, WorkingTree) and params and has_run:
+            run = provenance.from_costs(params, result)
         else:
-            made = provenance.of(result, self.tree)
-        return list(made["machines"]) if made else []
+            run = provenance.find(result, self.tree)
+        return list(run["machines"]) if run else []
 
-    def _blocks(self, result: str) -> Iterator[tuple[str, str]]:
-        """The blocks of params.yaml that a result is made from, as section and name."""
-        match self.results.get(result, result):
+    def _block_names(self, result: str) -> Iterator[tuple[str, str]]:
+        """The blocks of params.yaml that a result depends on, as section and name."""
+        match self.folders.get(result, result):
             case "lessons":
                 yield "lessons", result
                 source = PurePath(str(self._block("lessons", result).get("path")))
@@ -157,7 +150,7 @@ class Project:
                     yield from self._origins(name)
 
     def _origins(self, model: str) -> Iterator[tuple[str, str]]:
-        """The blocks that a model is made from: an experiment's, or a backbone's."""
+        """The blocks that a model depends on; `model` is an experiment or a backbone."""
         experiment = self._block("experiments", model)
         backbone = experiment.get("backbone", model)
         if experiment:
@@ -167,8 +160,9 @@ class Project:
         yield "corpora", str(self._block("backbones", backbone).get("corpus"))
 
     def _block(self, section: str, name: str) -> Mapping[str, Any]:
-        """A block of params.yaml, or else that which a profile would add."""
-        blocks = (there.get(section, {}).get(name) for there in (self._params, *self._additions))
+        """A block of params.yaml, or else of the first profile that adds it; empty if none does."""
+        sources = (self._params, *self._additions)
+        blocks = (source.get(section, {}).get(name) for source in sources)
         return next(filter(None, blocks), {})
 
     @cached_property
@@ -177,7 +171,7 @@ class Project:
 
     @cached_property
     def _additions(self) -> list[profiles.Blocks]:
-        return list(profiles.additions(profiles.of(self.tree)).values())
+        return list(profiles.additions(profiles.contents(self.tree)).values())
 
     @cached_property
     def _lock(self) -> dict[str, Any]:

@@ -1,14 +1,14 @@
-"""What in a news text tells who published it, and so its class, whatever it says.
+"""Leakage: the parts of a news text that reveal its publisher, and so its class.
 
-Collections of fake and real news take each from a few publishers. A model that may read these
-marks learns who writes, which says nothing of news from elsewhere.
+Collections of fake and real news have a few publishers for each class. A model that reads these
+parts recognizes the publisher, which does not help with news of others.
 """
 
 from __future__ import annotations
 
 import regex
 
-# Where a text begins: LONDON (Reuters) -, WASHINGTON/MOSCOW (AP) —, (Reuters) -
+# At the start of a text: LONDON (Reuters) -, WASHINGTON/MOSCOW (AP) —, (Reuters) -
 _DATELINE = r"""
     \A\W{0,3}
     (?:\p{Lu}[\p{L}.'’/,\s-]{0,60}?\s)?  # a place, or several
@@ -33,6 +33,11 @@ _ANYWHERE = r"""
 _PATTERN = regex.compile(f"{_DATELINE}|(?i:{_ANYWHERE})", regex.VERBOSE | regex.MULTILINE)
 
 
-def giveaways(text: str) -> list[tuple[int, int]]:
-    """The stretches of a text (start, end) that tell its publisher, sorted and disjoint."""
+def leakage_spans(text: str) -> list[tuple[int, int]]:
+    """The spans (start, end) of a text that reveal its publisher, sorted and disjoint."""
     return [match.span() for match in _PATTERN.finditer(text)]
+
+
+def without_leakage(text: str) -> str:
+    """A text with a space instead of each of its `leakage_spans`."""
+    return str(_PATTERN.sub(" ", text))

@@ -1,10 +1,10 @@
-"""Recordings of tones in the place of speech: each syllable is a height, and takes 0.15 s."""
+"""Recordings of tones instead of speech: each syllable is a pitch of 0.15 s."""
 
 from pathlib import Path
 
 import numpy as np
 
-from tests.tasks.speech.record.audio.made import tone
+from tests.tasks.speech.record.audio.sounds import tone
 from wxb.corpora.records import Record
 from wxb.tasks.speech.params import Seq2Seq
 from wxb.tasks.speech.reading.writing import write
@@ -14,16 +14,16 @@ SYLLABLES = {"啊": 300, "哦": 700, "一": 1500, "哎": 3100}
 LENGTH = 0.15
 
 
-def sung(text: str, loudness: float = 0.3):
-    """The recording (N,) of a text of these syllables."""
+def samples(text: str, loudness: float = 0.3):
+    """The recording (N,) of a text of SYLLABLES."""
     parts = [tone(seconds=LENGTH, hertz=SYLLABLES[c], loudness=loudness) for c in text]
     return np.concatenate([*parts, np.zeros(RATE // 100, np.float32)])
 
 
-def record(folder: Path, text: str, number: int, speaker: str = "a") -> Record:
-    """A record of such a recording, as preprocess leaves it."""
-    path = folder / f"{number:03}.flac"
-    write(path, sung(text), RATE)
+def record(folder: Path, text: str, index: int, speaker: str = "a") -> Record:
+    """A record as of preprocess; writes its recording."""
+    path = folder / f"{index:03}.flac"
+    write(path, samples(text), RATE)
     gold = {
         "text": text,
         "speaker": speaker,
@@ -34,18 +34,18 @@ def record(folder: Path, text: str, number: int, speaker: str = "a") -> Record:
         "clipped": 0.0,
         "snr": 30.0,
     }
-    return Record(f"{number:03}", str(path), gold, "zh", text)
+    return Record(f"{index:03}", str(path), gold, "zh", text)
 
 
 def records(folder: Path, count: int) -> list[Record]:
-    """So many of them, of three syllables each, with two speakers."""
+    """`count` records of three syllables each, by two speakers; writes their recordings."""
     rng = np.random.default_rng(3)
     texts = ["".join(rng.choice([*SYLLABLES], 3)) for _ in range(count)]
     return [record(folder, text, n, "ab"[n % 2]) for n, text in enumerate(texts)]
 
 
 def experiment(**changes) -> Seq2Seq:
-    """A very small Whisper, which learns such recordings in seconds."""
+    """A very small Whisper, which learns the recordings in seconds."""
     block = {
         "study": "songs",
         "corpus": "songs",

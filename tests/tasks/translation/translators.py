@@ -1,4 +1,4 @@
-"""A tokenizer of a few phrases, and translators with random weights."""
+"""A tokenizer trained on a few phrases, and translators with random weights."""
 
 from functools import cache
 
@@ -7,8 +7,8 @@ import torch
 from demos.phrases import generate
 from wxb.corpora.text import tokenizers
 from wxb.tasks.translation.params import Decoder, Experiment, Recurrent, Transformer
-from wxb.tasks.translation.predictor import special
-from wxb.tasks.translation.seq2seq import model
+from wxb.tasks.translation.predictor import special_ids
+from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
 
 LONGEST = 20
 PAIRS = [*generate(labelled=60, unlabelled=0, languages=["en", "zh"], seed=1)]
@@ -29,14 +29,14 @@ def tokenizer():
     return tokenizers.train("byte-level-bpe", 400, [*SOURCES, *TARGETS])
 
 
-def learner(name, *, seed=0, spread=0.4):
-    """A translator whose random weights are wide enough for it to be sure of something."""
+def random_model(name, *, seed=0, std=0.4):
+    """A model whose random weights are large enough for clear differences of probability."""
     torch.manual_seed(seed)
     shape = SHAPES[name].model_dump()
-    made = model.made(shape, special(tokenizer()), LONGEST)
-    for parameter in made.parameters():
-        torch.nn.init.normal_(parameter, std=spread)
-    return model.Learner(made.double(), tokenizer(), longest=LONGEST, shape=shape).eval()
+    network = build_network(shape, special_ids(tokenizer()), LONGEST)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=std)
+    return Seq2SeqModel(network.double(), tokenizer(), longest=LONGEST, shape=shape).eval()
 
 
 def experiment(name="transformer", **changes):

@@ -1,0 +1,164 @@
+"""How often 95% intervals contain the true score, and how often equal systems differ: a simulation.
+
+Each study has test records in groups of unequal sizes. A group has an effect of its own on both
+systems, and another on each. Intervals and tests are those of `wxb compare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from scipy.special import expit, logit
+
+from wxb.core.files import write_json
+from wxb.metrics import Metric
+from wxb.metrics.intervals import Groups, intervals, paired_difference
+from wxb.metrics.scorer import ratio
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+console = Console(width=100)  # a table is cut nowhere, whatever the terminal
+
+GROUPS = (4, 8, 16, 35, 100)
+EFFECTS = {"mild": 0.3, "strong": 0.8}  # standard deviations between groups, of logits or logs
+ALPHA = 0.05
+POPULATION = 200_000  # groups whose score counts as the true one
+
+Sums = NDArray[Any]
+
+
+class Kind(NamedTuple):
+    """A metric with a model of its statistics."""
+
+    metric: Metric
+    draw: Callable[[np.random.Generator, NDArray[np.int64], NDArray[np.float64]], Sums]
+    score: Callable[[Sums], NDArray[np.float64]]
+
+
+class Rates(NamedTuple):
+    """Shares of simulated studies."""
+
+    coverage: float  # whose interval contains the true score
+    false_alarms: float  # whose test finds a difference between equal systems
+
+
+def draw_accuracy(
+    rng: np.random.Generator, records: NDArray[np.int64], effects: NDArray[np.float64]
+) -> Sums:
+    """Correct answers and records of each group: (groups, 2)."""
+    return np.stack([rng.binomial(records, expit(logit(0.8) + effects)), records], axis=-1)
+
+
+def draw_f1(
+    rng: np.random.Generator, records: NDArray[np.int64], effects: NDArray[np.float64]
+) -> Sums:
+    """Correct, predicted and gold spans of each group: (groups, 3)."""
+    gold = records * rng.integers(1, 4, len(records))
+    share = expit(logit(0.8) + effects)
+    correct = rng.binomial(gold, share)
+    return np.stack([correct, correct + rng.poisson(0.8 * gold * (1 - share)), gold], axis=-1)
+
+
+def draw_cer(
+    rng: np.random.Generator, records: NDArray[np.int64], effects: NDArray[np.float64]
+) -> Sums:
+    """Edits and characters of each group: (groups, 2)."""
+    characters = 10 * records
+    return np.stack([rng.poisson(0.25 * characters * np.exp(effects)), characters], axis=-1)
+
+
+def draw_bleu(
+    rng: np.random.Generator, records: NDArray[np.int64], effects: NDArray[np.float64]
+) -> Sums:
+    """Matching and all n-grams of each group, for n from 1 to 4: (groups, 8)."""
+    columns = []
+    for n, share in enumerate((0.6, 0.4, 0.25, 0.15)):
+        ngrams = (12 - n) * records
+        columns += [rng.binomial(ngrams, expit(logit(share) + effects)), ngrams]
+    return np.stack(columns, axis=-1)
+
+
+def bleu(sums: Sums) -> NDArray[np.float64]:
+    """The geometric mean of precisions, in percent, without a penalty for length."""
+    precisions = ratio(sums[..., ::2], sums[..., 1::2])
+    mean: NDArray[np.float64] = 100 * np.exp(np.log(np.maximum(precisions, 1e-9)).mean(axis=-1))
+    return mean
+
+
+KINDS = (
+    Kind(Metric("accuracy", "accuracy"), draw_accuracy, lambda s: ratio(s[..., 0], s[..., 1])),
+    Kind(Metric("f1", "F1"), draw_f1, lambda s: ratio(2 * s[..., 0], s[..., 1] + s[..., 2])),
+    Kind(
+        Metric("cer", "CER", lower_is_better=True, scale=None),
+        draw_cer,
+        lambda s: ratio(s[..., 0], s[..., 1]),
+    ),
+    Kind(Metric("bleu", "BLEU", scale=100.0), draw_bleu, bleu),
+)
+
+
+def simulate(kind: Kind, groups: int, effect: float, *, times: int, seed: int = 1) -> Rates:
+    """Draw `times` studies of two equal systems on `groups` groups."""
+
+    def scores(sums: Sums) -> dict[str, NDArray[np.float64]]:
+        return {kind.metric.key: kind.score(sums)}
+
+    rng = np.random.default_rng(seed)
+    true = float(kind.score(draw(kind, POPULATION, effect, rng)[0].sums.sum(axis=0))[0])
+    covered = differing = 0
+    for _ in range(times):
+        a, b = draw(kind, groups, effect, rng)
+        _, low, high = intervals(a, scores, [kind.metric])[kind.metric.key]
+        covered += low <= true <= high
+        differing += paired_difference(a, b, scores, kind.metric).p_value <= ALPHA
+    return Rates(covered / times, differing / times)
+
+
+def draw(kind: Kind, groups: int, effect: float, rng: np.random.Generator) -> tuple[Groups, Groups]:
+    """Draw one study: two systems of equal quality on the same groups, of 15 records or so."""
+    records = np.maximum(2, rng.lognormal(np.log(15), 0.5, groups)).astype(np.int64)
+    shared, *own = rng.normal(0, effect * 0.5**0.5, (3, groups))
+    a, b = (
+        Groups(kind.draw(rng, records, shared + effects)[:, np.newaxis], records) for effects in own
+    )
+    return a, b
+
+
+@app.command()
+def main(
+    times: Annotated[int, typer.Option(min=1, help="Simulated studies of a row.")] = 2000,
+    output: Annotated[
+        Path | None, typer.Option(help="JSON file for the figures of the table.")
+    ] = None,
+) -> None:
+    """Simulate studies with 4 to 100 groups, and print how often intervals and tests are right."""
+    rows = [
+        {
+            "metric": kind.metric.title,
+            "groups": groups,
+            "effect": name,
+            **simulate(kind, groups, EFFECTS[name], times=times)._asdict(),
+        }
+        for kind, groups, name in track([*product(KINDS, GROUPS, EFFECTS)], transient=True)
+    ]
+    table = Table(caption=f"{times:,} studies a row; two equal systems, p at most {ALPHA}")
+    for title in ("metric", "groups", "effect of groups", "true score inside", "false difference"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        shares = (f"{row['coverage']:.3f}", f"{row['false_alarms']:.3f}")
+        table.add_row(row["metric"], str(row["groups"]), row["effect"], *shares)
+    console.print(table)
+    if output:
+        write_json(output, {"times": times, "rows": rows})
+
+
+if __name__ == "__main__":
+    app()

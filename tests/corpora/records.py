@@ -1,0 +1,14 @@
+"""Records for tests."""
+
+from wxb.corpora.records import Record
+
+
+def to_letters(value):
+    """The value with digits as letters: texts that differ only in digits are near duplicates."""
+    return "".join("abcdefghij"[int(c)] if c.isdigit() else c for c in str(value))
+
+
+def record(id_, text=None, gold=(), group=None, language="en", **options):
+    """A record; by default with a unique text, which is also its group."""
+    text = f"text {to_letters(id_)}" if text is None else text
+    return Record(str(id_), text, gold, language, text if group is None else group, **options)

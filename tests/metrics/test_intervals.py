@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from wxb.metrics import Metric, intervals
+from wxb.metrics.intervals import Groups, Interval
+from wxb.tasks.ner.metrics import Scorer, prf
+
+ACCURACY = Metric("accuracy", "accuracy")
+ERRORS = Metric("errors", "errors", lower_is_better=True, scale=None)
+
+
+def shares(sums):
+    quotient = sums[..., 0] / np.maximum(sums[..., 1], 1)
+    return {"accuracy": quotient, "errors": quotient}
+
+
+def right_of(*right, size=10):
+    """Groups of `size` records each, with the number of right answers."""
+    return Groups(np.array([[[n, size]] for n in right]), np.full(len(right), size))
+
+
+def accuracy(groups, **options):
+    return intervals.intervals(groups, shares, [ACCURACY], **options)["accuracy"]
+
+
+def difference(a, b, **options):
+    return intervals.paired_difference(a, b, shares, ACCURACY, **options)
+
+
+def width(interval):
+    return interval.high - interval.low
+
+
+counts = st.lists(st.integers(0, 10), min_size=2, max_size=12)
+
+
+class TestGroups:
+    @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc")), min_size=1))
+    def test_sums_and_sizes_are_those_of_the_records(self, rows):
+        names = [name for _, name in rows]
+        groups = Groups.from_records(np.array([[count, 1] for count, _ in rows]), names)
+        for index, name in enumerate(dict.fromkeys(names)):
+            total = sum(count for count, other in rows if other == name)
+            assert groups.sums[index].tolist() == [[total, names.count(name)]]
+            assert groups.sizes[index] == names.count(name)
+
+    def test_records_without_names_are_groups_of_their_own(self):
+        groups = Groups.from_records(np.array([[1, 1], [0, 1]]))
+        assert groups.sums.tolist() == [[[1, 1]], [[0, 1]]]
+        assert groups.sizes.tolist() == [1, 1]
+
+    def test_each_record_has_a_name(self):
+        with pytest.raises(ValueError, match="found 1 groups, expected 2, one a record"):
+            Groups.from_records(np.ones((2, 2)), ["a"])
+
+    def test_there_are_records(self):
+        with pytest.raises(ValueError, match="found 0 records"):
+            Groups.from_records(np.ones((0, 2)), [])
+
+
+class TestIntervals:
+    @given(counts)
+    def test_contains_the_score_and_stays_on_the_scale(self, right):
+        value, low, high = accuracy(right_of(*right))
+        assert value == pytest.approx(sum(right) / (10 * len(right)))
+        assert 0 <= low <= value + 1e-9
+        assert value - 1e-9 <= high <= 1
+
+    def test_of_groups_of_one_size_is_students_on_the_logit_scale(self):
+        """For means of equal groups, the jackknife is the textbook standard error."""
+        right = np.array([9, 7, 8, 4, 6])
+        means = right / 10
+        value, error = means.mean(), means.std(ddof=1) / np.sqrt(5)
+        reach = stats.t.ppf(0.975, 4) * error / (value * (1 - value))
+        ends = 1 / (1 + np.exp(-(np.log(value / (1 - value)) + np.array([-reach, reach]))))
+        assert accuracy(right_of(*right)) == pytest.approx((value, *ends))
+
+    def test_without_a_bound_is_symmetric_on_the_log_scale(self):
+        value, low, high = intervals.intervals(right_of(9, 2, 4), shares, [ERRORS])["errors"]
+        assert high / value == pytest.approx(value / low)
+
+    def test_of_another_scale_is_that_of_shares_scaled(self):
+        groups, percent = right_of(9, 7, 3), Metric("accuracy", "percent", scale=100.0)
+        found = intervals.intervals(
+            groups, lambda sums: {"accuracy": 100 * shares(sums)["accuracy"]}, [percent]
+        )["accuracy"]
+        assert found == pytest.approx([100 * end for end in accuracy(groups)])
+
+    @pytest.mark.parametrize(("groups", "low"), [(4, 0.3976), (16, 0.7941), (100, 0.9638)])
+    def test_a_perfect_score_is_not_certain(self, groups, low):
+        """Clopper and Pearson: with n of n right, the lower end is 0.025 ** (1 / n)."""
+        assert accuracy(right_of(*[10] * groups)) == pytest.approx((1, low, 1), abs=1e-4)
+        assert accuracy(right_of(*[0] * groups)) == pytest.approx((0, 0, 1 - low), abs=1e-4)
+
+    def test_of_one_group_is_the_whole_scale(self):
+        assert accuracy(right_of(7)) == (0.7, 0, 1)
+        assert difference(right_of(7), right_of(3)) == (pytest.approx(0.4), -1, 1, 1)
+
+    def test_equal_groups_leave_nothing_uncertain(self):
+        assert width(accuracy(right_of(5, 5, 5))) == pytest.approx(0)
+
+    def test_unequal_groups_count_as_fewer(self):
+        equal = accuracy(right_of(9, 2, 5, 8))
+        sizes = np.array([1, 1, 1, 37])
+        assert width(accuracy(right_of(9, 2, 5, 8)._replace(sizes=sizes))) > 1.2 * width(equal)
+
+    def test_a_higher_level_is_wider(self):
+        groups = right_of(9, 2, 5, 8)
+        assert width(accuracy(groups, level=0.99)) > width(accuracy(groups))
+
+    def test_records_that_are_alike_within_a_group_widen_it(self):
+        right = np.arange(200) % 20 < 10
+        counts = np.stack([right, np.ones(200)], axis=1)
+        together = Groups.from_records(counts, [str(n % 20) for n in range(200)])
+        assert width(accuracy(together)) > 2 * width(accuracy(Groups.from_records(counts)))
+
+    def test_blocks_change_nothing(self, monkeypatch):
+        groups = right_of(*range(11))
+        whole = accuracy(groups)
+        monkeypatch.setattr(intervals, "_BLOCK_CELLS", 4)
+        assert accuracy(groups) == whole
+
+    def test_of_f1_is_close_to_the_delta_method(self):
+        rng = np.random.default_rng(1)
+        gold = 1 + rng.poisson(3, 300)
+        correct = rng.binomial(gold, rng.beta(3, 1, 300))
+        table = np.stack([correct, gold, correct + rng.poisson(0.5, 300)], axis=1)
+        found = intervals.intervals(Groups.from_records(table), Scorer().scores, Scorer.METRICS)[
+            "f1"
+        ]
+        value, both = prf(table.sum(axis=0))[2], table[:, 1] + table[:, 2]
+        error = np.sqrt(np.square(2 * correct - value * both).sum()) / both.sum()
+        assert width(found) == pytest.approx(2 * 1.968 * error, rel=0.02)
+
+
+class TestPaired:
+    @given(counts, st.data())
+    def test_swapping_systems_mirrors_the_difference(self, right, data):
+        other = data.draw(st.lists(st.integers(0, 10), min_size=len(right), max_size=len(right)))
+        a, b = right_of(*right), right_of(*other)
+        forth, back = difference(a, b), difference(b, a)
+        assert forth == pytest.approx((-back.value, -back.high, -back.low, back.p_value))
+        assert 2.0 ** (1 - len(right)) <= forth.p_value <= 1
+
+    @given(counts)
+    def test_a_system_equals_itself(self, right):
+        assert difference(right_of(*right), right_of(*right)) == (0, 0, 0, 1)
+
+    def test_of_groups_of_one_size_is_the_paired_t_test(self):
+        a, b = [9, 7, 8, 4, 6, 9, 5], [7, 7, 5, 5, 4, 6, 5]
+        found = difference(right_of(*a), right_of(*b))
+        test = stats.ttest_rel(np.array(a) / 10, np.array(b) / 10)
+        interval = test.confidence_interval()
+        assert found == pytest.approx(
+            (np.mean(a) / 10 - np.mean(b) / 10, interval.low, interval.high, test.pvalue)
+        )
+
+    def test_four_groups_show_no_difference(self):
+        assert difference(right_of(10, 10, 10, 10), right_of(0, 0, 0, 0)).p_value == 1 / 8
+
+    def test_eight_groups_show_a_large_one(self):
+        assert difference(right_of(*[9] * 8), right_of(*[2] * 8)).p_value == 2**-7
+
+    def test_systems_have_the_same_groups(self):
+        with pytest.raises(ValueError, match="different groups"):
+            difference(right_of(1, 2), right_of(1, 2, 3))
+
+
+class TestSeeds:
+    @staticmethod
+    def seeds(*each):
+        """Groups of ten records, with the right answers of each seed: (groups, seeds)."""
+        sums = np.array([[[right, 10] for right in row] for row in zip(*each, strict=True)])
+        return Groups(sums, np.full(len(sums), 10))
+
+    def test_a_score_is_the_mean(self):
+        assert accuracy(self.seeds([9, 5], [7, 3])).value == pytest.approx(0.6)
+
+    def test_seeds_that_differ_widen_the_interval(self):
+        alike = self.seeds([9, 5, 7, 8], [9, 5, 7, 8], [9, 5, 7, 8])
+        apart = self.seeds([9, 5, 7, 8], [7, 3, 5, 6], [10, 7, 9, 10])
+        assert accuracy(alike) == pytest.approx(accuracy(right_of(9, 5, 7, 8)), rel=1e-9)
+        assert width(accuracy(apart)) > width(accuracy(alike))
+
+    def test_variances_of_groups_and_seeds_are_added(self):
+        groups = self.seeds([9, 5, 7, 8], [7, 3, 5, 6])
+        means = np.array([8, 4, 6, 7]) / 10
+        parts = means.var(ddof=1) / 4, np.var([0.725, 0.525], ddof=1) / 2
+        error, freedom = intervals._error(
+            groups.sizes,
+            intervals._left_out(groups, shares)["accuracy"].mean(axis=1),
+            [np.array([0.725, 0.525])],
+        )
+        assert error**2 == pytest.approx(sum(parts))
+        assert freedom == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2))
+
+    def test_a_difference_smaller_than_that_of_seeds_is_within_noise(self):
+        a = self.seeds([9] * 20, [5] * 20)
+        assert difference(right_of(*[9] * 20), right_of(*[7] * 20)).p_value < 0.01
+        assert difference(a, right_of(*[6] * 20)).p_value > 0.05
+
+
+def test_interval_is_plain_floats():
+    found = accuracy(right_of(9, 5, 7))
+    assert isinstance(found, Interval)
+    assert [type(end) for end in found] == [float] * 3
