@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from wxb.cli.app import app
@@ -187,11 +186,13 @@ def test_the_section_on_own_data_works(tmp_path, monkeypatch):
     for command in re.findall(r"^\$ wxb (new [^#\n]+)", page, re.MULTILINE):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, (command, result.output)
-    (copy,) = re.findall(r"`wxb (new experiment [^`]+)`", page)
-    assert CliRunner().invoke(app, shlex.split(copy)).exit_code == 0
-    (block,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(r"^```yaml\nbackbones:\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    text = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(text.replace("\nbackbones:\n", f"\nbackbones:\n{block}", 1))
+    (command,) = re.findall(r"`wxb (new experiment [^`]+)`", page)
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == 0, result.output
     params = read_yaml(Path("params.yaml"))
-    params["backbones"] |= YAML(typ="safe").load(block)["backbones"]
-    params["experiments"]["letters-hub"]["backbone"] = "bert-base"
+    assert params["experiments"]["letters-hub"]["backbone"] == "bert-base"
     check(params)
     assert {"mails-tfidf", "letters-encoder"} <= params["experiments"].keys()

@@ -120,7 +120,11 @@ def _is_sentence_encoder(folder: Path) -> bool:
 
 
 def encoder_folder(encoder: str | None) -> Path:
-    """The folder of an encoder by its name, or of the default. Raises WxbError if unknown."""
+    """The folder of an encoder: a package, a backbone, an experiment or a path.
+
+    The default is the sentence encoder if it is installed, else the first backbone. Raises WxbError
+    if the encoder is unknown or not trained.
+    """
     if encoder is None and find_spec(PACKAGES[SENTENCE_ENCODER]):
         encoder = SENTENCE_ENCODER
     if encoder in PACKAGES:

@@ -17,14 +17,18 @@ LEGACY = ("gb18030", "big5", "cp1252")
 
 
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
-    """The files with records in a raw folder, sorted by path.
+    """The files with records in a raw folder and its subfolders, sorted by path.
 
-    These are the files with a suffix in SUFFIXES, or all files that are not hidden if the corpus
-    has another format. Raises WxbError if there is none.
+    Hidden files are skipped. If the corpus has `fields`, files have a suffix in SUFFIXES. Raises
+    WxbError if there is none.
     """
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and "/." not in f"/{path.relative_to(folder).as_posix()}"
+    )
     if corpus.format_key != "fields":
-        files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
+        files = paths
         expected = f"files that `{corpus.format_key}` reads"
     else:
         files = [path for path in paths if path.suffix.lower() in SUFFIXES]

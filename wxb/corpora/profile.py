@@ -54,6 +54,10 @@ def _share(mask: NDArray[np.bool_]) -> float:
 
 
 def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading) -> dict[str, Any]:
+    """Statistics of a split: records, groups, lengths, languages, and the task's own of gold.
+
+    `wordings` are the normalized texts of the records.
+    """
     labelled = [record for record in records if record.gold is not None]
     lengths = np.array([len(record.input) for record in records])
     groups: dict[str, list[str]] = {}

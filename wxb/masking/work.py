@@ -93,9 +93,10 @@ def batches(stream: Iterable[Part]) -> Iterator[list[Part]]:
 def process(
     stream: Iterable[Part], change: Change, emit: Emit, sink: Sink, mapping: Mapping | None = None
 ) -> None:
-    """Edit all documents, and write each after the mapping with its placeholders is saved.
+    """Edit all documents in batches, and write each after its placeholders are saved.
 
-    `change` returns the edits of a batch of texts, `emit` the bytes of a document.
+    Output is held back, up to MAX_PENDING bytes, to save the mapping less often. `change` returns
+    the edits of a batch of texts, `emit` the bytes of a document.
     """
     pending: list[tuple[Source, bytes | None]] = []
     size = 0

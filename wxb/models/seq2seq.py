@@ -166,7 +166,7 @@ class Seq2Seq(nn.Module):
         return {"loss": self._cross_entropy(stacked, labels), "logits": stacked}
 
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """The loss of `forward` with teacher forcing, computed without the logits of padding."""
+        """The loss of `forward` with teacher forcing; labels are padded with `config.pad`."""
         counted = labels != self.config.pad
         outputs = self.outputs(input_ids, attention_mask, labels)[counted]
         return self._cross_entropy(self.output(outputs), labels[counted])

@@ -55,10 +55,10 @@ class Step:
 
 
 def steps() -> list[Step]:
-    """All stages that `dvc repro` in the working folder visits, in its order: upstream first.
+    """All stages that `dvc repro` visits, upstream first, each with what changed since it ran.
 
-    Takes a second. Reads again while DVC is writing dvc.lock. Raises UnreadableError if DVC cannot
-    read the project.
+    Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises
+    UnreadableError if DVC cannot read the project.
     """
     from dvc.exceptions import DvcException
 

@@ -180,7 +180,9 @@ def _changes(
         elif node.flow_style:
             yield Edit(child.start_mark.index, child.end_mark.index, inline_yaml(value))
         else:
-            yield from _replacement(text, key, child, *_parts(value, key.start_mark.column))
+            yield from _replacement(
+                text, key, child, *_inline_and_below(value, key.start_mark.column)
+            )
     if added := {name: value for name, value in new.items() if name not in old}:
         key, child = node.value[-1]
         end = child.end_mark.index if node.flow_style else _end(text, key, child)
@@ -210,8 +212,11 @@ def _append(text: str, node: SequenceNode, items: list[Any]) -> Edit:
     return Edit(end, end, "".join(f"{indent}- {inline_yaml(item)}\n" for item in items))
 
 
-def _parts(value: Any, column: int) -> tuple[str, str]:
-    """A value as YAML: the part on the line of its key, and the lines below; one is empty."""
+def _inline_and_below(value: Any, column: int) -> tuple[str, str]:
+    """A value as YAML: what follows its key on the line, and the indented lines below it.
+
+    Only non-empty mappings are below; None is empty in both.
+    """
     if isinstance(value, Mapping) and value:
         return "", textwrap.indent(to_yaml(value), " " * (column + 2))
     return ("" if value is None else f" {inline_yaml(value)}"), ""

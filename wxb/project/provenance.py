@@ -81,9 +81,10 @@ def record(params: Params, index: Tree) -> None:
 
 
 def from_costs(params: Params, study: str) -> dict[str, Any]:
-    """When and on what machines the stages of a study ran, from reports/cost.
+    """The machines of a study's stages and their last finish, from reports/cost.
 
-    Empty if params.yaml lacks the study, or a stage has no cost.
+    Also the number of training records, from the profile of the corpus. Empty if params.yaml lacks
+    the study, or a stage has no cost.
     """
     if study not in params.studies:
         return {}

@@ -29,8 +29,8 @@ def load(experiment: str | Path, **prediction: Any) -> Trained:
     `experiment` is a name in params.yaml of the project that contains the working folder, or the
     path of a folder that a train stage wrote. `prediction` overrides settings of the block
     `prediction`, such as `batch_size`, with values or text. Other settings come from params.yaml
-    for a name, and are the defaults for a folder. Raises WxbError if the experiment is unknown or
-    not trained, and for unknown settings.
+    for a name, and are the defaults for a folder; those that only reports use are off. Raises
+    WxbError if the experiment is unknown or not trained, and for unknown settings.
     """
     folder = find(experiment)
     try:

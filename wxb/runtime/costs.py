@@ -11,7 +11,10 @@ from wxb.runtime.kernels import cpu
 
 
 def process_cost(seconds: float) -> dict[str, object]:
-    """The time, peak memory, date and device of this process; `seconds` is its duration."""
+    """The cost of this process: `seconds`, its duration, peak memory, time (UTC), and device.
+
+    If torch is imported, also its version, the CPU's capability and the GPU's peak memory.
+    """
     model = cpu()
     cost = {
         "seconds": round(seconds, 2),

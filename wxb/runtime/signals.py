@@ -24,13 +24,13 @@ def exit_during_imports() -> None:
     if not IS_FIRST_PROCESS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     elif _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _exit)
+        signal.signal(signal.SIGINT, _exit_immediately)
 
 
 def raise_interrupts() -> None:
     """Make Ctrl-C raise KeyboardInterrupt and SIGTERM raise Terminated."""
     signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is _exit:
+    if signal.getsignal(signal.SIGINT) is _exit_immediately:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -44,7 +44,8 @@ def _is_stage() -> bool:
     return sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
 
 
-def _exit(signal_number: int, frame: object) -> NoReturn:
+def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
+    """Handle Ctrl-C: print one line with the stage's name and exit with code 130, no cleanup."""
     module, *name = sys.orig_argv[2:]
     stage = "@".join([module.removeprefix("stages."), *name])
     os.write(2, f"{stage}: interrupted; the same command starts it again\n".encode())

@@ -100,7 +100,7 @@ class Records(Section):
             files = files.with_columns(self.columns)
         fields = self._fields_by_key(files)
         for form in self.forms:
-            fits = all(_is_kind(kind, files, fields.get(key)) for key, kind in form.holds.items())
+            fits = all(_fits_kind(kind, files, fields.get(key)) for key, kind in form.holds.items())
             if fits and (form.files is None or _are_class_files(files)):
                 unused = {key for key, kind in form.holds.items() if kind == "unused"}
                 used = {key: name for key, name in fields.items() if key not in unused}
@@ -180,8 +180,11 @@ def _folder(task: str) -> Path:
     return FOLDER / task / "new"
 
 
-def _is_kind(kind: Kind, files: Files, name: str | None) -> bool:
-    """Whether a field is of the kind that a form requires; `name` is None if it does not exist."""
+def _fits_kind(kind: Kind, files: Files, name: str | None) -> bool:
+    """Whether a field, None if it does not exist, fits the kind that a form requires.
+
+    Raises WxbError for lists of objects that are not messages.
+    """
     if name is None or kind in ("absent", "unused"):
         return kind == "unused" or (name is None and kind == "absent")
     match kind:

@@ -69,7 +69,7 @@ class Method(ABC):
         return self.tokenizer
 
     def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
-        """Write the inputs of a split's records, encoded, to a file named after the split.
+        """Write the encoded inputs of records to the file `path`, whose stem is the split's name.
 
         By default these are the tokens of their texts, with character offsets. Shows progress.
         """

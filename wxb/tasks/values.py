@@ -74,7 +74,7 @@ class Files:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The records of all files that are objects; cells of CSV are text."""
+        """The objects in all files, or the cells of tab-separated lines by `columns`."""
         if self.columns:
             return [dict(zip(self.columns, cells, strict=False)) for cells in self._cells]
         if not self.has_fields:
@@ -160,7 +160,10 @@ def name_words(name: str) -> set[str]:
 
 
 def value_counts(rows: Sequence[Row], name: str | None) -> str | None:
-    """A text such as "2 values in 10 records (good, bad)", the most frequent first."""
+    """A text such as "2 values in 10 records (good, bad)", the most frequent first.
+
+    A record without the field has the value None. None without a name.
+    """
     if name is None:
         return None
     counts = Counter(str(row.get(name)) for row in rows)

@@ -226,7 +226,7 @@ def _summary(trial: Trial) -> Table:
 
 
 def _format_count(count: Any) -> str:
-    """A count, or the largest of counts by name."""
+    """Format a number, or the most frequent names with their counts: "good 12, bad 3"."""
     if not isinstance(count, Mapping):
         return f"{count:,}"
     return shortened([f"{name} {n:,}" for name, n in Counter(count).most_common()], MAX_COUNTS)

@@ -26,7 +26,7 @@ def module(task: str, name: str) -> ModuleType:
 
 
 def has_module(task: str, name: str) -> bool:
-    """Whether a task has a module of this name; does not import it."""
+    """Whether a task, which must exist, has a module of this name; does not import the module."""
     spec = find_spec(f"wxb.tasks.{task}.{name}")
     return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 

@@ -126,7 +126,7 @@ def _per_text(
 def _align(
     spelling: Sequence[bytes], text: str, fold: Fold
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The range of a text that each token spells; None if the tokens do not spell the text."""
+    """Start and end (T,) of the characters of each token, 0 for blank ones; None if they differ."""
     joined = b"".join(spelling)
     characters = joined.decode(errors="replace")
     folded = fold_with_offsets(text, fold)

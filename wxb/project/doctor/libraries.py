@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from wxb.core.errors import error_line
 from wxb.core.params import Params
@@ -123,12 +125,14 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     try:
         import torch
-        from bitsandbytes import __version__, functional
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        weights = torch.linspace(-1, 1, 64, device=device)
-        packed, scale = functional.quantize_4bit(weights, quant_type="nf4")
-        deviation = float((functional.dequantize_4bit(packed, scale) - weights).abs().max())
+        with _without_compiler():
+            from bitsandbytes import __version__, functional
+
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            weights = torch.linspace(-1, 1, 64, device=device)
+            packed, scale = functional.quantize_4bit(weights, quant_type="nf4")
+            deviation = float((functional.dequantize_4bit(packed, scale) - weights).abs().max())
     except Exception as error:  # kernels for another machine raise various errors
         message = f"cannot keep weights in 4 bits: {_line(error)}"
     else:
@@ -142,6 +146,27 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
         yield Finding("bitsandbytes", "problem", message, remedy)
     else:
         yield Finding("bitsandbytes", "note", message)
+
+
+@contextmanager
+def _without_compiler() -> Iterator[None]:
+    """Replace torch's compiler, which takes twice as long to import as all else here.
+
+    bitsandbytes imports it, and so does torch before some operations. Both run without it.
+    """
+    import torch
+
+    name, compile_ = "torch._dynamo", torch.compile
+    module = sys.modules.get(name)
+    stub: Any = SimpleNamespace(disable=lambda function, *_, **__: function)
+    torch.compile = lambda function=None, **_: function  # type: ignore[assignment]
+    sys.modules[name] = module or stub
+    try:
+        yield
+    finally:
+        torch.compile = compile_
+        if module is None:
+            del sys.modules[name]
 
 
 def _line(error: BaseException) -> str:

@@ -188,7 +188,11 @@ def window_samples(
 
 
 def append_window(segments: list[Segment], window: Window, text: str) -> None:
-    """Append the transcript of a window to segments, in place, without what it repeats."""
+    """Append the transcript of a window to segments, in place.
+
+    If the window overlaps the last segment, repeated text is removed, and both meet in the middle
+    of the overlap.
+    """
     start, end = window.start / RATE, window.end / RATE
     if window.overlaps:
         previous = segments[-1]

@@ -24,7 +24,11 @@ class Effect(NamedTuple):
 
 
 def effects(params: Params, comparison: Mapping[str, Any]) -> list[Effect]:
-    """The differences of all pairs of experiments that differ only in one published choice."""
+    """Score differences of experiments whose training differs only in one published choice.
+
+    The choices are loss on all tokens and NEFTune noise by padded length. The experiment without
+    the choice comes first in the study.
+    """
     blocks = {name: params.experiments[name] for name in comparison["systems"]}
     pairs = {(pair["a"], pair["b"]): pair["difference"] for pair in comparison["pairs"]}
     return [

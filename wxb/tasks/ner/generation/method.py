@@ -154,12 +154,12 @@ class GenerativeRecognizer(Recognizer):
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens of an answer."""
+        """Number of tokens of the longest training answer; generated answers are no longer."""
         longest: int = self.settings["longest"]
         return longest
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """The maximum number of tokens of an answer."""
+        """Number of tokens of the longest training answer; generated answers are no longer."""
         return {"longest": self.longest}
 
     def predict_windows(

@@ -25,7 +25,7 @@ MOST = 0.95  # share of lines with a tag; the reader rejects the others
 
 
 def has_tags(files: Sequence[Path]) -> bool:
-    """Whether files are all `.tsv`, with one token and its tag per line."""
+    """Whether all files are `.tsv`, with columns of tokens and of tags (95% of lines have both)."""
     is_tsv = all(file.suffix.lower() == ".tsv" for file in files)
     return is_tsv and all(_columns([*_lines(decode(file))]) for file in files)
 

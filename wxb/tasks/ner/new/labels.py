@@ -130,7 +130,10 @@ def find_layout(rows: Sequence[Row], name: str) -> Candidate | None:
 
 
 def _candidate(rows: Sequence[Row], name: str, layout: Layout) -> Candidate:
-    """A layout with counts over all spans of a field."""
+    """Count the spans of a field that a layout fits: by their values, and by whole words.
+
+    Each also with an inclusive end. Spans without a text and two integers are left out.
+    """
     occurrences = list(_occurrences(_spans(rows, name), layout))
     inclusive = list(map(_with_inclusive_end, occurrences))
     fit = None
@@ -150,6 +153,7 @@ def _candidate(rows: Sequence[Row], name: str, layout: Layout) -> Candidate:
 
 
 def _spans(rows: Sequence[Row], name: str) -> Iterator[tuple[Row, Span]]:
+    """Each object in the list `row[name]`, with its row; every row must have this list."""
     for row in rows:
         for span in row[name]:
             if isinstance(span, Mapping):

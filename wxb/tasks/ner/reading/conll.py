@@ -46,8 +46,9 @@ class Sentence(NamedTuple):
 def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
     """Yield the sentences or documents of a file, with the default names of fields.
 
-    Sentences have the number of their document if the file marks documents. Raises WxbError for a
-    file that is empty or not UTF-8.
+    Sentences have the number of their document if the file marks documents. Chunks without B- have
+    a note in `repaired`; what cannot be parsed is a record with a RecordError as its content.
+    Reads the whole file first. Raises WxbError for a file that is empty or not UTF-8.
     """
     units = [
         (document, unit[0][0][0], _parse(unit, conll))
@@ -67,7 +68,7 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
         if isinstance(sentences, RecordError):
             yield Raw(position, sentences)
         else:
-            repaired = tuple(_unmarked_begins(sentences)) if begins_are_marked else ()
+            repaired = tuple(_repair_notes(sentences)) if begins_are_marked else ()
             content = _content(sentences, conll.join)
             yield Raw(position, content, repaired, document if in_documents else None)
 
@@ -174,8 +175,8 @@ def _begins(previous: Tag, tag: Tag) -> bool:
     return tag.prefix in BEGINNING or ended or previous.type != tag.type
 
 
-def _unmarked_begins(sentences: Sequence[Sentence]) -> Iterator[str]:
-    """Yield a text for each chunk whose first tag has no prefix of BEGINNING."""
+def _repair_notes(sentences: Sequence[Sentence]) -> Iterator[str]:
+    """Yield a note such as "I- without B-" for each chunk that begins without a B- tag."""
     for sentence in sentences:
         for previous, tag in _pairs(sentence.tags):
             if _begins(previous, tag) and tag.prefix not in BEGINNING:

@@ -29,7 +29,7 @@ FEATURES = 4
 def continues_word(
     text: str, starts: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """Whether each token (T,) is in the same word as the token before it, by their offsets."""
+    """Whether each token (T,) continues the word of the one before; Chinese characters never do."""
     continues = [
         start == end and _WITHIN.match(text, start - 1) is not None
         for end, start in zip(ends[:-1], starts[1:], strict=True)

@@ -60,7 +60,7 @@ def blocks(source: Path | bytes, *, longest: float | None = None) -> Iterator[ND
             raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
         if not sound.frames:
             raise AudioError("no samples", f"a header of {sound.format} and nothing behind it")
-        _check_whole(sound)
+        _check_size(sound)
         for block in _resampled(_mixed(sound, _shares(sound)), sound.samplerate):
             if not np.isfinite(block).all():
                 raise AudioError("not finite", "found samples that are no numbers or infinite")
@@ -88,6 +88,7 @@ def _opened(source: Path | bytes) -> Iterator[Any]:
 
 
 def _check_kind(file: IO[bytes]) -> None:
+    """Raise AudioError for an empty file, and for one whose first bytes are not of audio."""
     start = file.read(12)
     file.seek(0)
     if not start:
@@ -112,7 +113,8 @@ def _check_pages(file: IO[bytes]) -> None:
         raise AudioError("truncated", "the last page of an Ogg file is lacking or cut")
 
 
-def _check_whole(sound: Any) -> None:
+def _check_size(sound: Any) -> None:
+    """Raise AudioError if a file has fewer bytes of audio than its header states."""
     size = SIZE.search(sound.extra_info)
     if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
         raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
