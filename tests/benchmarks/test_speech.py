@@ -51,6 +51,7 @@ def test_a_trained_model_transcribes_and_classifies(recogniser, tmp_path):
     assert recogniser.classify(tmp_path, "songs", few, texts[:1]) == texts[:1] * 4
 
 
+@pytest.mark.slow
 def test_the_regression_distinguishes_tones(recogniser):
     digits = script("speech/digits")
     recordings = recordings_of(recogniser, [*SYLLABLES] * 3)

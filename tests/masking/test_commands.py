@@ -223,6 +223,7 @@ def test_it_is_quiet_if_the_reader_of_its_output_exits(tmp_path):
     process.stdin.close()
 
 
+@pytest.mark.slow
 def test_many_documents_stream_in_bounded_memory(tmp_path):
     line = json.dumps({"text": "Ann is 5.", "note": "x" * 20_000}) + "\n"
     peaks = []

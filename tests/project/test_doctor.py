@@ -82,6 +82,7 @@ def files(folder):
     return [path for path in paths if not any(path.is_relative_to(top) for top in private)]
 
 
+@pytest.mark.slow
 def test_all_problems_are_printed_with_remedies(folder):
     text = Path("params.yaml").read_text().replace("threads:", "thread:")
     Path("params.yaml").write_text(text)
@@ -99,6 +100,7 @@ def test_all_problems_are_printed_with_remedies(folder):
     assert levels(project.repository()) == ["ok"]
 
 
+@pytest.mark.slow
 def test_outside_a_project_the_remedy_is_its_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     process = wxb("doctor", "--json", path=[Path(project.__file__).parents[2]])
@@ -109,6 +111,7 @@ def test_outside_a_project_the_remedy_is_its_root(tmp_path, monkeypatch):
         assert checks[name]["remedy"] == "cd to the project's root"
 
 
+@pytest.mark.slow
 def test_a_check_that_raises_is_a_problem(folder, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", None, raising=False)
     findings = {finding.name: finding for finding in examine()}
@@ -238,6 +241,7 @@ def test_the_remedy_repairs_the_run_cache(folder):
     assert full.exists()
 
 
+@pytest.mark.slow
 def test_the_remedy_removes_a_lock_of_snakemake(folder):
     locks = Path(".snakemake/locks")
     locks.mkdir(parents=True)

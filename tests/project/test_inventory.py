@@ -196,6 +196,7 @@ def test_a_changed_setting_makes_its_experiment_stale(project):
     assert states()["ner-encoder"] == "not scored, stale"
 
 
+@pytest.mark.slow
 def test_a_changed_backbone_makes_its_users_stale(project):
     edit("params.yaml", "copying: 0.5 ", "copying: 0.25 ")  # the first one is the encoder's
     stale = {name for name, state in states().items() if state == "stale"}
@@ -206,6 +207,7 @@ def test_a_changed_backbone_makes_its_users_stale(project):
     assert set(states().values()) == {"stale"}
 
 
+@pytest.mark.slow
 def test_changed_files_make_stale_and_missing_ones_do_not(project):
     shutil.rmtree(project / "data/features/ner-encoder")
     assert set(states().values()) == {"up to date"}
@@ -213,6 +215,7 @@ def test_changed_files_make_stale_and_missing_ones_do_not(project):
     assert states()["ner-encoder"] == "stale"
 
 
+@pytest.mark.slow
 def test_states_are_the_same_during_a_run(project):
     edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
     with Repo() as repo, repo.lock:

@@ -58,6 +58,7 @@ def test_the_demo_undoes_the_sizes_of_a_profile(params, profile):
     assert load() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", [BASE, "tiny", "weibo"])
 def test_switch_sizes_are_those_of_every_switch(params, profile, tmp_path):
     switch(profile)

@@ -30,6 +30,7 @@ torch.nn.functional.conv2d(torch.randn(8, 32, 8, 8), torch.randn(64, 32, 3, 3))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AVX2, reason="this CPU has no AVX2")
 def test_portable_limits_every_library_to_avx2(project, monkeypatch):
     path = project / "params.yaml"

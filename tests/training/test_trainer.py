@@ -393,6 +393,7 @@ def fit_tagger(folder):
     return model
 
 
+@pytest.mark.slow
 def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
     tmp_path, monkeypatch
 ):
@@ -478,6 +479,7 @@ def fit_adapted(folder, llama, kind, stop_at=None):
     return model, history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ADAPTED)
 def test_checkpoints_have_trainable_weights_and_training_resumes_from_them(tmp_path, llama, kind):
     model, history = fit_adapted(tmp_path / "whole", llama, kind)
