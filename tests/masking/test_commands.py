@@ -143,6 +143,10 @@ def test_verify_reports_spans_in_the_masked_texts(tmp_path):
     [
         ([*MASK, "in"], "so --output is required"),
         ([*MASK, "missing.txt"], "no file 'missing.txt'"),
+        ([*MASK, "report.pdf"], "no file 'report.pdf'"),
+        ([*MASK, "./missing"], "no file './missing'"),
+        ([*MASK, "folder/missing"], "no file 'folder/missing'"),
+        ([*MASK, "~/missing"], "no file '~/missing'"),
         ([*MASK, "--only", "NAMES", "x"], "did you mean 'NAME'"),
         ([*MASK, "--threshold", "2", "x"], "less than or equal to 1"),
         ([*MASK, "--format", "xml", "x"], "xml"),

@@ -16,7 +16,9 @@ from wxb.project.completion import name_completer
 AsJson = Annotated[bool, typer.Option("--json", help="as JSON, for other programs")]
 ARGUMENT = "TEXT | FILE | FOLDER | -"
 EMPTY = "found an empty argument (a shell variable that is not set?)"
-SUFFIXES = (".txt", ".jsonl", ".ndjson", ".csv", ".tsv")  # of a path, even if no file exists
+# An argument without blanks that has a folder or a suffix. If it is mistyped, it must not become a
+# text that is masked and reported as a success.
+LIKE_A_PATH = re.compile(r"~\S*|\S*[/\\]\S*|\S*\.[A-Za-z]\w{0,7}")
 
 
 def require_value(value: str | None) -> str | None:
@@ -58,7 +60,7 @@ def page_names(params: Params, name: str) -> list[str]:
 def existing_path(source: str | None) -> Path | None:
     """The file or folder named by an argument, or None if it is a text or "-".
 
-    Raises typer's usage error for a missing file, recognized by its suffix.
+    Raises typer's usage error if there is no such path, but the argument looks like one.
     """
     if source in (None, "-"):
         return None
@@ -69,7 +71,7 @@ def existing_path(source: str | None) -> Path | None:
             return path
     except OSError:  # too long for a name
         return None
-    if path.suffix.lower() in SUFFIXES and not any(map(str.isspace, source)):
+    if LIKE_A_PATH.fullmatch(source):
         usage_error(
             ARGUMENT,
             f"no file {source!r}; to pass this as a text, use standard input",
