@@ -1,5 +1,6 @@
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, read_json, read_jsonl, write_json, write_jsonl
+from wxb.core.files import create_private, publish, read_json, read_jsonl, write_json, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 
@@ -194,3 +195,18 @@ def test_nan_is_an_error_and_leaves_the_file_unchanged(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(tmp_path / "a.json", float("nan"))
     assert read_json(tmp_path / "a.json") == 1
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o007, 0o660), (0o077, 0o600)])
+def test_files_of_a_published_folder_have_the_mode_of_the_umask(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        with publish(tmp_path / "model") as (draft,):
+            draft.mkdir()
+            create_private(draft / "weights").close()
+        with publish(tmp_path / "key") as (draft,):
+            create_private(draft).close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "model/weights").stat().st_mode) == mode
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600

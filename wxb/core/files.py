@@ -42,6 +42,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
                 _remove(draft)
             yield tuple(drafts)
             for draft in drafts:
+                _share(draft)
                 _sync(draft)
             for draft, final in zip(drafts, finals, strict=True):
                 if final.is_dir() or draft.is_dir():
@@ -129,6 +130,13 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _share(folder: Path) -> None:
+    """Let who can read a folder read its files: safetensors makes them readable for their owner."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(folder.stat().st_mode & 0o666)
 
 
 def _sync(path: Path) -> None:

@@ -7,7 +7,6 @@ metadata. The texts on scores and use are those of the task, in its module `card
 from __future__ import annotations
 
 import shutil
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,12 +86,7 @@ def share(params: Params, name: str, folder: Path) -> None:
             # The card is about the model of the first seed.
             others = shutil.ignore_patterns(f"{paths.SEED}*")
             shutil.copytree(trained.find(name), draft, ignore=others)
-            readme = draft / "README.md"
-            readme.write_text(text, encoding="utf-8")
-            # safetensors makes files readable for their owner only.
-            for file in draft.rglob("*"):
-                if file.is_file():
-                    file.chmod(stat.S_IMODE(readme.stat().st_mode))
+            (draft / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         # copytree continues after errors, and raises them all as (source, target, reason).
         reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error
