@@ -22,16 +22,12 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     Hidden files are skipped. If the corpus has `fields`, files have a suffix in SUFFIXES. Raises
     WxbError if there is none.
     """
-    paths = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and "/." not in f"/{path.relative_to(folder).as_posix()}"
-    )
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
     if corpus.format_key != "fields":
-        files = paths
         expected = f"files that `{corpus.format_key}` reads"
     else:
-        files = [path for path in paths if path.suffix.lower() in SUFFIXES]
+        files = [path for path in files if path.suffix.lower() in SUFFIXES]
         expected = f"a file ending in {', '.join(SUFFIXES)}{corpus.format_hint}"
     if not files:
         names = ", ".join(path.name for path in paths) or "nothing"
