@@ -82,7 +82,7 @@ def test_comments_and_blocks_of_the_user_are_kept(params):
     edit(params, lambda content: content["corpora"].update(mine=mine))
     switch("tiny")
     assert load().corpora["mine"].path == "x.json"
-    assert "# every knob" in params.read_text().lower()
+    assert "# all settings" in params.read_text().lower()
     assert params.read_text().count("#") == (ROOT / "params.yaml").read_text().count("#")
 
 
