@@ -90,7 +90,7 @@ def test_an_item_is_appended_to_its_list(entry):
 def test_only_a_changed_value_is_replaced():
     content = parse(PARAMS)
     content["experiments"]["ner-encoder"]["corpus"] = "mine"
-    line = "    corpus: pii                       # trained"
+    line = "    corpus: pii                       # the labelled"
     assert update(PARAMS, content) == PARAMS.replace(line, line.replace("pii ", "mine"))
 
 
@@ -127,7 +127,7 @@ def test_a_shared_value_cannot_be_changed():
 def test_a_block_has_its_comments():
     block = params_file.block_text(PARAMS, "experiments", "ner-generative")
     assert parse(block) == {"ner-generative": parse(PARAMS)["experiments"]["ner-generative"]}
-    assert "# texts at a time" in block
+    assert "# texts per batch" in block
     assert "ner-generative-neftune" not in block
     with pytest.raises(ParamsError, match="did you mean 'ner-encoder'"):
         params_file.block_text(PARAMS, "experiments", "ner-encodr")
