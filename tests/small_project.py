@@ -108,7 +108,6 @@ def shrink(params):
     params["lessons"]["images"]["training"]["epochs"] = 1
     params["studies"]["ner"]["experiments"] = EXPERIMENTS
     params["experiments"]["ner-encoder"]["model"]["implementation"] = "native"
-    params["experiments"]["ner-encoder"]["training"]["epochs"] = 2
     params["experiments"]["ner-generative-neftune"]["training"]["epochs"] = 1
     tuning = params["experiments"]["ner-generative-neftune"]["tuning"]
     alpha = tuning["neftune_alpha"]
