@@ -77,7 +77,7 @@ cluster: .venv/cluster ## try docs/cluster.md here: Slurm, remotes, several proc
 # other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same
 # lock serves machines with and without a GPU.
 FREEZE = .venv/bin/pip freeze --exclude-editable --exclude uv | sed 's/+cpu$$//'
-lock: ## write requirements*.txt anew from pyproject.toml
+lock: ## resolve pyproject.toml, and write requirements*.txt
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
 	$(INSTALL) --editable .

@@ -1,8 +1,7 @@
-"""`make cluster`: what docs/cluster.md tells, done on this machine alone, a line for what held.
+"""`make cluster`: run docs/cluster.md on this machine, and print a line for each check that passes.
 
-A Slurm of two nodes, an sshd and an S3 API run on the loopback meanwhile, in a temporary folder;
-they end by the numbers of their processes, whatever happens. It takes minutes: real studies at the
-size tiny are trained.
+Starts Slurm with two nodes, an sshd and an S3 API on the loopback, in a temporary folder, and stops
+them by their process ids. Trains studies at size tiny, which takes minutes.
 """
 
 import csv
@@ -218,17 +217,17 @@ def sweeps(here, folder):
 
 
 def estimates(here, folder):
-    """What was told beforehand, beside what came."""
+    """Compare the estimate of a training with its metrics and its cost."""
     began = time.monotonic()
-    said = here.run("wxb", "estimate", "ner-encoder", "--json")
-    told = json.JSONDecoder().raw_decode(said)[0][-1]  # libraries may say something after it
-    made = json.loads((here.folder / "reports/metrics/ner/ner-encoder.json").read_text())
-    assert told["parameters"] == made["parameters"]
-    assert told["trainable"] == made["trainable_parameters"]
-    seconds = told["last_cost"]["seconds"]
+    output = here.run("wxb", "estimate", "ner-encoder", "--json")
+    estimate = json.JSONDecoder().raw_decode(output)[0][-1]  # libraries may print after it
+    metrics = json.loads((here.folder / "reports/metrics/ner/ner-encoder.json").read_text())
+    assert estimate["parameters"] == metrics["parameters"]
+    assert estimate["trainable"] == metrics["trainable_parameters"]
+    seconds = estimate["last_cost"]["seconds"]
     held(
-        f"wxb estimate: {told['parameters']:,} parameters, as it has; {told['seconds']:.0f} s told,"
-        f" {seconds:.0f} s measured",
+        f"wxb estimate: {estimate['parameters']:,} parameters, as in its metrics;"
+        f" {estimate['seconds']:.0f} s estimated, {seconds:.0f} s measured",
         began,
     )
 

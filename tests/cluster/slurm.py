@@ -175,6 +175,6 @@ def _wait_for(true, folder):
     while not true():
         if time.monotonic() > deadline:
             logs = [*folder.glob("*.log"), *folder.glob("*.out")]
-            told = "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
-            raise RuntimeError(f"Slurm is not up after {SECONDS} s\n{told}")
+            texts = "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
+            raise RuntimeError(f"Slurm is not up after {SECONDS} s\n{texts}")
         time.sleep(0.2)

@@ -79,7 +79,7 @@ def test_scores_of_a_beam_equal_those_with_teacher_forcing(attention, rows, beam
         torch.full((rows, 1), 1),
         beams=beams,
         eos=[2],
-        pad=8,  # the model may generate it, so only the end tells it from padding
+        pad=8,  # the model may generate it too: padding begins after eos
         max_new_tokens=5,
     )
     for k in range(beams):
