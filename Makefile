@@ -51,10 +51,12 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the ha
 	  wxb params tiny && snakemake --cores $(CORES) && \
 	  python -m wxb.project.reproduction.expected_hashes > made.json && mv made.json $(CURDIR)/reports/tiny.json
 
-seeds: .venv/run ## run the demo with three seeds in a clone of HEAD, and keep its study in reports/seeds.json
+seeds: .venv/run ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
-	  wxb params seeds && snakemake --cores $(CORES) ner && \
-	  python -m wxb.project.reproduction.seeds > made.json && mv made.json $(CURDIR)/reports/seeds.json
+	  $(if $(PROFILE),wxb params $(STUDY) &&) python -m wxb.project.reproduction.seeds set $(STUDY) && \
+	  snakemake --cores $(CORES) $(STUDY) && \
+	  python -m wxb.project.reproduction.seeds print $(STUDY) > made.json && \
+	  mkdir -p $(CURDIR)/reports/seeds && mv made.json $(CURDIR)/reports/seeds/$(STUDY).json
 
 docs: .venv-docs ## render docs/ as a site in site/, and check its links
 	.venv-docs/bin/zensical build --clean --strict
@@ -74,7 +76,7 @@ cluster: .venv/cluster ## try docs/cluster.md here: Slurm, remotes, several proc
 	touch $@
 
 # The locks are what a fresh environment resolves to: requirements.txt what `make run` needs, the
-# other what `make test` needs besides. Local version labels (+cpu) are left out, so that the same
+# other what `make test` needs in addition. Local version labels (+cpu) are left out, so that the same
 # lock serves machines with and without a GPU.
 FREEZE = .venv/bin/pip freeze --exclude-editable --exclude uv | sed 's/+cpu$$//'
 lock: ## resolve pyproject.toml, and write requirements*.txt

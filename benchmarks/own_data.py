@@ -164,7 +164,7 @@ def main(
             }
             path = output / f"{name}-{size or 'all'}-{system}.json"
             cell = read_json(path) if path.exists() else {}
-            if cell.get("asked") != settings:
+            if cell.get("settings") != settings:
                 if is_printing_only:
                     continue
                 splits = splits or limit(
@@ -172,7 +172,7 @@ def main(
                 )
                 print(f"{path.stem}: {len(splits['train'])} training records", flush=True)
                 result = train_one(system, splits, SETS[name], recipe_by_system, options)
-                cell = {"asked": settings, **result}
+                cell = {"settings": settings, **result}
                 output.mkdir(parents=True, exist_ok=True)
                 with publish(path) as (draft,):
                     write_json(draft, cell)

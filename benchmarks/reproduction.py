@@ -110,8 +110,8 @@ def main(
     times: Annotated[int, typer.Option(min=1, help="reruns of each kind")] = 2000,
     drop: Annotated[float, typer.Option(help="difference of one score of a broken rerun")] = 0.1,
 ) -> None:
-    """Simulate studies like that of reports/seeds.json, and their reruns with another seed."""
-    committed = from_seeds(paths.SEEDS)
+    """Simulate studies like reports/seeds/ner.json, and their reruns with another seed."""
+    committed = from_seeds(paths.seeds("ner"))
     table = Table("study", "known seeds", "inside", "studies", "scores", f"-{drop:g} outside")
     for name, study in variants(committed).items():
         for rule, seeds in ((RULES[0], 1), (RULES[1], 3), (RULES[1], 5)):

@@ -23,7 +23,7 @@ def main(params: Params, name: str) -> None:
         out.mkdir()
         for split in clean.splits(corpus):
             label = f"align@{name}: {split}"
-            chunks = clean.read_chunks(corpus / f"{split}.parquet", task.record, label)
+            chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, label)
             columns, splits, accounts[split] = method.align(features / f"{split}.arrow", chunks)
             write_columns(out / f"{split}.arrow", columns, splits)
         write_json(out / paths.LABELS, labels)

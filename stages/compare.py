@@ -18,8 +18,12 @@ def main(params: Params, name: str) -> None:
     if unlisted:
         print(f"skipped, not in params.yaml (`wxb clean` removes them): {', '.join(unlisted)}")
     scorer = tasks.get(study.task).metrics
+    baselines = [name for name in study.experiments if params.experiments[name].is_baseline]
+    trained = [name for name in study.experiments if name not in baselines]
     # By experiment, test set and the folder of a seed.
-    runs = {member: evaluation.load(scorer, predictions / member) for member in study.experiments}
+    runs = {
+        member: evaluation.load(scorer, predictions / member) for member in [*trained, *baselines]
+    }
     folders = [study.folder(seed) for seed in study.seeds]
     test_sets = list(runs[study.experiments[0]])
     for member, sets in runs.items():
@@ -29,14 +33,19 @@ def main(params: Params, name: str) -> None:
                 f" the seeds {study.seeds}; run `dvc repro evaluate@{member}"
                 f" evaluate@{study.experiments[0]}`"
             )
+    facts = evaluation.load_facts(predictions / study.experiments[0])
     comparisons = {
-        test_set: evaluation.compare(
-            scorer,
-            {
-                member: [sets[test_set][folder] for folder in folders]
-                for member, sets in runs.items()
-            },
-        )
+        test_set: {
+            **evaluation.compare(
+                scorer,
+                {
+                    member: [sets[test_set][folder] for folder in folders]
+                    for member, sets in runs.items()
+                },
+                baselines,
+            ),
+            **facts[test_set],
+        }
         for test_set in test_sets
     }
     comparison = {

@@ -16,7 +16,8 @@ from wxb.runtime.command import run
 def main(params: Params, name: str) -> dict[str, float]:
     """Write metrics and predictions of the experiment `name`, for all seeds and test sets.
 
-    Returns the number of inputs and the seconds of their prediction.
+    Metrics are means over seeds; those of further test sets begin with the name of the set. Returns
+    the number of `inputs` over all seeds and test sets, and the seconds of `predicting` them.
     """
     experiment = params.block("experiments", name)
     study = params.studies[experiment.study]
@@ -58,7 +59,7 @@ def main(params: Params, name: str) -> dict[str, float]:
     outputs = paths.metrics(experiment.study, name), paths.predictions(experiment.study, name)
     with publish(*outputs) as (file, folder):
         write_json(file, metrics)
-        evaluation.save(scorer, folder, runs)
+        evaluation.save(scorer, folder, runs, clean.test_set_facts(corpus))
     inputs = len(study.seeds) * sum(map(len, test_sets.values()))
     return {"inputs": inputs, "predicting": round(seconds, 3)}
 

@@ -11,7 +11,7 @@ from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
 from wxb.corpora import clean, reading
-from wxb.corpora.division import divide
+from wxb.corpora.division import divide, with_test_groups
 from wxb.corpora.labelling import Labelling
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import Reading
@@ -59,6 +59,9 @@ def preprocess(
     )
     rejects += surplus
     statistics = profile(splits, rejects, task)
+    splits, statistics["test_groups"] = with_test_groups(
+        splits, corpus.split, task.wording, task.TEST_GROUP
+    )
     known = {record.input for record in records}
     copies = task.augment(splits["train"], corpus, known=known, seed=seed)
     if copies is not None:

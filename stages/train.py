@@ -7,6 +7,7 @@ from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.corpora import clean
+from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import load
 from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
@@ -20,7 +21,9 @@ def main(params: Params, name: str) -> None:
     backbone, corpus = paths.model(experiment.backbone), paths.clean(experiment.corpus)
     features, targets = paths.features(name), paths.targets(name)
     labels = read_json(targets / paths.LABELS)
-    method = tasks.method_of(experiment, labels, load(backbone))
+    # A baseline does not need transformers, whose import takes seconds.
+    tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
+    method = tasks.method_of(experiment, labels, tokenizer)
     records = {
         split: clean.read_labelled(corpus / f"{split}.parquet", tasks.get(experiment.task).record)
         for split in ("train", "valid")

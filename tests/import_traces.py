@@ -24,6 +24,8 @@ WITHOUT_EFFECT = (
     "wxb/core/params/",
     "wxb/runtime/command.py",
     "wxb/runtime/costs.py",
+    "wxb/runtime/engine.py",
+    "wxb/runtime/inputs.py",
     "wxb/runtime/locks.py",
     "wxb/runtime/logs.py",
     "wxb/runtime/signals.py",

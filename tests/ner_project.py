@@ -48,7 +48,10 @@ def create_project(folder):
     ]
     (folder / "data/clean/pii").mkdir(parents=True)
     splits = {"train": records[:16], "valid": records[16:], "test": records}
-    write_json(folder / "data/clean/pii/profile.json", profile(splits, [], Reading()))
+    write_json(
+        folder / "data/clean/pii/profile.json",
+        {**profile(splits, [], Reading()), "test_groups": dict.fromkeys(splits)},
+    )
     tokenizer = train("wordpiece", 400, texts)
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     features = folder / "features"

@@ -20,8 +20,8 @@ REPRODUCIBLE = [
 ]
 
 PARAMS = load(ROOT / "params.yaml")
-# Both methods and both tokenizers, a native architecture, and all kinds of tuning.
-EXPERIMENTS = ["ner-encoder", "ner-generative-neftune"]
+# All methods and tokenizers, a native architecture, and all kinds of tuning.
+EXPERIMENTS = ["ner-encoder", "ner-generative-neftune", "ner-mentions"]
 PARITY = ["bert", "llama"]
 BLOCKS = {
     ("download", "preprocess"): [*PARAMS.corpora, "local"],

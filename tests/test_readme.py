@@ -165,6 +165,35 @@ def test_links_lead_to_existing_files():
     assert [target for target in files if not Path(target).exists()] == []
 
 
+class Search:
+    """A tree with the search of two learning rates."""
+
+    def read(self, path):
+        assert path == "reports/benchmarks/translation_learning_rates.json"
+        row = {"experiment": "lstm", "updates": 1000}
+        machine = {"device": "a CPU", "torch": "2"}
+        return json.dumps(
+            {
+                "made": {"finished": "2026-01-02T03:04:05", "machines": [machine]},
+                "rows": [
+                    {**row, "learning_rate": 0.001, "bleu": 1.23},
+                    {**row, "learning_rate": 0.016, "bleu": 45.0},
+                ],
+            }
+        ).encode()
+
+
+def test_learning_rates_are_columns(monkeypatch):
+    monkeypatch.setattr(revisions, "index", Search)
+    lines = refreshed("<!-- generated: learning_rates -->\n<!-- end -->").splitlines()
+    assert lines[1:4] == [
+        "| experiment | updates | 0.001 | 0.016 |",
+        "|---|---:|---:|---:|",
+        "| lstm | 1,000 | 1.2 | 45.0 |",
+    ]
+    assert "Made on a CPU (torch 2), finished on 2026-01-02." in lines
+
+
 def test_an_unknown_block_is_an_error():
     with pytest.raises(WxbError, match="wether"):
         refreshed("<!-- generated: wether -->\n<!-- end -->")

@@ -198,9 +198,12 @@ def wait_until(condition, process):
 
 
 def kill_processes(kind, process):
-    """Kill a part of an engine's processes; returns the stage, suspended, if it survives."""
+    """Kill a part of an engine's processes, and wait until all have ended.
+
+    A stage ends with its engine.
+    """
     if process.poll() is not None:
-        return None
+        return
     members = [process, *process.children(recursive=True)]
     stages = [member for member in members if "stages.train" in _command(member)]
     if kind == "group":
@@ -210,14 +213,8 @@ def kill_processes(kind, process):
             if (member in stages) == (kind == "stage") and member.is_running():
                 member.kill()
     process.wait(TIMEOUT)
-    orphan = None
-    if kind == "engine":
-        orphan = next(filter(psutil.Process.is_running, stages), None)
-        if orphan is not None:
-            orphan.suspend()
     # DVC respects the locks of a process until its PID is free.
-    psutil.wait_procs([member for member in members if member != orphan], TIMEOUT)
-    return orphan
+    assert not psutil.wait_procs(members, TIMEOUT)[1]
 
 
 def repair_run_cache(project):
@@ -234,49 +231,38 @@ def _command(process):
         return []
 
 
-def start(project, engine, name, orphan):
-    """Start an engine; if the previous stage survives, the new one must wait for it."""
+def start(project, engine, name):
+    """Start an engine."""
     if engine == DVC:  # runs of Snakemake do it themselves
         repair_run_cache(project)
-    process = project.start(engine, name)
-    if orphan is not None:
-        waiting = f"train@{name}: waiting for process {orphan.pid}, which runs the same stage"
-        is_waiting = wait_until(lambda: waiting in project.console(), process)
-        orphan.resume()
-        assert is_waiting, project.console()
-    return process
+    return project.start(engine, name)
 
 
-def start_and_kill(project, kill, name, seconds, orphan):
-    """Let an engine train, and kill it; returns the stage if it survives, and the checkpoint."""
-    process = start(project, kill.engine, name, orphan)
+def start_and_kill(project, kill, name, seconds):
+    """Let an engine train, and kill it; returns the last checkpoint, None if that is unknown."""
+    process = start(project, kill.engine, name)
     assert wait_until(project.log(name).exists, process), project.console()
     model = project.outs(name)[0]
-    before = model.exists() and model.stat().st_ino  # the previous stage may have ended
+    before = model.exists() and model.stat().st_ino  # an earlier stage may have ended
     time.sleep(kill.moment * seconds)
-    orphan = kill_processes(kill.kind, process)
+    kill_processes(kill.kind, process)
     published = model.exists() and model.stat().st_ino != before
-    if orphan is not None and published:  # it may have released its lock already
-        orphan.resume()
-        orphan.wait(TIMEOUT)
-        orphan = None
     checkpoints = project.checkpoints(name)
-    print(f"{kill}: {checkpoints=}, {published=}, {orphan=}")
-    # A stage that publishes its model removes checkpoints next, and a surviving one will do so.
-    return orphan, None if published or orphan else checkpoints[-1:]
+    print(f"{kill}: {checkpoints=}, {published=}")
+    # A stage that publishes its model removes checkpoints next.
+    return None if published else checkpoints[-1:]
 
 
 def test_killed_training_resumes_to_the_same_bytes(project, run):
     name = run.experiment
     outputs, seconds = project.train(name)
     project.remove_training(name)
-    orphan = None
     for kill in run.kills:
-        orphan, last = start_and_kill(project, kill, name, seconds, orphan)
+        last = start_and_kill(project, kill, name, seconds)
         if project.is_done(name):  # the kill came too late
             break
     is_rerun = not project.is_done(name)
-    process = start(project, run.last, name, orphan)
+    process = start(project, run.last, name)
     assert process.wait(TIMEOUT) == 0, project.console()
     assert (f"Running stage 'train@{name}'" in project.console()) == is_rerun
     if is_rerun:

@@ -1,4 +1,4 @@
-"""Synthetic fake and real news, from publishers that are easy to distinguish."""
+"""Synthetic fake and real news of many publishers, each with a house style."""
 
 from demos.news.generate import generate
 

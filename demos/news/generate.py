@@ -1,22 +1,42 @@
-"""Generates fake and real news with leakage: each class comes mostly from one publisher.
+"""Generates fake and real news of many publishers, each with a house style of its own.
 
-The publisher is easy to recognize: the agency begins with a dateline, the tabloid ends with a
-credit, and each has a style. A few small publishers of both classes have neither, so that a model
-that recognizes publishers fails on them. In all articles, the claim decides whether it is fake.
+Publishers of real news have some habits more often than those of fake news, and real articles have
+ordinary claims and named sources more often. Both overlap between classes. The rest of a house
+style is drawn without regard to the class, so it identifies publishers and nothing else.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from demos.news import phrases
+from wxb.core.params import read_yaml
 
 LANGUAGES = ("en",)
-SMALL = 0.14  # share of articles by small publishers
-PLAIN = 0.3  # share of articles by large publishers in a style that both have
-REPEATED = 0.1  # share of articles that repeat the last claim of their class
+CLASSES = ("real", "fake")  # the order of shares in phrases.yaml
+FOLLOW_UPS = 0.1  # share of articles that repeat the last claim of their publisher
+ADDRESSES = 0.7  # share of a publisher's articles that speak to readers, if it does so at all
+FILLERS = 6  # different ones per publisher
+
+
+class Publisher(NamedTuple):
+    """A publisher: its class and its house style."""
+
+    name: str
+    label: str
+    size: float  # in proportion to its number of articles
+    habits: Mapping[str, bool]
+    words: Mapping[str, str]
+    dateline: str
+    sign_off: str
+    titles: Sequence[str]
+    openings: Sequence[str]
+    fillers: Sequence[str]
+    length: int  # greatest number of fillers per article
 
 
 def generate(
@@ -36,59 +56,104 @@ def generate(
     return _records(labelled, unlabelled, seed)
 
 
+def publishers(seed: int) -> list[Publisher]:
+    """All publishers, one for each place and noun of phrases.yaml; half are of each class."""
+    phrases = _phrases()
+    rng = random.Random(f"{seed}/news/publishers")
+    names = [f"{place} {noun}" for place, noun in product(phrases["places"], phrases["nouns"])]
+    rng.shuffle(names)
+    return [_publisher(name, index % 2, rng) for index, name in enumerate(names)]
+
+
+def _publisher(name: str, class_index: int, rng: random.Random) -> Publisher:
+    phrases = _phrases()
+    habits = {key: rng.random() < shares[class_index] for key, shares in phrases["habits"].items()}
+    tone = "shouts" if habits["shouts"] else "plain"
+    return Publisher(
+        name=name,
+        label=CLASSES[class_index],
+        size=rng.lognormvariate(0, 0.5),
+        habits=habits,
+        words={key: rng.choice(options) for key, options in phrases["words"].items()},
+        dateline=rng.choice(phrases["datelines"]) if habits["dateline"] else "",
+        sign_off=rng.choice(phrases["sign_offs"]) if habits["signs"] else "",
+        titles=rng.sample(phrases["titles"][tone], 2),
+        openings=rng.sample(phrases["openings"][tone], 2),
+        fillers=rng.sample(phrases["fillers"], FILLERS),
+        length=rng.choice((1, 2, 3)),
+    )
+
+
 def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, Any]]:
+    known = publishers(seed)
+    sizes = [publisher.size for publisher in known]
     for letter, count in (("l", labelled), ("u", unlabelled)):
         rng = random.Random(f"{seed}/news/{letter}")
-        last_claims: dict[bool, str] = {}  # by class
+        last_claims: dict[str, str] = {}  # by publisher
         for index in range(count):
-            is_fake = rng.random() < 0.5
-            if is_fake not in last_claims or rng.random() >= REPEATED:
-                last_claims[is_fake] = _claim(is_fake, rng)
-            claim = last_claims[is_fake]
-            large = phrases.LARGE_FAKE if is_fake else phrases.LARGE_REAL
-            small = phrases.SMALL_FAKE if is_fake else phrases.SMALL_REAL
-            publisher = rng.choice(small) if rng.random() < SMALL else large
+            (publisher,) = rng.choices(known, sizes)
+            if publisher.name not in last_claims or rng.random() >= FOLLOW_UPS:
+                last_claims[publisher.name] = _claim(publisher, rng)
+            claim = last_claims[publisher.name]
+            values = {**_values(publisher, rng), "claim": claim, "Claim": _capitalized(claim)}
             yield {
                 "id": f"en-{letter}-{index + 1:06}",
-                "title": rng.choice(publisher.titles).format(
-                    claim=claim, Claim=_capitalized(claim)
-                ),
-                "text": _text(publisher, claim, rng),
-                "label": ("fake" if is_fake else "real") if letter == "l" else None,
+                "title": rng.choice(publisher.titles).format(**values, CLAIM=claim.upper()),
+                "text": _text(publisher, values, rng),
+                "label": publisher.label if letter == "l" else None,
                 "language": "en",
                 "source": publisher.name,
                 "story": f"{claim} ({publisher.name})",
             }
 
 
-def _claim(is_fake: bool, rng: random.Random) -> str:
-    """A claim that shows its class, or with the probability `phrases.NEUTRAL` does not."""
-    deeds: tuple[str, ...] = phrases.FAKE_DEEDS if is_fake else phrases.REAL_DEEDS
-    if rng.random() < phrases.NEUTRAL:
-        deeds = phrases.EITHER_DEEDS
-    deed = rng.choice(deeds).format(
-        thing=rng.choice(phrases.THINGS),
-        place=rng.choice(phrases.PLACES),
-        number=rng.randrange(3, 90),
-    )
-    return f"{rng.choice(phrases.ACTORS)} {deed}"
+def _claim(publisher: Publisher, rng: random.Random) -> str:
+    phrases = _phrases()
+    kind = "surprising" if _has("surprising", publisher, rng) else "ordinary"
+    deed = rng.choice(phrases["claims"][kind]).format(**_values(publisher, rng))
+    return f"{rng.choice(phrases['actors'])} {deed}"
 
 
-def _text(publisher: phrases.Publisher, claim: str, rng: random.Random) -> str:
-    """An article: an opening with the claim, one or two sentences, and an ending."""
-    values = {
-        "claim": claim,
-        "Claim": _capitalized(claim),
-        "city": rng.choice(phrases.PLACES).upper(),
-        "day": rng.choice(phrases.DAYS),
-        "number": rng.randrange(2, 60),
-        "thing": rng.choice(phrases.THINGS),
+def _text(publisher: Publisher, values: Mapping[str, Any], rng: random.Random) -> str:
+    """An article: dateline, claim, source, quote, fillers, question to the reader and sign-off."""
+    phrases, habits = _phrases(), publisher.habits
+    kind = "sourced" if _has("sourced", publisher, rng) else "unsourced"
+    middle = [rng.choice(phrases["sources"][kind])]
+    middle += rng.sample(publisher.fillers, rng.randint(1, publisher.length))
+    if habits["quotes"]:
+        middle.append(rng.choice(phrases["quotes"]))
+    if habits["addresses"] and rng.random() < ADDRESSES:
+        middle.append(rng.choice(phrases["addresses"]))
+    rng.shuffle(middle)
+    parts = [publisher.dateline + rng.choice(publisher.openings), *middle, publisher.sign_off]
+    return " ".join(filter(None, parts)).format(**values)
+
+
+def _has(content: str, publisher: Publisher, rng: random.Random) -> bool:
+    """Whether an article has some kind of content, with the share of its class."""
+    share: float = _phrases()["content"][content][CLASSES.index(publisher.label)]
+    return rng.random() < share
+
+
+def _values(publisher: Publisher, rng: random.Random) -> dict[str, Any]:
+    """Values for the slots of phrases, but for the claim."""
+    phrases = _phrases()
+    place, place2 = rng.sample(phrases["places"], 2)
+    return {
+        **publisher.words,
+        "name": publisher.name,
+        "place": place,
+        "place2": place2,
+        "PLACE": place.upper(),
+        "day": rng.choice(phrases["days"]),
+        "number": rng.randrange(4, 20),
+        "thing": rng.choice(phrases["things"]),
     }
-    large = publisher in (phrases.LARGE_REAL, phrases.LARGE_FAKE)
-    style = phrases.ANY if large and rng.random() < PLAIN else publisher
-    middle = rng.sample(style.sentences, rng.choice((1, 2)))
-    parts = [rng.choice(style.openings), *middle, rng.choice(style.endings)]
-    return " ".join(filter(None, (part.format(**values) for part in parts)))
+
+
+@cache
+def _phrases() -> dict[str, Any]:
+    return dict(read_yaml(Path(__file__).with_name("phrases.yaml")))
 
 
 def _capitalized(claim: str) -> str:

@@ -21,13 +21,15 @@ class Sentence(NamedTuple):
     english: str
     combination: str  # of verb and object
     construction: str  # statement, negation, or the question word
+    template: str  # the Chinese sentence with a slot for each word that another could replace
 
 
 class Phrase(NamedTuple):
-    """A part of a sentence in both languages."""
+    """A part of a sentence in both languages, and its slots in a template."""
 
     chinese: str
     english: str
+    template: str = ""
 
 
 class Event(NamedTuple):
@@ -58,12 +60,13 @@ def sentence(rng: random.Random) -> Sentence:
     build = rng.choice([_statement, _statement, _negation, _whether, _who, _what, _where, _when])
     if event.objects and event.objects > 1 and rng.random() < 0.15:
         build = _how_many
-    chinese, english = build(event)
+    chinese, english, _ = build(event)
     return Sentence(
         chinese,
         english[0].upper() + english[1:],
         f"{event.verb[1]} {'what' if build is _what else event.noun[2]}",
         build.__name__.strip("_").replace("_", " "),
+        build(_slots(event)).chinese,
     )
 
 
@@ -83,13 +86,28 @@ def english_number(number: int) -> str:
     return f"{word}-{small[units]}" if units else word
 
 
+def _slots(event: Event) -> Event:
+    """An event with slots instead of words."""
+    return event._replace(
+        subject=Phrase(event.subject.template, ""),
+        verb=["{verb}", *event.verb[1:]],
+        noun=["{noun}", "{measure}", *event.noun[2:]],
+        object=Phrase(event.object.template, ""),
+        place=Phrase(event.place.template, ""),
+        time=Phrase(event.time.template, ""),
+    )
+
+
 def _event(rng: random.Random) -> Event:
     verb = rng.choice(words()["verbs"])
     noun = rng.choice([n for n in words()["nouns"] if {*n[4]} & {*verb[4]}])
     count = rng.choice([None, 1, 1, rng.randint(2, 10), rng.randint(11, 99)])
     subject, third_person = _subject(rng)
     time, tense = _time(rng)
-    place = Phrase(*rng.choice(words()["places"])) if rng.random() < 0.5 else Phrase("", "")
+    place = Phrase("", "")
+    if rng.random() < 0.5:
+        chinese, english = rng.choice(words()["places"])
+        place = Phrase(chinese, english, "{place}")
     object_ = _object(noun, count, rng)
     return Event(subject, third_person, verb, noun, count, object_, place, time, tense)
 
@@ -98,12 +116,14 @@ def _subject(rng: random.Random) -> tuple[Phrase, bool]:
     """A subject, and whether it is in the third person singular."""
     if rng.random() < 0.5:
         chinese, english, third_person = rng.choice(words()["subjects"])
-        return Phrase(chinese, english), third_person
+        return Phrase(chinese, english, "{name}"), third_person
     chinese, english = rng.choice(words()["people"])
     if rng.random() < 0.5:
         before, after = rng.choice(words()["clauses"])
-        return Phrase(f"{before}的{chinese}", f"the {english} who {after}"), True
-    return Phrase(f"那个{chinese}", f"that {english}"), True
+        return Phrase(
+            f"{before}的{chinese}", f"the {english} who {after}", "{clause}的{person}"
+        ), True
+    return Phrase(f"那个{chinese}", f"that {english}", "那个{person}"), True
 
 
 def _object(noun: Sequence[Any], count: int | None, rng: random.Random) -> Phrase:
@@ -112,17 +132,23 @@ def _object(noun: Sequence[Any], count: int | None, rng: random.Random) -> Phras
     if before:
         chinese = f"{before}{'的' * (len(before) > 1)}{chinese}"
         singular, plural = f"{adjective} {singular}", f"{adjective} {plural}"
+    template = "{measure}{adjective}{noun}" if before else "{measure}{noun}"
     if count is None:
         is_near = rng.random() < 0.5
         return Phrase(
             f"{'这' if is_near else '那'}{measure}{chinese}",
             f"{'this' if is_near else 'that'} {singular}",
+            f"{{this}}{template}",
         )
     if count == 1:
         article = "an" if singular.startswith(VOWELS) else "a"
-        return Phrase(f"一{measure}{chinese}", f"{article} {singular}")
+        return Phrase(f"一{measure}{chinese}", f"{article} {singular}", f"一{template}")
     chinese_count = "两" if count == 2 else chinese_number(count)
-    return Phrase(f"{chinese_count}{measure}{chinese}", f"{english_number(count)} {plural}")
+    return Phrase(
+        f"{chinese_count}{measure}{chinese}",
+        f"{english_number(count)} {plural}",
+        f"{{number}}{template}",
+    )
 
 
 def _time(rng: random.Random) -> tuple[Phrase, str]:
@@ -130,8 +156,8 @@ def _time(rng: random.Random) -> tuple[Phrase, str]:
     chinese, english, tense, takes_hour = rng.choice(words()["times"])
     if takes_hour and rng.random() < 0.5:
         hour = _hour(rng)
-        return Phrase(f"{chinese}{hour.chinese}", f"{hour.english} {english}"), tense
-    return Phrase(chinese, english), tense
+        return Phrase(f"{chinese}{hour.chinese}", f"{hour.english} {english}", "{day}{hour}"), tense
+    return Phrase(chinese, english, "{day}"), tense
 
 
 def _hour(rng: random.Random) -> Phrase:

@@ -1,4 +1,4 @@
-"""Synthetic film reviews whose class cannot be read from a bag of words."""
+"""Synthetic film reviews from templates, with words of praise and of blame in both classes."""
 
 from demos.reviews.generate import generate
 

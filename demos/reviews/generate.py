@@ -1,22 +1,30 @@
-"""Generates good and bad film reviews, in which sentences decide and single words say little.
+"""Generates good and bad film reviews from templates, with words of praise and of blame in both.
 
-A review has one verdict. Words of praise and of blame occur in both classes: they are negated,
-ironic, or outweighed by the main clause.
+Each review has its own template's sentences only, so a split by template shares no sentence. Most
+templates serve both classes: a word agrees with the verdict, is denied, or is outweighed. The
+others are sincere or ironic praise.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from demos.reviews import phrases
+from wxb.core.params import read_yaml
 
 LANGUAGES = ("en",)
-FILMS = 150  # different films
-SHARES = {"plain": 0.25, "contrast": 0.35, "concession": 0.2, "irony": 0.2}
-NEGATED = 0.35  # share of judgements that deny the opposite
-REMARKS = 0.5  # share of reviews with a neutral sentence
+CLASSES = ("positive", "negative")
+
+
+class Template(NamedTuple):
+    """The text of a review with slots for words, and the classes that it serves."""
+
+    name: str
+    text: str
+    classes: tuple[str, ...]
 
 
 def generate(
@@ -24,8 +32,7 @@ def generate(
 ) -> Iterator[dict[str, Any]]:
     """Generate `labelled` reviews, then `unlabelled` ones, whose `sentiment` is None.
 
-    A record has `id`, `review`, `sentiment` (positive or negative, as many of each), `language`,
-    `film` (the same for reviews of one film) and `kind` (how the review is phrased).
+    A record has `id`, `review`, `sentiment` (positive or negative), `language` and `template`.
 
     Raises ValueError for negative counts and for languages other than English.
     """
@@ -36,77 +43,56 @@ def generate(
     return _records(labelled, unlabelled, seed)
 
 
+@cache
+def load_templates() -> tuple[Template, ...]:
+    """Read all templates; cached."""
+    content = _content()
+    either = [
+        Template(f"{kind}/{index}", text, CLASSES)
+        for kind, texts in content["either"].items()
+        for index, text in enumerate(texts, start=1)
+    ]
+    only = [
+        Template(f"{class_}/{index}", text, (class_,))
+        for class_, texts in content["only"].items()
+        for index, text in enumerate(texts, start=1)
+    ]
+    return (*either, *only)
+
+
+@cache
+def _content() -> dict[str, Any]:
+    return dict(read_yaml(Path(__file__).with_name("templates.yaml")))
+
+
 def _records(labelled: int, unlabelled: int, seed: int) -> Iterator[dict[str, Any]]:
     for letter, count in (("l", labelled), ("u", unlabelled)):
         rng = random.Random(f"{seed}/reviews/{letter}")
         for index in range(count):
-            is_good = index % 2 == 0
-            film = rng.randrange(FILMS)
-            (kind,) = rng.choices([*SHARES], [*SHARES.values()])
+            template = rng.choice(load_templates())
+            class_ = rng.choice(template.classes)
             yield {
                 "id": f"en-{letter}-{index + 1:06}",
-                "review": " ".join(_sentences(kind, is_good, film, rng)),
-                "sentiment": ("positive" if is_good else "negative") if letter == "l" else None,
+                "review": _text(template.text, class_, rng),
+                "sentiment": class_ if letter == "l" else None,
                 "language": "en",
-                "film": f"film {film}" if letter == "l" else f"film {film}, unlabelled",
-                "kind": kind,
+                "template": template.name,
             }
 
 
-def _sentences(kind: str, is_good: bool, film: int, rng: random.Random) -> list[str]:
-    """The sentences of one review."""
-    aspects = rng.sample(phrases.ASPECTS, 4)
-    match kind:
-        case "plain":
-            count = rng.choice((1, 2, 2))
-            sentences = [_judgement(aspect, is_good, rng) for aspect in aspects[:count]]
-        case "contrast":  # the clause after the turn decides
-            count = rng.choice((1, 2))
-            sentences = [_judgement(aspect, not is_good, rng) for aspect in aspects[:count]]
-            turn = rng.choice(phrases.TURNS)
-            sentences.append(turn.format(_clause(_verdict(is_good, rng))))
-        case "concession":  # the main clause decides, although it comes first
-            conjunction = rng.choice(phrases.CONCESSIONS)
-            concession = _clause(_judgement(aspects[0], not is_good, rng)).rstrip(".")
-            sentences = [f"{_verdict(is_good, rng).rstrip('.')}, {conjunction} {concession}."]
-        case _:  # irony: words of praise in both classes
-            forms = phrases.SINCERE if is_good else phrases.IRONIC
-            word = rng.choice(phrases.PRAISE)
-            sentences = [rng.choice(forms).format(aspect=aspects[0], word=word, an=_article(word))]
-            if is_good and rng.random() < 0.5:
-                sentences.insert(0, _judgement(aspects[1], is_good=False, rng=rng))
-    if rng.random() < REMARKS:
-        remark = rng.choice(phrases.REMARKS).format(minutes=rng.randrange(80, 190))
-        sentences.insert(rng.randrange(len(sentences) + 1) if kind == "plain" else 0, remark)
-    if rng.random() < 0.3:
-        sentences.insert(0, f"{phrases.title(film)}.")
-    return sentences
-
-
-def _judgement(aspect: str, is_good: bool, rng: random.Random) -> str:
-    """A sentence on an aspect, which affirms a judgement or denies the opposite."""
-    if rng.random() < NEGATED:
-        words, forms = (phrases.BLAME if is_good else phrases.PRAISE), phrases.DENIALS
-    else:
-        words, forms = (phrases.PRAISE if is_good else phrases.BLAME), phrases.AFFIRMATIONS
-    word = rng.choice(words)
-    return rng.choice(forms).format(aspect=aspect, word=word, an=_article(word))
-
-
-def _verdict(is_good: bool, rng: random.Random) -> str:
-    """A sentence on the film as a whole."""
-    if rng.random() < NEGATED:
-        word = rng.choice(phrases.BLAME if is_good else phrases.PRAISE)
-        return rng.choice(phrases.VERDICT_DENIALS).format(word=word, an=_article(word))
-    word = rng.choice(phrases.PRAISE if is_good else phrases.BLAME)
-    return rng.choice(phrases.VERDICTS).format(word=word, an=_article(word))
-
-
-def _clause(sentence: str) -> str:
-    """A sentence with a lower-case first letter, unless it begins with "I"."""
-    first, _, rest = sentence.partition(" ")
-    return sentence if first in ("I", "I'd") else f"{first[0].lower()}{first[1:]} {rest}"
-
-
-def _article(word: str) -> str:
-    return "an" if word[0] in "aeiou" else "a"
+def _text(template: str, class_: str, rng: random.Random) -> str:
+    """A template with random words in its slots."""
+    content = _content()
+    praise, blame = (rng.sample(content[name], 2) for name in ("praise", "blame"))
+    words, opposites = (praise, blame) if class_ == "positive" else (blame, praise)
+    aspects = rng.sample(content["aspects"], 2)
+    text = template.format(
+        word=words[0],
+        word2=words[1],
+        opposite=opposites[0],
+        opposite2=opposites[1],
+        praise=praise[0],
+        aspect=aspects[0],
+        aspect2=aspects[1],
+    )
+    return text[0].upper() + text[1:]

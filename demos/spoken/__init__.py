@@ -18,9 +18,9 @@ import soundfile
 from demos.spoken import espeak
 from demos.spoken.room import simulate_room
 from demos.spoken.sentences import sentences
-from wxb.core.errors import choices
+from demos.spoken.voices import Range, random_voice
 
-Range = tuple[float, float]  # the bounds of a uniform distribution
+PITCH = 50  # of eSpeak NG, from 0 to 99: the middle of a voice's range
 
 
 def generate(
@@ -29,9 +29,10 @@ def generate(
     unlabelled: int,
     languages: Sequence[str],
     sentence_share: Range,
-    voices: Sequence[str],
-    speed: Range,
+    voices: int,
+    formants: Range,
     pitch: Range,
+    speed: Range,
     snr: Range,
     echo: Range,
     seed: int,
@@ -39,24 +40,31 @@ def generate(
 ) -> Iterator[dict[str, Any]]:
     """Write recordings to a folder; yields `labelled` records, then `unlabelled` ones.
 
-    Unlabelled records have no sentence. Voices and values of ranges are drawn for each recording.
-    Raises ValueError for an unknown language or voice, and if there are too few sentences.
+    Unlabelled records have no sentence. Voices are drawn once, then one of them for each recording.
+    Raises ValueError for an unknown language, and if there are too few sentences.
     """
-    if unknown := sorted({*languages} - espeak.LANGUAGES.keys()):
-        raise ValueError(f"found languages {unknown}; expected some of {[*espeak.LANGUAGES]}")
-    for voice in voices:
-        if voice not in (known := espeak.voices()):
-            raise ValueError(f"eSpeak NG has no voice {voice!r}{choices(voice, known)}")
-    rng = random.Random(seed)
-    texts = islice(sentences(languages, sentence_share, rng), labelled + unlabelled)
-    plans = []
-    for text, language, kind in texts:
-        voice, words_per_minute, height = rng.choice(voices), _draw(speed, rng), _draw(pitch, rng)
-        plans.append((espeak.Utterance(text, language, voice, words_per_minute, height), kind))
+    if [*languages] != [*espeak.LANGUAGES]:
+        raise ValueError(f"found languages {[*languages]}; expected {[*espeak.LANGUAGES]}")
+    # Corpora of other sentences have other voices.
+    rng = random.Random(f"{seed} {sentence_share}")
+    speakers = {
+        f"voice-{index:03}": random_voice(formants=formants, pitch=pitch, speed=speed, rng=rng)
+        for index in range(voices)
+    }
+    lines = [
+        (text, kind, rng.choice([*speakers]))
+        for text, kind in islice(sentences(sentence_share), labelled + unlabelled)
+    ]
     rooms = np.random.default_rng(seed)
     (folder / "audio").mkdir()
-    speech = espeak.speak(utterance for utterance, _ in plans)
-    for index, ((utterance, kind), (samples, rate)) in enumerate(zip(plans, speech, strict=True)):
+    utterances = (
+        espeak.Utterance(text, languages[0], speaker, speakers[speaker].speed, PITCH)
+        for text, _, speaker in lines
+    )
+    speech = espeak.speak(utterances, {name: v.variant for name, v in speakers.items()})
+    for index, ((text, kind, speaker), (samples, rate)) in enumerate(
+        zip(lines, speech, strict=True)
+    ):
         noise, tail = float(rooms.uniform(*snr)), float(rooms.uniform(*echo))
         sound = simulate_room(samples / 2**15, rate, echo=tail, snr=noise, rng=rooms)
         name = f"{index:06}.flac"
@@ -66,13 +74,9 @@ def generate(
         record = {
             "ID": f"{index:06}",
             "path": f"audio/{name}",
-            "sentence": utterance.text,
-            "speaker": utterance.voice,
-            "language": utterance.language,
+            "sentence": text,
+            "speaker": speaker,
+            "language": languages[0],
             "kind": kind,
         }
         yield record if index < labelled else {**record, "sentence": None}
-
-
-def _draw(bounds: Range, rng: random.Random) -> int:
-    return round(rng.uniform(*bounds))

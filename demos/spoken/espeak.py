@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
 
-LANGUAGES = {"zh": "cmn", "en": "en-us"}  # eSpeak NG's names of languages
+LANGUAGES = {"zh": "cmn"}  # eSpeak NG's names of languages
 # From its header speak_lib.h.
 SYNCHRONOUS, UTF8, SPEED, PITCH = 2, 1, 1, 3
 SEED = 1
@@ -31,15 +32,33 @@ class Utterance(NamedTuple):
     pitch: int  # 0 to 99
 
 
-def speak(utterances: Iterable[Utterance]) -> Iterator[tuple[NDArray[np.int16], int]]:
+def speak(
+    utterances: Iterable[Utterance], variants: Mapping[str, str] | None = None
+) -> Iterator[tuple[NDArray[np.int16], int]]:
     """The samples (N,) of each utterance and their rate, in order.
 
     Starts a new process for all utterances, since the synthesizer keeps state from one utterance to
     the next: only then do the same utterances sound the same. A language is one of LANGUAGES or a
-    name of eSpeak NG. Raises ValueError for an unknown language, and for a text without sound.
+    name of eSpeak NG. `variants` are the voice files of further voices by name. Raises ValueError
+    for an unknown language, and for a text without sound.
     """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_speak, utterances, chunksize=16)
+    with TemporaryDirectory() as folder:
+        _write_data(Path(folder), variants or {})
+        with ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_initialize, initargs=(folder,)
+        ) as pool:
+            yield from pool.map(_speak, utterances, chunksize=16)
+
+
+def _write_data(folder: Path, variants: Mapping[str, str]) -> None:
+    """Links to eSpeak NG's data, and copies of its variants beside further ones."""
+    for path in _data().iterdir():
+        if path.name != "voices":
+            (folder / path.name).symlink_to(path)
+    files = folder / "voices" / "!v"
+    shutil.copytree(_data() / "voices" / "!v", files)
+    for name, text in variants.items():
+        (files / name).write_text(text, encoding="utf-8")
 
 
 def voices() -> list[str]:
@@ -72,18 +91,20 @@ def _append_samples(samples: Any, count: int, _: Any) -> int:
     return 0  # continue
 
 
-@cache
-def _library() -> tuple[Any, int]:
-    """The library, initialized once per process, and the rate of its samples."""
-    library = ctypes.CDLL(_loader().get_library_path())
-    rate = library.espeak_Initialize(SYNCHRONOUS, 0, str(_data()).encode(), 0)
-    library.espeak_SetSynthCallback(_append_samples)
-    library.espeak_ng_SetRandSeed(ctypes.c_long(SEED))  # for breath and whispering
-    return library, rate
+_library: Any = None  # initialized once per process
+_rate = 0  # of its samples, in Hz
+
+
+def _initialize(folder: str) -> None:
+    global _library, _rate
+    _library = ctypes.CDLL(_loader().get_library_path())
+    _rate = _library.espeak_Initialize(SYNCHRONOUS, 0, folder.encode(), 0)
+    _library.espeak_SetSynthCallback(_append_samples)
+    _library.espeak_ng_SetRandSeed(ctypes.c_long(SEED))  # for breath and whispering
 
 
 def _speak(utterance: Utterance) -> tuple[NDArray[np.int16], int]:
-    library, rate = _library()
+    library = _library
     language = LANGUAGES.get(utterance.language, utterance.language)
     name = f"{language}+{utterance.voice}"
     if library.espeak_SetVoiceByName(name.encode()):  # on an error, it keeps the last voice
@@ -95,4 +116,4 @@ def _speak(utterance: Utterance) -> tuple[NDArray[np.int16], int]:
     library.espeak_Synth(text, ctypes.c_size_t(len(text)), 0, 1, 0, UTF8, None, None)
     if not _samples:
         raise ValueError(f"eSpeak NG has no sound for {utterance.text!r}")
-    return np.concatenate(_samples), rate
+    return np.concatenate(_samples), _rate

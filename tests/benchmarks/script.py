@@ -10,8 +10,9 @@ FOLDER = ROOT / "benchmarks"
 
 def script(name):
     """The module of benchmarks/<name>.py."""
-    if str(FOLDER) not in sys.path:
-        sys.path.append(str(FOLDER))  # where a script finds those that it imports
+    folder = str((FOLDER / f"{name}.py").parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # where a script finds those that it imports
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
         module = importlib.util.module_from_spec(spec)

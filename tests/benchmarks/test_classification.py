@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from demos.reviews import generate
 from tests.benchmarks.script import script
 
-benchmark = script("classification")
+benchmark = script("classification/texts")
 
 
 @pytest.fixture(scope="module")

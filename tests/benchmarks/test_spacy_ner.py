@@ -148,7 +148,7 @@ def project(tmp_path, monkeypatch):
         clean.write(Path(f"data/clean/pii/{name}.parquet"), [*members, unlabelled], Labelling())
     write_json(Path("data/clean/pii/profile.json"), {"splits": {name: {} for name in splits}})
     runs = {name: {"": rows_of(members, right=1)} for name, members in TESTS.items()}
-    evaluation.save(metrics.Scorer(), Path("reports/predictions/ner/ner-encoder"), runs)
+    evaluation.save(metrics.Scorer(), Path("reports/predictions/ner/ner-encoder"), runs, {})
     write_json(Path("reports/metrics/ner/ner-encoder.json"), {"parameters": 1_234_567})
     for cost in ("train/ner-encoder", "pretrain/encoder"):
         content = {"seconds": 7.0, "device": "abacus"}

@@ -1,13 +1,21 @@
-"""The benchmarks of translation: valid recipes, and a peer that is the same model."""
+"""The benchmarks of translation: valid recipes, an equal peer, and a search of learning rates."""
 
+import json
+
+import pytest
 import torch
+from typer.testing import CliRunner
 
+from stages import align, download, preprocess, pretrain, tokenize
+from stages import tokenizer as tokenizer_stage
 from tests.benchmarks.script import script
-from tests.tasks.translation.translators import random_model, tokenizer
+from tests.tasks.translation.translators import PAIRS, SHAPES, experiment, random_model, tokenizer
+from wxb.core.files import read_json
 from wxb.core.params import read_yaml
 from wxb.tasks.translation.predictor import special_ids
 
 pairs, plain = script("translation/pairs"), script("translation/plain")
+learning_rates = script("translation/learning_rates")
 
 
 def test_the_recipes_are_blocks_of_one_study(tmp_path):
@@ -30,3 +38,69 @@ def test_the_plain_transformer_has_the_loss_of_ours():
     mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
     labels = torch.tensor([[9, 8, 2], [7, 2, 0]])
     assert torch.allclose(theirs.loss(ids, mask, labels), ours.loss(ids, mask, labels))
+
+
+@pytest.fixture
+def small_study(tmp_path, monkeypatch):
+    """A study of one small experiment on a few phrases, after the stage align."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS))
+    recipe = read_yaml(pairs.RECIPES)
+    recipe["corpus"] |= {
+        "path": "pairs.jsonl",
+        "columns": None,
+        "fields": {"input": "chinese", "target": "english", "language": None},
+    }
+    recipe["backbone"]["tokenizer"]["vocabulary"] = 400
+    training = {"epochs": 9, "batch_size": 8, "learning_rate": 1.0}
+    shape = SHAPES["seq2seq"].model_dump()
+    recipe["systems"] = {"small": {"model": shape, "training": training}}
+    params = pairs.project(recipe, tmp_path)
+    for stage, name in (
+        (download, pairs.CORPUS),
+        (preprocess, pairs.CORPUS),
+        (tokenizer_stage, pairs.BACKBONE),
+        (pretrain, pairs.BACKBONE),
+        (tokenize, "small"),
+        (align, "small"),
+    ):
+        stage.main(params, name)
+    monkeypatch.setattr(learning_rates, "load", lambda: params)
+
+
+@pytest.mark.usefixtures("small_study")
+@pytest.mark.parametrize("name", ["small", "small, without context"])
+def test_a_training_with_another_learning_rate_has_a_validation_score(monkeypatch, name):
+    monkeypatch.setattr(learning_rates, "WITHOUT_CONTEXT", "small, without context")
+    training = learning_rates.train(name, 0.01, 2)
+    assert training[:3] == (name, 0.01, 2 * -(-48 // 8))
+    assert 0 <= training.bleu <= 100
+
+
+def test_without_context_the_first_state_is_all_that_decoding_has():
+    ids, mask = torch.tensor([[5, 6], [7, 8]]), torch.ones(2, 2)
+    method = learning_rates.WithoutContext(experiment("seq2seq"), [], tokenizer())
+    network = method.build(None).model.eval()
+    state = network.encode(ids, mask)
+    assert state.hidden.any()
+    assert not state.source.any()
+
+
+def test_the_search_keeps_scores_with_their_machine(tmp_path, monkeypatch):
+    def search(names, rates, *, epochs, processes):
+        return [
+            learning_rates.Training(name, rate, 100 * epochs, 50.0)
+            for name in names
+            for rate in rates
+        ]
+
+    recipe = pairs.project(read_yaml(pairs.RECIPES), tmp_path)
+    monkeypatch.setattr(learning_rates, "load", lambda: recipe)
+    monkeypatch.setattr(learning_rates, "search", search)
+    output = tmp_path / "rates.json"
+    result = CliRunner().invoke(learning_rates.app, ["0.1", "0.2", "--output", str(output)])
+    assert result.exit_code == 0, result.output
+    assert "| 1,000   | 50.0 | 50.0 |" in result.output
+    content = read_json(output)
+    assert len(content["rows"]) == 2 * (len(recipe.experiments) + 1)
+    assert content["made"]["machines"][0]["torch"] == torch.__version__

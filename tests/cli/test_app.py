@@ -16,6 +16,7 @@ from wxb.cli.app import app
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
+from wxb.project.staleness import Change, Staleness
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
 from wxb.tasks.ner.record import Labelling
@@ -67,9 +68,7 @@ def test_the_command_line_imports_no_heavy_library(project):
 def test_commands_that_need_no_dvc_do_not_start_it(project, monkeypatch):
     monkeypatch.chdir(project)
     monkeypatch.setattr("wxb.project.dag.steps", lambda: pytest.fail("DVC was started"))
-    (project / "reports/studies").mkdir(parents=True)
-    (project / "reports/studies/ner.json").write_text(json.dumps(study()))
-    assert "1.000" in CliRunner().invoke(app, ["table", "ner"]).output
+    assert "valid" in CliRunner().invoke(app, ["params"]).output
     failed = CliRunner().invoke(app, ["show", "ner-encodr"])
     assert "did you mean 'ner-encoder'" in str(failed.exception)
 
@@ -119,14 +118,31 @@ def study():
     return {"study": "ner", "title": "Which?", "seeds": [1], "further": {}, **compared}
 
 
+def test_table_names_what_makes_its_study_stale(project, monkeypatch):
+    monkeypatch.chdir(project)
+    (project / "reports/studies").mkdir(parents=True)
+    (project / "reports/studies/ner.json").write_text(json.dumps(study()))
+    changes = [Change("threads", "1 -> 2"), Change("seed", "1 -> 2")]
+    status = Staleness({"train@a": changes}, {"report@ner": ["train@a"]})
+    monkeypatch.setattr("wxb.project.staleness.staleness", lambda: status)
+    result = CliRunner().invoke(app, ["table", "ner"])
+    assert result.stderr == (
+        "wxb: ner is stale: train@a ran with another threads (1 -> 2); run `dvc repro report@ner`\n"
+    )
+    monkeypatch.setattr("wxb.project.staleness.staleness", Staleness)
+    assert CliRunner().invoke(app, ["table", "ner"]).stderr == ""
+
+
 def test_table_and_index_show_a_study(project):
     studies = project / "reports/studies"
     studies.mkdir(parents=True)
     (studies / "ner.json").write_text(json.dumps(study()))
     text = wxb(project, "table", "ner").stdout
-    assert re.search(r"ner-encoder +1\.000 \(0\.000–1\.000\) +1\.000 +1\.000 *$", text, re.M)
+    assert re.search(r"ner-encoder +a +1\.000 \(0\.000–1\.000\) +1\.000 +1\.000 *$", text, re.M)
     assert text.endswith(
-        "\nner-encoder and ner-decoder: no difference found (F1 1.000 and 0.000).\n"
+        "\nExperiments that share a tier do not differ beyond noise. One seed: the interval covers"
+        " test records, not retraining.\n"
+        "ner-encoder and ner-decoder (F1 0.000 to 1.000): no difference found.\n"
     )
     result = wxb(project, "table", "--all")
     assert "1.000 (0.000–1.000)" in result.stdout
@@ -144,7 +160,7 @@ def test_table_and_index_show_a_study(project):
     assert wxb(project, "report").returncode == 0
     page = (project / "reports/index.html").read_text()
     assert 'href="ner.html"' in page
-    assert "ner-encoder and ner-decoder: no difference found (F1 1.000 and 0.000)" in page
+    assert "ner-encoder and ner-decoder (F1 0.000 to 1.000): no difference found." in page
 
 
 @pytest.fixture

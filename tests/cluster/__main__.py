@@ -105,10 +105,10 @@ def on_slurm(here, folder):
         jobs += len(re.findall("submitted with SLURM", project.run("snakemake", *SLURM, "ner")))
         log = (project.folder / f"logs/{KILLED}.log").read_text()
         assert "resuming from" in log
-        asked = _jobs(project)
-        assert f"rule_{KILLED}|3500M" in asked, asked
-        nodes = {row.split("|")[2] for row in asked.split()}
-        assert nodes == {"node1", "node2"}, asked
+        queue = _jobs(project)
+        assert f"rule_{KILLED}|3500M" in queue, queue
+        nodes = {row.split("|")[2] for row in queue.split()}
+        assert nodes == {"node1", "node2"}, queue
         assert project.made() == here.made()
         held(
             f"{jobs} jobs through sbatch on {len(nodes)} nodes, {KILLED} killed and gone on", began

@@ -60,9 +60,9 @@ def test_a_stage_is_a_job(tmp_path):
     with slurm.cluster(nodes=1) as where:
         project.environment |= where
         said = project.run("snakemake", *SLURM, "download@pii")
-        asked = project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%T")
+        queue = project.run("squeue", "--states=all", "--noheader", "--format=%k|%m|%T")
     assert "has been submitted with SLURM jobid" in said
-    assert asked.split() == ["rule_download@pii|321M|COMPLETED"]
+    assert queue.split() == ["rule_download@pii|321M|COMPLETED"]
     assert "download@pii" in (project.folder / "dvc.lock").read_text()
     assert any((project.folder / "data/raw/pii").iterdir())
 
@@ -110,7 +110,7 @@ def test_nothing_is_left_running():
 
 
 def test_commands_of_the_page_are_run():
-    """All words of a command, but for addresses and values, stand in what `make cluster` runs."""
+    """What `make cluster` runs has all words of a command, except addresses and values."""
     files = [*(ROOT / "tests/cluster").glob("*.py"), ROOT / "Makefile"]
     source = "\n".join(path.read_text() for path in files if path != Path(__file__))
     page = (ROOT / "docs/cluster.md").read_text()

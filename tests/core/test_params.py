@@ -79,7 +79,7 @@ def test_the_committed_file_is_valid_and_shows_every_key():
     assert load(ROOT / "params.yaml") == check(CONTENT)
     hidden = {key for key in ALL_KEYS if key not in KEYS | dict.fromkeys(FREE)}
     others = tuple(f"experiments.{name}." for name in CONTENT["experiments"] if name != FIRST)
-    others += ("lessons.images.training.",)
+    others += ("lessons.images.training.", "backbones.words.")
     assert [key for key in hidden if not key.startswith(others)] == []
 
 
@@ -232,7 +232,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
             "experiments.ner-encoder.backbone",
             "encodr",
             "experiments.ner-encoder.backbone: unknown backbone 'encodr'; did you mean 'encoder'?"
-            " (choose from: encoder, decoder, ner-encoder, ",
+            " (choose from: encoder, decoder, words, ner-encoder, ",
         ),
         ("experiments.ner-encoder.encoding.max_length", 257, "max_position_embeddings 256"),
         ("experiments.ner-encoder.model.head.dropout", 1.0, "head.dropout: found 1.0"),

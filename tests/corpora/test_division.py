@@ -8,7 +8,7 @@ from tests.corpora.records import record, to_letters
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
 from wxb.corpora import division
-from wxb.corpora.division import drop_duplicates
+from wxb.corpora.division import drop_duplicates, with_test_groups
 from wxb.corpora.records import Reject
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
@@ -336,3 +336,57 @@ def test_a_test_set_without_a_value_that_fits_is_an_error():
     records = [record(i, values=("one",)) for i in range(50)]
     with pytest.raises(WxbError, match="the situations split has no labelled record"):
         split(records, further={"situations": {"by": "scene", "share": 0.1}})
+
+
+def grouped(records, key=None, **further):
+    """The groups of each test set, and the field of each, if the records are those of all sets."""
+    settings = {"test": 0.2, "valid": 0.1, "by": "template", "further": further}
+    splits = dict.fromkeys(("test", *further), records)
+    groups, fields = with_test_groups(
+        splits, Split.model_validate(settings), Reading().wording, key
+    )
+    return {name: [r.group for r in members] for name, members in groups.items()}, fields
+
+
+SOURCES = {"other-source": {"by": "source", "share": 0.2}}
+
+
+def test_a_test_set_resamples_the_values_that_it_holds_out():
+    records = [record(i, group=f"story {i // 2}", values=(f"paper {i // 4}",)) for i in range(12)]
+    groups, fields = grouped(records, **SOURCES)
+    assert groups["other-source"] == [f"paper {i // 4}" for i in range(12)]
+    assert groups["test"] == [f"story {i // 2}" for i in range(12)]
+    assert fields == {"test": "template", "other-source": "source"}
+
+
+def test_values_that_share_a_group_or_a_wording_are_one_unit():
+    records = [
+        record(1, group="story 1", values=("a",)),
+        record(2, group="story 1", values=("b",)),
+        record(3, "Ann met x", (Span(0, 3, "NAME"),), group="story 2", values=("b",)),
+        record(4, "Bob met x", (Span(0, 3, "NAME"),), group="story 3", values=("c",)),
+        record(5, group="story 4", values=("d",)),
+    ]
+    assert grouped(records, **SOURCES)[0]["other-source"] == [*"aaaa", "d"]
+
+
+def test_a_single_value_is_not_resampled_but_its_groups():
+    records = [record(i, group=f"story {i // 2}", values=("only",)) for i in range(6)]
+    groups, fields = grouped(records, **SOURCES)
+    assert groups["other-source"] == [f"story {i // 2}" for i in range(6)]
+    assert fields["other-source"] == "template"
+
+
+def test_a_task_groups_test_records_by_a_key_of_gold():
+    records = [
+        record(1, gold={"speaker": "ann"}, group="s", values=("x",)),
+        record(2, gold={"speaker": "bob"}, group="s", values=("y",)),
+        record(3, gold={"speaker": None}, group="t", values=("y",)),
+        record(4, gold=None, group="u", values=("z",)),
+    ]
+    # Wordings are of no use here: these are no spans.
+    splits = {"test": records, "other-source": records}
+    split = Split.model_validate({"test": 0.2, "valid": 0.1, "by": "text", "further": SOURCES})
+    groups, fields = with_test_groups(splits, split, lambda record: "", "speaker")
+    assert [r.group for r in groups["test"]] == ["ann", "bob", "t", "u"]
+    assert fields == {"test": "speaker", "other-source": "source"}

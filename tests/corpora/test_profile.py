@@ -1,6 +1,10 @@
+import pytest
+
 from tests.corpora.records import record
-from wxb.corpora.profile import profile
-from wxb.corpora.records import Reject
+from wxb import tasks
+from wxb.corpora.profile import nearness, profile
+from wxb.corpora.records import Record, Reject
+from wxb.tasks.chat.record.conversation import message, to_text
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
@@ -73,5 +77,50 @@ def test_nearness_compares_the_wordings_of_test_sets_and_training():
     }
     assert profile(splits, [], Reading())["nearness"] == {
         "test": {"records": 3, "within_one_word": 0.3333, "within_two_words": 0.6667},
-        "scores": {"records": 0, "within_one_word": 0.0, "within_two_words": 0.0},
+        "scores": {"records": 0, "within_one_word": None, "within_two_words": None},
+    }
+
+
+def chat(question, answer="yes"):
+    turns = [message("system", "Be exact."), message("user", question)]
+    return to_text(turns), {"text": answer, "kind": "k", "format": None}
+
+
+def spoken(sentence):
+    return f"{len(sentence)}.flac", {"text": sentence, "speaker": "ann", "rules": ""}
+
+
+def written(text):
+    return text, "real"
+
+
+def translated(text):
+    return text, ("a",)
+
+
+def marked(text):
+    return text, ()
+
+
+@pytest.mark.parametrize(
+    ("task", "make"),
+    [
+        ("chat", chat),
+        ("speech", spoken),
+        ("classification", written),
+        ("translation", translated),
+        ("ner", marked),
+    ],
+)
+def test_leakage_is_measured_on_the_test_input_of_each_task(task, make):
+    """Of three labelled test records one is in training, and one differs from it in one word."""
+    reading = tasks.get(task).reading
+    texts = ["where does the tall woman live", "where does the tall person live"]
+    unlabelled = Record("bare", "nobody answers here at all", None, None, "")
+    test = [Record(text, *make(text), None, "") for text in [*texts, "nobody answers here at all"]]
+    train = [Record("1", *make(texts[0]), None, ""), unlabelled]
+    assert nearness([*test, unlabelled], train, reading) == {
+        "records": 3,
+        "within_one_word": 0.6667,
+        "within_two_words": 0.6667,
     }

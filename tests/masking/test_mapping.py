@@ -162,16 +162,20 @@ def test_a_key_that_another_process_creates_meanwhile_is_kept(tmp_path, monkeypa
 
 
 def test_a_locked_mapping_cannot_be_locked_by_another_process(tmp_path):
-    lock_mapping(tmp_path / "m.json")
-    code = f"from wxb.masking.mapping import *; lock_mapping(Path({str(tmp_path / 'm.json')!r}))"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    code = (
+        "from wxb.masking.mapping import *\n"
+        f"with lock_mapping(Path({str(tmp_path / 'm.json')!r})): pass"
     )
+    with lock_mapping(tmp_path / "m.json"):
+        result = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert "another process is masking with this mapping" in result.stderr
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_file_is_complete_after_a_kill(tmp_path):

@@ -220,5 +220,7 @@ def test_runs_of_every_test_set_are_saved_and_loaded(tmp_path):
         }
         for first, test_set in ((0, "test"), (3, "new"))
     }
-    evaluation.save(metrics.Scorer(), tmp_path / "out", runs)
+    facts = {"test": {"grouped_by": "author"}, "new": {"grouped_by": None}}
+    evaluation.save(metrics.Scorer(), tmp_path / "out", runs, facts)
     assert evaluation.load(metrics.Scorer(), tmp_path / "out") == runs
+    assert evaluation.load_facts(tmp_path / "out") == facts

@@ -83,7 +83,7 @@ class Architecture:
         return {f"{self.prefix}input_ids": ids}
 
     def audio(self, rows=3, seed=0):
-        """The inputs besides tokens."""
+        """The inputs other than tokens."""
         return {"input_features": random_audio(rows, seed)} if self.prefix else {}
 
     def inputs(self, rows=3, length=8, seed=0):

@@ -93,6 +93,21 @@ def test_scores_of_a_beam_equal_those_with_teacher_forcing(attention, rows, beam
 
 
 @each_kind
+def test_the_decoder_reads_the_source_at_every_step(attention):
+    """Not in its first state only, from which a long target loses it."""
+    model = build(attention)
+    ids, mask, labels = reversals(2)
+    state, other = model.encode(ids, mask), model.encode(ids.flip(0), mask.flip(0))
+    other = other._replace(hidden=state.hidden, memory=state.memory)
+    for tokens in labels.unbind(dim=1):
+        (logits, state), (others, other) = (
+            model.step(tokens[:, None], each) for each in (state, other)
+        )
+        assert not torch.isclose(logits, others).all(dim=-1).any()
+        other = other._replace(hidden=state.hidden, memory=state.memory)
+
+
+@each_kind
 def test_every_weight_has_a_gradient_even_with_a_source_of_padding(attention):
     model = build(attention)
     ids, mask, labels = reversals(3)

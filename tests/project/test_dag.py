@@ -12,7 +12,8 @@ from dvc.repo import Repo
 from dvc.utils.serialize import LOADERS, load_yaml
 
 from wxb.project import dag
-from wxb.project.dag import LOCKFILE, RWLOCK, UnreadableError, paths_in_use, steps
+from wxb.project.dag import LOCKFILE, UnreadableError, paths_in_use, steps
+from wxb.runtime.engine import RWLOCK
 
 DVC_YAML = """
 stages:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from dvc.repo import Repo
 
 from tests.commands import sleeping_process, wxb
 from tests.project_copy import BIN
@@ -220,25 +221,23 @@ def test_dvc_locks_depend_on_their_processes(folder):
         (finding,) = project.locks()
         assert finding.level == "note"
 
-    write_rwlock("{")
-    (finding,) = project.locks()
-    assert finding.level == "problem"
-    subprocess.run(finding.remedy.split(), check=True)
-    assert levels(project.locks()) == ["ok"]
 
-
-def test_the_remedy_repairs_the_run_cache(folder):
-    assert levels(project.run_cache()) == []
+def test_what_a_killed_run_left_is_repaired(folder):
+    assert levels(project.repairs()) == []
     full, empty = Path(".dvc/cache/runs/aa/aa1/run"), Path(".dvc/cache/runs/bb/bb2")
     full.parent.mkdir(parents=True)
     full.write_text("cmd: true\n")
     empty.mkdir(parents=True)
-    (finding,) = project.run_cache()
-    assert finding.level == "problem"
-    assert str(empty) in finding.message
-    subprocess.run(finding.remedy.split(), check=True)
-    assert levels(project.run_cache()) == []
+    path = write_rwlock("{")
+    rwlock, run_cache = project.repairs()
+    assert (rwlock.level, run_cache.level) == ("note", "note")
+    assert rwlock.message.startswith(f"{path} was damaged")
+    assert str(empty) in run_cache.message
+    assert levels(project.repairs()) == []
     assert full.exists()
+    with Repo() as repo, repo.lock:
+        (active,) = project.repairs()
+    assert active.message.startswith("nothing was repaired: a run of dvc or snakemake is active")
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from wxb.corpora.profile import profile
 from wxb.corpora.records import Record, Reject
 from wxb.metrics import Metric
 from wxb.project.dag import steps
+from wxb.project.engines import repaired
 from wxb.project.inventory import Inventory, headlines
 from wxb.project.staleness import Change, Staleness, running, staleness
 from wxb.tasks.ner.reading import Reading
@@ -213,6 +214,16 @@ def test_changed_files_make_stale_and_missing_ones_do_not(project):
     assert set(states().values()) == {"up to date"}
     (project / "data/targets/ner-encoder/file").write_bytes(b"edited")
     assert states()["ner-encoder"] == "stale"
+
+
+@pytest.mark.slow
+def test_outputs_that_the_cache_lacks_are_named(project):
+    shutil.rmtree(project / ".dvc/cache")
+    assert set(states().values()) == {"not in cache"}
+    assert "not in cache: DVC's cache lacks the output" in wxb("list").stdout
+    with repaired(print):
+        pass
+    assert set(states().values()) == {"up to date"}
 
 
 @pytest.mark.slow

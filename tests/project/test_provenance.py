@@ -131,7 +131,7 @@ def test_a_study_that_params_lack_without_entry_is_an_error(public):
 def test_studies_of_profiles_have_their_own_table(public):
     assert refreshed(BLOCK) == BLOCK
     text = refreshed(PUBLIC)
-    assert text.splitlines()[1] == "| F1 (95% interval) | ner |"
+    assert text.splitlines()[1] == "| F1 (95% interval) and tier | ner |"
     assert "| encoder | 0." in text
     assert "| training records | 1,234 |" in text
     assert f"- ner: {claim(json.loads(Path(STUDY).read_text()))}\n" in text
@@ -144,8 +144,8 @@ def test_a_study_of_another_task_has_its_own_table(public):
     assert refreshed(PUBLIC) == PUBLIC
     lines = refreshed(STUDIES).splitlines()
     assert lines[1] == f"**{json.loads(Path(STUDY).read_text())['title']}** (`make run STUDY=ner`)"
-    assert lines[3].startswith("| experiment | F1 (95% interval) |")
-    assert lines[5].startswith("| ner-encoder | 0.")
+    assert lines[3].startswith("| experiment | tier | F1 (95% interval) |")
+    assert lines[5].startswith("| ner-encoder | a | 0.")
     assert any(line.endswith("within the variation between trainings.") for line in lines)
 
 

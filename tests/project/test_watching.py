@@ -12,6 +12,7 @@ from wxb.core.params import load
 from wxb.project import dag, engines, staleness, watching
 from wxb.project.engines import Stage
 from wxb.project.watching import Running, State, Watch
+from wxb.runtime import engine, locks
 
 HOME = Path(__file__).resolve().parents[2]
 CHAIN = {"train@a": (), "train@b": (), "evaluate@a": ("train@a",), "report@ner": ("evaluate@a",)}
@@ -79,7 +80,7 @@ def test_the_run_is_planned_again_only_after_changes(run, tmp_path, monkeypatch)
     run.running = ("train@a",)
     watch.refresh()
     assert run.plans == 2
-    for plans, file in enumerate((dag.LOCKFILE, dag.RWLOCK), start=3):
+    for plans, file in enumerate((dag.LOCKFILE, engine.RWLOCK), start=3):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("changed")
         watch.refresh()
@@ -117,7 +118,7 @@ def write_progress(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def write(stage, *, pid=None, **content):
-        lock, path = staleness.LOCKS / f"{stage}.lock", progress.PROGRESS_FOLDER / f"{stage}.json"
+        lock, path = locks.LOCKS / f"{stage}.lock", progress.PROGRESS_FOLDER / f"{stage}.json"
         for file in (lock, path):
             file.parent.mkdir(parents=True, exist_ok=True)
         lock.write_text(str(os.getpid()))

@@ -102,7 +102,12 @@ def write_evaluation(
     scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Write predictions and metrics of one system, as the stage evaluate does."""
-    evaluation.save(scorer, Path("reports/predictions", study, member), sets)
+    facts = {
+        "grouped_by": "article",
+        "nearness": {"records": 3, "within_one_word": 0.25, "within_two_words": 0.5},
+    }
+    folder = Path("reports/predictions", study, member)
+    evaluation.save(scorer, folder, sets, dict.fromkeys(sets, facts))
     scores = evaluation.metrics(scorer, [*sets["test"].values()])
     sizes = {
         "parameters": 2_345_678,

@@ -25,11 +25,6 @@ FIGURES = ["forest", "errors", "f1-seconds", "f1-parameters", "seconds", "valid_
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
-def ranked(members):
-    """The members of a tree as its page ranks them."""
-    return sorted(members, key=lambda name: min(SEVEN.index(name), 2), reverse=True)
-
-
 class Page(HTMLParser):
     """A parsed page: its elements, visible text, sections and scripts."""
 
@@ -67,7 +62,8 @@ class Page(HTMLParser):
 
     def cells(self, row_of: str) -> str:
         """The text of an experiment's row in the table of results."""
-        return self.text.split(f"dvc repro evaluate@{row_of}")[1].split("dvc repro")[0]
+        row = self.sections["results"].split(f"dvc repro evaluate@{row_of}")[1]
+        return row.split("dvc repro")[0]
 
 
 def parsed_page(tree) -> Page:
@@ -81,7 +77,7 @@ def test_sections_figures_and_commands_are_all_there(tree, number):
     page = parsed_page(tree(SEVEN[:number]))
     assert list(page.sections) == SECTIONS
     places = [a["id"] for tag, a in page.elements if "figure" in (a.get("class") or "").split()]
-    losses = [f"loss-{name}" for name in ranked(SEVEN[:number])]
+    losses = [f"loss-{name}" for name in SEVEN[:number]]
     assert places == [*FIGURES, *losses, "pretraining-loss"]
     assert {*places} == {*page.figures}
     for name in SEVEN[:number]:
@@ -94,11 +90,11 @@ def test_lead_comes_first(tree):
     page = parsed_page(tree(THREE))
     text = page.text.split("Which is better?")[-1].split("test: 4 records")[0]
     assert text.strip().startswith(
-        "ner-encoder, ner-decoder and ner-third: no difference found (F1"
+        "ner-encoder, ner-decoder and ner-third (F1 0.000 to 0.923): no difference found."
     )
     assert "too few to compare 3 pairs" in text
-    assert "ner-third trains 1.23 M parameters in 1 min 40 s." in text
-    assert "The most frequent error is" in text
+    assert "no other beats is ner-encoder: it trains 1.23 M parameters in 1 min 40 s." in text
+    assert "ner-encoder: The most frequent error is" in text
 
 
 def test_every_pair_is_in_the_matrix_twice(tree):
@@ -148,9 +144,7 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
         assert "1 h 01 min" in cells  # 3600 + 100 + 5 s
         assert "some machine" not in cells
         bars = {bar["name"]: bar["x"] for bar in page.figures["errors"]["data"]}
-        assert (
-            bars["wrong boundary"][ranked(THREE).index(name)] == system["errors"]["wrong_boundary"]
-        )
+        assert bars["wrong boundary"][THREE.index(name)] == system["errors"]["wrong_boundary"]
 
 
 def test_page_loads_nothing(tree):
@@ -191,19 +185,25 @@ def test_hostile_text_stays_text(tree):
         assert kind in hostile.sections[section]
 
 
-def test_systems_are_ranked_and_also_in_the_order_of_params(tree):
-    text = parsed_page(tree(SEVEN)).text.split("Beyond noise?")[0]
-    first, second = text.split("In the order of params.yaml\n")
-    for rows, order in ((first, ranked(SEVEN)), (second, SEVEN)):
-        assert re.findall("dvc repro evaluate@(.+)", rows) == order
+def test_systems_are_in_the_order_of_params_with_their_tiers(tree):
+    results = parsed_page(tree(SEVEN)).sections["results"]
+    assert re.findall("dvc repro evaluate@(.+)", results) == SEVEN
+    assert "Experiments that share a tier do not differ beyond noise." in results
+    assert "One seed: the interval covers test records, not retraining." in results
     shutil.rmtree("reports")
-    assert "In the order of" not in parsed_page(tree(SEVEN[:1])).text
+    assert "tier" not in parsed_page(tree(SEVEN[:1])).sections["results"]
+
+
+def test_the_nearness_of_each_test_set_to_training_is_shown(tree):
+    text = parsed_page(tree(THREE[:2], further=["new"])).text
+    for records in ("test: 4 records, 7 spans", "new: 3 records, 6 spans"):
+        assert f"{records}; 25.0% within one word of training, 50.0% within two." in text
 
 
 def test_structured_initialization_is_a_caveat(tree):
     reports = tree(THREE[:2])
     assert (
-        "of decoder and encoder starts from structured" in parsed_page(reports).sections["caveats"]
+        "of encoder and decoder starts from structured" in parsed_page(reports).sections["caveats"]
     )
     content = reports.params.model_dump()
     content["backbones"]["encoder"] |= {
@@ -232,6 +232,12 @@ def test_losses_of_checkpoints_are_no_points(tree):
     assert page.figures["loss-ner-encoder"]["data"][0]["y"][1] == pytest.approx(3.4)
 
 
+def test_both_losses_and_sizes_of_backbones_are_explained(tree):
+    text = parsed_page(tree(THREE[:1])).text
+    assert "The curve is the loss of the whole objective" in text
+    assert "Trainable parameters include the output layers of the objective" in text
+
+
 def test_a_loss_that_is_not_a_number_is_a_gap(tree):
     page = parsed_page(tree(THREE[:1]))
     assert page.figures["pretraining-loss"]["data"][0]["y"] == [7.0, None]
@@ -255,7 +261,7 @@ def test_settings_that_differ_come_first(tree):
 
 def test_an_experiment_has_the_same_colour_in_every_figure(tree):
     drawings = parsed_page(tree(SEVEN)).figures
-    for index, name in enumerate(ranked(SEVEN)):
+    for index, name in enumerate(SEVEN):
         loss, valid_loss = drawings[f"loss-{name}"]["data"]
         valid_f1 = drawings["valid_f1"]["data"][index]
         assert loss["line"]["color"] == valid_loss["line"]["color"] == valid_f1["line"]["color"]
@@ -277,9 +283,9 @@ def test_validation_accuracy_has_its_own_figure(tree):
         for key in ("valid_f1", "valid_accuracy")
     }
     assert drawings["valid_f1"] == THREE[:1]
-    assert drawings["valid_accuracy"] == ranked(THREE[1:])
+    assert drawings["valid_accuracy"] == THREE[1:]
     symbols = [trace["marker"]["symbol"] for trace in page.figures["valid_accuracy"]["data"]]
-    assert symbols == [figures.symbol(0), figures.symbol(1)]
+    assert symbols == [figures.symbol(1), figures.symbol(2)]
 
 
 def test_scores_by_type_are_next_to_published_ones(tree):
@@ -287,12 +293,12 @@ def test_scores_by_type_are_next_to_published_ones(tree):
     page = parsed_page(reports)
     text = page.sections["types"]
     head = text.split("generative-neftune\n")[0].split("ours\n")[1]
-    assert head.index("published") < head.index("ner-decoder") < head.index("ner-encoder")
+    assert head.index("published") < head.index("ner-encoder") < head.index("ner-decoder")
     assert head.index("ner-encoder") < head.index("encoder-bio")
     rows = [line.split() for line in text.split("SURNAME")[1].splitlines() if line.strip()]
     cells = [cell for row in rows for cell in row][:8]
     systems = reports.comparison["systems"]
-    f1 = [systems[name]["by_type"]["SURNAME"]["f1"] for name in ranked(THREE[:2])]
+    f1 = [systems[name]["by_type"]["SURNAME"]["f1"] for name in THREE[:2]]
     assert cells[:4] == ["3", *(f"{score:.2f}" for score in f1), "480"]
     assert "ours" in {a.get("class") for _, a in page.elements}
 

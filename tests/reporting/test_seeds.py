@@ -5,27 +5,30 @@ from pathlib import Path
 
 import pytest
 
+from tests.reporting.conftest import HOME
 from wxb.core import paths
 from wxb.core.errors import WxbError
+from wxb.core.params import check, read_yaml
 from wxb.project import readme, revisions
 from wxb.project.reproduction import seeds
 from wxb.reporting.tables import over_seeds
 
 
 class Index:
-    """A git index with a study of two seeds."""
+    """A git index with the demo's study `ner`, and its file with two seeds if it has one."""
 
     name = "the index"
 
     def __init__(self, study):
-        self.study = study
+        self.contents = {paths.study("ner").as_posix(): {}}
+        if study:
+            self.contents[paths.seeds("ner").as_posix()] = study
+
+    def files(self, folder):
+        return [path for path in self.contents if path.startswith(folder)]
 
     def read(self, path):
-        return (
-            json.dumps(self.study).encode()
-            if path == paths.SEEDS.as_posix() and self.study
-            else None
-        )
+        return json.dumps(self.contents[path]).encode() if path in self.contents else None
 
 
 @pytest.fixture
@@ -40,11 +43,11 @@ def study(tree):
 def test_every_seed_and_the_mean_are_shown(study):
     header, _, encoder, _ = over_seeds(study).splitlines()
     assert header.startswith(
-        "| experiment | seed 4 | seed 5 | test: mean ± deviation (95% interval)"
+        "| experiment | tier | seed 4 | seed 5 | test: mean ± deviation (95% interval)"
     )
     assert "| new: mean ± deviation (95% interval) |" in header
     score = study["systems"]["ner-encoder"]["f1"]["value"]
-    assert encoder.startswith(f"| ner-encoder | 0.250 | 0.750 | {score:.3f} ± 0.354 (")
+    assert encoder.startswith(f"| ner-encoder | a | 0.250 | 0.750 | {score:.3f} ± 0.354 (")
 
 
 def test_readme_shows_what_the_index_has(study, monkeypatch):
@@ -57,22 +60,42 @@ def test_readme_shows_what_the_index_has(study, monkeypatch):
     assert readme.refreshed(block) == "<!-- generated: seeds -->\n<!-- end -->\n"
 
 
+def write_params(content):
+    Path("params.yaml").write_text(json.dumps(content))
+
+
 def test_one_seed_is_not_kept(tree):
     made = tree(["ner-encoder", "ner-a"])
-    Path("params.yaml").write_text(json.dumps(made.params.model_dump(mode="json")))
-    with pytest.raises(WxbError, match=r"several seeds; run `wxb params seeds`"):
-        seeds.study_with_seeds()
+    write_params(made.params.model_dump(mode="json"))
+    with pytest.raises(WxbError, match=r"several seeds; run `make seeds STUDY=ner`"):
+        seeds.study_with_seeds("ner")
 
 
-def test_the_study_of_several_seeds_is_kept_whatever_its_name(tree, monkeypatch):
+def test_the_study_of_several_seeds_is_kept_with_its_machine(tree):
     made = tree(["ner-encoder", "ner-a"])
     content = made.params.model_dump(mode="json")
     content["studies"]["ner"]["seed"] = [4, 5]
-    Path("params.yaml").write_text(json.dumps(content))
+    write_params(content)
     with pytest.raises(WxbError, match="several seeds"):  # it was made with one
-        seeds.study_with_seeds()
+        seeds.study_with_seeds("ner")
     path = Path("reports/studies/ner.json")
     path.write_text(json.dumps({**made.comparison, "seeds": [4, 5]}))
-    found = seeds.study_with_seeds()
+    found = seeds.study_with_seeds("ner")
     assert found["seeds"] == [4, 5]
     assert found["made"]["machines"] == [{"device": "some machine"}]
+
+
+@pytest.mark.parametrize("profile", ["chat", "news", "speech"])
+def test_any_study_gets_several_seeds_and_no_other_does(tmp_path, profile):
+    content = read_yaml(HOME / "params.yaml")
+    for section, blocks in read_yaml(HOME / "params" / f"{profile}.yaml").items():
+        content[section] = content[section] | blocks
+    path = tmp_path / "params.yaml"
+    path.write_text(json.dumps(content))
+    seeds.set_seeds(profile, path)
+    studies = check(read_yaml(path)).studies
+    assert {name: len(study.seeds) for name, study in studies.items()} == {
+        name: 3 if name == profile else 1 for name in studies
+    }
+    with pytest.raises(WxbError, match="no study 'other'"):
+        seeds.set_seeds("other", path)

@@ -11,10 +11,12 @@ def test_markdown_of_two_has_one_bullet_and_no_correction(tree):
     text = markdown(tree(SEVEN[:2]).comparison)
     assert text.count("\n- ") == 1
     assert "Holm" not in text
-    assert "test: 4 records, 7 spans.\n" in text
+    assert (
+        "test: 4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
+    )
     assert "intervals and p values: jackknife over records.\n" in text
     assert [line for line in text.splitlines() if line.startswith("| ner-a ")] == [
-        "| ner-a | 0.462 (0.335–0.594) | 0.500 | 0.429 | 3 | 6 | 7 |",
+        "| ner-a | a | 0.462 (0.335–0.594) | 0.500 | 0.429 | 3 | 6 | 7 |",
         "| ner-a | 0.667 | 0.250 |",
         "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |",
     ]
@@ -29,25 +31,29 @@ def test_measured_seconds_are_shown(tree):
 
 def test_further_test_sets_are_columns(tree):
     text = markdown(tree(SEVEN[:2], further=["new"]).comparison)
-    assert "| experiment | F1 (95% interval) | new: F1 (95% interval) | precision |" in text
+    assert "| experiment | tier | F1 (95% interval) | new: F1 (95% interval) | precision |" in text
     assert "| new: recall of mentions that training has | new: recall of other mentions |" in text
-    assert "\ntest: 4 records, 7 spans.\nnew: 3 records, 6 spans.\n" in text
+    assert "\ntest: 4 records, 7 spans; 25.0% within" in text
+    assert "\nnew: 3 records, 6 spans; 25.0% within" in text
 
 
 def test_groups_and_seeds_are_shown(compared):
     content = compared({"a": 0.5}) | {"unit": "spans", "groups": 3, "seeds": [4, 5]}
+    content["grouped_by"] = "source"
     content["systems"]["a"]["f1_by_run"] = [0.4, 0.6]
     text = markdown(content)
     assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in text
     assert "F1, mean ± deviation of 2 seeds (95% interval)" in text
-    assert "test: 20 records in 3 groups, 20 spans." in text
+    assert "test: 20 records in 3 groups by source, 20 spans." in text
+    assert "One seed" not in text
     assert "jackknife over groups and seeds 4 and 5" in text
 
 
 def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
     reports = tree(SEVEN)
     text = markdown(reports.comparison)
-    assert 6 <= text.count("\n- ") <= 11
+    assert text.count("\n- ") <= 11
+    assert text.count("\nExperiments that share a tier do not differ beyond noise. One seed:") == 1
     assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in text
     assert "4 groups of test records are too few to compare 21 pairs" in text
     rows = [line.split()[1] for line in text.splitlines() if line.startswith("| ner")]
@@ -89,11 +95,11 @@ def test_studies_of_the_same_experiments_are_columns(compared):
     }
     text = side_by_side(comparisons, {"one": 3000, "two": None})
     assert text.splitlines() == [
-        "| F1 (95% interval) | one | two |",
+        "| F1 (95% interval) and tier | one | two |",
         "| --- | ---: | ---: |",
-        "| encoder | 0.500 (0.490–0.510) | 0.750 (0.740–0.760) |",
-        "| decoder | 0.250 (0.240–0.260) |  |",
-        "| pretrained |  | 0.875 (0.865–0.885) |",
+        "| encoder | 0.500 (0.490–0.510) a | 0.750 (0.740–0.760) b |",
+        "| decoder | 0.250 (0.240–0.260) b |  |",
+        "| pretrained |  | 0.875 (0.865–0.885) a |",
         "| test records | 3,453 | 270 |",
         "| training records | 3,000 |  |",
     ]
@@ -107,8 +113,8 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     for system in content["systems"].values():
         system |= {"chrf": {"value": 51.5, "low": 50.0, "high": 53.0}, "words": 1234, "rare": 0.5}
     text = markdown(content)
-    assert "| experiment | BLEU (95% interval) | chrF | words |\n" in text
-    assert "| a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in text
+    assert "| experiment | tier | BLEU (95% interval) | chrF | words |\n" in text
+    assert "| a | a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in text
     assert "| experiment | test: rare words |\n" in text
     assert "\ntest: 20 records.\n" in text  # no units, as these are records
     assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
@@ -130,6 +136,6 @@ def test_studies_with_another_headline_have_their_own_table(compared):
     }
     text = side_by_side(comparisons, dict.fromkeys(comparisons))
     first, second = text.split("\n\n")
-    assert first.startswith("| F1 (95% interval) | one | two |\n")
-    assert second.startswith("| CER (95% interval) | ear |\n")
+    assert first.startswith("| F1 (95% interval) and tier | one | two |\n")
+    assert second.startswith("| CER (95% interval) and tier | ear |\n")
     assert "| x | 0.125 (0.115–0.135) |\n" in second

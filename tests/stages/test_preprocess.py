@@ -286,6 +286,22 @@ def test_splits_do_not_depend_on_the_order_of_files_and_records(tmp_path_factory
     assert all(splits_by_order[0].values())
 
 
+def test_a_further_test_set_is_grouped_by_the_values_it_holds_out(tmp_path):
+    contents = [raw(i, scene=f"scene {i // 2}") for i in range(40)]
+    split = {"test": 0.2, "valid": 0.1, "further": {"situations": {"by": "scene", "share": 0.2}}}
+    out = run(tmp_path, contents, split=split)
+    scenes = {record["input"]: record["scene"] for record in contents}
+    members = read_splits(out)["situations"]
+    assert len({record.group for record in members}) == len(members) / 2 == 4
+    assert all(record.group == scenes[record.input] for record in members)
+    facts = clean.test_set_facts(out)
+    assert {name: fact["grouped_by"] for name, fact in facts.items()} == {
+        "test": None,
+        "situations": "scene",
+    }
+    assert facts["test"]["nearness"] == read_json(out / "profile.json")["nearness"]["test"]
+
+
 def test_a_further_test_set_may_be_a_file_of_a_divided_corpus(tmp_path):
     (tmp_path / "raw").mkdir()
     tweets = [raw(1, "Eve is  HERE"), raw(2, "Bob was there")]

@@ -66,7 +66,10 @@ def project(tmp_path_factory):
         splits = {"train": records[:16], "valid": records[16:], "test": records, "new": records[:5]}
         for name, members in splits.items():
             clean.write(corpus / f"{name}.parquet", members, Labelling())
-        write_json(corpus / "profile.json", profile(splits, [], Reading()))
+        write_json(
+            corpus / "profile.json",
+            {**profile(splits, [], Reading()), "test_groups": dict.fromkeys(splits)},
+        )
         params = params_of([3, 5])
         for stage, name in ((tokenizer, "encoder"), (pretrain, "encoder")):
             stage.main(params, name)
@@ -134,6 +137,7 @@ def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
         scorer.Scorer(),
         folder,
         {"test": {"": run(4), "seed-10": run(2), "seed-2": run(0)}},
+        {"test": {"grouped_by": "author"}},
     )
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
@@ -141,6 +145,7 @@ def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
         compare.main(params_of(seeds), "ner")
         system = read_json(Path("reports/studies/ner.json"))["systems"]["ner-encoder"]
         assert system["f1_by_run"] == pytest.approx(expected, abs=1e-6)
+    assert read_json(Path("reports/studies/ner.json"))["grouped_by"] == "author"
     with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; run `dvc repro evaluate@"):
         compare.main(params_of([3, 2, 4]), "ner")
 

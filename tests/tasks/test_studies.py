@@ -36,7 +36,8 @@ def small_chat(params):
     backbone["architecture"].update(hidden_size=64, num_hidden_layers=1, intermediate_size=64)
     backbone["pretraining"].update(steps=4, batch_size=8)
     for block in params["experiments"].values():
-        block["prediction"].update(max_new_tokens=6, grid=["zero-shot", "system"])
+        if block["method"] == "sft":
+            block["prediction"].update(max_new_tokens=6, grid=["zero-shot", "system"])
 
 
 def small_reviews(params):
@@ -59,12 +60,13 @@ def small_translation(params):
     small = {"embedding_size": 16, "hidden_size": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}
     for block in params["experiments"].values():
         block["model"].update({k: v for k, v in small.items() if k in block["model"]})
-        block["training"].update(batch_size=16)
+        if block["training"]:
+            block["training"].update(batch_size=16)
 
 
 STUDIES = {
     "chat": Study(
-        ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded"],
+        ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded", "chat-nearest"],
         small_chat,
         (
             *(f'<section id="{name}">' for name in ("kinds", "prompts", "replies", "published")),
@@ -72,7 +74,7 @@ STUDIES = {
         ),
     ),
     "reviews": Study(
-        ["reviews-tfidf", "reviews-bilstm", "reviews-transformer-cls"],
+        ["reviews-tfidf", "reviews-bilstm", "reviews-transformer-cls", "reviews-nearest"],
         small_reviews,
         (
             *("By class", "Calibration", "What decides", "AUROC", "expected calibration error"),
@@ -80,7 +82,7 @@ STUDIES = {
         ),
     ),
     "speech": Study(
-        ["speech-whisper-frozen", "speech-whisper-lora"],
+        ["speech-whisper-frozen", "speech-whisper-lora", "speech-nearest"],
         small_speech,
         (
             *("data:audio/flac;base64", "data:image/png;base64", "Real-time factor"),
@@ -89,7 +91,7 @@ STUDIES = {
         others=("speech-whisper",),
     ),
     "translation": Study(
-        ["translation-attention", "translation-gpt2"],
+        ["translation-attention", "translation-gpt2", "translation-nearest"],
         small_translation,
         (*(f'<section id="{name}">' for name in ("kinds", "translations", "attention")), "23.23"),
     ),
@@ -103,7 +105,9 @@ def small(params, name):
     for other in {*params["experiments"]} - {*study.members, *study.others}:
         del params["experiments"][other]
     params["lessons"], params["parity"] = {}, {}
-    del params["studies"]["ner"], params["backbones"]["encoder"], params["backbones"]["decoder"]
+    del params["studies"]["ner"]
+    for backbone in ("encoder", "decoder", "words"):
+        del params["backbones"][backbone]
     if "pii" in params["corpora"]:
         del params["corpora"]["pii"]
     params["studies"][name]["experiments"] = study.members
@@ -156,8 +160,8 @@ def test_counts_of_conversations_add_up(project):
     assert records["raw"] == sum(value for name, value in records.items() if name != "raw")
     study = result(project, "reports/studies/chat.json")
     assert [*study["systems"]] == STUDIES["chat"].members
-    assert [*study["further"]] == ["kinds", "wordings"]
-    for name in STUDIES["chat"].members:
+    assert [*study["further"]] == ["combinations", "unseen-facts"]
+    for name in STUDIES["chat"].members[:-1]:  # without the baseline
         metrics = result(project, f"reports/metrics/chat/{name}.json")
         assert metrics["perplexity"] > 1
         assert metrics["scored"] == study["support"]
@@ -218,9 +222,10 @@ def test_models_have_no_files_that_run_code(project):
 @pytest.mark.parametrize("project", ["speech"], indirect=True)
 def test_frozen_models_train_nothing_and_adapters_little(project):
     assert "CER" in project.run("wxb", "table", "speech")
-    frozen, adapted = (
+    frozen, adapted, baseline = (
         result(project, f"reports/metrics/speech/{name}.json") for name in STUDIES["speech"].members
     )
+    assert baseline["parameters"] == 0
     assert (frozen["updates"], frozen["trainable_parameters"]) == (0, 0)
     assert 0 < adapted["trainable_parameters"] < 0.2 * adapted["parameters"]
     assert {"cer", "cer_low", "cer_high", "wer", "voices_cer", "voices_wer"} <= adapted.keys()
@@ -261,7 +266,7 @@ def test_counts_of_sentence_pairs_add_up(project):
     assert sum(split["references"] for split in clean["splits"].values()) == 400
     study = result(project, "reports/studies/translation.json")
     assert [*study["systems"]] == STUDIES["translation"].members
-    assert [*study["further"]] == ["combinations"]
+    assert [*study["further"]] == ["combinations", "templates"]
     assert "sacrebleu" in study["signature"]
     page = (project.folder / "reports/translation.html").read_text()
     assert '<section id="published">' in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ from wxb.project import (
 )
 from wxb.project.completion import name_completer, require_shell
 from wxb.project.estimate import command as estimating
+from wxb.project.integrity import command as verification
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
 from wxb.reporting import terminal
@@ -145,7 +147,8 @@ def show(
 def examine(as_json: AsJson = False) -> None:
     """Check whether this machine and folder can run the project, and how to fix problems.
 
-    Exit code 1 if there is a problem. Uses no network and changes nothing.
+    Repairs what a killed run left in DVC's records. Exit code 1 if there is a problem. Uses no
+    network.
 
     Example: wxb doctor
     """
@@ -168,7 +171,7 @@ def table(
         bool, typer.Option("--all", help="print every table, all tests, and the path of the page")
     ] = False,
 ) -> None:
-    """Print the table of a study or lesson, and its conclusion.
+    """Print the table of a study or lesson, its conclusion, and whether it is stale.
 
     A terminal shows the columns that fit; --all prints every table. In a file or pipe, lines
     are not wrapped, and --all writes Markdown.
@@ -193,9 +196,20 @@ def table(
             comparison = _read_output(paths.study(name), "report")
             console.print(Text(comparison["title"], style="bold"))
             console.print(listing.score_table(*tables.columns(comparison), console.width))
+            if caption := tables.caption(comparison):
+                console.print(Text(caption))
             console.print(Text(pairs.claim(comparison)))
         if everything:
             print(f"\n{reproduction.page_line(name, params)}")
+    status = staleness.staleness()
+    for name in page_names(params, study):
+        last = f"{'lesson' if name in params.lessons else 'report'}@{name}"
+        for stage, change in islice(status.reasons(last), 1):
+            print(
+                f"wxb: {name} is stale: {stage} ran with another {change.what} ({change.how});"
+                f" run `dvc repro {last}`",
+                file=sys.stderr,
+            )
 
 
 @app.command()
@@ -281,6 +295,7 @@ def merge_(
 
 app.add_typer(new.app, name="new")
 app.command()(reproduction.compare)
+app.command()(verification.verify)
 app.command()(estimating.estimate)
 # Further options are settings of the experiment.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)

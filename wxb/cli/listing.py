@@ -18,6 +18,7 @@ from wxb.reporting.charts.formatting import (
     amount,
     duration,
     listed,
+    nearness_text,
     rounded,
     size,
     with_interval,
@@ -33,7 +34,8 @@ MISSING = {
     "compared": "no table",
     "reported": "no page",
 }
-STYLES = {"stale": "yellow", "up to date": "green", "not run": "dim"}
+UNCACHED = "not in cache"
+STYLES = {"stale": "yellow", UNCACHED: "yellow", "up to date": "green", "not run": "dim"}
 KINDS = {
     "corpora": "Corpus",
     "backbones": "Backbone",
@@ -44,6 +46,7 @@ KINDS = {
 TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any task
 NOTES = {
     "stale": "stale: an input has changed since the last run; `wxb show NAME` lists the changes.",
+    UNCACHED: "not in cache: DVC's cache lacks the output; snakemake or `wxb doctor` puts it back.",
     "no model": "no model: the metric is from the committed reports, made on another machine.",
 }
 
@@ -82,6 +85,7 @@ def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterato
             yield Text(note)
     if unknown:
         yield Text(f"Staleness is unknown: {unknown}.")
+        yield Text("`wxb doctor` repairs what a killed run left.")
 
 
 def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
@@ -153,7 +157,7 @@ def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
 
 
 def state(facts: Facts) -> str:
-    """Which outputs of a block are missing, and whether it is running or stale."""
+    """Which outputs of a block are missing here or in DVC's cache; whether it runs or is stale."""
     if facts["running"]:
         return f"running: {', '.join(stage.partition('@')[0] for stage in facts['running'])}"
     outputs = {key: facts[key] for key in ("cleaned", *MISSING) if key in facts}
@@ -161,6 +165,8 @@ def state(facts: Facts) -> str:
         return "not run"
     missing = [MISSING[key] for key, exists in outputs.items() if not exists]
     if not missing:
+        if facts["uncached"] and not facts["stale"]:
+            return UNCACHED
         return {True: "stale", False: "up to date", None: "exists"}[facts["stale"]]
     return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 
@@ -327,14 +333,10 @@ def _split(split: Facts) -> dict[str, int]:
     }
 
 
-def _nearness(nearness: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, str]]:
+def _nearness(nearness: Mapping[str, Mapping[str, float | None]]) -> Iterator[tuple[str, str]]:
     """The shares of texts in each test set that nearly repeat a training text."""
     for name, shares in nearness.items():
-        within_one, within_two = shares["within_one_word"], shares["within_two_words"]
-        yield (
-            f"{name}:",
-            f"{within_one:.1%} within one word of training, {within_two:.1%} within two",
-        )
+        yield f"{name}:", nearness_text(shares)
 
 
 def _rejects(profile: Facts) -> Iterator[RenderableType]:

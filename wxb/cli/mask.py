@@ -69,6 +69,7 @@ SkipUnreadable = Annotated[
 
 
 def mask(
+    context: typer.Context,
     experiment: Experiment,
     source: Input = None,
     output: Output = None,
@@ -83,7 +84,10 @@ def mask(
     ] = None,
     mapping: Annotated[
         Path | None,
-        typer.Option(**_PATH, help="JSON file for the values of placeholders; keep it secret"),
+        typer.Option(
+            **_PATH,
+            help="JSON file for the values of placeholders; keep it secret, git ignores it",
+        ),
     ] = None,
     key_file: KeyFile = None,
     threshold: Annotated[
@@ -147,7 +151,9 @@ def mask(
     from wxb.masking import work
     from wxb.masking.masker import Report
 
-    replacements, placeholders = _replacements(operators, mapping, key_file, dry_run=dry_run)
+    replacements, placeholders = _replacements(
+        context, operators, mapping, key_file, dry_run=dry_run
+    )
     layout = Layout(format_, lines, field, column)
     stream, skipped = _stream(
         source,
@@ -267,9 +273,15 @@ def _stream(
 
 
 def _replacements(
-    operators: str | None, mapping: Path | None, key_file: Path | None, *, dry_run: bool
+    context: typer.Context,
+    operators: str | None,
+    mapping: Path | None,
+    key_file: Path | None,
+    *,
+    dry_run: bool,
 ) -> tuple[Operators, Mapping | None]:
-    """The operators and the mapping, which is locked until the process ends, or None."""
+    """The operators and the mapping, which is locked until the command ends, or None."""
+    from wxb.masking import git
     from wxb.masking import mapping as mappings
     from wxb.masking.operators import Number, read_operators
 
@@ -282,7 +294,9 @@ def _replacements(
         usage_error("--mapping", "requires the operator number, which --operators lacks")
     mapping = folders.resolve_output(mapping)
     if not dry_run:
-        mappings.lock_mapping(mapping)
+        for secret in filter(None, (mapping, key_file)):
+            git.exclude(secret)
+        context.with_resource(mappings.lock_mapping(mapping))
     exists = mapping.exists()
     key = (
         mappings.read_key(key_file, create=not dry_run and not exists)

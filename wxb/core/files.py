@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +14,9 @@ from typing import Any, BinaryIO
 from filelock import FileLock, Timeout
 
 from wxb.core.errors import WxbError
+
+# Called before drafts replace their targets. A stage adds checks that raise WxbError.
+publish_checks: list[Callable[[], None]] = []
 
 
 @contextmanager
@@ -26,7 +29,7 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
     folder may leave none. The next call removes leftover drafts.
 
     Creates the parent folders and holds a write lock on each target. Raises WxbError if another
-    process holds one, or if a target is a device or pipe.
+    process holds one, or if a target is a device or pipe, and what `publish_checks` raise.
     """
     finals = [Path(target) for target in targets]
     drafts = [final.with_name(f".{final.name}.partial") for final in finals]
@@ -44,6 +47,8 @@ def publish(*targets: str | Path) -> Iterator[tuple[Path, ...]]:
             for draft in drafts:
                 _share(draft)
                 _sync(draft)
+            for check in publish_checks:
+                check()
             for draft, final in zip(drafts, finals, strict=True):
                 if final.is_dir() or draft.is_dir():
                     _remove(final)

@@ -20,7 +20,7 @@ TRAINING, STUDIES, COST = REPORTS / "training", REPORTS / "studies", REPORTS / "
 INDEX = REPORTS / "index.html"  # links to the pages of all studies and lessons
 PROVENANCE = REPORTS / "provenance.json"  # the machines and versions of the committed studies
 BENCHMARKS = REPORTS / "benchmarks"  # committed figures of benchmarks/
-SEEDS = REPORTS / "seeds.json"  # the study with several seeds that README shows
+SEEDS = REPORTS / "seeds"  # studies with several seeds, which `make seeds` writes
 EXPECTED_HASHES = REPORTS / "tiny.json"  # hashes of the results of the profile tiny
 VECTORS = Path(".wxb/vectors")  # cached embeddings of searched texts
 
@@ -76,6 +76,11 @@ def training(study: str, name: str) -> Path:
 def study(name: str, suffix: str = "json") -> Path:
     """The comparison file of a study; `suffix` is json, csv or md."""
     return STUDIES / f"{name}.{suffix}"
+
+
+def seeds(study: str) -> Path:
+    """The comparison file of a study with several seeds."""
+    return SEEDS / f"{study}.json"
 
 
 def page(name: str) -> Path:

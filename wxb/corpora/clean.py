@@ -34,6 +34,19 @@ def test_sets(folder: Path) -> list[str]:
     return splits(folder)[SPLITS.index("test") :]
 
 
+def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
+    """Facts about the test sets of a clean corpus that studies report, by name of the set.
+
+    `grouped_by` is the field whose values are resampled, None if groups have no field. `nearness`
+    is as in `profile.nearness`.
+    """
+    profile = read_json(folder / "profile.json")
+    return {
+        name: {"grouped_by": profile["test_groups"][name], "nearness": profile["nearness"][name]}
+        for name in test_sets(folder)
+    }
+
+
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
     """Write records to a Parquet file."""
     schema = pa.schema({**COLUMNS, "gold": labelling.GOLD})
@@ -48,7 +61,7 @@ def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
 
 
 def read(path: Path, labelling: Labelling) -> list[Record]:
-    """The records of a Parquet file, in order."""
+    """The records of a Parquet file, in order; the gold of unlabelled ones is None."""
     return [_record(row, labelling) for row in pq.read_table(path).to_pylist()]
 
 
@@ -58,12 +71,15 @@ def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
 
 
 def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
-    """The records of a Parquet file that have gold, in order."""
+    """The labelled records of a Parquet file, in order: those whose gold is not None."""
     return [record for record in read(path, labelling) if record.gold is not None]
 
 
-def read_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
-    """The records with gold in chunks, to save memory; prints progress under `label`."""
+def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
+    """Yield what `read_labelled` returns in chunks, to save memory; prints progress.
+
+    A chunk holds the labelled ones of up to CHUNK records, maybe none. `label` names the progress.
+    """
     batches = pq.ParquetFile(path).iter_batches(CHUNK)
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
     for batch in track(batches, label, total, unit="chunk"):

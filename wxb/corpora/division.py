@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from wxb.core.errors import WxbError
@@ -51,6 +52,41 @@ def divide(
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     _check_labelled(splits, source)
     return splits, rejects
+
+
+def with_test_groups(
+    splits: Splits, split: Split, wording: Wording, key: str | None = None
+) -> tuple[Splits, dict[str, str | None]]:
+    """Set the groups of test records to those that intervals and tests resample.
+
+    A test set that holds out values of a field resamples these values, as its score is about other
+    values. Values that share a group or a wording count as one. Any other test set, and one that
+    holds out a single value, resamples the values of `key` in gold; without these, the groups by
+    which the corpus was divided.
+
+    Also returns the field whose values are resampled by test set, None if groups have no field.
+    """
+    index_of = {name: index for index, name in enumerate(split.held_out_fields)}
+    grouped, fields = dict(splits), {}
+    for name in split.test_sets:
+        members, fields[name] = splits[name], split.by
+        if name in index_of:
+            held_out = units(members, _value_at(index_of[name]), wording)
+            if len({*held_out}) > 1:
+                fields[name] = split.held_out_fields[name][0]
+                grouped[name] = [
+                    replace(record, group=unit)
+                    for record, unit in zip(members, held_out, strict=True)
+                ]
+                continue
+        values = [record.gold[key] if key and record.gold else None for record in members]
+        if any(value is not None for value in values):
+            fields[name] = key
+            grouped[name] = [
+                record if value is None else replace(record, group=value)
+                for record, value in zip(members, values, strict=True)
+            ]
+    return grouped, fields
 
 
 def drop_duplicates(

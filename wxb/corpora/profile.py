@@ -31,17 +31,23 @@ def profile(
         "repaired": _sorted_counts(repair for record in records for repair in record.repaired),
         "labels": task.labels(splits["train"]),
         "nearness": {
-            name: _nearness(wordings[name], wordings["train"])
-            for name in splits
+            name: nearness(members, splits["train"], task)
+            for name, members in splits.items()
             if name not in ("train", "valid")
         },
         "splits": {name: _describe(splits[name], wordings[name], task) for name in splits},
     }
 
 
-def _nearness(test: Iterable[str], train: Iterable[str]) -> dict[str, float]:
-    """The number of test wordings, and the shares within one and two words of a training one."""
-    words = distances(filter(None, test), filter(None, train))
+def nearness(
+    test: Sequence[Record], train: Sequence[Record], task: Reading
+) -> dict[str, float | None]:
+    """How many labelled test records nearly repeat a labelled training record.
+
+    `records` is the number of those with a `leakage_text`. The others are the shares of them that
+    are within one and two words of a training one; None if there are no records.
+    """
+    words = distances(_leakage_texts(test, task), _leakage_texts(train, task))
     return {
         "records": len(words),
         "within_one_word": _share(words <= 1),
@@ -49,8 +55,14 @@ def _nearness(test: Iterable[str], train: Iterable[str]) -> dict[str, float]:
     }
 
 
-def _share(mask: NDArray[np.bool_]) -> float:
-    return round(float(mask.mean()), 4) if len(mask) else 0.0
+def _leakage_texts(records: Sequence[Record], task: Reading) -> list[str]:
+    """The leakage texts of labelled records, without empty ones."""
+    texts = [task.leakage_text(record) for record in records if record.gold is not None]
+    return [text for text in texts if text]
+
+
+def _share(mask: NDArray[np.bool_]) -> float | None:
+    return round(float(mask.mean()), 4) if len(mask) else None
 
 
 def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import track
@@ -33,6 +33,10 @@ class Reading(ABC):
 
     A task defines `gold` and `describe`. The defaults are for texts in files with fields.
     """
+
+    # Key of gold whose values group the records of a test set, such as "speaker"; None: the groups
+    # by which the corpus is divided. Further test sets are grouped by the values they hold out.
+    TEST_GROUP: ClassVar[str | None] = None
 
     def raw_records(self, file: Path, corpus: Any) -> Iterator[Raw]:
         """Yield the unchecked records of a raw file; its suffix names the format."""
@@ -70,6 +74,13 @@ class Reading(ABC):
         if not any(map(str.isalpha, record.input)):
             return ""
         return " ".join(re.sub(r"\d+", "0", record.input).casefold().split())
+
+    def leakage_text(self, record: Record) -> str:
+        """The text of a record that must not be in training; by default its wording.
+
+        Empty if it cannot be compared, as with a recording without a transcript.
+        """
+        return self.wording(record)
 
     def labels(self, records: Sequence[Record]) -> list[str]:
         """The labels of records, such as types or classes, sorted; none by default."""

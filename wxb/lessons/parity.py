@@ -45,10 +45,15 @@ class Family(NamedTuple):
 
 
 def load(block: Parity, name: str) -> PreTrainedModel:
-    """The model of a block in transformers: its checkpoint, or random weights.
+    """Load the model of a block `name` in transformers, to evaluate, in float32.
 
-    May download the checkpoint from the hub. Seed torch before. Raises WxbError if the checkpoint
-    cannot be loaded or the architecture is not supported.
+    A block with a checkpoint gets its weights, which may be downloaded from the hub. The class is
+    the one that it was saved from if its `Family` has it, else the backbone without a head. A block
+    with an `architecture` gets random weights, so seed torch before; the class is the first of its
+    family's `heads`.
+
+    Raises WxbError if the checkpoint cannot be loaded, the architecture is not supported, or
+    transformers does not have one of its settings.
     """
     import transformers  # imports every architecture when one is requested: slow
 
@@ -147,10 +152,12 @@ def difference(actual: Tensor, expected: Tensor, minimum: float = 0.0) -> float:
 
 
 def gradient_difference(ours: nn.Module, theirs: nn.Module) -> float:
-    """The largest relative difference between the gradients of a parameter.
+    """The largest relative difference between the gradients of a parameter, after `backward`.
 
-    The divisor is at least FLOOR of the largest gradient of the model: some gradients are 0 up to
-    rounding, such as that of a bias on keys, which softmax cancels.
+    The divisor is the largest entry of their gradient of this parameter, but at least FLOOR of
+    their largest of all: some gradients are 0 up to rounding, such as that of a bias on keys, which
+    softmax cancels. The result is infinite if an entry is not a number, or if the models have
+    gradients for different parameters.
     """
     expected = {name: p.grad for name, p in theirs.named_parameters() if p.grad is not None}
     actual = {name: p.grad for name, p in ours.named_parameters() if p.grad is not None}

@@ -35,7 +35,7 @@ class Images(NamedTuple):
 
 
 def digits() -> Images:
-    """The 1,797 handwritten digits of scikit-learn, of 8 x 8 pixels in 17 shades.
+    """The 1,797 handwritten digits of scikit-learn (N, 1, 8, 8), in 17 shades.
 
     Source: Alpaydin and Kaynak (1998), "Optical recognition of handwritten digits", UCI.
     """
@@ -45,9 +45,10 @@ def digits() -> Images:
 
 
 def cifar(folder: Path) -> tuple[Images, Images]:
-    """The training and the test pictures of CIFAR-10, from its Python batches.
+    """The training and the test pictures (N, 3, 32, 32) of CIFAR-10, from its Python version.
 
-    Raises WxbError if files are missing or invalid, see `unpickle`.
+    `folder` has `data_batch_1` and further ones, `test_batch` and `batches.meta`, the names of the
+    classes. Raises WxbError if one is missing or invalid, see `unpickle`.
 
     Source: Krizhevsky (2009), "Learning multiple layers of features from tiny images"; the format:
     cs.toronto.edu/~kriz/cifar.html.
@@ -64,7 +65,7 @@ def cifar(folder: Path) -> tuple[Images, Images]:
 
 
 def folder(path: Path) -> Images:
-    """Read colour pictures named <class>/<file>.png (or .jpg), all of one size.
+    """Read colour pictures (N, 3, H, W) named <class>/<file>.png (or .jpg), all of one size.
 
     Raises WxbError for fewer than two classes, and for a picture that is unreadable or of another
     size.

@@ -27,9 +27,9 @@ def apply_edits(
 ) -> str:
     """The text with its edits applied.
 
-    `units` are the spellings of its code points (the text itself, or a list with JSON escapes);
-    `escape` spells new text. Raises WxbError for edits that overlap or are not sorted, as they
-    could not be undone.
+    `units` has one string per code point of the text: the text itself, or a list if some are
+    written as JSON escapes. `escape` writes new text in the same way. Raises WxbError for edits
+    that overlap, are not sorted, or end before they start.
     """
     parts, reached = [], 0
     for edit in edits:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -17,8 +18,6 @@ from wxb.masking.placeholders import PLACEHOLDER, Placeholders
 # Saving writes the whole file. It is delayed while few placeholders are new, so that the total time
 # stays proportional to the size of the mapping.
 _MAX_UNSAVED = 0.05  # of the saved ones
-
-_LOCKS: list[FileLock] = []  # kept, as unreferenced locks are released
 
 
 class Content(BaseModel):
@@ -57,7 +56,10 @@ class Mapping(Placeholders):
         return 0 < self.unsaved <= self._saved * _MAX_UNSAVED
 
     def save(self) -> None:
-        """Replace the file atomically if there are changes; only its owner may read it."""
+        """Replace the file atomically if there are changes; only its owner may read it.
+
+        Raises WxbError if it cannot be written.
+        """
         if not self.unsaved and self.path.exists():
             return
         content = Content(placeholders=self.values, reserved=sorted(self.reserved))
@@ -71,13 +73,15 @@ class Mapping(Placeholders):
         self._saved = self.size
 
 
-def lock_mapping(path: Path) -> None:
-    """Lock a mapping file until this process ends; call it before the mapping is read.
+@contextmanager
+def lock_mapping(path: Path) -> Iterator[None]:
+    """Lock a mapping file; enter this before the mapping is read. The lock file is removed.
 
     Raises WxbError if another process has locked it.
     """
     target = path.resolve()
-    lock = FileLock(target.with_name(f".{target.name}.lock"), fallback_to_soft=False)
+    file = target.with_name(f".{target.name}.lock")
+    lock = FileLock(file, fallback_to_soft=False)  # a soft lock would outlive a killed holder
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(blocking=False)
@@ -88,7 +92,11 @@ def lock_mapping(path: Path) -> None:
         ) from None
     except OSError as error:
         raise WxbError(f"{path}: cannot be written ({error.strerror}); choose another") from None
-    _LOCKS.append(lock)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)  # before the release, so that no other holder loses its file
+        lock.release()
 
 
 def read_key(path: Path, *, create: bool) -> bytes:

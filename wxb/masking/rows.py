@@ -29,9 +29,10 @@ _PAIR = re.compile(r'""|.', re.DOTALL)
 
 
 def json_lines(lines: Iterator[str], name: str, field: str) -> Iterator[Document]:
-    """The string in a field of each line's object; blank lines and null have none.
+    """Yield the string in a field of each line's object; blank lines and null have none.
 
-    New text is escaped to ASCII if the old text was.
+    New text is escaped to ASCII if the old text was. Raises WxbError, with `name` and the line, for
+    a line that is no JSON object, and if the field is missing, repeated or of another type.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip(" \t\r\n"):
@@ -115,11 +116,12 @@ def _expect(line: str, position: int, mark: str) -> int:
 
 
 def csv_rows(lines: Iterator[str], name: str, column: str) -> Iterator[Document]:
-    """The cells of a column by its name in the first row; rows follow RFC 4180.
+    """Yield the cells of a column by its name in the first row; rows follow RFC 4180.
 
     The delimiter is the one of DELIMITERS that splits the first row into most cells, among them
     this name. Quoted cells stay quoted. Others are quoted if new text needs it; restored text only
-    if the cell would be parsed differently.
+    if the cell would be parsed differently. Raises WxbError, with `name` and the line, if the
+    column is missing or occurs twice, or a row has too few cells.
     """
     first = next(lines, None)
     if first is None:

@@ -150,7 +150,7 @@ class Sink:
             self._stack.__exit__(*error)
 
     def write(self, source: Source, content: bytes) -> None:
-        """Write bytes to the output file of a source."""
+        """Write bytes to the output file of a source. Raises WxbError if it cannot be written."""
         if source.target is None:
             with standard_output() as file:
                 file.write(content)
@@ -161,7 +161,7 @@ class Sink:
             raise _unwritable(source.target, error) from None
 
     def end(self, source: Source) -> None:
-        """Publish the output file of a source."""
+        """Publish the output file of a source. Raises WxbError if it cannot be written."""
         if source.target is None:
             return
         try:

@@ -7,7 +7,7 @@ runs; details are those of the first run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import stdev
@@ -17,13 +17,15 @@ import numpy as np
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import read_jsonl, write_jsonl
+from wxb.core.files import read_json, read_jsonl, write_json, write_jsonl
 from wxb.metrics import DIGITS, LEVEL, TEST
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.metrics.scorer import Row, Scorer
 
 PREDICTIONS = "predictions.jsonl"
+TEST_SETS = "test-sets.json"
 
+Facts = Mapping[str, Any]  # of a test set, see `clean.test_set_facts`
 Run = Sequence[Row]  # the test records with the predictions of the model of one seed
 
 
@@ -47,10 +49,13 @@ def metrics(scorer: Scorer, runs: Sequence[Run]) -> dict[str, float]:
     }
 
 
-def compare(scorer: Scorer, systems: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+def compare(
+    scorer: Scorer, systems: Mapping[str, Sequence[Run]], baselines: Collection[str] = ()
+) -> dict[str, Any]:
     """Scores with intervals and details of each system, and tests of all pairs by the headline.
 
-    A system has one run for each seed. Raises WxbError unless all runs have the same records.
+    A system has one run for each seed. `baselines` are marked, and in no pair. Raises WxbError
+    unless all runs have the same records.
     """
     names = list(systems)
     first = systems[names[0]][0]
@@ -85,6 +90,7 @@ def compare(scorer: Scorer, systems: Mapping[str, Sequence[Run]]) -> dict[str, A
                 ],
                 **scorer.totals(sums[name]),
                 **scorer.details(runs[0]),
+                **({"baseline": True} if name in baselines else {}),
             }
             for name, runs in systems.items()
         },
@@ -98,20 +104,32 @@ def compare(scorer: Scorer, systems: Mapping[str, Sequence[Run]]) -> dict[str, A
                     )._asdict()
                 ),
             }
-            for a, b in combinations(names, 2)
+            for a, b in combinations([name for name in names if name not in baselines], 2)
         ],
     }
 
 
-def save(scorer: Scorer, folder: Path, runs_by_set: Mapping[str, Mapping[str, Run]]) -> None:
-    """Write the runs of each test set to a new folder; `load` reads them.
+def save(
+    scorer: Scorer,
+    folder: Path,
+    runs_by_set: Mapping[str, Mapping[str, Run]],
+    facts: Mapping[str, Facts],
+) -> None:
+    """Write the runs of each test set to a new folder; `load` and `load_facts` read them.
 
     Runs are by their subfolder; that of the first is "". TEST, which comes first, is written to
-    the folder itself, and other test sets to subfolders.
+    the folder itself, and other test sets to subfolders. `facts` are those of each test set.
     """
     for name, runs in runs_by_set.items():
         for subfolder, run in runs.items():
             write(scorer, folder / ("" if name == TEST else name) / subfolder, run)
+    write_json(folder / TEST_SETS, facts)
+
+
+def load_facts(folder: Path) -> dict[str, Facts]:
+    """The facts about each test set that `save` wrote."""
+    facts: dict[str, Facts] = read_json(folder / TEST_SETS)
+    return facts
 
 
 def load(scorer: Scorer, folder: Path) -> dict[str, dict[str, Run]]:

@@ -83,13 +83,10 @@ class Scorer(ABC):
             "id": record.id,
             "input": record.input,
             "gold": record.gold,
-            "group": self.group(record),
+            # A record that is its own group has its input as group.
+            "group": "" if record.group == record.input else record.group,
         }
         return self.ROW(**{**fields, **self.fields(record, prediction, vocabulary)})
-
-    def group(self, record: Record) -> str:
-        """The group of a record; empty if the record is its own group."""
-        return "" if record.group == record.input else record.group
 
     def fields(self, record: Record, prediction: Any, vocabulary: Any) -> dict[str, Any]:
         """Fields of a row that depend on the task; they override those of `row`."""

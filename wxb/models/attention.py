@@ -71,7 +71,7 @@ def numpy_multi_head(
 
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Softmax over the unmasked keys: weights (..., S)."""
+    """Softmax over the unmasked keys: weights (..., S), 0 for masked keys."""
     if mask is None:
         return scores.softmax(dim=-1)
     # A finite number instead of -inf: the softmax of a row of -inf is NaN, and so is its gradient.
@@ -162,7 +162,8 @@ class MultiHeadAttention(nn.Module):
 def sinusoids(length: int, width: int) -> NDArray[np.float64]:
     """Sinusoidal position encodings (T, C): sines in even columns, cosines in odd (section 3.5).
 
-    The wavelengths grow geometrically from 2 pi towards 10,000 times 2 pi.
+    The wavelengths grow geometrically from 2 pi towards 10,000 times 2 pi. Raises ValueError for an
+    odd width.
     """
     if width % 2:
         raise ValueError(f"width must be even, for pairs of sine and cosine; got {width}")

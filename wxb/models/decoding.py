@@ -256,7 +256,7 @@ def positions(attention_mask: Tensor) -> Tensor:  # (B, S)
 
 
 def extend(past: KeysValues | None, key: Tensor, value: Tensor) -> KeysValues:
-    """Append keys and values of new tokens to those of one layer."""
+    """Keys and values (B, heads, S + T, D) of one layer: `past`, then those of T new tokens."""
     if past is None:
         return key, value
     return torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)

@@ -12,12 +12,15 @@ from torch.nn import functional as F  # noqa: N812
 
 
 def padding(attention_mask: Tensor) -> Tensor:  # (B, S), 1 = token, 0 = padding
-    """Mask of the padding: (B, 1, 1, S)."""
+    """Mask (B, 1, 1, S) that is True for tokens and False for padding."""
     return attention_mask[:, None, None, :].bool()
 
 
 def causal(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-    """Mask of later tokens: (T, S). The queries are the last T of the S tokens."""
+    """Mask (T, S) that is True for the keys up to the position of each query.
+
+    The queries are the last T of the S tokens.
+    """
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
 
@@ -29,10 +32,11 @@ def decoder(
     *,
     is_causal: bool = True,
 ) -> Tensor | None:
-    """Mask of a decoder's padding and, if `is_causal`, of later tokens.
+    """Mask of a decoder, True for the keys that are no padding and, if `is_causal`, not later.
 
-    The queries are the last T of the S tokens. None if nothing is masked, as in generation without
-    padding.
+    (B, 1, 1, S), or (B, 1, T, S) if causal; (T, S) without `attention_mask`. The queries are the
+    last T of the S tokens. None if every query may attend to every key: without padding,
+    for a single query or if not causal.
     """
     mask = causal(queries, keys, device) if is_causal and queries > 1 else None
     if attention_mask is None:

@@ -1,7 +1,8 @@
 """Translation by LSTM encoder and decoder, without or with attention.
 
-Without attention, the decoder gets the source as its first state (Sutskever et al. 2014). With
-attention, it attends to every source token at every step (Bahdanau et al. 2015).
+The decoder reads a context of the source at every step. Without attention, it is always the final
+state of the encoder (Cho et al. 2014). With attention, it is a weighted mean of the states of all
+source tokens, with other weights at each step (Bahdanau et al. 2015).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class State(NamedTuple):
 
     hidden: Tensor  # (B, H)
     memory: Tensor  # (B, H)
-    source: Tensor  # (B, S, 2 * H)
-    keys: Tensor  # (B, S, H), the attention's keys
+    source: Tensor  # (B, S, 2 * H); without attention the final state only, (B, 2 * H)
+    keys: Tensor  # (B, S, H), the attention's keys; (B, 0) without attention
     source_mask: Tensor  # (B, S), True for source tokens
     weights: Tensor  # (B, S), attention weights of the last token; zeros without attention
 
@@ -73,15 +74,14 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.config = config
         width, hidden = config.embedding_size, config.hidden_size
-        context = 2 * hidden if config.attention else 0
         self.source_embedding = nn.Embedding(config.source_size, width)
         self.target_embedding = nn.Embedding(config.target_size, width)
         self.encoder = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)
         self.bridge = nn.Linear(2 * hidden, hidden)
         self.attention = AdditiveAttention(hidden) if config.attention else None
-        self.decoder = nn.LSTMCell(width + context, hidden)
+        self.decoder = nn.LSTMCell(width + 2 * hidden, hidden)
         self.dropout = Dropout(config.dropout)
-        self.output = nn.Linear(hidden + context, config.target_size)
+        self.output = nn.Linear(3 * hidden, config.target_size)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor) -> State:
         """Encode source ids with their mask (B, S): the state before the first target token.
@@ -92,9 +92,10 @@ class Seq2Seq(nn.Module):
         embedded = self.dropout(self.source_embedding(input_ids))  # (B, S, E)
         source, final = run_bidirectional(self.encoder, embedded, mask)  # (B, S, 2 * H), (B, 2 * H)
         hidden = torch.tanh(self.bridge(final))  # (B, H)
-        keys = self.attention.key(source) if self.attention else source
-        weights = source.new_zeros(mask.shape)
-        return State(hidden, torch.zeros_like(hidden), source, keys, mask, weights)
+        memory, weights = torch.zeros_like(hidden), source.new_zeros(mask.shape)
+        if self.attention is None:
+            return State(hidden, memory, final, final[:, :0], mask, weights)
+        return State(hidden, memory, source, self.attention.key(source), mask, weights)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Logits (B, V) of the tokens that follow these (B, 1), and the state after these."""
@@ -106,13 +107,12 @@ class Seq2Seq(nn.Module):
 
         Returns the inputs of the output layer, hidden state and context, and the state after it.
         """
-        inputs = self.dropout(embedded)  # (B, E)
         if self.attention is None:
-            hidden, memory = self.decoder(inputs, (state.hidden, state.memory))
-            return hidden, state._replace(hidden=hidden, memory=memory)
-        weights = self.attention(state.hidden, state.keys, state.source_mask)  # (B, S)
-        context = (weights[:, None] @ state.source).squeeze(1)  # (B, 2 * H)
-        inputs = torch.cat([inputs, context], dim=-1)
+            weights, context = state.weights, state.source
+        else:
+            weights = self.attention(state.hidden, state.keys, state.source_mask)  # (B, S)
+            context = (weights[:, None] @ state.source).squeeze(1)  # (B, 2 * H)
+        inputs = torch.cat([self.dropout(embedded), context], dim=-1)
         hidden, memory = self.decoder(inputs, (state.hidden, state.memory))
         state = state._replace(hidden=hidden, memory=memory, weights=weights)
         return torch.cat([hidden, context], dim=-1), state
@@ -150,7 +150,7 @@ class Seq2Seq(nn.Module):
         most likely token. This is drawn for every token from `generator`, on the CPU.
         """
         if teacher_forcing >= 1:
-            logits = self.output(self.outputs(input_ids, attention_mask, labels))
+            logits = self.output(self.hidden(input_ids, attention_mask, labels))
             return {"loss": self._cross_entropy(logits, labels), "logits": logits}
         coins = torch.rand(labels.shape, generator=generator).to(labels.device)
         is_forced = coins < teacher_forcing  # (B, T)
@@ -168,11 +168,14 @@ class Seq2Seq(nn.Module):
     def loss(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
         """The loss of `forward` with teacher forcing; labels are padded with `config.pad`."""
         counted = labels != self.config.pad
-        outputs = self.outputs(input_ids, attention_mask, labels)[counted]
-        return self._cross_entropy(self.output(outputs), labels[counted])
+        hidden = self.hidden(input_ids, attention_mask, labels)[counted]
+        return self._cross_entropy(self.output(hidden), labels[counted])
 
-    def outputs(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
-        """Inputs of the output layer (B, T, H or 3 * H) for labels (B, T), with teacher forcing."""
+    def hidden(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        """Hidden states and contexts (B, T, 3 * H) from which the logits of labels are computed.
+
+        The labels (B, T) are those of `loss`, with teacher forcing.
+        """
         state = self.encode(input_ids, attention_mask)
         outputs = []
         for embedded in self.target_embedding(self._shift_right(labels)).unbind(dim=1):  # (B, E)

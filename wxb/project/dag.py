@@ -6,7 +6,6 @@ meanwhile cannot get them, and its outputs are lost.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,12 +16,14 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-LOCKFILE = Path("dvc.lock")
-RWLOCK = Path(".dvc/tmp/rwlock")
+from wxb.runtime.engine import writers
 
+LOCKFILE = Path("dvc.lock")
+
+NOT_IN_CACHE = "not in cache"  # DVC's word for an output that its cache lacks
 CHECK = "check"  # the first stage: its output never changes, so it makes no other stage stale
 
-# DVC writes both files in place. After each stage, dvc.lock takes it a second.
+# DVC writes dvc.lock and its rwlock in place. After each stage, dvc.lock takes it a second.
 ATTEMPTS = 8
 SECONDS_BETWEEN = 0.25
 
@@ -37,8 +38,9 @@ class Step:
 
     `name`: its name in DVC (`train@NAME`). `upstream`: the stages whose outputs it reads.
     `changes`: how each file or folder differs, in DVC's words (modified, new, deleted, not in
-    cache), without files that a run is writing now. `before` and `after`: the values of its
-    parameters when it ran, and now. `is_running`: whether a run is writing its outputs now.
+    cache), without files that a run is writing now. An output that is not in the cache is as
+    dvc.lock says; runs of Snakemake put it back into the cache. `before` and `after`: the values of
+    its parameters when it ran, and now. `is_running`: whether a run is writing its outputs now.
     """
 
     name: str
@@ -51,7 +53,8 @@ class Step:
     @property
     def is_due(self) -> bool:
         """Whether `dvc repro` has to check it again."""
-        return self.is_running or bool(self.changes) or self.before != self.after
+        is_changed = any(how != NOT_IN_CACHE for how in self.changes.values())
+        return self.is_running or is_changed or self.before != self.after
 
 
 def steps() -> list[Step]:
@@ -79,15 +82,8 @@ def steps() -> list[Step]:
 def paths_in_use() -> dict[str, int]:
     """The absolute paths that runs of DVC are writing now, each with the PID of the process."""
     for _ in range(ATTEMPTS):
-        with suppress(FileNotFoundError, ValueError):
-            entries = json.loads(RWLOCK.read_text(encoding="utf-8")).get("write", {})
-            return {
-                path: owner["pid"]
-                for path, owner in entries.items()
-                if psutil.pid_exists(owner["pid"])
-            }
-        if not RWLOCK.exists():
-            break
+        with suppress(ValueError):
+            return {path: pid for path, pid in writers().items() if psutil.pid_exists(pid)}
         time.sleep(SECONDS_BETWEEN)
     return {}
 
@@ -141,7 +137,10 @@ def _steps() -> list[Step]:
 def _differences(entry: Any) -> dict[str, str]:
     """How the files of a dependency or output differ, by path."""
     try:
-        return dict(entry.status())
+        status = dict(entry.status())
+        if NOT_IN_CACHE in status.values():  # DVC has not looked at the file itself
+            return dict(entry.workspace_status()) or status
+        return status
     except FileNotFoundError:  # a run has just removed it
         return {str(entry): "deleted"}
 

@@ -7,6 +7,7 @@ nothing is kept between runs that could contradict DVC.
 
 import logging
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.project import dag
+from wxb.project.integrity import dvc, repair
+from wxb.runtime import locks
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -38,7 +41,7 @@ RUN = "WXB_RUN"
 SNAKEMAKE = Path(".snakemake")
 
 # The command that makes DVC run a stage; append the stage's name.
-REPRO = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item"]
+REPRO = [sys.executable, "-m", dvc.__name__, "--wait-for-lock", "repro", "--single-item"]
 
 
 class PlanError(WxbError):
@@ -59,7 +62,7 @@ class Stage:
 
     @property
     def log(self) -> str:
-        """The path of the stage's log, relative to the project."""
+        """The path of the stage's log in the project: `logs/train@NAME.log`."""
         return paths.log(self.name).as_posix()
 
 
@@ -83,27 +86,46 @@ def plan() -> list[Stage]:
 
 
 def prepare() -> None:
-    """Check that a run may start, repair DVC's run cache, and run the stage `check` if it is due.
+    """Check that a run may start, repair what a killed one left, and run `check` if it is due.
 
     `check` runs first because all other stages depend on it: Snakemake would plan them all. Raises
-    PlanError if another run is active in the project, or if `check` fails.
+    PlanError if another run or a stage is active in the project, or if `check` fails.
     """
-    from dvc.exceptions import DvcException
     from dvc.stage.exceptions import StageNotFound
 
+    if stages := locks.holders():
+        evidence = ", ".join(f"{stage}, {_process(held.pid)}" for stage, held in stages.items())
+        raise PlanError(f"no run started: a stage is running ({evidence}); wait, or stop it")
     is_due = False
-    try:
-        with exclude_runs() as repo:
-            if repo is None:
-                raise PlanError(f"DVC cannot read this project: {Path.cwd()} has no folder .dvc")
-            for folder in empty_cache_folders(Path(repo.stage_cache.cache_dir)):
-                folder.rmdir()
-            with suppress(StageNotFound):  # not every dvc.yaml has one
-                is_due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
-    except DvcException as error:
-        raise PlanError(f"DVC cannot read this project: {error}") from error
+    # Not every dvc.yaml has the stage.
+    with repaired(partial(print, file=sys.stderr)) as repo, suppress(StageNotFound):
+        is_due = repo.stage.load_one("dvc.yaml", dag.CHECK).changed()
     if is_due and subprocess.run([*REPRO, dag.CHECK], check=False).returncode:
         raise PlanError(f"the stage {dag.CHECK} failed; its error is above")
+
+
+@contextmanager
+def repaired(
+    report: Callable[[str], None], consequence: str = "no run started"
+) -> Iterator["Repo"]:
+    """Repair what a killed run left, and yield DVC's view of the project, as in `exclude_runs`.
+
+    Calls `report` with a sentence for each repair. Raises PlanError if there is no DVC project.
+    """
+    from dvc.exceptions import DvcException
+
+    try:
+        for sentence in repair.rwlock():
+            report(sentence)
+        with exclude_runs(consequence) as repo:
+            if repo is None:
+                raise PlanError(f"DVC cannot read this project: {Path.cwd()} has no folder .dvc")
+            for step in (repair.run_cache, repair.lockfile, repair.objects, repair.cache):
+                for sentence in step(repo):
+                    report(sentence)
+            yield repo
+    except DvcException as error:
+        raise PlanError(f"DVC cannot read this project: {error}") from error
 
 
 @contextmanager
@@ -115,12 +137,13 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
     active.
     """
     if processes := {*dag.paths_in_use().values(), *_snakemake_pids()}:
-        pids = ", ".join(f"PID {pid}" for pid in sorted(processes))
-        raise PlanError(_active_run_message(consequence, pids))
+        evidence = ", ".join(map(_process, sorted(processes)))
+        raise PlanError(_active_run_message(consequence, evidence))
     from dvc.exceptions import NotDvcRepoError
     from dvc.lock import LockError
     from dvc.repo import Repo
 
+    dvc.write_atomically()
     with ExitStack() as stack:
         repo = None
         try:
@@ -152,20 +175,19 @@ def _snakemake_pids() -> Iterator[int]:
                 yield pid
 
 
+def _process(pid: int) -> str:
+    """The PID and command of a process."""
+    try:
+        return f"PID {pid}: {shlex.join(psutil.Process(pid).cmdline())}"
+    except psutil.Error:
+        return f"PID {pid}"
+
+
 def _active_run_message(consequence: str, evidence: str) -> str:
     return (
         f"{consequence}: a run of dvc or snakemake is active in this project ({evidence});"
         " wait until it ends, or stop it, then try again"
     )
-
-
-def empty_cache_folders(cache: Path) -> list[Path]:
-    """The folders of DVC's run cache that have no entry.
-
-    DVC leaves one if it is killed while it saves a finished stage. DVC 3.67 then looks for the
-    newest entry (dvc/stage/cache.py) and fails at each run: "join() argument must be str".
-    """
-    return [folder for folder in sorted(cache.glob("*/*")) if not any(folder.iterdir())]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
+from wxb.project import dag
 from wxb.project.staleness import Staleness
 
 SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
@@ -72,6 +73,11 @@ class Inventory(NamedTuple):
             **_description(name, block),
             **outputs,
             "stale": is_stale,
+            "uncached": any(
+                change.how == dag.NOT_IN_CACHE
+                for stage in self._stages(section, name)
+                for change in self.staleness.changes.get(stage, ())
+            ),
             "running": [stage for stage in self.running if stage in self._stages(section, name)],
         }
 

@@ -29,7 +29,11 @@ class Leftover(NamedTuple):
 
 
 def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
-    """All leftovers in the working folder; `running` are the stages that run now."""
+    """Yield all leftovers in the working folder, those that a stage is using included.
+
+    They are outputs of blocks that params.yaml no longer has, unfinished drafts, checkpoints,
+    partial downloads and the vectors of searches. `running` are the stages that run now.
+    """
     blocks = {stage.partition("@")[2]: stage for stage in running}
     for path in _unlisted(params):
         name = path.name.removeprefix(".").removesuffix(".partial")

@@ -131,7 +131,7 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     The key of a changed value keeps its position and comment. A new key follows the last one of its
     mapping. A removed key goes with its lines and the deeper comments below them.
 
-    Raises ParamsError if a value to change has anchors or merged keys.
+    Raises ParamsError if a value to change has anchors, aliases or merged keys.
     """
     old = parse(text)
     if old == content:

@@ -22,8 +22,8 @@ from wxb.reporting.costs import experiment_stages, read_training_seconds
 PROVENANCE = paths.PROVENANCE.as_posix()
 MACHINE = ("device", "cpu", "capability", "torch")  # optional keys of files in reports/cost
 
-# sha256 of the study's JSON, finished, machines, seconds of training by experiment, and the number
-# of training records.
+# An entry of provenance.json: `sha256` of the study's table as JSON, `finished` (time), `machines`,
+# `seconds` of training by experiment, and `trained_on`, the number of training records.
 Provenance = Mapping[str, Any]
 
 
@@ -39,9 +39,10 @@ def studies(tree: Tree) -> list[str]:
 
 
 def find(study: str, tree: Tree, source: Tree | None = None) -> Provenance | None:
-    """The provenance of a tree's study, from reports/provenance.json of `source` (default: `tree`).
+    """The provenance of a study's table in `tree`, from the reports/provenance.json of `source`.
 
-    None if the file lacks the study, or has the hash of another version of it.
+    `source` is `tree` by default. None if the tree has no such table (`study_file`), or if
+    provenance.json has no entry of the study with the sha256 of this table.
     """
     table, provenances = tree.read(study_file(study)), (source or tree).read(PROVENANCE)
     provenance = json.loads(provenances).get(study) if provenances else None
@@ -50,7 +51,10 @@ def find(study: str, tree: Tree, source: Tree | None = None) -> Provenance | Non
 
 
 def require(study: str, tree: Tree) -> Provenance:
-    """The provenance of a tree's study, from the working tree; WxbError if it has none."""
+    """The provenance of a study's table in `tree`, from the working tree's provenance.json.
+
+    Raises WxbError, with the commands that add it, if `find` returns None.
+    """
     provenance = find(study, tree, WorkingTree())
     if provenance is None:
         raise WxbError(
@@ -65,7 +69,7 @@ def record(params: Params, index: Tree) -> None:
     """Write reports/provenance.json for all studies in git's index.
 
     Known studies keep their entry. A new one is added if the working tree has the same table with
-    the costs of its stages. Raises WxbError for a study that is neither.
+    the costs of its stages. Raises WxbError for a study that is neither known nor added.
     """
     working_tree = WorkingTree()
     provenances: dict[str, Provenance] = {}

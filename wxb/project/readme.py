@@ -15,7 +15,8 @@ from wxb.project import profiles, provenance, revisions
 from wxb.reporting.charts.formatting import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
-PAGES = (*READMES, *(Path(f"docs/{page}.md") for page in ("results", "pipeline", "method")))
+GENERATED = ("results", "pipeline", "method", "tasks/translation")  # pages with tables
+PAGES = (*READMES, *(Path(f"docs/{page}.md") for page in GENERATED))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -43,6 +44,7 @@ def _block(name: str) -> str:
         "stages": _stages_list,
         "artifacts": _artifacts_table,
         "intervals": _intervals_table,
+        "learning_rates": _learning_rates_table,
     }
     if name not in writers:
         raise WxbError(f"unknown generated block {name!r}{choices(name, writers)}")
@@ -56,20 +58,28 @@ RERUN = (
 
 
 def _summary() -> Iterator[str]:
-    """The demo's study with several seeds: its table and one sentence."""
+    """The demo's studies with several seeds: the table and the claim of each."""
     from wxb.reporting.charts.pairs import claim  # imports numpy
-    from wxb.reporting.tables import summary
+    from wxb.reporting.tables import caption, summary
 
-    study = _several_seeds()
-    if study:
+    for study in _demo_with_seeds():
         yield f"**{study['title']}** {claim(study)}\n"
         yield summary(study)
+        yield f"{caption(study)}\n"
 
 
-def _several_seeds() -> dict[str, Any]:
-    """The demo's study with several seeds, from git's index; empty if it has none."""
-    study: dict[str, Any] = json.loads(revisions.index().read(paths.SEEDS.as_posix()) or b"{}")
-    return study
+def _demo_with_seeds() -> list[Mapping[str, Any]]:
+    """The demo's studies with several seeds, from git's index."""
+    index = revisions.index()
+    added = _studies_of_profiles(index)
+    names = [name for name in provenance.studies(index) if name not in added]
+    return [study for name in names if (study := _with_seeds(name, index))]
+
+
+def _with_seeds(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
+    """The file of a study with several seeds; empty if the tree has none."""
+    content: Mapping[str, Any] = json.loads(tree.read(paths.seeds(study).as_posix()) or b"{}")
+    return content
 
 
 def _results() -> Iterator[str]:
@@ -86,13 +96,13 @@ def _results() -> Iterator[str]:
 
 
 def _seeds() -> Iterator[str]:
-    """The demo's study with several seeds: its table, and a sentence for each paired test."""
+    """The demo's studies with several seeds: the table of each, and its paired tests."""
     from wxb.reporting.charts.pairs import claim, verdicts  # imports numpy
-    from wxb.reporting.tables import over_seeds
+    from wxb.reporting.tables import caption, over_seeds
 
-    study = _several_seeds()
-    if study:
+    for study in _demo_with_seeds():
         yield over_seeds(study)
+        yield f"{caption(study)}\n"
         yield f"{claim(study)}\n"
         yield "".join(f"- {sentence}\n" for sentence in verdicts(study))
         yield f"{provenance.sentence(study['made'])}.\n"
@@ -101,15 +111,18 @@ def _seeds() -> Iterator[str]:
 def _public() -> Iterator[str]:
     """The studies that profiles add to the tasks of the demo: one table, and the claim of each."""
     from wxb.reporting.charts.pairs import claim  # imports numpy
-    from wxb.reporting.tables import side_by_side
+    from wxb.reporting.tables import caption, side_by_side
 
     index = revisions.index()
     names = _added(index, demo_tasks=True)
     if not names:
         return
-    studies = {name: _read(name, index) for name in names}
-    origins = {name: provenance.require(name, index) for name in names}
+    studies = {name: _with_seeds(name, index) or _read(name, index) for name in names}
+    origins = {name: _origin(studies[name], index) for name in names}
     yield side_by_side(studies, {name: origins[name].get("trained_on") for name in names})
+    for text in dict.fromkeys(map(caption, studies.values())):
+        names_with = [name for name, study in studies.items() if caption(study) == text]
+        yield f"{listed(names_with)}: {text}\n"
     yield "".join(f"- {name}: {claim(studies[name])}\n" for name in names)
     yield from _origins(origins)
 
@@ -117,15 +130,22 @@ def _public() -> Iterator[str]:
 def _other_tasks() -> Iterator[str]:
     """The studies that profiles add for tasks that the demo lacks: a table each."""
     from wxb.reporting.charts.pairs import claim  # imports numpy
-    from wxb.reporting.tables import score_table
+    from wxb.reporting.tables import caption, score_table
 
     index = revisions.index()
-    names = _added(index, demo_tasks=False)
-    for name in names:
-        study = _read(name, index)
+    origins = {}
+    for name in _added(index, demo_tasks=False):
+        study = _with_seeds(name, index) or _read(name, index)
+        origins[name] = _origin(study, index)
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
-        yield f"{score_table(study)}\n{claim(study)}\n"
-    yield from _origins({name: provenance.require(name, index) for name in names})
+        yield f"{score_table(study)}\n{caption(study)}\n\n{claim(study)}\n"
+    yield from _origins(origins)
+
+
+def _origin(study: Mapping[str, Any], tree: revisions.Tree) -> provenance.Provenance:
+    """Where a study was run; one with several seeds has it in its file."""
+    origin: provenance.Provenance = study.get("made") or provenance.require(study["study"], tree)
+    return origin
 
 
 def _origins(origins: Mapping[str, provenance.Provenance]) -> Iterator[str]:
@@ -195,6 +215,22 @@ def _intervals_table() -> Iterator[str]:
     for (metric, effect), cells in rates.items():
         yield f"| {metric} | {effect} | {' | '.join(cells)} |"
     yield ""
+
+
+def _learning_rates_table() -> Iterator[str]:
+    """The search of benchmarks/translation/learning_rates.py: a row for each experiment."""
+    path = paths.BENCHMARKS / "translation_learning_rates.json"
+    content = json.loads(revisions.index().read(path.as_posix()) or b"{}")
+    if not content:
+        return
+    rows: dict[str, list[str]] = {}
+    for row in content["rows"]:
+        rows.setdefault(row["experiment"], [f"{row['updates']:,}"]).append(f"{row['bleu']:.1f}")
+    rates = dict.fromkeys(f"{row['learning_rate']:g}" for row in content["rows"])
+    yield f"| experiment | updates | {' | '.join(rates)} |"
+    yield f"|---|---:|{'---:|' * len(rates)}"
+    yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
+    yield f"\n{provenance.sentence(content['made'])}.\n"
 
 
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
-
-import psutil  # type: ignore[import-untyped]
 
 from wxb.core.params.section import flatten
 from wxb.project import dag
-
-LOCKS = Path(".wxb/locks")  # one file for each running stage, with the PID of its process
+from wxb.runtime import locks
 
 # DVC's words for absent files. Absence makes nothing stale: a clone without data has valid metrics.
-ABSENT = {"deleted", "not in cache"}
+ABSENT = {"deleted", dag.NOT_IN_CACHE}
 
 
 class Change(NamedTuple):
@@ -67,7 +63,7 @@ def staleness() -> Staleness:
 
 def running() -> list[str]:
     """The stages of this project that run now, in any process."""
-    return sorted(path.stem for path in LOCKS.glob("*.lock") if _is_running(path))
+    return [*locks.holders()]
 
 
 def _changes(step: dag.Step) -> Iterator[Change]:
@@ -82,16 +78,3 @@ def _changes(step: dag.Step) -> Iterator[Change]:
 
 def _value_text(values: Mapping[str, Any], key: str) -> str:
     return "absent" if key not in values else "null" if values[key] is None else str(values[key])
-
-
-def _is_running(lock: Path) -> bool:
-    """Whether the process that a stage's lock file names still runs that stage.
-
-    The lock itself is not acquired: a stage that starts meanwhile would fail.
-    """
-    verb, _, name = lock.stem.partition("@")
-    try:
-        command = psutil.Process(int(lock.read_text(encoding="utf-8"))).cmdline()
-    except (ValueError, OSError, psutil.Error):
-        return False
-    return f"stages.{verb}" in command and name in command

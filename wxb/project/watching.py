@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from wxb.core import progress
 from wxb.core.params import Params
 from wxb.project import dag, engines, staleness
+from wxb.runtime import engine, locks
 
 PAUSE = 3.0  # least seconds between two plans, each of which takes one
 SHARE = 0.1  # of one core, at most, that planning may take from the run
@@ -82,7 +83,7 @@ class Watch:
         """Read the state now. The first call raises PlanError if DVC cannot read the project."""
         running = staleness.running()
         # DVC writes dvc.lock after it has saved outputs, and rwlock when it releases them.
-        files = (*dag.file_version(dag.LOCKFILE), *dag.file_version(dag.RWLOCK))
+        files = (*dag.file_version(dag.LOCKFILE), *dag.file_version(engine.RWLOCK))
         version = (*running, *files)
         if version != self.version and time.monotonic() - self.planned >= self.pause:
             self._plan(version)
@@ -137,7 +138,7 @@ def _leading_to(name: str | None, stages: Sequence[engines.Stage]) -> list[engin
 def _progress(stage: str, params: Params) -> Running:
     """The progress that a running stage last wrote; without progress if it has written none."""
     try:
-        pid = int((staleness.LOCKS / f"{stage}.lock").read_text(encoding="utf-8"))
+        pid = int((locks.LOCKS / f"{stage}.lock").read_text(encoding="utf-8"))
         note = json.loads((progress.PROGRESS_FOLDER / f"{stage}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Running(stage)

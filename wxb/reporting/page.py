@@ -10,6 +10,7 @@ from typing import Any
 
 from wxb.reporting import costs, tables
 from wxb.reporting.charts import figures, pairs
+from wxb.reporting.charts.baselines import is_baseline
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.formatting import origin, words
 from wxb.reporting.charts.losses import smoothed
@@ -35,11 +36,10 @@ SECTIONS = {
 
 
 def assemble(study: Study, task: Page) -> str:
-    """The page of a study as HTML, with its experiments ranked by their scores."""
-    params_order = list(study.comparison["systems"])
-    # In the order of params.yaml, as in tables: the order of scores changes with the machine.
-    summary = lead(study.comparison, study.costs, task)
-    study = _ranked(study)
+    """The page of a study as HTML, with its experiments in the order of params.yaml.
+
+    An order by scores would change with the machine.
+    """
     comparison, params = study.comparison, study.params
     systems = comparison["systems"]
     names = list(systems)
@@ -50,7 +50,12 @@ def assemble(study: Study, task: Page) -> str:
     metric, validation = headline(comparison), _validation_titles(study)
     scores = {name: system[metric.key] for name, system in systems.items()}
     charts = {
-        "forest": figures.forest(metric, scores, task.PUBLISHED_SCORES),
+        "forest": figures.forest(
+            metric,
+            scores,
+            task.PUBLISHED_SCORES,
+            grey={name for name, system in systems.items() if is_baseline(system)},
+        ),
         **_cost_charts(comparison, backbone_costs, experiment_costs),
         **_curve_charts(study, validation),
         **{id_: chart for part in parts.values() for id_, chart in part.charts.items()},
@@ -67,15 +72,19 @@ def assemble(study: Study, task: Page) -> str:
         comparison=comparison,
         systems=systems,
         test_sets=tables.test_sets(comparison),
+        tiers=pairs.tiers(comparison),
+        table_caption=tables.caption(comparison),
+        test_set_lines=[
+            tables.test_set_line(*each) for each in tables.test_sets(comparison).items()
+        ],
         shares=tables.shares(comparison),
         uncertainty=tables.uncertainty(comparison),
         verdicts={name: pairs.verdicts(other) for name, other in comparison["further"].items()},
         training_seconds=costs.training_seconds(comparison, study.costs),
-        lead=summary,
+        lead=lead(comparison, study.costs, task),
         wall_times={name: costs.wall_time(params, name, study.costs) for name in names},
         machines=costs.machines([*backbone_costs, *experiment_costs]),
         dates=costs.dates([*backbone_costs, *experiment_costs]),
-        params_order=params_order,
         matrix=pairs.matrix(comparison),
         groups_warning=pairs.groups_warning(comparison),
         alpha=pairs.ALPHA,
@@ -96,27 +105,6 @@ def assemble(study: Study, task: Page) -> str:
         ),
         origin=origin(params.corpora[params.experiments[names[0]].corpus]),
         settings=settings(params, names),
-    )
-
-
-def _ranked(study: Study) -> Study:
-    """The study with its experiments ordered by their scores."""
-    order = pairs.ranking(pairs.corrected_pairs(study.comparison)) or [*study.comparison["systems"]]
-
-    def ranked(rows: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: rows[name] for name in order}
-
-    def with_ranked_systems(comparison: Mapping[str, Any]) -> dict[str, Any]:
-        return {**comparison, "systems": ranked(comparison["systems"])}
-
-    further = study.comparison["further"]
-    return study._replace(
-        comparison={
-            **with_ranked_systems(study.comparison),
-            "further": {name: with_ranked_systems(other) for name, other in further.items()},
-        },
-        predictions=ranked(study.predictions),
-        curves=ranked(study.curves),
     )
 
 
@@ -166,6 +154,7 @@ def _curve_charts(study: Study, validation: Mapping[str, str]) -> _Figures:
             height=PANEL,
         )
         for index, (name, curves) in enumerate(study.curves.items())
+        if curves  # a baseline has none
     }
     return {
         **{

@@ -30,7 +30,10 @@ def settings(params: Params, names: Sequence[str]) -> Settings:
 
 
 def structured(params: Params, backbones: Iterable[str]) -> list[str]:
-    """The backbones with structured initialization (wxb/training/backbones/initialization.py)."""
+    """The names in `backbones` of those that params.yaml builds from an `architecture`.
+
+    Their initialization is structured (wxb/training/backbones/initialization.py).
+    """
     blocks = params.backbones
     return [name for name in backbones if name in blocks and blocks[name].architecture]
 

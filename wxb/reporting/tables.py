@@ -7,8 +7,16 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from wxb.metrics import TEST, Metric
-from wxb.reporting.charts.formatting import amount, duration, listed, rounded, with_interval
-from wxb.reporting.charts.pairs import claim, groups_warning, verdicts
+from wxb.reporting.charts.baselines import is_baseline, without_baselines
+from wxb.reporting.charts.formatting import (
+    amount,
+    duration,
+    listed,
+    nearness_text,
+    rounded,
+    with_interval,
+)
+from wxb.reporting.charts.pairs import claim, groups_warning, tiers, verdicts
 from wxb.reporting.charts.scores import headline, metrics
 
 if TYPE_CHECKING:
@@ -73,12 +81,13 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
     parts = [
         f"**{comparison['title']}**\n",
         score_table(comparison),
+        *(f"{note}\n" for note in [caption(comparison)] if note),
         f"{claim(comparison)}\n",
         *_tests(comparison),
         *_shares(comparison),
         f"Training{' and its time' if seconds else ''}:\n",
-        _table(_training_rows(comparison, seconds)),
-        "".join(_test_set_size(*item) for item in test_sets(comparison).items())
+        _table(_training_rows(without_baselines(comparison), seconds)),
+        "".join(f"{test_set_line(*item)}\n" for item in test_sets(comparison).items())
         + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
         f" {uncertainty(comparison)}.\n",
     ]
@@ -90,13 +99,23 @@ def score_table(comparison: Mapping[str, Any]) -> str:
     return _table(_score_rows(comparison))
 
 
+def caption(comparison: Mapping[str, Any]) -> str:
+    """What the scores and tiers of a table mean, in sentences."""
+    sentences = ["Experiments that share a tier do not differ beyond noise."]
+    if not comparison["pairs"]:
+        sentences = []
+    if len(comparison["seeds"]) == 1:
+        sentences.append("One seed: the interval covers test records, not retraining.")
+    return " ".join(sentences)
+
+
 def columns(comparison: Mapping[str, Any]) -> tuple[list[list[str]], int]:
     """The first columns of the score table with their titles, and how many must be shown.
 
-    These are the names and the headline metric on each test set.
+    These are the names, the tiers and the headline metric on each test set.
     """
     rows = _score_rows(comparison)
-    required = 1 + len(test_sets(comparison))
+    required = 1 + len(_tier_column(comparison)) + len(test_sets(comparison))
     shown = max(required, min(COLUMNS, required - 1 + len(metrics(comparison))))
     return [list(column) for column in zip(*rows, strict=True)][:shown], required
 
@@ -106,6 +125,17 @@ def _score(system: Mapping[str, Any], metric: Metric) -> str:
     runs = system[f"{metric.key}_by_run"]
     spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
     return with_interval(system[metric.key], metric, spread)
+
+
+def _tier_column(comparison: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The letters of each experiment, "" without a test; no column if there are no tests."""
+    letters = tiers(comparison)
+    return [{name: letters.get(name, "") for name in comparison["systems"]}] if letters else []
+
+
+def _name(comparison: Mapping[str, Any], name: str) -> str:
+    """The name of an experiment in a table, marked if it is a baseline."""
+    return f"{name} (baseline)" if is_baseline(comparison["systems"][name]) else name
 
 
 def _headline_cells(comparison: Mapping[str, Any], name: str) -> list[str]:
@@ -126,9 +156,11 @@ def _score_rows(comparison: Mapping[str, Any]) -> list[list[str]]:
     mean = f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
     first = headline(comparison)
     others = [metric for metric in metrics(comparison).values() if metric != first]
+    tier = _tier_column(comparison)
     return [
         [
             "experiment",
+            *("tier" for _ in tier),
             f"{first.title}{mean} {INTERVAL}",
             *(f"{name}: {first.title} {INTERVAL}" for name in comparison["further"]),
             *(metric.title for metric in others),
@@ -136,7 +168,8 @@ def _score_rows(comparison: Mapping[str, Any]) -> list[list[str]]:
         ],
         *(
             [
-                name,
+                _name(comparison, name),
+                *(letters[name] for letters in tier),
                 *_headline_cells(comparison, name),
                 *(rounded(system[metric.key]["value"], metric) for metric in others),
                 *(f"{system[count]:,}" for count in comparison["counts"]),
@@ -165,7 +198,10 @@ def _shares(comparison: Mapping[str, Any]) -> list[str]:
     rows = [
         ["experiment", *(f"{test_set}: {title}" for test_set, _, title in columns)],
         *(
-            [name, *(rounded(sets[s]["systems"][name][key]) for s, key, _ in columns)]
+            [
+                _name(comparison, name),
+                *(rounded(sets[s]["systems"][name][key]) for s, key, _ in columns),
+            ]
             for name in comparison["systems"]
         ),
     ]
@@ -216,9 +252,11 @@ def _study_columns(
     comparisons: Mapping[str, Mapping[str, Any]],
     trained_on: Mapping[str, int | None],
 ) -> str:
+    letters = {study: tiers(comparison) for study, comparison in comparisons.items()}
     scores = {
         study: {
-            name.removeprefix(f"{study}-"): _score(system, metric)
+            name.removeprefix(f"{study}-"): f"{_score(system, metric)}"
+            f" {letters[study].get(name, '')}".rstrip()
             for name, system in comparison["systems"].items()
         }
         for study, comparison in comparisons.items()
@@ -229,7 +267,7 @@ def _study_columns(
     }
     return _table(
         [
-            [f"{metric.title} {INTERVAL}", *comparisons],
+            [f"{metric.title} {INTERVAL} and tier", *comparisons],
             *(
                 [name, *(scores[study].get(name, "") for study in comparisons)]
                 for name in dict.fromkeys(name for column in scores.values() for name in column)
@@ -243,18 +281,24 @@ def _study_columns(
 
 
 def over_seeds(comparison: Mapping[str, Any]) -> str:
-    """Markdown table of the headline metric: each seed, then the mean on each test set."""
-    metric = headline(comparison)
+    """Markdown table of the headline metric: each seed, then the mean on each test set.
+
+    Without baselines, which have no seed.
+    """
+    comparison = without_baselines(comparison)
+    metric, tier = headline(comparison), _tier_column(comparison)
     return _table(
         [
             [
                 "experiment",
+                *("tier" for _ in tier),
                 *(f"seed {seed}" for seed in comparison["seeds"]),
                 *(f"{name}: mean ± deviation {INTERVAL}" for name in test_sets(comparison)),
             ],
             *(
                 [
                     name,
+                    *(letters[name] for letters in tier),
                     *(rounded(score, metric) for score in system[f"{metric.key}_by_run"]),
                     *_headline_cells(comparison, name),
                 ]
@@ -265,13 +309,18 @@ def over_seeds(comparison: Mapping[str, Any]) -> str:
 
 
 def summary(comparison: Mapping[str, Any]) -> str:
-    """Markdown table of the headline metric on each test set."""
+    """Markdown table of the headline metric on each test set, without baselines."""
+    comparison = without_baselines(comparison)
     spread = " ± deviation" if len(comparison["seeds"]) > 1 else ""
-    title = f"{headline(comparison).title}{spread} {INTERVAL}"
+    title, tier = f"{headline(comparison).title}{spread} {INTERVAL}", _tier_column(comparison)
+    header = [*("tier" for _ in tier), *(f"`{name}`: {title}" for name in test_sets(comparison))]
     return _table(
         [
-            ["experiment", *(f"`{name}`: {title}" for name in test_sets(comparison))],
-            *([name, *_headline_cells(comparison, name)] for name in comparison["systems"]),
+            ["experiment", *header],
+            *(
+                [name, *(letters[name] for letters in tier), *_headline_cells(comparison, name)]
+                for name in comparison["systems"]
+            ),
         ]
     )
 
@@ -296,11 +345,15 @@ def _tests(comparison: Mapping[str, Any]) -> Iterator[str]:
         yield f"{warning}\n"
 
 
-def _test_set_size(name: str, results: Mapping[str, Any]) -> str:
-    """A line with the number of records, groups and units of a test set."""
-    groups = f" in {results['groups']:,} groups" if results["groups"] < results["documents"] else ""
+def test_set_line(name: str, results: Mapping[str, Any]) -> str:
+    """The records, groups and units of a test set, and how near its texts are to training."""
+    field = f" by {results['grouped_by']}" if results.get("grouped_by") else ""
+    is_grouped = results["groups"] < results["documents"]
+    groups = f" in {results['groups']:,} groups{field}" if is_grouped else ""
     units = "" if results["unit"] == "records" else f", {results['support']:,} {results['unit']}"
-    return f"{name}: {results['documents']:,} records{groups}{units}.\n"
+    # Committed studies that were not computed again since have no nearness.
+    near = f"; {nearness_text(results['nearness'])}" if "nearness" in results else ""
+    return f"{name}: {results['documents']:,} records{groups}{units}{near}."
 
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:

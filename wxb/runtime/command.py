@@ -7,13 +7,14 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, write_json
+from wxb.core.files import publish, publish_checks, write_json
 from wxb.core.params import Params, load
-from wxb.runtime import costs, gpus, kernels, locks, logs, signals
+from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, logs, signals
 
 LINES_SHOWN = 12
 
@@ -25,8 +26,9 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     """Run a stage with params.yaml and the block name on the command line.
 
     Checks the parameters, waits for other processes that run the stage, and reserves GPUs. Writes
-    output to `logs/<verb>@<name>.log` and the cost to `reports/cost`. Exits with 1 on failure, 130
-    on Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
+    output to `logs/<verb>@<name>.log` and the cost to `reports/cost`. Publishes nothing if an input
+    changes meanwhile, and ends with the engine that runs it. Exits with 1 on failure, 130 on
+    Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
     `main`.
     """
     if not signals.IS_FIRST_PROCESS:
@@ -42,6 +44,10 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     with locks.hold(stage), logs.redirect_to(log) as console:
         start = time.monotonic()
         try:
+            process, before = engine.find(stage), inputs.read(stage)
+            engine.end_with(process)
+            publish_checks.append(partial(engine.require, stage, process))
+            publish_checks.append(partial(inputs.require_unchanged, stage, before))
             params = load()
             kernels.check(params)
             with gpus.reserve(params.processes(stage)):

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 from filelock import FileLock, Timeout
 
-LOCKS = Path(".wxb/locks")
+LOCKS = Path(".wxb/locks")  # one file for each running stage, with the PID of its process
 
 
 @contextmanager
@@ -39,3 +40,23 @@ def hold(stage: str) -> Iterator[None]:
     with acquired:
         path.write_text(str(os.getpid()), encoding="utf-8")
         yield
+
+
+def holders() -> dict[str, psutil.Process]:
+    """The processes that run stages of this project now, by stage.
+
+    The locks themselves are not acquired: a stage that starts meanwhile would fail.
+    """
+    found = {path.stem: _holder(path) for path in sorted(LOCKS.glob("*.lock"))}
+    return {stage: process for stage, process in found.items() if process}
+
+
+def _holder(lock: Path) -> psutil.Process | None:
+    """The process that a lock file names, if it still runs that stage."""
+    verb, _, name = lock.stem.partition("@")
+    try:
+        process = psutil.Process(int(lock.read_text(encoding="utf-8")))
+        command = process.cmdline()
+    except (ValueError, OSError, psutil.Error):
+        return None
+    return process if f"stages.{verb}" in command and name in command else None

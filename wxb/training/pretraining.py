@@ -39,7 +39,7 @@ def sentences(text: str) -> list[str]:
 
 
 class _Stream(Dataset[Item]):
-    """`length` items drawn from documents, which are shuffled anew in each round.
+    """`length` items drawn from documents, which are reshuffled in each round.
 
     A share of them, `copying`, has a passage of its document twice. To predict the second, a model
     has to find the first and continue from there, which plain text hardly ever requires.
@@ -185,7 +185,11 @@ def stream(
     tokenizer: PreTrainedTokenizerBase,
     **options: Any,
 ) -> Dataset[Item]:
-    """The items of an objective, `mlm+nsp` or `causal-lm`; options are those of `_Stream`."""
+    """A data set of `length` training items drawn from texts, for an objective.
+
+    `objective` is `mlm+nsp` or `causal-lm`. Options: `length`, the number of items; `max_length` of
+    an item in tokens; `seed`; `copying`, the share of items with a passage twice (default: 0).
+    """
     cls = {"mlm+nsp": MaskedPairs, "causal-lm": CausalDocuments}[objective]
     return cls(texts, tokenizer, **options)
 

@@ -1,5 +1,6 @@
 """The grammar of phrases: numbers and forms are right in both languages."""
 
+import json
 import re
 
 import pytest
@@ -8,6 +9,12 @@ from hypothesis import strategies as st
 
 from demos.phrases import generate
 from demos.phrases.grammar import chinese_number, english_number, words
+from tests.project_copy import ROOT
+from wxb.core.params import read_yaml
+from wxb.corpora import reading
+from wxb.corpora.division import divide
+from wxb.tasks.translation.params import Corpus
+from wxb.tasks.translation.reading import Reading
 
 MANY = [*generate(labelled=2500, unlabelled=0, languages=["zh", "en"], seed=3)]
 
@@ -75,6 +82,39 @@ def test_a_pair_contains_its_combination():
         if noun != "what":
             assert nouns[noun][0] in pair["chinese"]
             assert nouns[noun][2] in pair["english"] or nouns[noun][3] in pair["english"]
+
+
+def test_a_template_generates_its_pair():
+    """Its slots are filled with words, and the other characters are those of the sentence."""
+    for pair in MANY:
+        pattern = re.sub(r"\{\w+\}", "[\u4e00-\u9fff]+", pair["template"])
+        assert re.fullmatch(pattern, pair["chinese"]), pair
+    assert len({pair["template"] for pair in MANY}) > 500
+
+
+def test_templates_have_no_word_that_another_could_replace():
+    """All verbs, nouns, people, places and days are slots."""
+    lists = ("verbs", "nouns", "people", "places", "times", "subjects", "adjectives", "clauses")
+    replaceable = [row[0] for name in lists for row in words()[name]]
+    for template in {pair["template"] for pair in MANY}:
+        assert not any(word in template for word in replaceable), template
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_further_sets_hold_out_enough_values(tmp_path, seed):
+    """Their values do not occur in training, and intervals resample 30 of them or more."""
+    block = read_yaml(ROOT / "params/translation.yaml")["corpora"]["phrases"]
+    corpus = Corpus.model_validate(block)
+    pairs = generate(unlabelled=0, seed=seed, **block["generate"])
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    task = Reading()
+    records = [*reading.read(tmp_path, corpus, task)]
+    splits, _ = divide(records, corpus.split, task.wording, limit=None, seed=seed)
+    for index, name in enumerate(corpus.split.held_out_fields):
+        values = {split: {r.values[index] for r in members} for split, members in splits.items()}
+        assert len(values[name]) >= 30
+        assert not values[name] & (values["train"] | values["valid"])
+    assert len({record.group for record in splits["test"]}) >= 300
 
 
 def test_a_second_reference_is_contracted():

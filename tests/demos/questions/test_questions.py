@@ -1,9 +1,10 @@
 from collections import Counter
+from datetime import date
 
 import pytest
 
-from demos.questions import LANGUAGES, WORDING, generate
-from demos.questions.facts import KINDS, facts
+from demos.questions import FORMS, WORDING, generate
+from demos.questions.facts import KINDS, LANGUAGES, RECALL, facts
 from wxb.tasks.chat.record.checking import has_format, is_correct
 
 
@@ -21,20 +22,69 @@ def test_every_answer_has_its_format():
         assert is_correct(record["format"], answer(record), answer(record))
 
 
-def test_every_kind_has_its_facts_and_wordings():
+def test_every_kind_has_facts_and_wordings():
     for language in LANGUAGES:
-        assert {*facts(language)} == {*KINDS}
+        counts = Counter(fact.kind for fact in facts(language))
+        assert {*counts} == {*KINDS}
+        assert min(counts.values()) >= 20
+        wording = WORDING[language]
+        assert {*wording["forms"]} == {*FORMS}
         for kind in KINDS:
-            questions = WORDING[language][kind]["questions"]
-            assert len({*questions}) == 6, (language, kind)
-            assert WORDING[language][kind]["faq"] not in questions
+            block = wording[wording["kinds"].get(kind, {}).get("wording", kind)]
+            assert len({*block["questions"]}) == 6, (language, kind)
+            assert block["faq"] not in block["questions"]
 
 
-def test_arithmetic_is_right():
-    for fact in facts("en")["addition"]:
-        assert int(fact.answer) == fact.slots["a"] + fact.slots["b"]
-    assert {f.key: f.answer for f in facts("en")["tomorrow"]}["2026-02-27"] == "2026-02-28"
-    assert {f.key: f.answer for f in facts("zh")["opposite"]}["冷"] == "熱"
+def test_facts_are_unique_in_all_languages():
+    keys = [fact.key for language in LANGUAGES for fact in facts(language)]
+    assert len(keys) == len({*keys})
+
+
+def test_answers_are_right():
+    answers = {fact.key: fact.answer for language in LANGUAGES for fact in facts(language)}
+    for fact in facts("en") + facts("zh"):
+        a, b = fact.slots.get("a"), fact.slots.get("b")
+        match fact.kind:
+            case "plus":
+                assert int(fact.answer) == a + b
+            case "minus":
+                assert int(fact.answer) == a - b
+            case "larger" | "smaller":
+                assert int(fact.answer) == (max if fact.kind == "larger" else min)(a, b)
+            case "date-after" | "date-before":
+                days = (date.fromisoformat(fact.answer) - a).days
+                assert days == fact.slots["n"] * (1 if fact.kind == "date-after" else -1)
+    assert answers["opposite 熱"] == "冷"
+    assert answers["weekday-after Monday 2"] == "Wednesday"
+    assert answers["month-before 二月 3"] == "十一月"
+
+
+def test_no_fact_is_another_in_reverse():
+    """A sum does not give away a difference, nor a day the day before it."""
+    all_facts = facts("en") + facts("zh")
+
+    def ends(kind):
+        return {
+            (fact.slots.get("b") or fact.slots.get("n"), str(fact.slots["a"]), fact.answer)
+            for fact in all_facts
+            if fact.kind == kind
+        }
+
+    for kind, reverse in (
+        ("next", "previous"),
+        ("date-after", "date-before"),
+        ("weekday-after", "weekday-before"),
+        ("month-after", "month-before"),
+        ("plus", "minus"),
+        ("opposite", "opposite"),
+    ):
+        assert ends(kind)
+        assert not ends(kind) & {(*rest, end, start) for *rest, start, end in ends(reverse)}
+
+
+def test_facts_that_must_be_recalled_are_never_unseen():
+    uses = {fact.use for language in LANGUAGES for fact in facts(language) if fact.kind in RECALL}
+    assert uses == {"stated", "faq"}
 
 
 def test_records_depend_on_the_seed():
@@ -49,14 +99,15 @@ def test_counts_and_kinds_of_records():
     assert len({record["id"] for record in records}) == 3300
 
 
-def test_other_wordings_are_of_other_facts():
-    records = [record for record in records_of() if "text" not in record]
-    contents = {
-        wording: {r["content"] for r in records if r["wording"] == wording}
-        for wording in ("usual", "other")
-    }
-    assert not contents["usual"] & contents["other"]
-    assert len(contents["other"]) > 100
+def test_a_fact_is_asked_once():
+    questions = records_of(unlabelled=0)
+    assert len({record["content"] for record in questions}) == len(questions)
+
+
+def test_combinations_have_about_as_many_questions():
+    counts = Counter(record["combination"] for record in records_of(unlabelled=0))
+    assert len(counts) == len(KINDS) * len(FORMS)
+    assert min(counts.values()) >= 4
 
 
 @pytest.mark.parametrize(

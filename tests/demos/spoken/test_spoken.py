@@ -1,12 +1,9 @@
 import json
-import random
-from itertools import islice
 
 import pytest
 import soundfile
 
 from demos.spoken.espeak import Utterance, speak
-from demos.spoken.sentences import KINDS, sentences
 from wxb.core.params.corpora import Corpus
 from wxb.corpora import fetching
 from wxb.tasks.speech.params import Corpus as Speech
@@ -17,7 +14,7 @@ PATH = "demos/spoken"
 
 
 def corpus(**changes) -> Corpus:
-    generate = {"labelled": 6, "unlabelled": 1, "languages": ["zh", "en"], "voices": ["m1", "f2"]}
+    generate = {"labelled": 6, "unlabelled": 1, "languages": ["zh"], "voices": 2}
     return Speech.model_validate(
         {
             "task": "speech",
@@ -43,30 +40,22 @@ def test_a_seed_determines_the_recordings(tmp_path):
         assert paths[0].read_bytes() == paths[1].read_bytes()
         assert 0.2 < soundfile.info(paths[0]).duration < 5
     assert [record["sentence"] is None for record in first] == 6 * [False] + [True]
-    assert {record["speaker"] for record in first} == {"m1", "f2"}
+    assert {record["speaker"] for record in first} == {"voice-000", "voice-001"}
 
 
-def test_sentences_are_unique_and_shares_disjoint():
-    texts = set()
-    for share in [(0.0, 0.5), (0.5, 1.0)]:
-        generated = islice(sentences(["zh", "en"], share, random.Random(1)), 400)
-        texts |= {text for text, _, _ in generated}
-    assert len(texts) == 800
-    chinese = islice(sentences(["zh"], (0.0, 1.0), random.Random(1)), 100)
-    assert {kind for _, _, kind in chinese} == {*KINDS}
+def test_a_variant_changes_the_sound():
+    variants = {
+        name: f"language variant\npitch {pitch} {pitch + 50}\n"
+        for name, pitch in (("low", 80), ("high", 200))
+    }
+    utterances = [Utterance("今天", "zh", name, 260, 50) for name in ("low", "high", "f2")]
+    sounds = [samples.tobytes() for samples, _ in speak(utterances, variants)]
+    assert len({*sounds}) == 3
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"languages": ["xx"]}, r"found languages \['xx'\]; expected some of"),
-        ({"sentence_share": [0.5, 0.5]}, "no more than 0 sentences"),
-        ({"voices": ["nobody"]}, "no voice 'nobody'"),
-    ],
-)
-def test_invalid_settings_are_errors(tmp_path, changes, message):
-    with pytest.raises(Exception, match=message):
-        fetch(tmp_path / "a", **changes)
+def test_an_unknown_language_is_an_error(tmp_path):
+    with pytest.raises(Exception, match=r"found languages \['xx'\]; expected \['zh'\]"):
+        fetch(tmp_path / "a", languages=["xx"])
 
 
 def test_a_language_that_espeak_lacks_is_an_error():

@@ -68,7 +68,7 @@ def head():
 def test_committed_results_are_not_compared_with_themselves(project):
     assert wxb("--brief") == (
         0,
-        f"Not run here: ner and images; these are the results of {head()}.\n",
+        f"Nothing was run here, so nothing is compared: all results are those of {head()}.\n",
     )
     assert wxb("--brief", "--study", "ner")[1].splitlines() == [
         f"ner: not run here; these are the results of {head()}. `dvc repro report@ner` runs it.",

@@ -234,13 +234,13 @@ def test_seeds_are_read_as_one_or_several():
 
 
 def results_on(machine, scores, *, seeds=None, weights="b"):
-    """Results with provenance, if `machine` is not None, and with reports/seeds.json."""
+    """Results with provenance, if `machine` is not None, and with reports/seeds/ner.json."""
     files = {}
     if seeds:
         study = study_content({name: runs[0] for name, runs in seeds.items()})
         for name, runs in seeds.items():
             study["systems"][name]["f1_by_run"] = runs
-        files["reports/seeds.json"] = {**study, "seeds": [1, 2, 3]}
+        files["reports/seeds/ner.json"] = {**study, "seeds": [1, 2, 3]}
     content = results(scores, weights=weights, **files)
     if machine:
         digest = hashlib.sha256(content.tree.read("reports/studies/ner.json")).hexdigest()

@@ -29,6 +29,7 @@ def project(tmp_path, monkeypatch):
     ):
         write(path, f"the bytes of {path}")
     write("reports/metrics/reviews/b.json", "the metrics of a study of another profile")
+    write("reports/cost/evaluate/b.json", "{}")
     write("models/.gitignore", "/a\n/b\n")
     write_json(paths.EXPECTED_HASHES, current_hashes())
 
@@ -49,9 +50,16 @@ def test_missing_and_differing_files_are_listed(project):
     Path("models/b/config.json").unlink()
     assert check_hashes() == (3, ["models/b/config.json"], ["models/a/model.safetensors"])
     assert check_hashes().line == (
-        "portable: 1 of 2 files have the hashes in reports/tiny.json, 1 do not exist; they differ:"
-        " models/a/model.safetensors"
+        "portable: 1 of 2 files have the hashes in reports/tiny.json, 1 were not run here; they"
+        " differ: models/a/model.safetensors"
     )
+
+
+def test_committed_metrics_that_no_run_wrote_here_are_not_compared(project):
+    write("reports/metrics/ner/b.json", "committed metrics of other parameters")
+    assert check_hashes() == (3, [], ["reports/metrics/ner/b.json"])
+    Path("reports/cost/evaluate/b.json").unlink()
+    assert check_hashes() == (3, ["reports/metrics/ner/b.json"], [])
 
 
 def test_other_parameters_have_no_expected_hashes(project):

@@ -92,7 +92,7 @@ def test_a_message_that_is_too_long_is_an_error_or_an_empty_reply(full):
     ("conversation", "message_"),
     [
         ([], "empty conversation"),
-        ([message("user", "a"), message("assistant", "b")], "nothing asked"),
+        ([message("user", "a"), message("assistant", "b")], "no question"),
         ([message("user", "a"), message("user", "b")], "roles out of order"),
     ],
 )

@@ -33,7 +33,7 @@ def test_real_reviews_are_cleaned_and_classified():
     assert not any("<br" in record.input or "\x85" in record.input for record in records)
     assert Counter(r.gold for r in records) == {"positive": 2000, "negative": 2000}
     texts, gold = [r.input for r in records], np.array([r.gold for r in records])
-    predict = script("classification").tfidf_predictions
+    predict = script("classification/texts").tfidf_predictions
     predicted = predict(texts[:1500], gold[:1500], texts[-600:], 10.0)
     assert np.mean(np.array(predicted) == gold[-600:]) > 0.8
 

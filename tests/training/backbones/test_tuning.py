@@ -4,6 +4,7 @@ import json
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from bitsandbytes.nn import Linear4bit, Params4bit
@@ -397,6 +398,24 @@ def test_noise_by_the_padded_length_has_one_scale():
         long, short = noise[0, 0].abs().max(), noise[1, 0].abs().max()
         assert float(short / long) == pytest.approx(ratio, rel=0.01)
         assert not noise[1, 1:].any()
+
+
+def test_the_noise_of_a_seed_is_the_same_on_every_cpu():
+    lengths = torch.arange(1, 60)
+    mask = (torch.arange(59) < lengths[:, None]).long()
+    torch.manual_seed(1)
+    noise = tuning.add_noise(torch.zeros(59, 59, 32), mask, 5.0)
+    torch.manual_seed(1)
+    uniform = torch.empty(59, 59, 32).uniform_(-1, 1).numpy()
+    # numpy's square roots are those of IEEE 754; MKL's differ in some of longer vectors.
+    scale = np.float32(5) * (np.float32(1) / np.sqrt((lengths * 32).numpy().astype(np.float32)))
+    expected = uniform * scale[:, None, None] * mask[:, :, None].numpy()
+    assert np.array_equal(noise.numpy(), expected.astype(np.float32))
+    assert noise[0, 0, :3].tolist() == [
+        0.45543262362480164,
+        -0.39012694358825684,
+        -0.17135095596313477,
+    ]
 
 
 @pytest.mark.parametrize("make", [tagger, generator])

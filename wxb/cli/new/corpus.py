@@ -37,22 +37,22 @@ def guess_corpus(path: Path, name: str | None, task: str | None = None) -> Corpu
     guess = _with_published_splits(files, guess)
     content = {"task": task, "path": _path_in_params(path), **guess.content}
     corpus = variants("Corpus")()[task].model_validate(content)
-    records = trial.run(path, corpus)
-    if not records.kept:
-        reason, example = next(iter(records.examples.items()))
+    counts = trial.count_records(path, corpus)
+    if not counts.kept:
+        reason, example = next(iter(counts.examples.items()))
         raise WxbError(
-            f"{path}: all {records.rejects.total()} records would be rejected, the first for"
+            f"{path}: all {counts.rejects.total()} records would be rejected, the first for"
             f" {reason} ({example}). The guessed block:\n{to_yaml({name: content})}"
             "Change the file, or write the block yourself: docs/adding-a-corpus.md"
         )
-    if not corpus.split.files and records.groups < MIN_GROUPS:
+    if not corpus.split.files and counts.groups < MIN_GROUPS:
         guess.notes.append(
-            f"few groups: found {records.groups} to split into train, valid and test; add records"
+            f"few groups: found {counts.groups} to split into train, valid and test; add records"
             f" of at least {MIN_GROUPS} groups"
         )
     comments = {f"{name}.{key}": reason for key, reason in guess.reasons.items()}
     comments[name] = "added by `wxb new corpus`: check the lines marked `guessed`"
-    return CorpusGuess(name, to_yaml({name: content}, comments), guess.notes, records)
+    return CorpusGuess(name, to_yaml({name: content}, comments), guess.notes, counts)
 
 
 def _guess(files: Files, task: str | None) -> tuple[str, Guess]:

@@ -52,7 +52,7 @@ def _is_english(name: str, corpus: Corpus) -> tuple[bool, str]:
         if corpus.hub or corpus.urls:
             return False, f"as {path} does not exist yet"
         path = Path(corpus.path)
-    sample = trial.run(path, corpus, limit=trial.SAMPLE)
+    sample = trial.count_records(path, corpus, limit=trial.SAMPLE)
     names = ", ".join(map(str, sample.languages))
     evidence = f"according to its records ({names})" if names else "by the words of its texts"
     return sample.is_english, evidence

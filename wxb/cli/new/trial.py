@@ -54,10 +54,12 @@ def are_english(languages: Iterable[str]) -> bool:
     return all(re.fullmatch(r"english|en([-_].*)?", name.casefold()) for name in languages)
 
 
-def run(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
-    """Read the records of a corpus at a path, or the first `limit`, and count them.
+def count_records(path: Path, corpus: Corpus, *, limit: int | None = None) -> Trial:
+    """Read and prepare the records at a path, and count those that are kept and rejected.
 
-    Raises WxbError as the reader does.
+    `corpus` is the block that reads them. With `limit`, only the first records are read, rejected
+    ones included. Prepared files go to a temporary folder; shows progress. Raises WxbError if the
+    reader cannot read the path.
     """
     trial, task = Trial(), tasks.get(corpus.task).reading
     records = []

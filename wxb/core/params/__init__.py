@@ -296,6 +296,8 @@ def _study_errors(name: str, study: Study, experiments: Mapping[str, Experiment]
     for member in study.experiments:
         if member in experiments and experiments[member].task != study.task:
             yield f"{key}: {member!r} is of task {experiments[member].task!r}, not {study.task!r}"
+    if all(m in experiments and experiments[m].is_baseline for m in study.experiments):
+        yield f"{key}: lists only baselines; add an experiment that is trained"
     corpora = sorted({experiments[m].corpus for m in study.experiments if m in experiments})
     if len(corpora) > 1:
         yield (

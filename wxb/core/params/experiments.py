@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -81,6 +81,7 @@ class Experiment(Section):
     """
 
     is_slow: ClassVar[bool] = False  # slower than others: Snakemake starts it first
+    is_baseline: ClassVar[bool] = False  # not trained: no other experiment is tested against it
 
     study: Name
     corpus: Name
@@ -117,6 +118,38 @@ class Experiment(Section):
     def max_length(self) -> int | None:
         """The maximum number of tokens of an input of the backbone; None if not configured."""
         return getattr(self.encoding, "max_length", None)
+
+
+class BaselineModel(Section):
+    """The rule of a baseline."""
+
+    kind: str
+
+
+class Baseline(Experiment):
+    """A rule that needs no training, such as the most frequent class.
+
+    A task defines the kinds of `model`. The backbone's tokenizer is not used.
+    """
+
+    is_baseline: ClassVar[bool] = True
+
+    method: Literal["baseline"]
+    encoding: Section
+    model: BaselineModel
+    training: Section
+    prediction: Prediction
+
+    @property
+    def traits(self) -> list[str]:
+        """The rule."""
+        return [self.model.kind]
+
+    @model_validator(mode="after")
+    def _refuse_tuning(self) -> Baseline:
+        if self.tuning != Tuning():
+            raise ValueError("a baseline is not trained; leave `tuning` empty")
+        return self
 
 
 class Study(Section):

@@ -1,6 +1,7 @@
 """Checks of `wxb doctor`: can this machine and this folder run the project?
 
-Checks change no file and use no network. Some start processes.
+Checks use no network. One repairs what a killed run left; the others change no file. Some start
+processes.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def examine() -> Iterator[Finding]:
                 ("memory", machine.memory),
                 ("disk", partial(machine.disk, params)),
                 ("hub", partial(machine.hub, params)),
+                ("repairs", project.repairs),
                 ("repository", project.repository),
                 ("locks", project.locks),
-                ("run cache", project.run_cache),
                 ("telemetry", project.telemetry),
                 ("engines", project.engines),
                 ("libraries", imports),

@@ -21,11 +21,11 @@ import wxb
 from wxb.core.params import PARAMS
 from wxb.project import profiles
 from wxb.project.doctor import INSTALL, SECONDS, Finding
+from wxb.project.integrity import dvc
 from wxb.project.staleness import running
 from wxb.reporting.charts.formatting import shortened
 
 LOCKED = Path("requirements.txt")
-RUN_CACHE = Path(".dvc/cache/runs")
 SHOWN = 6  # most packages in one finding
 
 
@@ -129,16 +129,18 @@ def locks() -> Iterator[Finding]:
     yield from findings or [Finding("locks", "ok", "none")]
 
 
-def run_cache() -> Iterator[Finding]:
-    """Whether a killed DVC has left an empty folder in its run cache, at which `dvc repro` fails.
+def repairs() -> Iterator[Finding]:
+    """Repair what a killed run left in DVC's records; nothing while another run is active."""
+    from wxb.project.engines import PlanError, repaired
 
-    Runs of Snakemake remove it themselves.
-    """
-    from wxb.project.engines import empty_cache_folders
-
-    if folders := empty_cache_folders(RUN_CACHE):
-        message = f"{folders[0]} is empty, so `dvc repro` fails; a DVC was killed as it wrote there"
-        yield Finding("run cache", "problem", message, f"find {RUN_CACHE} -type d -empty -delete")
+    sentences: list[str] = []
+    try:
+        with repaired(sentences.append, "nothing was repaired"):
+            pass
+    except PlanError as error:
+        yield Finding("repairs", "note", str(error))
+    for sentence in sentences:
+        yield Finding("repairs", "note", sentence)
 
 
 def telemetry() -> Iterator[Finding]:
@@ -171,14 +173,13 @@ def _dvc_locks() -> Iterator[Finding]:
         lock = json.loads(path.read_text(encoding="utf-8"))
         entries = [*lock.get("write", {}).values(), *chain(*lock.get("read", {}).values())]
         owners = {entry["pid"]: entry["cmd"] for entry in entries}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        yield Finding("locks", "problem", f"{path} is damaged, so DVC fails", f"rm {path}")
+    except (ValueError, TypeError, KeyError, AttributeError):  # DVC is writing it, see `repairs`
         return
     for pid, command in owners.items():
         if not psutil.pid_exists(pid):
             message = f"{path}: left by process {pid} ({command}), which is dead; DVC removes it"
             yield Finding("locks", "note", message)
-        elif not _is_program(arguments := _arguments(pid), "dvc", "snakemake", "wxb"):
+        elif not _is_program(arguments := _arguments(pid), "dvc", "snakemake", "wxb", dvc.__name__):
             message = f"{path}: process {pid} ({command}) is dead, and its PID belongs to:"
             yield Finding("locks", "problem", " ".join([message, *arguments]), f"rm {path}")
         else:

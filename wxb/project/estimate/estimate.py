@@ -43,10 +43,11 @@ class Estimate(NamedTuple):
 
 
 def estimates(params: Params, name: str, *, timed: bool = True) -> Iterator[Estimate]:
-    """Estimate the pretraining, if there is one, and the training of an experiment.
+    """Yield the estimate of an experiment's pretraining, if there is one, and of its training.
 
-    With `timed`, trains for some seconds to measure this machine. Raises WxbError if the method
-    trains without steps.
+    With `timed`, trains for some seconds to measure this machine, and sets the number of torch's
+    threads. May download the configuration and tokenizer of a checkpoint. Raises WxbError for a
+    method that does not train on tokens in steps, and if the number of records is unknown.
     """
     origin = params.experiments[name].backbone
     if origin in params.backbones and (work := backbone_work(params, origin)):

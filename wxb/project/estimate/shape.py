@@ -85,7 +85,11 @@ class Shape:
         return float(self.flops(batch, length) * (2 + share + self.gradient_checkpointing))
 
     def flops(self, batch: int, length: int) -> float:
-        """FLOPs of a forward pass."""
+        """FLOPs of a forward pass over `batch` texts of `length` tokens.
+
+        Logits are counted for `predicted_share` of the positions. Networks without a Hugging Face
+        backbone are estimated as 2 FLOPs per token and weight of a matrix.
+        """
         if self._inner is None:
             return 2.0 * batch * length * sum(p.numel() for p in self._matrices(self.model))
         with FlopCounterMode(display=False) as counter, torch.device("meta"), torch.no_grad():

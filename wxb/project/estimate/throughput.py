@@ -44,7 +44,7 @@ class Throughput(NamedTuple):
 
 
 def measure(params: Params, name: str, shape: Shape, work: Work) -> Throughput:
-    """Measure a training for up to MAX_SECONDS; models that are too large by their FLOPs.
+    """Measure a training for up to MAX_SECONDS, or estimate that of a large model from its FLOPs.
 
     Sets the number of torch's threads.
     """

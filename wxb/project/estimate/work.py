@@ -57,9 +57,17 @@ class Work:
 
 
 def experiment_work(params: Params, name: str) -> Work:
-    """The work of training an experiment. Raises WxbError if the number of records is unknown."""
+    """The work of training an experiment.
+
+    Raises WxbError if it is not trained in steps, or the number of records is unknown.
+    """
     experiment = params.experiments[name]
     settings: Any = experiment.training
+    if not hasattr(settings, "batch_size"):
+        raise WxbError(
+            f"experiments.{name}: cannot estimate the method {experiment.method}; `wxb estimate`"
+            " supports models that are trained in steps"
+        )
     accumulation = getattr(settings, "gradient_accumulation", 1)
     items = _items(params, name)
     if items:

@@ -82,7 +82,8 @@ def compare(
             else:
                 show(*wording.details(result, *versions, remedy), "")
         if together:
-            show_sentence(wording.not_run_line(together, versions[0]))
+            is_all = len(together) == len(results)
+            show_sentence(wording.not_run_line(together, versions[0], is_all=is_all))
         if study in {**params.studies, **params.lessons} and not other:
             print(page_line(study, params))
         if hashes:

@@ -107,7 +107,10 @@ class Comparison(NamedTuple):
 
     @property
     def difference(self) -> Difference:
-        """How the machines of both versions differ."""
+        """The first of KEYS in which the machines of both versions differ.
+
+        UNKNOWN if a machine lacks it or a key before it, or a version has no known machine.
+        """
         first, second = self.machines
         for key, difference in KEYS.items():
             values = [{machine.get(key) for machine in side} for side in self.machines]
@@ -153,7 +156,7 @@ def compare(name: str, before: Results, after: Results, params: Params | None = 
 def _trainings(name: str, results: Results) -> Runs:
     """The known trainings of a result; empty if its scores are outside their ranges.
 
-    reports/seeds.json may be older than the study, or lack an experiment.
+    The file in reports/seeds may be older than the study, or lack an experiment.
     """
     runs, metrics = results.trainings(name), results.metrics(name)
     is_complete = all(metrics.keys() == scores.keys() for scores in runs.values())

@@ -15,13 +15,14 @@ from wxb.core import paths
 from wxb.core.files import read_json, sha256
 from wxb.core.params import PARAMS, read_yaml
 from wxb.core.params.section import flatten
+from wxb.project.reproduction.results import Results
 from wxb.project.revisions import WorkingTree
 
 FOLDERS = (paths.MODELS.as_posix(), paths.METRICS.as_posix())
 
 
 class HashCheck(NamedTuple):
-    """The number of expected files, and the paths of those that are missing or differ."""
+    """The number of expected files, and the paths of those not written here, or that differ."""
 
     files: int
     missing: list[str]
@@ -33,7 +34,7 @@ class HashCheck(NamedTuple):
         present = self.files - len(self.missing)
         equal = present - len(self.differing)
         head = f"{equal} of {present} files have the hashes in {paths.EXPECTED_HASHES}"
-        missing = f", {len(self.missing)} do not exist" if self.missing else ""
+        missing = f", {len(self.missing)} were not run here" if self.missing else ""
         differing = f"; they differ: {', '.join(self.differing)}" if self.differing else ""
         return f"portable: {head}{missing}{differing}"
 
@@ -63,12 +64,21 @@ def check_hashes() -> HashCheck | None:
     if expected["params"] != _params_hash():
         return None
     hashes = expected["files"]
-    present = [path for path in hashes if Path(path).is_file()]
+    results = Results(WorkingTree())
+    present = [path for path in hashes if Path(path).is_file() and _has_run(results, Path(path))]
     return HashCheck(
         len(hashes),
         [path for path in hashes if path not in present],
         [path for path in present if sha256(Path(path)) != hashes[path]],
     )
+
+
+def _has_run(results: Results, path: Path) -> bool:
+    """Whether a file is a model, or metrics that a run wrote here; a clone has committed ones."""
+    if path.parts[0] == paths.MODELS.name:
+        return True
+    folder = path.parent.name
+    return results.has_run(path.stem if folder == paths.LESSONS else folder, path.stem)
 
 
 def _params_hash() -> str:

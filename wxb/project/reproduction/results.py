@@ -76,12 +76,11 @@ class Results:
     def trainings(self, study: str) -> Runs:
         """The scores of every seed by metric and experiment; empty if only one seed is known.
 
-        They come from the study, or from the same study in reports/seeds.json.
+        They come from the study, or from the same study in reports/seeds.
         """
-        for content in (self.study(study), self._json(paths.SEEDS.as_posix())):
-            if content.get("study") == study and len(content["seeds"]) > 1:
-                break
-        else:
+        contents = (self.study(study), self._json(paths.seeds(study).as_posix()))
+        content = next((each for each in contents if len(each.get("seeds", [])) > 1), None)
+        if content is None:
             return {}
         headline = content["headline"]
         test_sets = {headline: content} | {

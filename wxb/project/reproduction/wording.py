@@ -164,8 +164,10 @@ def _inside(result: Comparison) -> list[str]:
     return [f"{inside} of {len(scores)} {verb} inside {ranges}{names}."]
 
 
-def not_run_line(results: Sequence[Comparison], before: str) -> str:
-    """One sentence for all results that were not run here."""
+def not_run_line(results: Sequence[Comparison], before: str, *, is_all: bool) -> str:
+    """One sentence for results that were not run here; `is_all`: nothing was."""
+    if is_all:
+        return f"Nothing was run here, so nothing is compared: all results are those of {before}."
     return f"Not run here: {listed([r.name for r in results])}; these are the results of {before}."
 
 
@@ -210,7 +212,7 @@ def details(result: Comparison, before: str, after: str, remedy: str) -> Iterato
 
 
 def as_json(result: Comparison, before: str, after: str, remedy: str) -> dict[str, Any]:
-    """A comparison as plain data for JSON."""
+    """A comparison as a JSON object; `before`, `after` and `remedy`: see `verdict_line`."""
     return {
         "name": result.name,
         "verdict": summary(result),

@@ -29,12 +29,14 @@ DIGITS = 4  # decimals of scores in the metadata
 def card(params: Params, name: str, folder: Path | None = None) -> str:
     """The card of a scored experiment, as Markdown; its examples load the model from `folder`.
 
-    Raises WxbError if the experiment is unknown, not trained or not scored, or if its task has no
-    cards.
+    Raises WxbError if the experiment is unknown, a baseline, not trained or not scored, or if its
+    task has no cards.
     """
     from huggingface_hub import ModelCard
 
     experiment: Experiment = params.block("experiments", name)
+    if experiment.is_baseline:
+        raise WxbError(f"{name} is a baseline, which has no card: its folder has training records")
     task = tasks.get(experiment.task).card
     if task is None:
         raise WxbError(

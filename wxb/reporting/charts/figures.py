@@ -10,7 +10,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from wxb.reporting.charts.formatting import with_interval, words
 
 # Each at least 3:1 against white and against near-black, so that both schemes can share them.
 SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")
-OTHERS = "#7d7f87"  # published scores and borders
+OTHERS = "#7d7f87"  # baselines, published scores and borders
 SYMBOLS = {  # plotly's name, and the character that looks like it
     "circle": "●",
     "diamond": "◆",
@@ -52,17 +52,19 @@ def forest(
     metric: Metric,
     scores: Mapping[str, Mapping[str, float]],
     published: Mapping[str, float],
+    grey: Collection[str] = (),
 ) -> go.Figure:
     """Forest plot: scores (`value`, `low`, `high`) by experiment; below, hollow, published ones."""
     rows = len(scores) + len(published)
     figure = _empty_figure(height=FRAME + ROW * rows)
     for index, (name, score) in enumerate(scores.items()):
+        fill = OTHERS if name in grey else colour(index)
         figure.add_scatter(
             x=[score["value"]],
             y=[wrap_label(name)],
-            error_x=_error_bar(score, index),
+            error_x=_error_bar(score, fill),
             mode="markers",
-            marker=_marker(index),
+            marker=_marker(index, fill),
             hovertemplate=(
                 f"{escape_label(name)}<br>{metric.title} {with_interval(score, metric)}"
                 "<extra></extra>"
@@ -100,9 +102,9 @@ def tradeoff(
         figure.add_scatter(
             x=[prices[name]],
             y=[score["value"]],
-            error_y=_error_bar(score, index),
+            error_y=_error_bar(score, colour(index)),
             mode="markers",
-            marker=_marker(index),
+            marker=_marker(index, colour(index)),
             hovertemplate=(
                 f"{escape_label(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
                 "<extra></extra>"
@@ -287,19 +289,19 @@ def wrap_label(name: str, width: int = 18) -> str:
     return "<br>".join(map(escape_label, lines))
 
 
-def _marker(index: int) -> dict[str, Any]:
+def _marker(index: int, fill: str) -> dict[str, Any]:
     # CSS gives its border the colour of the page.
-    return {"color": colour(index), "symbol": symbol(index), "size": 12, "line": {"width": 1.5}}
+    return {"color": fill, "symbol": symbol(index), "size": 12, "line": {"width": 1.5}}
 
 
-def _error_bar(score: Mapping[str, float], index: int) -> dict[str, Any]:
+def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:
     """An interval as a pale thick band behind its marker."""
     return {
         "type": "data",
         "symmetric": False,
         "array": [score["high"] - score["value"]],
         "arrayminus": [score["value"] - score["low"]],
-        "color": f"{colour(index)}66",
+        "color": f"{fill}66",
         "thickness": 7,
         "width": 0,
     }

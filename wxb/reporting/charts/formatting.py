@@ -86,6 +86,14 @@ def with_interval(estimate: Mapping[str, float], metric: Metric = SHARE, spread:
     return f"{rounded(estimate['value'], metric)}{spread} ({interval(estimate, metric)})"
 
 
+def nearness_text(nearness: Mapping[str, float | None]) -> str:
+    """How many test records nearly repeat a training record: `4.9% within one word of training`."""
+    one, two = nearness["within_one_word"], nearness["within_two_words"]
+    if one is None or two is None:
+        return "no text to compare with training"
+    return f"{one:.1%} within one word of training, {two:.1%} within two"
+
+
 def origin(corpus: Corpus) -> str:
     """Where the records of a corpus come from, such as "500 generated records (en)"."""
     if corpus.generate:

@@ -7,10 +7,11 @@ difference beyond noise by one rule: `Pair.beyond_noise`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from wxb.metrics import LEVEL, Metric
+from wxb.reporting.charts import tiers as letters
+from wxb.reporting.charts.baselines import behind_baseline, trained
 from wxb.reporting.charts.formatting import in_words, listed, rounded, signed
 from wxb.reporting.charts.scores import headline
 
@@ -36,6 +37,11 @@ class Pair(NamedTuple):
     def beyond_noise(self) -> bool:
         """Whether the interval excludes 0 and the corrected p value is at most ALPHA."""
         return (self.low > 0 or self.high < 0) and self.corrected <= ALPHA
+
+    @property
+    def is_suggestive(self) -> bool:
+        """Whether the interval excludes 0, but the corrected p value is above ALPHA."""
+        return (self.low > 0 or self.high < 0) and not self.beyond_noise
 
     def swapped(self) -> Pair:
         """The same test as the lead of `b` over `a`."""
@@ -76,26 +82,18 @@ def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
     return {(side.a, side.b): side for pair in pairs for side in (pair, pair.swapped())}
 
 
-def ranking(pairs: Sequence[Pair]) -> list[str]:
-    """The names in the pairs, best first; empty if there is no pair."""
-    names = dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b))
-    leads = pairs_by_names(pairs)
-
-    def total_lead(name: str) -> float:  # rounded, so that equal scores rank equal
-        return round(sum(leads[name, other].value for other in names if other != name), 6)
-
-    return sorted(names, key=total_lead, reverse=True)
-
-
 def matrix(comparison: Mapping[str, Any]) -> dict[str, list[Pair | None]]:
-    """The leads of each experiment over all in the study's order; None over itself."""
+    """The leads of each trained experiment over all in the study's order; None over itself."""
     leads = pairs_by_names(corrected_pairs(comparison))
-    names = list(comparison["systems"])
+    names = trained(comparison)
     return {a: [None if a == b else leads[a, b] for b in names] for a in names}
 
 
 def groups_warning(comparison: Mapping[str, Any]) -> str:
-    """A warning if there are too few groups for any p value to be significant, else ""."""
+    """A warning if no pair can be significant with so few groups of test records, else "".
+
+    With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
+    """
     pairs, groups = len(comparison["pairs"]), comparison["groups"]
     least = min(1.0, pairs * 2.0 ** (1 - groups))
     if least <= ALPHA:
@@ -107,79 +105,127 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
     )
 
 
+def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
+    """The letters of each experiment in the tests; experiments that share one do not differ.
+
+    Empty if there is no pair.
+    """
+    pairs = corrected_pairs(comparison)
+    if not pairs:
+        return {}
+    established = [(pair.a, pair.b) for pair in pairs if pair.beyond_noise]
+    return letters.tiers(_tested(comparison), established)
+
+
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
-    """The experiments that no other beats beyond noise, in the study's order.
+    """The trained experiments that no other beats beyond noise, in the study's order.
 
     No two of them differ beyond noise. Their order by score may change on another machine, this
     list rarely.
     """
     beaten = {pair.b for pair in corrected_pairs(comparison) if pair.beyond_noise}
-    return [name for name in comparison["systems"] if name not in beaten]
+    return [name for name in _tested(comparison) if name not in beaten]
 
 
 def claim(comparison: Mapping[str, Any]) -> str:
-    """The conclusion of a study: the best experiments, and which others each beats."""
-    best = leaders(comparison)
-    others = [name for name in comparison["systems"] if name not in best]
-    if len(best) == 1:
-        verb = "is best, with" if others else "reaches"
-        return f"{best[0]} {verb} {format_scores(comparison, best)}."
-    who, all_of_them = listed(best), "Both" if len(best) == 2 else f"All {in_words(len(best))}"
-    if len(best) > NAMED:
-        many = f"{in_words(len(best))} of {in_words(len(comparison['systems']))}".capitalize()
-        who = f"{many if others else all_of_them} experiments"
-    sentences = [f"{who}: no difference found ({format_scores(comparison, best)})."]
-    leads = pairs_by_names(corrected_pairs(comparison))
-    losers_by_winners: dict[tuple[str, ...], list[str]] = {}
-    for other in others:
-        winners = tuple(name for name in best if leads[name, other].beyond_noise)
-        losers_by_winners.setdefault(winners, []).append(other)
-    for winners, losers in sorted(losers_by_winners.items(), key=lambda item: -len(item[0])):
-        if not winners:  # only experiments that are beaten themselves beat these
-            continue
-        rest = f"the other {in_words(len(losers))}" if losers == others else listed(losers)
-        rest = listed(losers) if len(losers) == 1 else rest
-        names = (
-            listed(winners)
-            if len(winners) <= NAMED
-            else f"{in_words(len(winners)).capitalize()} of them"
-        )
-        names = all_of_them if len(winners) == len(best) else names
-        verb = "is" if len(winners) == 1 else "are"
-        sentences.append(f"{names} {verb} ahead of {rest} beyond noise.")
-    return " ".join(sentences)
+    """The conclusion of a study in at most three sentences, from groups of experiments.
+
+    These are the leaders, those that all leaders beat beyond noise, and those that only some
+    experiments beat. Names are in the study's order: within a group, nothing is ranked. Another
+    sentence names experiments that are no better than a baseline.
+    """
+    best, leads = leaders(comparison), pairs_by_names(corrected_pairs(comparison))
+    others = [name for name in _tested(comparison) if name not in best]
+    behind_all = [o for o in others if all(leads[name, o].beyond_noise for name in best)]
+    behind_some = [name for name in others if name not in behind_all]
+    scores = score_range(comparison, best)
+    if not others and len(best) == 1:
+        return " ".join(filter(None, [f"{best[0]} reaches {scores}.", behind_baseline(comparison)]))
+    who = f"{_who(comparison, best)} ({scores})"
+    if len(best) > 1:
+        sentences = [f"{who}: no difference found."]
+        who = "Both are" if len(best) == 2 else "All are"
+    else:
+        sentences = [] if behind_all else [f"{who} is behind no other experiment."]
+        who += " is"
+    if behind_all:
+        beaten = _others(behind_all, comparison, are_all=not behind_some)
+        sentences.append(f"{who} ahead of {beaten} beyond noise.")
+    if behind_some:
+        beaten = _others(behind_some, comparison, are_all=not behind_all)
+        verb = "is" if len(behind_some) == 1 else "are"
+        start = beaten if len(behind_some) <= NAMED else beaten[0].upper() + beaten[1:]
+        sentences.append(f"{start} {verb} behind some experiments beyond noise.")
+    return " ".join(filter(None, [*sentences, behind_baseline(comparison)]))
 
 
-def format_scores(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The headline scores of experiments: `F1 0.852 and 0.857`, or the range of many."""
+def _tested(comparison: Mapping[str, Any]) -> list[str]:
+    """The experiments that tests compare, in the study's order; all if there is no test."""
+    tested = {name for pair in comparison["pairs"] for name in (pair["a"], pair["b"])}
+    return [name for name in trained(comparison) if name in tested or not tested]
+
+
+def _who(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Experiments that begin a sentence: up to NAMED by name, more by a count or the others."""
+    everyone = _tested(comparison)
+    rest = [name for name in everyone if name not in names]
+    if len(names) <= NAMED:
+        return listed(names)
+    if not rest:
+        return f"All {in_words(len(names))} experiments"
+    if len(rest) <= 2:
+        return f"All experiments but {listed(rest)}"
+    return f"{in_words(len(names)).capitalize()} of {in_words(len(everyone))} experiments"
+
+
+def _others(names: Sequence[str], comparison: Mapping[str, Any], *, are_all: bool) -> str:
+    """Experiments that are beaten, with their scores; `are_all` if no other ones are."""
+    count = in_words(len(names))
+    who = f"the other {count}" if are_all else f"{count} others"
+    metric = headline(comparison)
+    scores = score_range(comparison, names).removeprefix(f"{metric.title} ")
+    return f"{listed(names) if len(names) <= NAMED else who} ({scores})"
+
+
+def score_range(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The lowest and the highest headline score of experiments: `F1 0.852 to 0.857`."""
     metric = headline(comparison)
     values = [comparison["systems"][name][metric.key]["value"] for name in names]
-    if len(values) > NAMED:
-        return f"{metric.title} {rounded(min(values), metric)} to {rounded(max(values), metric)}"
-    return f"{metric.title} {listed([rounded(value, metric) for value in values])}"
+    ends = dict.fromkeys(rounded(end, metric) for end in (min(values), max(values)))
+    return f"{metric.title} {' to '.join(ends)}"
 
 
 def verdicts(comparison: Mapping[str, Any]) -> list[str]:
-    """A sentence for each pair of the best and another, and for neighbours within noise."""
-    pairs = corrected_pairs(comparison)
-    if not pairs:
-        return []
-    best, *others = ranking(pairs)
-    leads = pairs_by_names(pairs)
-    shown = [leads[best, other] for other in others]
-    shown += [pair for names in pairwise(others) if not (pair := leads[names]).beyond_noise]
-    metric, order = headline(comparison), [*comparison["systems"]]
-    # Within noise another machine may swap the two, so they are named in the study's order.
-    return [
-        verdict(
-            pair
-            if pair.beyond_noise or order.index(pair.a) < order.index(pair.b)
-            else pair.swapped(),
-            metric,
-            len(pairs),
-        )
-        for pair in shown
+    """What the tests found: leads beyond noise of the leaders, then counts of the other pairs.
+
+    The only pair of a study has its sentence in any case.
+    """
+    pairs, metric = corrected_pairs(comparison), headline(comparison)
+    if len(pairs) == 1:
+        order = [*comparison["systems"]]
+        (pair,) = pairs
+        # Within noise another machine may swap the two, so they are named in the study's order.
+        is_ordered = order.index(pair.a) < order.index(pair.b)
+        return [verdict(pair if pair.beyond_noise or is_ordered else pair.swapped(), metric, 1)]
+    best = leaders(comparison)
+    sentences = [
+        verdict(pair, metric, len(pairs)) for pair in pairs if pair.beyond_noise and pair.a in best
     ]
+    return [*sentences, *unestablished(pairs)]
+
+
+def unestablished(pairs: Sequence[Pair]) -> list[str]:
+    """A sentence on the suggestive pairs of several, and one on those without a difference."""
+    suggestive = [pair for pair in pairs if pair.is_suggestive]
+    unseparated = sum(not pair.beyond_noise and not pair.is_suggestive for pair in pairs)
+    sentences = []
+    if suggestive:
+        names = listed([f"{pair.a} over {pair.b}" for pair in suggestive])
+        which = names if len(suggestive) <= NAMED else f"{len(suggestive)} of them"
+        sentences.append(f"{_suggestive(len(pairs)).capitalize()}: {which}.")
+    if unseparated:
+        sentences.append(f"No difference found in {unseparated} of {len(pairs)} pairs.")
+    return sentences
 
 
 def verdict(pair: Pair, metric: Metric, tests: int) -> str:
@@ -193,9 +239,12 @@ def verdict(pair: Pair, metric: Metric, tests: int) -> str:
     noise = f"95% interval of the difference {low} to {high}, {p_value}"
     if pair.beyond_noise:
         return f"{pair.a} beats {pair.b} by {rounded(pair.value, metric)} {metric.title} ({noise})."
-    result = "no difference found"
-    if pair.low > 0 or pair.high < 0:
-        result = "suggestive, not established"
-        result += f" after correcting for {tests} pairs" if tests > 1 else ""
+    result = _suggestive(tests) if pair.is_suggestive else "no difference found"
     difference = f"{signed(pair.value, metric)} {metric.title}"
     return f"{pair.a} and {pair.b}: {result} ({difference}, {noise})."
+
+
+def _suggestive(tests: int) -> str:
+    """What to call a difference whose interval excludes 0, if its corrected p value is too high."""
+    after = f" after correcting for {tests} pairs" if tests > 1 else ""
+    return f"suggestive, not established{after}"

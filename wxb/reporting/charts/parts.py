@@ -29,13 +29,13 @@ class Study(NamedTuple):
     def rates(self, key: str) -> dict[str, float]:
         """Units predicted per second by experiment; `key` is the unit's count in the comparison.
 
-        Sums over all test sets and seeds. Experiments without a measured time are left out.
+        Sums over all test sets and seeds. Experiments without units or time are left out.
         """
         comparisons = [self.comparison, *self.comparison["further"].values()]
         rates = {}
         for name in self.comparison["systems"]:
             count = sum(each["systems"][name][key] for each in comparisons)
-            if seconds := self.costs.get(f"evaluate@{name}", {}).get("predicting"):
+            if count and (seconds := self.costs.get(f"evaluate@{name}", {}).get("predicting")):
                 rates[name] = count * len(self.comparison["seeds"]) / seconds
         return rates
 

@@ -79,5 +79,18 @@ class Sft(experiments.Experiment):
         return [*loss, *prompt]
 
 
-METHODS = {"sft": Sft}
+class BaselineModel(experiments.BaselineModel):
+    """The answer to the nearest training question."""
+
+    kind: Literal["nearest"]
+
+
+class Baseline(experiments.Baseline):
+    """Replies without training."""
+
+    task: Literal["chat"]
+    model: BaselineModel
+
+
+METHODS = {"sft": Sft, "baseline": Baseline}
 AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,11 @@ from wxb.tasks.chat.record.conversation import (
     message,
     validate_question,
 )
-from wxb.tasks.chat.sft import template
-from wxb.tasks.chat.sft.window import Truncation, truncate
 from wxb.tasks.methods import Trained, batches_by_length, collator
+
+if TYPE_CHECKING:
+    # Imported in functions: a method without templates does not depend on this code.
+    from wxb.tasks.chat.sft.window import Truncation
 
 
 class Reply(NamedTuple):
@@ -43,14 +45,27 @@ class Reply(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
 
 
-class Replier(Trained):
+class Responder(Trained):
+    """A trained model that predicts the reply to a conversation."""
+
+    def describe(self, input_: str, prediction: Reply) -> dict[str, Any]:
+        """The reply, whether it ended by itself and the number of dropped messages, as JSON."""
+        dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
+        return {"reply": prediction.text, "ended": prediction.ended, **dropped}
+
+    def show(self, input_: str, prediction: Reply) -> str:
+        """The reply."""
+        return prediction.text
+
+
+class Replier(Responder):
     """A trained chat model with its tokenizer, template and few-shot examples."""
 
     prediction = Prediction()
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the model of a folder."""
+        """Load the generator that `save` wrote to a folder."""
         from wxb.training.backbones.generator import Generator
 
         return Generator.from_pretrained(
@@ -96,6 +111,8 @@ class Replier(Trained):
 
         The prompt is that of the settings by default. Its examples do not count as dropped.
         """
+        from wxb.tasks.chat.sft.window import truncate
+
         messages = self.with_prompt(conversation, prompt or self.prediction.prompt)
         room = self._room
         kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
@@ -158,6 +175,8 @@ class Replier(Trained):
     @property
     def end_ids(self) -> list[int]:
         """The ids of the tokens that end a reply."""
+        from wxb.tasks.chat.sft import template
+
         return template.end_ids(self.tokenizer, self.settings["template"])
 
     # Many replies
@@ -243,6 +262,8 @@ class Replier(Trained):
         """
         import torch
 
+        from wxb.tasks.chat.sft.window import truncate
+
         items = []
         for record in records:
             messages = self.with_prompt(from_text(record.input), self.prediction.prompt)
@@ -264,17 +285,6 @@ class Replier(Trained):
             count += len(output["logits"])
         mean = loss / max(count, 1)
         return {"loss": mean, "perplexity": math.exp(min(mean, 700)), "scored": len(items)}
-
-    # Output
-
-    def describe(self, input_: str, prediction: Reply) -> dict[str, Any]:
-        """The reply, whether it ended by itself and the number of dropped messages, as JSON."""
-        dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
-        return {"reply": prediction.text, "ended": prediction.ended, **dropped}
-
-    def show(self, input_: str, prediction: Reply) -> str:
-        """The reply."""
-        return prediction.text
 
 
 def _read(source: str | Sequence[Message]) -> list[Message]:

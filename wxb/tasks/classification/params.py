@@ -49,7 +49,7 @@ class Corpus(corpora.Corpus):
 class Source(Section):
     """Whether leakage, such as a dateline, is removed from texts."""
 
-    giveaways: Literal["removed", "kept"] = "removed"
+    leakage: Literal["removed", "kept"] = "removed"
 
 
 class Encoding(experiments.Encoding, Source):
@@ -148,5 +148,19 @@ class Tfidf(Untuned):
     training: Regression
 
 
-METHODS = {"encoder": Encoder, "recurrent": Recurrent, "tfidf": Tfidf}
-AnyExperiment = Annotated[Experiment, OneOf("method", lambda: METHODS)]
+class BaselineModel(experiments.BaselineModel):
+    """The most frequent class, or the class of the nearest training text."""
+
+    kind: Literal["majority", "nearest"]
+
+
+class Baseline(experiments.Baseline):
+    """A class without training."""
+
+    task: Literal["classification"]
+    encoding: Source
+    model: BaselineModel
+
+
+METHODS = {"encoder": Encoder, "recurrent": Recurrent, "tfidf": Tfidf, "baseline": Baseline}
+AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

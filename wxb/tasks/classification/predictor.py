@@ -74,7 +74,7 @@ class Classifier(Trained):
         """The tokens of texts that the model reads, without leakage and truncated."""
         settings = self.settings
         encoded = encode(self.tokenizer, texts)
-        encoded = without_leakage_tokens(encoded, texts, settings["giveaways"])
+        encoded = without_leakage_tokens(encoded, texts, settings["leakage"])
         return truncate(encoded, self.tokenizer, settings["max_length"], settings["keep"])
 
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
@@ -168,16 +168,16 @@ class Method(methods.Method):
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per text: its `input_ids` and the index of its class as `labels`."""
         encoding, texts = self.experiment.encoding, [record.input for record in records]
-        encoded = without_leakage_tokens(read_encoded(features), texts, encoding.giveaways)
+        encoded = without_leakage_tokens(read_encoded(features), texts, encoding.leakage)
         encoded = truncate(encoded, self.tokenizer, encoding.max_length, encoding.keep)
         items = inputs(encoded, self.tokenizer, encoding.max_length)
         columns, _ = read_columns(targets, self.TARGETS)
         return [{**item, "labels": n} for item, n in zip(items, columns["labels"], strict=True)]
 
 
-def without_leakage_tokens(encoded: Encoded, texts: Sequence[str], giveaways: str) -> Encoded:
-    """The tokens that touch no span of leakage; all tokens if `giveaways` is "kept"."""
-    if giveaways == "kept":
+def without_leakage_tokens(encoded: Encoded, texts: Sequence[str], leakage: str) -> Encoded:
+    """The tokens that touch no span of leakage; all tokens if `leakage` is "kept"."""
+    if leakage == "kept":
         return encoded
     mask = np.ones(len(encoded.ids), bool)
     for text, (first, stop) in zip(texts, pairwise(encoded.splits), strict=True):

@@ -183,5 +183,18 @@ class Generation(Experiment):
     prediction: GenerationPrediction
 
 
-METHODS = {"tagging": Tagging, "generation": Generation}
-AnyExperiment = Annotated[Experiment, OneOf("method", lambda: METHODS)]
+class BaselineModel(experiments.BaselineModel):
+    """The mentions of training, wherever they occur."""
+
+    kind: Literal["mentions"]
+
+
+class Baseline(experiments.Baseline):
+    """Entities without training."""
+
+    task: Literal["ner"]
+    model: BaselineModel
+
+
+METHODS = {"tagging": Tagging, "generation": Generation, "baseline": Baseline}
+AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

@@ -1,4 +1,4 @@
-"""The base class of trained models that find entities: texts in, spans out."""
+"""The base classes of trained models that find entities: texts in, spans out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,28 @@ class ScoredSpan(NamedTuple):
     score: float
 
 
-class Recognizer(Trained):
+class SpanFinder(Trained):
+    """A trained model that predicts the spans of texts."""
+
+    def describe(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
+        """The spans of a text with their mentions and scores, as a JSON object."""
+        return {
+            "spans": [
+                {**span._asdict(), "text": input_[span.start : span.end], "score": round(score, 4)}
+                for span, score in prediction
+            ]
+        }
+
+    def show(self, input_: str, prediction: Sequence[ScoredSpan]) -> str:
+        """The text with its spans marked as `[mention](TYPE)`."""
+        parts, end = [], 0
+        for span, _ in prediction:
+            parts += [input_[end : span.start], f"[{input_[span.start : span.end]}]({span.type})"]
+            end = span.end
+        return "".join([*parts, input_[end:]])
+
+
+class Recognizer(SpanFinder):
     """A trained model with its tokenizer. Texts are read in overlapping windows.
 
     A method defines `predict_windows` and `merge_windows`. Calibration, evaluation and all commands
@@ -81,23 +102,6 @@ class Recognizer(Trained):
             [scored for scored in spans if scored.score >= self.threshold]
             for spans in self.candidates(texts, label=label)
         ]
-
-    def describe(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
-        """The spans of a text with their mentions and scores, as a JSON object."""
-        return {
-            "spans": [
-                {**span._asdict(), "text": input_[span.start : span.end], "score": round(score, 4)}
-                for span, score in prediction
-            ]
-        }
-
-    def show(self, input_: str, prediction: Sequence[ScoredSpan]) -> str:
-        """The text with its spans marked as `[mention](TYPE)`."""
-        parts, end = [], 0
-        for span, _ in prediction:
-            parts += [input_[end : span.start], f"[{input_[span.start : span.end]}]({span.type})"]
-            end = span.end
-        return "".join([*parts, input_[end:]])
 
     def candidates(self, texts: Sequence[str], *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""

@@ -36,15 +36,16 @@ class Fields(corpora.Fields):
 
 
 class Generate(corpora.Generate):
-    """Sentences spoken by eSpeak NG in simulated rooms.
+    """Sentences spoken by random voices of eSpeak NG in simulated rooms.
 
-    Corpora with disjoint ranges of `sentence_share`, from 0 to 1, share no sentence.
+    Corpora with disjoint ranges of `sentence_share`, from 0 to 1, share no sentence and no voice.
     """
 
     sentence_share: Range = (0, 1)
-    voices: Annotated[list[str], Field(min_length=1)]
-    speed: Range = (160, 200)  # words per minute
-    pitch: Range = (30, 70)  # from 0 to 99
+    voices: PositiveInt
+    formants: Range = (85, 120)  # % of eSpeak NG's frequencies
+    pitch: Range = (70, 240)  # lowest of a voice, in Hz
+    speed: Range = (240, 290)  # words per minute
     snr: Range = (20, 40)  # signal-to-noise ratio in dB
     echo: Range = (0, 0.2)  # reverberation time in seconds, for a decay by 60 dB
 
@@ -91,12 +92,17 @@ class Corpus(corpora.Corpus):
         return "manifest" if self.manifest else "fields"
 
 
-class Encoding(experiments.Encoding):
+class Windows(Section):
+    """The size of a model's input."""
+
+    window: PositiveInt  # seconds
+    mel_bands: PositiveInt = 80
+
+
+class Encoding(experiments.Encoding, Windows):
     """How recordings and transcripts are encoded."""
 
     max_length: PositiveInt  # tokens of a transcript, including special ones
-    window: PositiveInt  # seconds of the model's input
-    mel_bands: PositiveInt = 80
     speeds: list[PositiveFloat] = Field(default=[])  # of additional copies of training recordings
     language: str | None = None  # of a multilingual checkpoint, such as zh
 
@@ -183,5 +189,20 @@ class Seq2Seq(experiments.Experiment):
         return self
 
 
-METHODS = {"seq2seq": Seq2Seq}
+class BaselineModel(experiments.BaselineModel):
+    """The transcript of the training recording with the nearest features."""
+
+    kind: Literal["nearest"]
+
+
+class Baseline(experiments.Baseline):
+    """Transcripts without training."""
+
+    task: Literal["speech"]
+    encoding: Windows
+    model: BaselineModel
+    prediction: Prediction
+
+
+METHODS = {"seq2seq": Seq2Seq, "baseline": Baseline}
 AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

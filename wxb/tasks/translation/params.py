@@ -169,4 +169,18 @@ class Experiment(experiments.Experiment):
         return self
 
 
-AnyExperiment = Annotated[Experiment, OneOf("method", lambda: {"seq2seq": Experiment})]
+class BaselineModel(experiments.BaselineModel):
+    """The translation of the nearest training source."""
+
+    kind: Literal["nearest"]
+
+
+class Baseline(experiments.Baseline):
+    """Translations without training."""
+
+    task: Literal["translation"]
+    model: BaselineModel
+
+
+METHODS = {"seq2seq": Experiment, "baseline": Baseline}
+AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

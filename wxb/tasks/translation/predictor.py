@@ -60,7 +60,7 @@ class Translator(Trained):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that `save` wrote to a folder."""
+        """Load the model that `save` wrote to a folder."""
         from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
 
         shape = settings["shape"]

@@ -78,7 +78,7 @@ class Headed(tuning.BackboneModel):
         self.save_heads(folder)
 
     def save_heads(self, folder: Path) -> None:
-        """Write each module except the backbone to a file of its own."""
+        """Write each module with weights, except the backbone, to a file in an existing folder."""
         for name, module in self._heads():
             save_file(module.state_dict(), folder / f"{name}.safetensors")
 

@@ -67,7 +67,7 @@ class Native(nn.Module):
         return native.eval()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The embeddings of tokens, under the name of transformers."""
+        """The module of token embeddings; this method is named as in transformers."""
         table: nn.Module = self.backbone.get_submodule(EMBEDDINGS[self.config.model_type])
         return table
 

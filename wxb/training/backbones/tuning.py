@@ -126,7 +126,7 @@ def _rows(backbone: PreTrainedModel, tokens: list[int]) -> list[int] | dict[str,
 
 
 def save(backbone: Model, folder: Path) -> None:
-    """Write a full backbone, or its adapter, which names the backbone by its folder."""
+    """Write a full backbone, or only its adapter with the name of the backbone's folder."""
     if not hasattr(backbone, "peft_config"):
         backbone.save_pretrained(str(folder))
         return
@@ -192,6 +192,7 @@ def add_noise(
     """
     counted = torch.ones_like(attention_mask) if padded else attention_mask
     lengths = counted.sum(dim=1).clamp(min=1)  # (B,)
-    scale = alpha / (lengths * embeddings.shape[-1]).sqrt()
+    # MKL computes `sqrt`, which rounds otherwise on Intel than on AMD; `rsqrt` is torch's own.
+    scale = alpha * (lengths * embeddings.shape[-1]).rsqrt()
     noise = torch.empty_like(embeddings).uniform_(-1, 1)
     return embeddings + noise * scale[:, None, None] * attention_mask[:, :, None]

@@ -39,9 +39,13 @@ SEQ2SEQ: dict[str, Any] = {"whisper": AutoModelForSpeechSeq2Seq}
 
 
 def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    """The model before pretraining: that of the checkpoint, or one with initial weights.
+    """The model before pretraining: a checkpoint, or a new model of the backbone's architecture.
 
-    A checkpoint may be downloaded from the hub. Seed torch before: initial weights are random.
+    It has the heads of the backbone's objective; a checkpoint without an objective keeps its own.
+    A checkpoint may be downloaded from the hub. The weights of a new model, for the vocabulary of
+    `tokenizer`, are random with structure (see `initialize`): seed torch before.
+
+    Raises WxbError if the checkpoint cannot be loaded.
     """
     model: PreTrainedModel
     if backbone.checkpoint:
@@ -64,7 +68,11 @@ def _saved_class(config: Any) -> Any:
 
 
 def configuration(architecture: Architecture, tokenizer: PreTrainedTokenizerBase) -> Any:
-    """The Hugging Face configuration of an architecture, for the vocabulary of a tokenizer."""
+    """The Hugging Face configuration of an architecture, for the vocabulary of a tokenizer.
+
+    The output layer shares the embeddings. `dropout` is that of hidden states and of attention
+    weights in BERT, of attention weights only in LLaMA.
+    """
     shape = {k: v for k, v in architecture.model_dump().items() if v is not None}
     dropout = shape.pop("dropout")
     # BERT has dropout on hidden states too, LLaMA in attention only.

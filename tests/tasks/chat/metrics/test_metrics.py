@@ -61,10 +61,10 @@ def test_distinct_n():
     assert distinct_n([""], 2) == 0.0
 
 
-def test_questions_of_a_kind_are_resampled_together(tmp_path):
+def test_a_row_has_the_replies_to_each_prompt(tmp_path):
     gold = {"text": "a", "kind": "k", "format": None}
     row = metrics.Scorer().row(
-        Record("1", "q", gold, None, "q"), Reply("b", ended=True, others=(("system", "c"),)), None
+        Record("1", "q", gold, None, "k"), Reply("b", ended=True, others=(("system", "c"),)), None
     )
     assert (row.group, row.replies) == ("k", {"system": "c"})
     assert metrics.Scorer().parse(row._asdict()) == row

@@ -48,7 +48,7 @@ def test_systems_may_have_different_prompts():
         for name, rates in prompts.items()
     }
     metrics = {Scorer.METRICS[0].key: Scorer.METRICS[0]._asdict()}
-    further = {"wordings": {"systems": systems}}
+    further = {"combinations": {"systems": systems}}
     study = Study(
         params=SimpleNamespace(experiments=dict.fromkeys(systems, experiment())),
         comparison={

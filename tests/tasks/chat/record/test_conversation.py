@@ -67,5 +67,5 @@ def test_an_invalid_conversation_is_refused_with_a_reason(value, reason):
 
 
 def test_a_conversation_without_a_last_question_is_refused():
-    with pytest.raises(ConversationError, match="nothing asked"):
+    with pytest.raises(ConversationError, match="no question"):
         from_text(json.dumps([USER, ANSWER]))

@@ -32,7 +32,7 @@ def rows(right, number=200, evidence=None):
 def study(count, net, **more):
     systems = {"count": [rows(count, **more)], "net": [rows(net, **more)]}
     comparison = evaluation.compare(metrics.Scorer(), systems)
-    encoding = SimpleNamespace(giveaways="kept")
+    encoding = SimpleNamespace(leakage="kept")
     experiments = {
         "count": SimpleNamespace(method="tfidf", encoding=encoding),
         "net": SimpleNamespace(method="encoder", encoding=encoding),

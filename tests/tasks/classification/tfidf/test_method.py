@@ -22,7 +22,7 @@ from wxb.tasks.classification.tfidf.model import Tfidf, _by_class
 
 def words(texts, tokenizer):
     encoded = tokenizers.encode(tokenizer, texts)
-    return [text.ids for text in method.words(encoded, texts, tokenizer)]
+    return [text.ids for text in method.select_words(encoded, texts, tokenizer)]
 
 
 def fit(experiment, tokenizer, items):

@@ -57,7 +57,7 @@ def test_a_prediction_is_judged_by_the_rules_of_the_corpus(tmp_path):
         record, Transcript((Segment(0, 1, "啊，"), Segment(1, 2, "哦！"))), None
     )
     assert (judged.predicted, judged.hypothesis, judged.reference) == ("啊，哦！", "啊 哦", "啊哦")
-    assert (judged.group, judged.seconds, judged.snr) == ("ann", 0.3, 30.0)
+    assert (judged.seconds, judged.snr) == (0.3, 30.0)
     assert metrics.Scorer().parse(judged._asdict()) == judged
 
 
@@ -89,9 +89,8 @@ def test_clips_and_confusions_are_kept_with_the_predictions(tmp_path):
     records = tones.records(tmp_path, 13)
     nothing = Transcript(())
     rows = [metrics.Scorer().row(record, nothing, None) for record in records]
-    evaluation.save(
-        metrics.Scorer(), tmp_path / "kept", {"test": {"": rows}, "voices": {"": rows[:3]}}
-    )
+    runs = {"test": {"": rows}, "voices": {"": rows[:3]}}
+    evaluation.save(metrics.Scorer(), tmp_path / "kept", runs, {})
     assert evaluation.load(metrics.Scorer(), tmp_path / "kept") == {
         "test": {"": rows},
         "voices": {"": rows[:3]},

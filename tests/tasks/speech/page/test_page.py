@@ -36,7 +36,8 @@ def study(tmp_path, monkeypatch):
         for name, transcribe in systems.items()
     }
     for name, rows in judged.items():
-        evaluation.save(metrics.Scorer(), paths.predictions("songs", name), {"test": {"": rows}})
+        runs = {"test": {"": rows}}
+        evaluation.save(metrics.Scorer(), paths.predictions("songs", name), runs, {})
     scores = evaluation.compare(metrics.Scorer(), {name: [rows] for name, rows in judged.items()})
     comparison = {"study": "songs", "title": "?", "seeds": [1], **scores, "further": {}}
     costs = {"evaluate@right": {"predicting": 0.36}, "evaluate@wrong": {}}

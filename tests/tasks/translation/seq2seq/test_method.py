@@ -34,7 +34,8 @@ def test_every_reference_that_fits_is_an_item_with_its_source(items):
     by_text = {backend.decode(i["labels"].tolist()): i["input_ids"] for i in items}
     assert backend.decode(by_text["One."].tolist()) == RECORDS[0].input
     assert len(by_text["Two!"]) == LONGEST
-    assert RECORDS[1].input.startswith(backend.decode(by_text["Two!"].tolist()[:-3]))
+    truncated = backend.decode(by_text["Two!"].tolist())  # perhaps within a character
+    assert RECORDS[1].input.startswith(truncated.rstrip("\N{REPLACEMENT CHARACTER}"))
 
 
 def test_the_shortest_come_first(items):

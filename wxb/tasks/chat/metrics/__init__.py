@@ -1,6 +1,6 @@
 """Exact match and format of checkable questions, and chrF of all replies.
 
-Questions of one kind are a group. chrF is computed from sacrebleu's statistics.
+chrF is computed from sacrebleu's statistics.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Scorer(scorer.Scorer):
         Metric("ended", "ended by itself"),
     )
     HEADLINE = "exact"
-    SIGNATURE = "exact match of checkable questions, but for case, width and a last full stop"
+    SIGNATURE = "exact match of checkable questions, ignoring case, width and a final full stop"
     UNIT = "questions"
     COUNTS: ClassVar = {"right": "right", "kept": "in the format"}
     ROW = PredictionRow
 
     def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """The answer, the reply and its properties."""
+        """The fields of a row: the answer, its kind and format, and the reply with properties."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -70,11 +70,6 @@ class Scorer(scorer.Scorer):
             "replies": dict(prediction.others),
             "tokens": prediction.tokens,
         }
-
-    def group(self, record: Record) -> str:
-        """The kind of question; empty without one."""
-        kind: str | None = record.gold["kind"]
-        return kind or ""
 
     def identity(self, row: PredictionRow) -> tuple[str, str, str, str | None]:
         """What must be equal in the rows of two systems: id, question, answer and format."""

@@ -96,7 +96,10 @@ class Page(parts.Page):
 
 
 def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> list[Example]:
-    """The first question of each kind, MAX_EXAMPLES at most; a question without one is its own."""
+    """The first question of each kind with the replies of all systems, at most MAX_EXAMPLES.
+
+    Every question without a kind counts as a kind of its own.
+    """
     first = next(iter(predictions.values()))
     indices: dict[str, int] = {}
     for index, row in enumerate(first):

@@ -27,6 +27,8 @@ from wxb.tasks.chat.record.conversation import (
 class Reading(reading.Reading):
     """Conversations that end with an answer."""
 
+    TEST_GROUP = "kind"
+
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The records of a file, with the conversation before the answer as input.
 
@@ -68,8 +70,17 @@ class Reading(reading.Reading):
         """The input in lower case with single spaces; numbers count, unlike in other tasks."""
         return " ".join(record.input.casefold().split())
 
+    def leakage_text(self, record: Record) -> str:
+        """The user's messages of a labelled record, normalized as wordings are."""
+        messages = from_text(record.input) if record.gold else []
+        questions = [m["content"] for m in messages if m["role"] == "user"]
+        return " ".join(" ".join(questions).casefold().split())
+
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts of kinds, formats and messages per conversation, and lengths of answers."""
+        """Counts of kinds, formats and messages per conversation, and lengths in characters.
+
+        Lengths are the median, the 95th percentile and the longest of answers.
+        """
         golds = [record.gold for record in records]
         lengths = [len(gold["text"]) for gold in golds] or [0]
         shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))

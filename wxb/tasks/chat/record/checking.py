@@ -26,7 +26,11 @@ _ARGUMENTS = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 
 
 def parse_format(text: str) -> tuple[str, str]:
-    """The name and the argument of a format. Raises ValueError for an unknown one."""
+    """The name and the argument of a format: `words 3` is ("words", "3").
+
+    The argument of a format without one is empty. Raises ValueError for an unknown name, and for a
+    missing or wrong argument.
+    """
     name, _, argument = text.partition(" ")
     if name not in _FORMATS or not re.fullmatch(_ARGUMENTS.get(name, ""), argument):
         known = ", ".join(f"{name} ..." if name in _ARGUMENTS else name for name in _FORMATS)
@@ -35,7 +39,7 @@ def parse_format(text: str) -> tuple[str, str]:
 
 
 def has_format(format_: str, reply: str) -> bool:
-    """Whether a reply has a format."""
+    """Whether a reply has a format. Raises ValueError as `parse_format` does."""
     name, argument = parse_format(format_)
     return _FORMATS[name](reply.strip(), argument)
 

@@ -86,7 +86,7 @@ def validate_question(value: Any) -> list[Message]:
     """Like `validate`; also raises ConversationError unless the last message is the user's."""
     messages = validate(value)
     if messages[-1]["role"] != "user":
-        raise ConversationError("nothing asked", "the last message is not the user's")
+        raise ConversationError("no question", "the last message is not the user's")
     return messages
 
 

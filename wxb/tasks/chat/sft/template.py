@@ -91,9 +91,11 @@ def tokens(
     *,
     answer_next: bool = False,
 ) -> list[Tokens]:
-    """The tokens of conversations; `answer_next` adds the beginning of an assistant message.
+    """Tokenize conversations with a template of TEMPLATES, with a mask of the assistant's tokens.
 
-    Lone surrogates, which UTF-8 cannot encode, become question marks.
+    Special tokens come from the template only: a message that spells one is tokenized as plain
+    text. `answer_next` adds the beginning of an assistant message. Lone surrogates, which UTF-8
+    cannot encode, become question marks.
     """
     names = special_token_names(tokenizer)
     conversation_runs = [

@@ -18,7 +18,7 @@ class EncoderClassifier(Classifier):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that `save` wrote to a folder."""
+        """Load the model that `save` wrote to a folder."""
         from wxb.tasks.classification.encoder import model
 
         shape = EncoderModel(**settings["shape"])

@@ -70,7 +70,7 @@ class Scorer(scorer.Scorer):
         }
 
     def parse(self, row: Mapping[str, Any]) -> PredictionRow:
-        """The row of a line of predictions.jsonl."""
+        """The row of a parsed line of predictions.jsonl."""
         evidence = row["evidence"]
         spans = None if evidence is None else [tuple(span) for span in evidence]
         return PredictionRow(**{**row, "evidence": spans})

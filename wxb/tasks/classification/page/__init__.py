@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts.baselines import trained
 from wxb.reporting.charts.figures import Line
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.rendering import render
@@ -90,13 +91,21 @@ class Page(parts.Page):
                 render(
                     __package__,
                     "evidence.html",
-                    **context,
-                    leaky=[n for n in systems if experiments[n].encoding.giveaways == "kept"],
+                    chips=context["chips"],
+                    systems={name: systems[name] for name in trained(study.comparison)},
+                    leaky=[
+                        n
+                        for n in trained(study.comparison)
+                        if experiments[n].encoding.leakage == "kept"
+                    ],
                     further=study.comparison["further"],
                     explained=sum(
                         row.evidence is not None for row in next(iter(study.predictions.values()))
                     ),
-                    examples={name: examples(study.predictions[name]) for name in systems},
+                    examples={
+                        name: examples(study.predictions[name])
+                        for name in trained(study.comparison)
+                    },
                 ),
                 {},
             ),

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from wxb.reporting.charts import pairs
+from wxb.reporting.charts.baselines import trained
 from wxb.reporting.charts.formatting import amount, duration, rounded
 from wxb.reporting.charts.parts import Study
 from wxb.reporting.charts.scores import headline
@@ -18,18 +19,21 @@ BASELINE = "tfidf"  # the method without a network
 def sentence(study: Study) -> Markup:
     """Whether the best network beats the best baseline beyond noise, and what both cost.
 
-    Empty if the study has no network or no baseline. Its systems must be in the order of scores.
+    Empty if the study has no network or no baseline.
     """
     comparison, experiments = study.comparison, study.params.experiments
-    ranked = [*comparison["systems"]]
-    baselines = [name for name in ranked if experiments[name].method == BASELINE]
-    networks = [name for name in ranked if experiments[name].method != BASELINE]
+    metric, systems = headline(comparison), comparison["systems"]
+    names = trained(comparison)
+    baselines = [name for name in names if experiments[name].method == BASELINE]
+    networks = [name for name in names if experiments[name].method != BASELINE]
     if not baselines or not networks:
         return Markup("")
-    network, baseline = networks[0], baselines[0]
+    network, baseline = (
+        max(members, key=lambda name: systems[name][metric.key]["value"])
+        for members in (networks, baselines)
+    )
     pair = pairs.pairs_by_names(pairs.corrected_pairs(comparison))[network, baseline]
     is_worth_it = pair.beyond_noise and pair.value > 0
-    metric = headline(comparison)
     difference = f"{rounded(abs(pair.value), metric)} {'above' if pair.value > 0 else 'below'}"
     return escape(
         f"A neural network is {'' if is_worth_it else 'not '}worth it here:"

@@ -16,7 +16,7 @@ class RecurrentClassifier(Classifier):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """The model that `save` wrote to a folder."""
+        """Load the model that `save` wrote to a folder."""
         from wxb.tasks.classification.recurrent import model
 
         size = {"vocab_size": len(tokenizer), "classes": len(settings["labels"])}

@@ -39,11 +39,12 @@ class Words(NamedTuple):
     ends: NDArray[np.int32]
 
 
-def words(encoded: Encoded, texts: Sequence[str], tokenizer: Any) -> list[Words]:
-    """The words of each text as scikit-learn finds them, and single Chinese characters.
+def select_words(encoded: Encoded, texts: Sequence[str], tokenizer: Any) -> list[Words]:
+    """Select the tokens of each text that are words, without punctuation and special tokens.
 
-    scikit-learn's words have two characters or more. Unknown words are included, so that the words
-    around them do not form an n-gram.
+    `encoded` are the tokens of `texts` by a tokenizer of kind `words`. A word has two or more
+    letters, digits or underscores, as in scikit-learn, or is one Chinese or Japanese character.
+    Unknown words are kept as the unknown token, so that the words around them form no n-gram.
     """
     vocabulary = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
     is_word = np.zeros(len(tokenizer), bool)
@@ -71,7 +72,7 @@ class TfidfClassifier(Classifier):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Model:
-        """The model that `save` wrote to a folder."""
+        """Load the model that `save` wrote to a folder."""
         return Model.from_pretrained(folder)
 
     def size(self, *, trainable: bool = False) -> int:
@@ -82,11 +83,11 @@ class TfidfClassifier(Classifier):
     def read(self, texts: Sequence[str]) -> Encoded:
         """The tokens of texts without leakage, not truncated."""
         encoded = encode(self.tokenizer, texts)
-        return without_leakage_tokens(encoded, texts, self.settings["giveaways"])
+        return without_leakage_tokens(encoded, texts, self.settings["leakage"])
 
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts and their tokens."""
-        ids = [text.ids for text in words(encoded, texts, self.tokenizer)]
+        ids = [text.ids for text in select_words(encoded, texts, self.tokenizer)]
         logits: NDArray[np.float64] = self.model.logits(self.model.features(ids))
         return logits
 
@@ -98,7 +99,7 @@ class TfidfClassifier(Classifier):
         A contribution is coefficient times feature, for the largest logit minus the second largest.
         """
         weights = self.model.weights()
-        for text, row in zip(words(encoded, texts, self.tokenizer), logits, strict=True):
+        for text, row in zip(select_words(encoded, texts, self.tokenizer), logits, strict=True):
             best, second = np.argsort(-row, kind="stable")[:2]
             features = self.model.features([text.ids]).toarray()[0]
             indices, ends = self.model.ngram_features(text.ids)
@@ -122,10 +123,10 @@ class Method(predictor.Method):
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per text: the ids of its words as `input_ids`, and the index of its class."""
         texts = [record.input for record in records]
-        giveaways = self.experiment.encoding.giveaways
-        encoded = without_leakage_tokens(read_encoded(features), texts, giveaways)
+        leakage = self.experiment.encoding.leakage
+        encoded = without_leakage_tokens(read_encoded(features), texts, leakage)
         columns, _ = read_columns(targets, self.TARGETS)
-        rows = zip(words(encoded, texts, self.tokenizer), columns["labels"], strict=True)
+        rows = zip(select_words(encoded, texts, self.tokenizer), columns["labels"], strict=True)
         return [{"input_ids": text.ids, "labels": label} for text, label in rows]
 
     def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:

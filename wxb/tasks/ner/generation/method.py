@@ -233,7 +233,7 @@ class Method(methods.Method):
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
-        """One item per window: prompt and answer, with labels on the answer only."""
+        """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
         encoded = read_encoded(features)
         windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
         columns, splits = read_columns(targets, self.TARGETS)

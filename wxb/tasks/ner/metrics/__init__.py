@@ -72,7 +72,10 @@ class Scorer(scorer.Scorer):
         prediction: Iterable[tuple[Span, float]],
         vocabulary: Set[tuple[str, str]],
     ) -> dict[str, Any]:
-        """The spans and scores predicted, and which gold mentions are in the vocabulary."""
+        """The fields `gold`, `predicted`, `scores` and `seen` of a `PredictionRow`.
+
+        A gold mention is `seen` if `vocabulary` has it. Scores are rounded to 4 digits.
+        """
         gold = record.gold or ()
         spans, scores = zip(*pairs, strict=True) if (pairs := list(prediction)) else ((), ())
         return {
@@ -85,7 +88,7 @@ class Scorer(scorer.Scorer):
         }
 
     def parse(self, row: Mapping[str, Any]) -> PredictionRow:
-        """The row of a line of predictions.jsonl."""
+        """The row of a parsed line of predictions.jsonl."""
         spans = {key: tuple(Span(*span) for span in row[key]) for key in ("gold", "predicted")}
         flags = {key: tuple(row[key]) for key in ("scores", "seen")}
         return PredictionRow(**{**row, **spans, **flags})

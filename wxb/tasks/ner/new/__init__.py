@@ -8,7 +8,10 @@ from wxb.tasks.values import Files
 
 
 def guess(files: Files, records: Records) -> Guess | None:
-    """The block for column files, or for records with a field of spans; None of other files."""
+    """The block for column files, or for records with a field of spans; None of other files.
+
+    Raises WxbError for files of spans or tags that must be changed before they can be read.
+    """
     if not files.has_fields or columns.has_tags(files.members):
         return columns.guess(files.members)
     return fields.guess(files)

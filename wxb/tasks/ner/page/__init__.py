@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts.baselines import trained
 from wxb.reporting.charts.formatting import listed, origin, rounded
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.rendering import render
@@ -84,15 +85,19 @@ class Page(parts.Page):
             errors=ERRORS,
             examples={name: examples(study.predictions[name]) for name in systems},
         )
-        experiments = [study.params.experiments[name] for name in systems]
+        names = trained(study.comparison)
+        experiments = [study.params.experiments[name] for name in names]
+        backbones = {e.backbone: study.params.backbones[e.backbone] for e in experiments}
         published_html = render(
             __package__,
             "published.html",
             published=published,
             comparison=study.comparison,
-            systems=systems,
+            systems={name: systems[name] for name in names},
             origin=origin(study.params.corpora[experiments[0].corpus]),
-            backbones={e.backbone: study.params.backbones[e.backbone] for e in experiments},
+            backbones={
+                name: block for name, block in backbones.items() if not block.is_tokenizer_only
+            },
         )
         return [
             Part("types", "Types", "noise", types_html, {}),

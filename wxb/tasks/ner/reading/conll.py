@@ -122,7 +122,7 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, separated by tabs, or by spaces if it has no tab."""
+    """The cells of a line, separated by tabs, or by runs of spaces if it has no tab."""
     # Not `split()`: tokens may contain other white space.
     return line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
 

@@ -78,7 +78,7 @@ class TaggingRecognizer(Recognizer):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Tagger:
-        """The model that was saved in a folder."""
+        """Load the tagger that `save` wrote to a folder."""
         from wxb.tasks.ner.tagging.model import Tagger
 
         return Tagger.from_pretrained(

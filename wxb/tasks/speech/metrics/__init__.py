@@ -1,6 +1,6 @@
 """CER and WER: substitutions, deletions and insertions of characters and words.
 
-jiwer counts them on normalized transcripts. Recordings of one speaker, if known, are a group.
+jiwer counts them on normalized transcripts.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Scorer(scorer.Scorer):
     ROW = PredictionRow
 
     def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """The raw and normalized transcripts, duration and signal-to-noise ratio."""
+        """The raw and normalized transcripts, duration (s) and signal-to-noise ratio (dB)."""
         gold = record.gold
         return {
             "gold": gold["text"],
@@ -78,11 +78,6 @@ class Scorer(scorer.Scorer):
             "seconds": round(gold["seconds"], 3),
             "snr": round(gold["snr"], 3),
         }
-
-    def group(self, record: Record) -> str:
-        """The speaker; empty if unknown."""
-        speaker: str | None = record.gold["speaker"]
-        return speaker or ""
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.int64]:
         """EDITS and length of the reference, in characters and then in words (records, 8)."""

@@ -11,9 +11,10 @@ from wxb.tasks.values import Files
 
 
 def guess(files: Files, records: Records) -> Guess | None:
-    """A guess for a folder with recordings and one or more tables, else None.
+    """The guess of `records` for a folder with recordings and one or more tables, else None.
 
     If one of several tables has the transcripts, `manifest` lists it first and the others after it.
+    Raises WxbError for a table without the folder of its recordings.
     """
     guess = records.guess(files)
     if guess is None or not _has_audio(files):

@@ -26,6 +26,8 @@ FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 class Reading(reading.Reading):
     """Recordings with their transcripts."""
 
+    TEST_GROUP = "speaker"
+
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The rows of a manifest."""
         return manifest.raw_records(file, corpus)
@@ -104,8 +106,16 @@ class Reading(reading.Reading):
         """Empty: recordings of one sentence are no duplicates; `split.by` keeps them together."""
         return ""
 
+    def leakage_text(self, record: Record) -> str:
+        """The normalized transcript; empty without one."""
+        return normalize(record.gold["text"], record.gold["rules"]) if record.gold else ""
+
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Hours, speakers, lengths of transcripts and measures of labelled recordings."""
+        """Hours, recordings by speaker, clipped ones, and spreads of the labelled recordings.
+
+        Spreads are those of transcripts (characters), duration (seconds), loudness (dB of full
+        scale) and signal-to-noise ratio (dB).
+        """
         golds = [record.gold for record in records]
         speakers = Counter(g["speaker"] for g in golds if g["speaker"] is not None)
         lengths = [len(g["text"]) for g in golds] or [0]

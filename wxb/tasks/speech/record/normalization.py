@@ -18,7 +18,7 @@ def normalize(text: str, rules: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, split at white space; each Chinese character is a word."""
+    """The words of a text, split at white space; each Chinese character is a word of its own."""
     spaced = "".join(f" {c} " if _is_han(c) else c for c in text)
     return spaced.split()
 

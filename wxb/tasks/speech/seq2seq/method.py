@@ -87,7 +87,11 @@ class Seq2SeqRecogniser(Recogniser):
 
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Any:
-        """Load the model of a folder; its parameters require no gradient if it was frozen."""
+        """Load the `Transcriber` that `save` wrote to a folder, in evaluation mode.
+
+        Its prompt is that of the language in `settings`, as ids of the tokenizer. No parameter is
+        trainable if `settings["frozen"]`, so that `size` counts them as in training.
+        """
         from wxb.tasks.speech.seq2seq import model
 
         transcriber = model.Transcriber.from_pretrained(

@@ -117,7 +117,7 @@ class Transcriber(nn.Module):
 
 
 def load(folder: Path, *, four_bit: bool = False) -> Any:
-    """Load the Whisper of a folder with transformers, in float32, or in 4 bits as for QLoRA."""
+    """Load the Whisper of a folder with transformers: in float32, or its linear layers in NF4."""
     from wxb.training.backbones.weights import load_backbone
 
     return load_backbone(folder, generative=True, four_bit=four_bit)

@@ -38,7 +38,7 @@ class NativeWhisper(nn.Module):
     def from_folder(cls, folder: Path) -> Self | None:
         """The model of a folder, to predict; None for an adapter or another architecture.
 
-        Raises WxbError if the folder asks for its own code.
+        Raises WxbError if the folder requests custom code.
         """
         pretrained.require_no_code(folder)
         if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
@@ -50,7 +50,7 @@ class NativeWhisper(nn.Module):
             return None
 
     def get_encoder(self) -> nn.Module:
-        """The encoder; named as in transformers."""
+        """The encoder; this method is named as in transformers."""
         return self.whisper.model.encoder
 
     def forward(self, **inputs: Any) -> Any:

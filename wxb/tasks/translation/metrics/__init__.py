@@ -63,7 +63,7 @@ class Scorer(scorer.Scorer):
         return Words.from_records(records)
 
     def fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
-        """The best hypothesis, whether the record has unseen words, and the attention."""
+        """The fields `predicted` (the best hypothesis), `unseen` and `attention` of a row."""
         return {
             "predicted": prediction.text,
             "unseen": unseen(record, vocabulary),
@@ -71,7 +71,7 @@ class Scorer(scorer.Scorer):
         }
 
     def parse(self, row: Mapping[str, Any]) -> PredictionRow:
-        """The row of a line of predictions.jsonl."""
+        """The row of a parsed line of predictions.jsonl."""
         return PredictionRow(**{**row, "gold": tuple(row["gold"])})
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:

@@ -51,7 +51,7 @@ class Page(parts.Page):
         )
 
     def parts(self, study: Study) -> list[Part]:
-        """Scores by kind of sentence, translations side by side, attention, published scores."""
+        """The parts: kinds of sentences, translations, attention if any, published scores."""
         systems = study.comparison["systems"]
         context = {"systems": systems, "chips": figures.chips(systems)}
         kinds = render(

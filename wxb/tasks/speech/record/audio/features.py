@@ -1,6 +1,6 @@
 """Log-mel features of Whisper: log power in mel bands, a frame every 10 ms.
 
-As in Radford et al. 2022, section 2.2, and transformers' `WhisperFeatureExtractor`, but for a
+As in Radford et al. 2022, section 2.2, and transformers' `WhisperFeatureExtractor`, with a
 window of any length. librosa is imported only if its filters are needed, since its import is slow.
 """
 

@@ -1,7 +1,7 @@
 """Compares classifiers on real texts: how many records does a network need to beat TF-IDF?
 
 `folds` cross-validates TF-IDF and scikit-learn's own pipeline on the same folds. `curve` trains the
-systems of classification.yaml with the project's stages on different numbers of records, and scores
+systems of texts.yaml with the project's stages on different numbers of records, and scores
 all on the same test records. It writes a file for each result; a second run skips those.
 """
 
@@ -53,7 +53,7 @@ def folds(
     fields: Fields = "review,sentiment",
     classes: Classes = [],  # noqa: B006
     group: Group = None,
-    giveaways: Annotated[str, typer.Option(help="leakage: removed or kept")] = "removed",
+    leakage: Annotated[str, typer.Option(help="leakage: removed or kept")] = "removed",
     n_folds: Annotated[int, typer.Option("--number", min=2, help="number of folds")] = 5,
     C: Annotated[float, typer.Option(help="inverse strength of regularization")] = 10.0,  # noqa: N803
     seed: Seed = 1,
@@ -69,7 +69,7 @@ def folds(
 
     records = read(source, fields, classes, group, seed)
     texts = [record.input for record in records]
-    if giveaways == "removed":
+    if leakage == "removed":
         texts = [without_leakage(text) for text in texts]
     gold = np.array([record.gold for record in records])
     ours, theirs = np.empty_like(gold), np.empty_like(gold)
@@ -113,7 +113,10 @@ def tfidf_predictions(
     )
     classifier = method.Method(settings, labels, tokenizer)
     train_ids, test_ids = (
-        [words.ids for words in method.words(tokenizers.encode(tokenizer, texts), texts, tokenizer)]
+        [
+            words.ids
+            for words in method.select_words(tokenizers.encode(tokenizer, texts), texts, tokenizer)
+        ]
         for texts in (train_texts, test_texts)
     )
     items = [

@@ -1,0 +1,167 @@
+"""Trains TF-IDF on the largest part of each class, and tests it on all other parts.
+
+The parts are the values of a field, such as the subject of an article. A fifth of the records of
+the largest parts are also for testing. Training records with the wording of a test record are left
+out. Accuracies have no intervals, as there are few parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from texts import Classes, Fields, File, Seed, tfidf_predictions
+
+from wxb.core.files import write_json
+from wxb.corpora import reading
+from wxb.corpora.division import drop_duplicates
+from wxb.corpora.records import Record
+from wxb.tasks.classification.params import Corpus
+from wxb.tasks.classification.reading import Reading
+from wxb.tasks.classification.record.leakage import without_leakage
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+console = Console(width=130)  # a table is cut nowhere, whatever the terminal
+
+STRENGTH = 10.0  # C of the regression, as in `folds` of texts.py
+TITLES = {
+    "tfidf": "TF-IDF, names removed",
+    "tfidf_raw": "TF-IDF, names kept",
+    "nearest": "nearest text",
+    "majority": "largest class",
+}
+
+Part = tuple[str, str]  # a class and a value of the field
+
+
+@app.command()
+def main(
+    source: File,
+    by: Annotated[str, typer.Option(help="field whose values are held out")] = "subject",
+    fields: Fields = "text",
+    classes: Classes = [],  # noqa: B006
+    seed: Seed = 1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
+) -> None:
+    """Train on the largest part of each class, and print the accuracy on every part."""
+    records = read(source, by, fields, classes, seed)
+    train, tests = divide(records)
+    trained = {_part(record) for record in train}
+    right = {name: labels == _gold(tests) for name, labels in predictions(train, tests).items()}
+    rows = [
+        {
+            "class": class_,
+            by: value,
+            "in_training": (class_, value) in trained,
+            **_accuracies(right, [_part(record) == (class_, value) for record in tests]),
+        }
+        for class_, value in sorted({*map(_part, tests)})
+    ]
+    totals = [
+        {"in_training": seen, **_accuracies(right, [(_part(r) in trained) == seen for r in tests])}
+        for seen in (True, False)
+    ]
+    console.print(_table([*rows, *totals], by))
+    if output:
+        files = [source] if source.is_file() else sorted(source.iterdir())
+        data = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        content = {"data": data, "by": by, "seed": seed, "train": len(train)}
+        write_json(output, {**content, "rows": rows, "totals": totals})
+
+
+def read(source: Path, by: str, fields: str, classes: Sequence[str], seed: int) -> list[Record]:
+    """The distinct records of a folder, shuffled; their group is the value of the field `by`."""
+    names = [*fields.split(","), None][:2]
+    corpus = Corpus.model_validate(
+        {
+            "task": "classification",
+            "path": str(source),
+            "fields": {"input": names[0], "label": names[1]},
+            "classes": dict(pair.split("=") for pair in classes),
+            "max_characters": 100_000,
+            "split": {"by": by, "test": 0.2, "valid": 0.1},  # only `by` is used
+        }
+    )
+    task, place = Reading(), Path()
+    raw = reading.read(source, corpus, task)
+    items = task.prepare(raw, corpus, folder=source, out=place, home=place, label="read")
+    records = [item for item in items if isinstance(item, Record)]
+    distinct, _ = drop_duplicates(records, task.wording)
+    random.Random(seed).shuffle(distinct)
+    return distinct
+
+
+def divide(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """Divide records into training and test records, as described above."""
+    sizes = Counter(map(_part, records))
+    largest = {max(sizes, key=lambda p: (p[0] == name, sizes[p])) for name in {p[0] for p in sizes}}
+    known = [record for record in records if _part(record) in largest]
+    tests = [
+        *known[: len(known) // 5],
+        *(record for record in records if _part(record) not in largest),
+    ]
+    wording = Reading().wording
+    test_wordings = {wording(record) for record in tests}
+    train = [r for r in known[len(known) // 5 :] if wording(r) not in test_wordings]
+    return train, tests
+
+
+def predictions(
+    train: Sequence[Record], tests: Sequence[Record]
+) -> dict[str, NDArray[Any] | Sequence[str]]:
+    """The classes of test records by each system of the table."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    raw = [[record.input for record in records] for records in (train, tests)]
+    clean = [[*map(without_leakage, texts)] for texts in raw]
+    counts = CountVectorizer().fit(clean[0])
+    train_rows, test_rows = (normalize(counts.transform(texts)) for texts in clean)
+    gold = _gold(train)
+    ((majority, _),) = Counter(gold.tolist()).most_common(1)
+    return {
+        "tfidf": np.array(tfidf_predictions(clean[0], gold, clean[1], STRENGTH)),
+        "tfidf_raw": np.array(tfidf_predictions(raw[0], gold, raw[1], STRENGTH)),
+        "nearest": gold[np.asarray((test_rows @ train_rows.T).argmax(axis=1)).ravel()],
+        "majority": np.full(len(tests), majority),
+    }
+
+
+def _part(record: Record) -> Part:
+    return record.gold, record.group
+
+
+def _gold(records: Sequence[Record]) -> NDArray[Any]:
+    return np.array([record.gold for record in records])
+
+
+def _accuracies(right: dict[str, Any], rows: Sequence[bool]) -> dict[str, Any]:
+    """The number of test records among `rows`, and the accuracy of each system on them."""
+    scores = {name: round(float(values[rows].mean()), 4) for name, values in right.items()}
+    return {"records": sum(rows), **scores}
+
+
+def _table(rows: Sequence[dict[str, Any]], by: str) -> Table:
+    table = Table()
+    for title in ("class", by, "in training", "test records", *TITLES.values()):
+        table.add_column(title)
+    for row in rows:
+        seen = "yes" if row["in_training"] else "no"
+        scores = (f"{row[name]:.3f}" for name in TITLES)
+        table.add_row(
+            row.get("class", "all"), row.get(by, "all"), seen, str(row["records"]), *scores
+        )
+    return table
+
+
+if __name__ == "__main__":
+    app()

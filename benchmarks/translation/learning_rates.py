@@ -1,0 +1,146 @@
+"""Trains each translator of the demo at several learning rates, and scores validation records.
+
+It reads no test record. The rates in params/translation.yaml are the best of this search. A last
+row has the decoder without attention if it gets the source in its first state only.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import torch
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from wxb.core import paths
+from wxb.core.files import write_json
+from wxb.core.params import load
+from wxb.corpora import clean
+from wxb.corpora.text.tokenizers import load as load_tokenizer
+from wxb.models.seq2seq import State
+from wxb.project import provenance
+from wxb.runtime.costs import process_cost
+from wxb.tasks.translation.record import Labelling
+from wxb.tasks.translation.seq2seq.method import Method
+
+RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)
+STUDY = "translation"
+WITHOUT_CONTEXT = "translation-seq2seq, source in the first state only"
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+console = Console(width=100, highlight=False)  # wide enough for the table on any terminal
+
+
+class Training(NamedTuple):
+    """A training of a row of the table, with the best validation BLEU of its epochs."""
+
+    experiment: str
+    learning_rate: float
+    updates: int
+    bleu: float
+
+
+class WithoutContext(Method):
+    """A method whose decoder without attention reads zeros instead of the context of the source."""
+
+    def build(self, backbone: Path) -> Any:
+        """A model with random weights."""
+        model = super().build(backbone)
+        encode = model.model.encode
+
+        def encode_without_context(*inputs: torch.Tensor) -> State:
+            state: State = encode(*inputs)
+            return state._replace(source=torch.zeros_like(state.source))
+
+        model.model.encode = encode_without_context
+        return model
+
+
+def train(name: str, learning_rate: float, epochs: int) -> Training:
+    """Train a row of the table with a learning rate, seed 1 and one thread."""
+    torch.set_num_threads(1)
+    experiment = name.partition(",")[0]
+    method_class = WithoutContext if name == WITHOUT_CONTEXT else Method
+    settings = load().block("experiments", experiment)
+    changes = {
+        "learning_rate": learning_rate,
+        "epochs": epochs,
+        "early_stopping_patience": epochs,
+    }
+    training = settings.training.model_copy(update=changes)
+    backbone, corpus = paths.model(settings.backbone), paths.clean(settings.corpus)
+    method = method_class(
+        settings.model_copy(update={"training": training}), [], load_tokenizer(backbone)
+    )
+    items = {
+        split: method.dataset(
+            paths.features(experiment) / f"{split}.arrow",
+            paths.targets(experiment) / f"{split}.arrow",
+            clean.read_labelled(corpus / f"{split}.parquet", Labelling()),
+        )
+        for split in ("train", "valid")
+    }
+    with tempfile.TemporaryDirectory() as checkpoints:
+        run = method.training_run(
+            items["train"],
+            items["valid"],
+            seed=1,
+            checkpoints=Path(checkpoints),
+            label=f"{name} {learning_rate:g}",
+        )
+        _, history = method.fit(backbone, run)
+    scores = [row[f"valid_{method.BEST.key}"] for row in history if "valid_loss" in row]
+    return Training(name, learning_rate, int(history[-1]["step"]), round(max(scores), 2))
+
+
+def search(
+    rows: Sequence[str], rates: Sequence[float], *, epochs: int, processes: int
+) -> list[Training]:
+    """Train each row of the table at each learning rate, in several processes; shows progress."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    names, chosen = zip(*product(rows, rates), strict=True)
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        results = pool.map(train, names, chosen, [epochs] * len(names))
+        return [*track(results, "trainings", total=len(names), transient=True)]
+
+
+@app.command()
+def main(
+    rates: Annotated[list[float] | None, typer.Argument(help="Learning rates.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 10,
+    processes: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 2,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table.")] = None,
+) -> None:
+    """Print the validation BLEU of all experiments of the study by learning rate.
+
+    The stages `pretrain` and `align` must have run.
+    """
+    start = time.monotonic()
+    names = [*load().block("studies", STUDY).experiments, WITHOUT_CONTEXT]
+    trainings = search(names, rates or RATES, epochs=epochs, processes=processes)
+    table = Table("experiment", "updates", *(f"{rate:g}" for rate in rates or RATES))
+    table.box = box.MARKDOWN
+    for name in names:
+        own = [training for training in trainings if training.experiment == name]
+        table.add_row(name, f"{own[0].updates:,}", *(f"{training.bleu:.1f}" for training in own))
+    console.print(table)
+    if output:
+        cost: dict[str, Any] = process_cost(time.monotonic() - start)
+        machine = {key: cost[key] for key in provenance.MACHINE if key in cost}
+        made = {"finished": cost["finished"], "machines": [machine]}
+        rows = [training._asdict() for training in trainings]
+        write_json(output, {"epochs": epochs, "made": made, "rows": rows})
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,33 @@
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from dvc.repo import Repo
+
+from tests.project.integrity.toy import DVC_YAML, git
+
+
+@pytest.fixture(scope="session")
+def committed_project(tmp_path_factory):
+    """A committed project with three stages that are up to date."""
+    folder = tmp_path_factory.mktemp("integrity") / "project"
+    folder.mkdir()
+    with chdir(folder):
+        git("init", "-q")
+        Repo.init().close()
+        Path("dvc.yaml").write_text(DVC_YAML)
+        Path("params.yaml").write_text("rate: 1\n")
+        Path("source").write_text("a source\n")
+        with Repo() as repo:
+            repo.reproduce()
+        git("add", "-A")
+        git("commit", "-qm", "first")
+    return folder
+
+
+@pytest.fixture
+def project(committed_project, tmp_path, monkeypatch):
+    """The working folder: a copy of the committed project."""
+    monkeypatch.chdir(shutil.copytree(committed_project, tmp_path / "project"))
+    return tmp_path / "project"

@@ -1,0 +1,166 @@
+"""What a killed run leaves in DVC's records is repaired before the next run."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from dvc.exceptions import DvcException
+from dvc.repo import Repo
+from dvc.utils.serialize import parse_yaml
+
+from tests.commands import sleeping_process
+from tests.project.integrity.toy import flip, git, stages_run
+from wxb.project import dag
+from wxb.project.dag import LOCKFILE
+from wxb.project.engines import PlanError, prepare
+from wxb.project.integrity import repair
+from wxb.runtime.engine import RWLOCK
+
+DAMAGED = ["", "{", '{"write": {"/a": {"pi', "[]", '{"write": []}', "\0\0\0"]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_rwlock_is_removed(project, capsys, content):
+    RWLOCK.write_text(content)
+    if content != '{"write": []}':
+        with pytest.raises((DvcException, AttributeError)):
+            stages_run()
+    RWLOCK.write_text(content)
+    dag.steps()  # reads only
+    prepare()
+    assert capsys.readouterr().err == f"{RWLOCK} was damaged by a killed run; it was removed\n"
+    assert stages_run() == []
+    prepare()
+    assert capsys.readouterr().err == ""
+
+
+def test_an_rwlock_that_dvc_is_writing_is_left_alone(project):
+    from dvc.lock import make_lock
+
+    RWLOCK.write_text("{")
+    with make_lock(f"{RWLOCK}.lock"):
+        assert list(repair.rwlock()) == []
+    assert RWLOCK.read_text() == "{"
+
+
+def test_locks_whose_pid_belongs_to_a_newer_process_are_removed(project, capsys):
+    with sleeping_process() as pid:
+        owner = {"pid": pid, "cmd": "dvc repro"}
+        RWLOCK.write_text(json.dumps({"write": {"/a": owner}, "read": {"/b": [owner]}}))
+        with pytest.raises(PlanError, match=rf"active in this project \(PID {pid}: .*time\.sleep"):
+            prepare()
+        os.utime(RWLOCK, (1, 1))
+        prepare()
+    assert "whose PIDs now belong to others" in capsys.readouterr().err
+    assert json.loads(RWLOCK.read_text()) == {"write": {}, "read": {}}
+
+
+def test_no_run_starts_while_a_stage_runs(project):
+    path = Path(".wxb/locks/train@x.lock")
+    path.parent.mkdir(parents=True)
+    with sleeping_process("stages.train", "x") as pid:
+        path.write_text(str(pid))
+        with pytest.raises(PlanError, match=rf"a stage is running \(train@x, PID {pid}: .*train x"):
+            prepare()
+    prepare()
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_cut_lock_file_is_rebuilt(project, capsys, share, is_committed):
+    if not is_committed:
+        git("rm", "-q", "--cached", "dvc.lock")
+        git("commit", "-qm", "without")
+    text = LOCKFILE.read_text()
+    LOCKFILE.write_text(text[: int(share * len(text))])
+    prepare()
+    assert capsys.readouterr().err.startswith(f"{LOCKFILE} was cut off by a killed run")
+    if is_committed:
+        assert LOCKFILE.read_text() == text
+    assert stages_run() == []
+    assert hashes(LOCKFILE.read_text()) == hashes(text)
+
+
+def hashes(text):
+    """The hashes in a text of dvc.lock by stage, without sizes."""
+    stages = parse_yaml(text, "dvc.lock")["stages"]
+    return {
+        name: [
+            (entry["path"], entry["md5"]) for entry in (*record.get("deps", ()), *record["outs"])
+        ]
+        for name, record in stages.items()
+    }
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_any_cut_of_the_lock_file_is_repaired(project, part):
+    text = LOCKFILE.read_text()
+    lines = [0, *(match.end() for match in re.finditer("\n", text[:-1]))]
+    for size in {*lines[part::4], *range(part, len(text), 41)}:
+        LOCKFILE.write_text(text[:size])
+        with Repo() as repo, repo.lock:
+            list(repair.lockfile(repo))
+        assert hashes(LOCKFILE.read_text()) == hashes(text), size
+
+
+def test_records_of_head_whose_outputs_exist_are_restored(project, capsys):
+    text = LOCKFILE.read_text()
+    LOCKFILE.write_text(text[: text.index("\n  score:") + 1])  # valid YAML
+    prepare()
+    assert "lacked 1 records of HEAD whose outputs exist; restored" in capsys.readouterr().err
+    assert hashes(LOCKFILE.read_text()) == hashes(text)
+    LOCKFILE.write_text(text[: text.index("\n  score:") + 1])
+    Path("score.json").unlink()  # as it may have been removed from purpose
+    prepare()
+    assert capsys.readouterr().err == ""
+    assert stages_run() == []  # from the run cache
+
+
+def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(project, capsys):
+    text = LOCKFILE.read_text()
+    LOCKFILE.write_text(f"<<<<<<< HEAD\n{text}")
+    with pytest.raises(PlanError, match=r"dvc\.lock"):
+        prepare()
+    assert LOCKFILE.read_text() == f"<<<<<<< HEAD\n{text}"
+    LOCKFILE.unlink()
+    prepare()
+    assert not LOCKFILE.exists()
+    assert capsys.readouterr().err == ""
+    assert stages_run() == []  # from the run cache
+
+
+def test_a_lost_cache_is_filled_from_the_workspace(project, capsys):
+    shutil.rmtree(".dvc/cache")
+    assert {how for step in dag.steps() for how in step.changes.values()} == {"not in cache"}
+    assert not any(step.is_due for step in dag.steps())
+    prepare()
+    assert "they were put back from the workspace" in capsys.readouterr().err
+    assert stages_run() == []
+    shutil.rmtree("made")
+    with Repo() as repo:
+        repo.checkout()
+    assert Path("made/other").read_text() == "1\n"
+
+
+def test_bytes_that_differ_are_not_put_into_the_cache(project):
+    """DVC trusts the time of a file; here it is known and unchanged."""
+    shutil.rmtree(".dvc/cache")
+    flip(Path("made/other"))
+    prepare()
+    assert stages_run() == ["make"]
+    assert Path("made/other").read_text() == "1\n"
+
+
+def test_an_altered_object_is_not_restored(project, capsys):
+    """DVC believes the mode 0444 of its objects."""
+    for oid in Path(".dvc/cache/files").rglob("*"):
+        if oid.is_file() and oid.read_bytes() == b"1\n":
+            flip(oid)
+    shutil.rmtree("made")
+    prepare()
+    assert "1 objects of DVC's cache were altered; they were removed" in capsys.readouterr().err
+    assert stages_run() == ["make"]
+    assert Path("made/other").read_text() == "1\n"

@@ -1,0 +1,159 @@
+"""Every changed byte of outputs, sources and cache is found, and repaired if there is a copy."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from dvc.repo import Repo
+from typer.testing import CliRunner
+
+from tests.project.integrity.toy import flip, git, stages_run
+from wxb.cli.app import app
+from wxb.project.engines import PlanError
+from wxb.project.integrity.verify import verify
+
+WORKSPACE = ["made/file", "made/other", "used", "score.json", "source"]
+
+
+def faults(repair=False):
+    return {str(fault.path): fault.kind for fault in verify(repair).faults}
+
+
+def contents():
+    files = [path for path in Path().rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path): path.read_bytes() for path in files if "tmp" not in path.parts}
+
+
+def test_every_flipped_byte_is_found_and_repaired(project):
+    """Also in the cache, whose objects DVC believes if their mode is 0444."""
+    assert faults() == {}
+    before = contents()
+    cached = [name for name in before if name.startswith(".dvc/cache/files/")]
+    assert len(cached) == 4  # a folder with two files, `used` has one of them, and the metrics
+    for name in [*WORKSPACE, *cached]:
+        for index in range(0, len(before[name]), 5 if len(before[name]) > 40 else 1):
+            flip(Path(name), index)
+            assert faults() == {name: "altered"}
+            flip(Path(name), index)
+        flip(Path(name))
+        assert verify(repair=True).faults[0].is_restored
+        assert contents()[name] == before[name]
+    assert contents() == before
+    assert faults() == {}
+    assert stages_run() == []
+
+
+def test_a_flipped_byte_of_the_run_cache_is_found(project):
+    (entry, *_) = sorted(Path(".dvc/cache/runs").glob("*/*/*"))
+    flip(entry, entry.read_bytes().index(b"md5: ") + 7)
+    assert faults() == {str(entry): "altered"}
+    assert faults(repair=True) == {str(entry): "altered"}
+    assert not entry.exists()
+    assert faults() == {}
+
+
+def test_without_a_copy_the_stage_is_stale(project):
+    """Not so before: DVC restored the wrong bytes from its cache."""
+    (cached,) = (
+        path
+        for path in Path(".dvc/cache/files").rglob("*")
+        if path.is_file() and path.read_bytes() == b"1\n"
+    )
+    for path in (cached, Path("made/other")):
+        flip(path)
+    report = verify(repair=True)
+    assert {str(fault.path): fault.is_restored for fault in report.faults} == {
+        str(cached): False,
+        "made/other": False,
+    }
+    assert stages_run() == ["make"]
+    assert Path("made/other").read_text() == "1\n"
+    assert faults() == {}
+
+
+def test_missing_and_unexpected_files_are_named(project):
+    before = contents()
+    Path("made/other").rename("made/renamed")
+    (cached,) = (
+        path
+        for path in Path(".dvc/cache/files").rglob("*")
+        if path.is_file() and path.read_bytes() == b"a source\n"
+    )
+    cached.unlink()
+    expected = {"made/other": "missing", "made/renamed": "unexpected", str(cached): "missing"}
+    assert faults() == expected
+    assert faults(repair=True) == expected
+    assert contents() == before
+
+
+def test_a_lost_listing_of_a_folder_is_rebuilt(project):
+    before = contents()
+    (listing,) = Path(".dvc/cache/files").rglob("*.dir")
+    for damage in (flip, Path.unlink):
+        damage(listing)
+        assert {*faults()} == {str(listing)}
+        verify(repair=True)
+        assert contents() == before
+    flip(listing)
+    flip(Path("made/other"))  # now nobody knows the files of the folder
+    assert {"made", str(listing)} <= {*faults()}
+    verify(repair=True)
+    assert stages_run() == ["make"]
+    assert faults() == {}
+
+
+def test_stale_sources_and_absent_data_are_no_faults(project):
+    Path("source").write_text("edited\n")
+    assert faults() == {}
+    git("checkout", "-q", "source")
+    shutil.rmtree("made")
+    shutil.rmtree(".dvc/cache")
+    Path("used").unlink()
+    assert faults() == {}  # as in a clone
+
+
+def test_the_command_exits_with_1_and_names_the_file(project):
+    flip(Path("used"))
+    failed = CliRunner().invoke(app, ["verify"])
+    assert failed.exit_code == 1
+    assert failed.stdout.startswith("altered: used\n")
+    repaired = CliRunner().invoke(app, ["verify", "--repair"])
+    assert repaired.exit_code == 0
+    assert repaired.stdout.startswith("altered: used (restored from a copy)\n")
+    assert CliRunner().invoke(app, ["verify"]).exit_code == 0
+
+
+def test_a_project_that_dvc_cannot_read_is_an_error(project):
+    Path("dvc.lock").write_text("schema: '2.0'\nstages: [")
+    with pytest.raises(PlanError, match=r"DVC cannot read .*dvc\.lock.*`wxb doctor` repairs"):
+        verify()
+
+
+@pytest.mark.slow
+def test_flips_in_all_files_of_a_small_run_are_found(built_project, tmp_path, monkeypatch):
+    project = built_project.copy(tmp_path / "project")
+    monkeypatch.chdir(project.folder)
+    assert faults() == {}
+    with Repo() as repo:
+        outs = [Path(out.fs_path) for stage in repo.index.stages for out in stage.outs]
+    workspace = [
+        file.relative_to(project.folder)
+        for out in outs
+        for file in ([out] if out.is_file() else out.rglob("*"))
+        if file.is_file()
+    ]
+    cached = [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]
+    for path in cached:  # the copy links to the objects of the original
+        content, mode, status = path.read_bytes(), path.stat().st_mode, path.stat()
+        path.unlink()
+        path.write_bytes(content)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        path.chmod(mode)
+    for files in (workspace, cached):
+        targets = [file for file in files if file.stat().st_size]
+        for index, file in enumerate(targets):
+            flip(file, (index * 7919) % file.stat().st_size)
+        assert faults() == {str(file): "altered" for file in targets}
+        assert all(fault.is_restored for fault in verify(repair=True).faults)
+        assert faults() == {}

@@ -1,0 +1,238 @@
+"""Baselines of all tasks: rows of a study that need no training."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from tests.tasks.speech import tones
+from wxb import tasks
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params.tasks import module
+from wxb.corpora.records import Record
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import write_columns
+from wxb.tasks.baselines import WORD, Texts
+from wxb.tasks.ner.baseline.method import MentionFinder, Method
+from wxb.tasks.ner.record.spans import Span
+
+
+class Case(NamedTuple):
+    """A baseline, the gold of training records by input, and a prediction's part that is gold."""
+
+    task: str
+    kind: str
+    gold: dict[str, Any]
+    answer: Any
+    labels: tuple[str, ...] = ()
+
+
+CLASSES = {"A fine film.": "good", "A dull film.": "bad", "好电影": "good", "坏电影": "bad"}
+CLASSES["A lovely play."] = "good"
+SPANS = {
+    "Ann Lee lives in Bonn.": (
+        Span(0, 3, "GIVENNAME"),
+        Span(4, 7, "SURNAME"),
+        Span(17, 21, "CITY"),
+    ),
+    "王芳住在北京。": (Span(0, 1, "SURNAME"), Span(4, 6, "CITY")),
+}
+PAIRS = {"我有一只猫": ("I have a cat", "I own a cat"), "我有一本书": ("I have a book",)}
+ANSWERS = {"What is 1 plus 2?": "3", "What is 2 plus 2?": "4", "谁写了这本书?": "鲁迅"}
+ANSWERS = {question: {"text": text, "kind": None} for question, text in ANSWERS.items()}
+
+TEXTS = [
+    Case("classification", "nearest", CLASSES, lambda p: p.label, ("bad", "good")),
+    Case("ner", "mentions", SPANS, lambda p: tuple(scored.span for scored in p)),
+    Case("translation", "nearest", PAIRS, lambda p: p.text),
+    Case("chat", "nearest", ANSWERS, lambda p: p.text),
+]
+MAJORITY = TEXTS[0]._replace(kind="majority")
+
+
+def block(task, kind, **changes):
+    """An experiment of this baseline."""
+    names = {"study": "s", "corpus": "c", "task": task, "method": "baseline", "backbone": "b"}
+    encoding = {"window": 2, "mel_bands": 16} if task == "speech" else {}
+    groups = {"encoding": encoding, "model": {"kind": kind}, "prediction": {}}
+    return TypeAdapter(module(task, "params").AnyExperiment).validate_python(
+        {
+            **names,
+            **groups,
+            "architecture": "wxb/models/__init__.py",
+            "tuning": {},
+            "training": {},
+            **changes,
+        }
+    )
+
+
+def train(folder, case, records):
+    """Train as the stages do; returns the predictor, and the same after saving and loading."""
+    experiment = block(case.task, case.kind)
+    cls = tasks.get(case.task).method("baseline")
+    tokenizer = tokenizers.train("words", 100, ["some words"])
+    method = cls.with_vocabulary(experiment, case.labels, tokenizer)
+    features, targets = folder / "train.arrow", folder / "targets.arrow"
+    method.encode(records, features, label="test")
+    columns, splits, account = method.align(features, [records])
+    assert account == {"gold": len(records), "kept": len(records)}
+    write_columns(targets, columns, splits)
+    items = method.dataset(features, targets, records)
+    run = method.training_run(items, items, seed=1, checkpoints=folder, label="test")
+    model, history = method.fit(folder, run)
+    assert history == [{"step": 0, "epoch": 0}]
+    predictor = method.Predictor.from_training(model, method, targets)
+    predictor.calibrate(records, label="test")
+    predictor.save(folder / "model", experiment, updates=0, examples=0)
+    return predictor, method.Predictor.load(folder / "model", experiment.prediction)
+
+
+def as_records(gold):
+    return [Record(str(n), text, value, None, text) for n, (text, value) in enumerate(gold.items())]
+
+
+def expected(case, gold):
+    """What a prediction should have of a record's gold."""
+    match case.task:
+        case "translation":
+            return gold[0]
+        case "chat":
+            return gold["text"]
+    return gold
+
+
+@pytest.mark.parametrize("case", TEXTS, ids=lambda case: case.task)
+def test_training_records_get_their_own_gold(case, tmp_path):
+    predictor, loaded = train(tmp_path, case, as_records(case.gold))
+    predictions = predictor.predict([*case.gold])
+    assert [*map(case.answer, predictions)] == [expected(case, g) for g in case.gold.values()]
+    assert loaded.predict([*case.gold]) == predictions
+    for text, prediction in zip(case.gold, predictions, strict=True):
+        assert predictor.describe(text, prediction)
+        assert predictor.show(text, prediction)
+
+
+@pytest.mark.parametrize("case", [*TEXTS, MAJORITY], ids=lambda case: f"{case.task}-{case.kind}")
+def test_texts_without_a_known_word(case, tmp_path):
+    predictor, _ = train(tmp_path, case, as_records(case.gold))
+    predictions = predictor.predict(["", "???", "xyzzy"])
+    unknown = {"classification": "good", "ner": ()}.get(case.task, "")
+    assert [*map(case.answer, predictions)] == [unknown] * 3
+    assert predictor.further_metrics([], predictions) == {}
+    assert (predictor.size(), predictor.size(trainable=True)) == (0, 0)
+
+
+def test_the_majority_is_constant_and_as_sure_as_it_is_frequent(tmp_path):
+    predictor, loaded = train(tmp_path, MAJORITY, as_records(CLASSES))
+    predictions = predictor.predict([*CLASSES, "anything"])
+    assert predictions == [("good", {"bad": 0.4, "good": 0.6}, None)] * 6
+    assert loaded.predict(["anything"]) == predictions[:1]
+
+
+def test_classes_are_found_without_leakage(tmp_path):
+    gold = {"LONDON (Reuters) - Rates rise": "real", "Aliens land": "fake"}
+    case = TEXTS[0]._replace(gold=gold, labels=("fake", "real"))
+    predictor, _ = train(tmp_path, case, as_records(gold))
+    assert "Reuters" not in str(predictor.model.values)
+    assert predictor.predict(["LONDON (Reuters) - Aliens land"])[0].label == "fake"
+
+
+def test_recordings_get_their_own_transcript(tmp_path):
+    case = Case("speech", "nearest", {}, None)
+    records = [
+        tones.record(tmp_path, text, n) for n, text in enumerate(("啊哦", "一一", "哎啊", "哦"))
+    ]
+    predictor, loaded = train(tmp_path, case, records)
+    paths = [record.input for record in records]
+    predictions = predictor.predict(paths)
+    assert [p.text for p in predictions] == [record.gold["text"] for record in records]
+    assert loaded.predict(paths) == predictions
+    louder = tones.record(tmp_path, "一一", 9)
+    assert predictor.predict([louder.input])[0].text == "一一"
+
+
+words = st.lists(st.sampled_from(["a", "bc", "d1", "猫", "狗"]), min_size=1, max_size=6)
+
+
+@given(st.lists(words.map(" ".join), min_size=1, max_size=8))
+def test_no_text_is_nearer_than_itself(texts):
+    for found in Texts(texts).nearest(texts, "test"):
+        assert found.cosine == 1
+
+
+def test_chinese_texts_share_characters():
+    found = Texts(["我喜欢猫", "他有一本书"]).nearest(["一本旧书", "猫"], "test")
+    assert [neighbour.row for neighbour in found] == [1, 0]
+
+
+@given(
+    st.lists(st.sampled_from(["Ann", "Ann Lee", "Lee", "王", "王芳", "+4", "4"]), min_size=1),
+    st.lists(st.sampled_from(["Ann", "Anna", "Lee", " ", "王", "芳", "+4", "4", "."])).map("".join),
+)
+def test_mentions_are_whole_words_and_disjoint(mentions, text):
+    records = [
+        Record("", f"{mention} x", (Span(0, len(mention), mention),), None, "")
+        for mention in mentions
+    ]
+    model = Method(block("ner", "mentions"), [], None).build(None)(records)
+    (scored,) = MentionFinder(model, None).predict([text])
+    spans = [span for span, _ in scored]
+    assert all(left.end <= right.start for left, right in pairwise(spans))
+    inside = {i for word in WORD.finditer(text) for i in range(word.start() + 1, word.end())}
+    for start, end, kind in spans:
+        assert text[start:end] == kind
+        assert not {start, end} & inside
+    longest = max(mentions, key=len)
+    if text == longest:
+        assert spans == [Span(0, len(text), longest)]
+
+
+def test_a_mention_has_its_most_frequent_type():
+    spans = Counter(CITY=2, SURNAME=1)
+    records = [Record("", "Bonn", (Span(0, 4, kind),), None, "") for kind in spans.elements()]
+    model = Method(block("ner", "mentions"), [], None).build(None)(records)
+    (scored,) = MentionFinder(model, None, labels=["CITY"]).predict(["In Bonn"])
+    assert [span for span, _ in scored] == [Span(3, 7, "CITY")]
+
+
+@pytest.mark.parametrize("case", [*TEXTS, MAJORITY], ids=lambda case: f"{case.task}-{case.kind}")
+def test_models_are_json(case, tmp_path):
+    train(tmp_path, case, as_records(case.gold))
+    assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".json"}
+    assert read_json(tmp_path / "model" / "wxb.json")["training"] == {"updates": 0, "examples": 0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": {"kind": "guess"}},
+        {"tuning": {"frozen": True}},
+        {"training": {"epochs": 1}},
+        {"encoding": {"max_length": 8}},
+    ],
+    ids=str,
+)
+def test_settings_of_training_are_refused(changes):
+    with pytest.raises(ValueError, match="|".join([*changes, "epochs", "max_length", "kind"])):
+        block("chat", "nearest", **changes)
+    assert block("chat", "nearest").traits == ["nearest"]
+
+
+def test_a_baseline_has_no_card_and_no_estimate(monkeypatch):
+    from tests.project_copy import ROOT
+    from wxb.core.params import load
+    from wxb.project.estimate.work import experiment_work
+    from wxb.project.sharing.card import card
+
+    monkeypatch.chdir(ROOT)
+    params = load(ROOT / "params.yaml")
+    with pytest.raises(WxbError, match="ner-mentions is a baseline"):
+        card(params, "ner-mentions")
+    with pytest.raises(WxbError, match="cannot estimate the method baseline"):
+        experiment_work(params, "ner-mentions")

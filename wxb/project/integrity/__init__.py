@@ -1,0 +1,1 @@
+"""What kills and damaged files leave in DVC's records: prevented, repaired and found."""

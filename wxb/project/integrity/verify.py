@@ -1,0 +1,235 @@
+"""`wxb verify`: compare the bytes of all outputs, and of DVC's cache, with dvc.lock.
+
+DVC does not read a file again whose size, time and inode it knows, nor a cache object of mode 0444.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from wxb.core.errors import WxbError
+from wxb.core.files import publish
+from wxb.project import engines, revisions
+
+if TYPE_CHECKING:
+    from dvc.output import Output
+    from dvc.repo import Repo
+    from dvc_data.hashfile.tree import Tree
+
+OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
+DIRECTORY = ".dir"  # the suffix of objects that list the files of a folder
+
+
+class Fault(NamedTuple):
+    """A file whose bytes are not those of dvc.lock, or of its name in DVC's cache.
+
+    `remedy`: what was done about it. `is_restored`: the file is now as it should be.
+    """
+
+    kind: Literal["altered", "missing", "unexpected"]
+    path: Path  # relative to the project
+    remedy: str = ""
+    is_restored: bool = False
+
+
+class Report(NamedTuple):
+    """The number of files that were hashed, and the faults."""
+
+    files: int
+    faults: list[Fault]
+
+
+def verify(repair: bool = False) -> Report:
+    """Hash the outputs and sources of all stages in dvc.lock, and DVC's cache.
+
+    A source that DVC knows to have changed is no fault: its stages are stale. An output that
+    neither the workspace nor the cache has is none: a clone has no models.
+
+    `repair` restores files from a copy with the right hash: in the workspace, the cache, git's
+    index or HEAD. Without a copy it removes the cache object, or sets the time of the file, so that
+    DVC runs the stage again. Raises PlanError if a run is active, or if DVC cannot read the
+    project.
+    """
+    from dvc.exceptions import DvcException
+
+    try:
+        with engines.exclude_runs("nothing was verified") as repo:
+            if repo is None:
+                raise engines.PlanError(f"{Path.cwd()} has no DVC project")
+            verification = _Verification(repo, repair)
+            return Report(len(verification.hashes), list(verification.faults()))
+    except DvcException as error:
+        reason = " ".join(str(error).split())
+        raise engines.PlanError(
+            f"DVC cannot read this project: {reason}; `wxb doctor` repairs what a killed run left"
+        ) from error
+
+
+class _Verification:
+    """Reads all files first, so that each repair can use any copy."""
+
+    def __init__(self, repo: Repo, repairs: bool) -> None:
+        self.repo, self.repairs = repo, repairs
+        self.hashes: dict[Path, str] = {}
+        self.copies: dict[str, Path | bytes] = {}  # content by hash
+        stages = repo.index.stages
+        self.outs = [out for stage in stages for out in stage.outs if out.hash_info]
+        deps = [dep for stage in stages for dep in stage.deps if dep.hash_info.name == "md5"]
+        made = [Path(out.fs_path) for out in self.outs]
+        self.sources = [
+            dep
+            for dep in {dep.fs_path: dep for dep in deps}.values()
+            if not any(_overlap(Path(dep.fs_path), out) for out in made) and dep.exists
+        ]
+        self.objects = {
+            path.parent.name + path.name: path
+            for path in sorted(Path(repo.cache.local.path).glob("??/*"))
+            if OBJECT.fullmatch(path.parent.name + path.name)  # else a killed run left it
+        }
+        for oid, path in self.objects.items():
+            if self._hash(path) == oid.removesuffix(DIRECTORY):
+                self.copies[oid] = path
+        for out in self.outs:
+            for file in self._files(out):
+                self.copies.setdefault(self._hash(file), file)
+            if out.hash_info.isdir and out.exists:
+                tree = self._tree(out)
+                self.copies.setdefault(str(tree.oid), tree.as_bytes())
+        self.source_hashes = {dep.fs_path: self._oid(dep) for dep in self.sources}
+
+    def faults(self) -> Iterator[Fault]:
+        """Each fault, after its repair."""
+        for oid, path in self.objects.items():
+            if self._hash(path) != oid.removesuffix(DIRECTORY):
+                yield self._fault("altered", path, oid)
+        yield from self._run_cache()
+        unexpected: list[Path] = []
+        for out in self.outs:
+            yield from self._output(out, unexpected)
+        for dep in self.sources:
+            is_known = bool(dep.workspace_status())
+            if not is_known and self.source_hashes[dep.fs_path] != dep.hash_info.value:
+                yield self._fault("altered", Path(dep.fs_path), str(dep.hash_info.value))
+        for path in unexpected:  # they may have been copies
+            if self.repairs:
+                path.unlink()
+            yield Fault("unexpected", _relative(path), "removed" * self.repairs, self.repairs)
+
+    def _output(self, out: Output, unexpected: list[Path]) -> Iterator[Fault]:
+        """Compare an output and its objects; files that dvc.lock does not have go to a list."""
+        path, oid = Path(out.fs_path), str(out.hash_info.value)
+        if not path.exists() and oid not in self.objects:
+            return
+        expected = {path: oid}
+        if out.hash_info.isdir:
+            listing = self.copies.get(oid)
+            if listing is None:  # its files are unknown
+                yield self._fault("altered" if path.exists() else "missing", path, oid)
+                return
+            text = listing if isinstance(listing, bytes) else listing.read_bytes()
+            expected = {path / entry["relpath"]: entry["md5"] for entry in json.loads(text)}
+        for needed in {oid, *expected.values()} if out.use_cache else ():
+            if needed not in self.objects:
+                target = self.objects[needed] = Path(self.repo.cache.local.oid_to_path(needed))
+                yield self._fault("missing", target, needed)
+        for file, hash_ in expected.items():
+            if not file.is_file():
+                yield self._fault("missing", file, hash_)
+            elif self._hash(file) != hash_:
+                yield self._fault("altered", file, hash_)
+        unexpected += [file for file in self._files(out) if file not in expected]
+
+    def _run_cache(self) -> Iterator[Fault]:
+        """Compare the entries of the run cache with their names, which are their hashes."""
+        from dvc.exceptions import DvcException
+        from dvc.stage.cache import _get_cache_hash
+        from dvc.utils.serialize import load_yaml
+
+        for path in sorted(Path(self.repo.stage_cache.cache_dir).glob("*/*/*")):
+            name = ""
+            with suppress(DvcException, AttributeError, TypeError, ValueError):
+                name = _get_cache_hash(load_yaml(str(path)))
+            if name != path.name:
+                if self.repairs:
+                    path.unlink()
+                yield Fault("altered", _relative(path), "removed" * self.repairs, self.repairs)
+
+    def _fault(self, kind: Literal["altered", "missing"], path: Path, oid: str) -> Fault:
+        """A fault of the file that should have a hash; restores it if repairs are wanted."""
+        if not self.repairs:
+            return Fault(kind, _relative(path))
+        content = None if path.is_dir() else self.copies.get(oid, self._committed(path, oid))
+        is_object = self.objects.get(oid) == path
+        if content is not None:
+            with publish(path) as (draft,):
+                if isinstance(content, Path):
+                    shutil.copyfile(content, draft)
+                else:
+                    draft.write_bytes(content)
+            if is_object:
+                self.repo.cache.local.protect(str(path))
+            return Fault(kind, _relative(path), "restored from a copy", True)
+        if is_object:
+            path.unlink(missing_ok=True)
+        else:
+            for file in [path, *path.rglob("*")] if path.exists() else ():
+                os.utime(file)  # so that DVC reads it
+        return Fault(kind, _relative(path), "no copy; its stage is stale now")
+
+    def _committed(self, path: Path, oid: str) -> bytes | None:
+        """The content of a file in git's index or HEAD, if it has this hash."""
+        for tree in (revisions.index, lambda: revisions.commit("HEAD")):
+            with suppress(WxbError):
+                content = tree().read(str(_relative(path)))
+                if content and hashlib.md5(content, usedforsecurity=False).hexdigest() == oid:
+                    return content
+        return None
+
+    def _files(self, entry: Output) -> list[Path]:
+        """The files of an output or dependency that DVC does not ignore."""
+        path = Path(entry.fs_path)
+        if not path.is_dir():
+            return [path] if path.exists() else []
+        return [Path(file) for file in self.repo.dvcignore.find(entry.fs, str(path))]
+
+    def _tree(self, entry: Output) -> Tree:
+        """The hashes of all files of an output or dependency, as DVC combines them."""
+        from dvc_data.hashfile.hash_info import HashInfo
+        from dvc_data.hashfile.tree import Tree
+
+        tree = Tree()
+        for file in self._files(entry):
+            key = file.relative_to(entry.fs_path).parts
+            tree.add(key, None, HashInfo("md5", self._hash(file)))
+        tree.digest()
+        return tree
+
+    def _oid(self, entry: Output) -> str:
+        """The hash of an output or dependency, as in dvc.lock."""
+        is_folder = Path(entry.fs_path).is_dir()
+        return str(self._tree(entry).oid) if is_folder else self._hash(Path(entry.fs_path))
+
+    def _hash(self, path: Path) -> str:
+        from dvc_data.hashfile.hash import file_md5
+
+        if path not in self.hashes:
+            self.hashes[path] = file_md5(str(path))
+        return self.hashes[path]
+
+
+def _overlap(path: Path, other: Path) -> bool:
+    """Whether one path is the other, or contains it."""
+    return path.is_relative_to(other) or other.is_relative_to(path)
+
+
+def _relative(path: Path) -> Path:
+    """A path relative to the project, if it is inside."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

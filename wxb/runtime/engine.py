@@ -1,0 +1,89 @@
+"""The engine of a stage: the process of DVC that runs it. A stage ends with its engine.
+
+Otherwise a stage whose engine was killed would publish over the results of a later run. DVC starts
+stages through a shell, which may wait or be replaced, so the engine is the parent or an ancestor.
+DVC's rwlock has its PID.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+from wxb.core.errors import WxbError
+
+RWLOCK = Path(".dvc/tmp/rwlock")
+SECONDS_BETWEEN = 0.2  # two looks at the engine
+GRACE = 10.0  # seconds until a stage that ignores SIGTERM is ended at once
+
+
+def writers() -> dict[str, int]:
+    """The paths that runs of DVC are writing, each with the PID of the process.
+
+    Raises ValueError if DVC's rwlock is damaged, or just being written.
+    """
+    try:
+        entries = json.loads(RWLOCK.read_bytes()).get("write", {})
+        return {path: int(owner["pid"]) for path, owner in entries.items()}
+    except FileNotFoundError:
+        return {}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{RWLOCK} is not as DVC writes it") from error
+
+
+def find(stage: str) -> psutil.Process | None:
+    """The process of DVC that runs this process as `stage`; None if DVC does not run it.
+
+    Also None if DVC's rwlock names no process. Raises WxbError if the engine has ended already.
+    """
+    if os.environ.get("DVC_STAGE") != stage:
+        return None
+    try:
+        pids = {*writers().values()}
+    except (ValueError, OSError):  # DVC itself refuses to go on with a damaged file
+        return None
+    if not pids:
+        return None
+    for ancestor in psutil.Process().parents():
+        if ancestor.pid in pids:
+            return ancestor
+    raise WxbError(_message(stage))
+
+
+def require(stage: str, engine: psutil.Process | None) -> None:
+    """Raise WxbError if the engine of a stage has ended."""
+    if engine is not None and not _is_alive(engine):
+        raise WxbError(_message(stage))
+
+
+def end_with(engine: psutil.Process | None) -> None:
+    """Send SIGTERM to this process as soon as its engine has ended; if ignored, exit with 143."""
+
+    if engine is not None:
+        threading.Thread(target=_watch, args=(engine,), daemon=True).start()
+
+
+def _watch(engine: psutil.Process) -> None:
+    while _is_alive(engine):
+        time.sleep(SECONDS_BETWEEN)
+    print(f"the engine of this stage (process {engine.pid}) has ended", flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(128 + signal.SIGTERM)
+
+
+def _is_alive(engine: psutil.Process) -> bool:
+    try:
+        return bool(engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _message(stage: str) -> str:
+    return f"the engine of {stage} has ended, so nothing was published; run it again"

@@ -1,0 +1,153 @@
+"""Baselines: methods that need no training, as rows of every study.
+
+`majority` predicts the most frequent class, `nearest` the gold of the nearest training record, and
+`mentions` marks what training labels. A task has them in its folder `baseline/`. A saved baseline
+holds training records. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from wxb.core.files import read_json, write_json
+from wxb.core.params import experiments
+from wxb.core.progress import track
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Columns
+from wxb.tasks import methods
+from wxb.tasks.methods import Trained
+
+if TYPE_CHECKING:
+    from wxb.training.run import TrainingRun
+
+FILE = "baseline.json"
+WORD = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")  # a Chinese character is a word
+CELLS = 2**24  # similarities in memory at a time
+DIGITS = 9  # of a similarity, so that equal ones tie on every machine
+
+
+class Neighbour(NamedTuple):
+    """A training text by its index, and its cosine with the text that was searched for."""
+
+    row: int
+    cosine: float
+
+
+class Texts:
+    """Training texts, as TF-IDF vectors of their words and pairs of words."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer  # its import takes a second
+
+        self.vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
+        self.vectors = self.vectorizer.fit_transform(texts)
+
+    def nearest(self, texts: Sequence[str], label: str) -> list[Neighbour | None]:
+        """The nearest training text of each text, the first of several; None without common words.
+
+        Shows progress under a label.
+        """
+        found: list[Neighbour | None] = []
+        size = max(1, CELLS // self.vectors.shape[0])
+        starts = range(0, len(texts), size)
+        for start in track(starts, label, len(starts), unit="chunk"):
+            vectors = self.vectorizer.transform(texts[start : start + size])
+            cosines = (vectors @ self.vectors.T).toarray().round(DIGITS)  # (texts, training texts)
+            for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
+                cosine = float(row[index])
+                found.append(Neighbour(index, cosine) if cosine else None)
+        return found
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a baseline keeps of the training records."""
+
+    values: Mapping[str, Any]  # JSON
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the values as JSON."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE, self.values)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The value `texts`, to search in."""
+        return Texts(self.values["texts"])
+
+
+class Baseline(Trained):
+    """A predictor without parameters."""
+
+    def ready(self, model: Model) -> Model:
+        """The model as it is: it has no device."""
+        return model
+
+    @classmethod
+    def from_training(cls, model: Model, method: methods.Method, targets: Path) -> Self:
+        """The predictor of a model, with the labels and the `encoding` as its settings."""
+        encoding = method.experiment.encoding.model_dump()
+        return cls(model, method.tokenizer, labels=list(method.labels), **encoding)
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Model:
+        """The model that `save` wrote to a folder."""
+        return Model(read_json(folder / FILE))
+
+    def size(self, *, trainable: bool = False) -> int:
+        """0: it has no parameters."""
+        return 0
+
+    def calibrate(self, records: Sequence[Record], *, label: str) -> None:
+        """Nothing: a baseline chooses nothing on validation records."""
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Any]
+    ) -> dict[str, float]:
+        """None."""
+        return {}
+
+
+class Method(methods.Method):
+    """A method that keeps training records instead of training."""
+
+    experiment: experiments.Baseline
+
+    @abstractmethod
+    def values(self, items: Sequence[Any]) -> dict[str, Any]:
+        """What the model keeps of the items of `dataset`, as JSON."""
+
+    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+        """Write an empty file: texts are read as they are."""
+        path.touch()
+
+    def align(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """No targets: gold is kept as it is. Counts records."""
+        count = sum(map(len, chunks))
+        return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}
+
+    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
+        """The records."""
+        return records
+
+    def build(self, backbone: Path) -> Callable[[Sequence[Any]], Model]:
+        """A function that makes the model from the training items."""
+        return lambda items: Model(self.values(items))
+
+    def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
+        """A function without padding, which would import torch; there are no batches."""
+        return lambda items: {"items": items}
+
+    def fit(self, backbone: Path, run: TrainingRun) -> tuple[Model, list[dict[str, float]]]:
+        """The model after no update, and a history without scores."""
+        return self.build(backbone)(run.train), [{"step": 0, "epoch": 0}]

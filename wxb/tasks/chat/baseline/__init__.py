@@ -1,0 +1,1 @@
+"""The answer to the nearest training question."""

@@ -1,0 +1,1 @@
+"""The most frequent class, or that of the nearest training text."""

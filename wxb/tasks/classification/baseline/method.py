@@ -1,0 +1,55 @@
+"""The most frequent class, or that of the nearest training text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from wxb.corpora.records import Record
+from wxb.tasks import baselines
+from wxb.tasks.classification.params import Baseline
+from wxb.tasks.classification.predictor import PROBABILITY, Classifier, Prediction
+from wxb.tasks.classification.record.leakage import without_leakage
+
+
+class BaselineClassifier(baselines.Baseline, Classifier):
+    """Predicts the shares of classes in training, or the class of the nearest text with certainty.
+
+    A text that shares no word with training has no nearest text, and gets the shares.
+    """
+
+    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Prediction]:
+        """A prediction for each text."""
+        shares = self.model.values["shares"]
+        majority = Prediction(max(self.labels, key=shares.__getitem__), shares)
+        if "texts" not in self.model.values:
+            return [majority] * len(texts)
+        gold = self.model.values["gold"]
+        if self.settings["leakage"] == "removed":
+            texts = [*map(without_leakage, texts)]
+        neighbours = self.model.texts.nearest(texts, label)
+        return [self._certain(gold[n.row]) if n else majority for n in neighbours]
+
+    def _certain(self, label: str) -> Prediction:
+        return Prediction(label, {name: float(name == label) for name in self.labels})
+
+
+class Method(baselines.Method):
+    """A classifier without training."""
+
+    experiment: Baseline
+    Predictor = BaselineClassifier
+
+    def values(self, items: Sequence[Record]) -> dict[str, Any]:
+        """The share of each class; for the kind `nearest` also texts and their classes."""
+        counts = Counter(record.gold for record in items)
+        shares = {
+            name: float(f"{counts[name] / len(items):.{PROBABILITY}g}") for name in self.labels
+        }
+        if self.experiment.model.kind == "majority":
+            return {"shares": shares}
+        texts = [record.input for record in items]
+        if self.experiment.encoding.leakage == "removed":
+            texts = [*map(without_leakage, texts)]
+        return {"shares": shares, "texts": texts, "gold": [record.gold for record in items]}

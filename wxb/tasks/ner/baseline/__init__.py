@@ -1,0 +1,1 @@
+"""Entities by the mentions of training."""

@@ -1,0 +1,1 @@
+"""The transcript of the training recording with the nearest features."""

@@ -1,0 +1,81 @@
+"""The transcript of the training recording with the nearest features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import read_columns, write_columns
+from wxb.tasks import baselines
+from wxb.tasks.speech.params import Baseline, Windows
+from wxb.tasks.speech.predictor import Recogniser, read
+from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
+from wxb.tasks.speech.record.audio.parallel import map_parallel
+
+STATISTICS = "statistics"  # column of features
+DECIMALS = 4  # of a statistic
+
+
+def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean and the deviation of each band (B, 2 * bands) of windows (B, frames, bands)."""
+    moments = [features.mean(axis=1), features.std(axis=1)]
+    return np.concatenate(moments, axis=1).round(DECIMALS)
+
+
+def _of_recording(job: tuple[str, Windows]) -> NDArray[np.float32]:
+    """The statistics of a recording, truncated to a window."""
+    path, encoding = job
+    length = encoding.window * FRAMES
+    features = to_window(log_mel(read(path), encoding.mel_bands, length), length)
+    row: NDArray[np.float32] = _statistics(features[None])[0]
+    return row
+
+
+class NearestRecogniser(baselines.Baseline, Recogniser):
+    """Copies a training transcript, by the Euclidean distance of statistics."""
+
+    def transcribe(self, features: NDArray[np.float32]) -> list[str]:
+        """The transcript of the recording that is nearest to each window (B, frames, bands)."""
+        known = np.array(self.model.values[STATISTICS])
+        gold = self.model.values["gold"]
+        return [
+            gold[int(np.square(known - row).sum(axis=1).argmin())] for row in _statistics(features)
+        ]
+
+
+class Method(baselines.Method):
+    """A list of recordings."""
+
+    experiment: Baseline
+    Predictor = NearestRecogniser
+
+    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+        """Write the statistics of the training recordings; for other splits an empty file."""
+        if path.stem != clean.SPLITS[0]:
+            super().encode(records, path, label=label)
+            return
+        jobs = [(record.input, self.experiment.encoding) for record in records]
+        rows = [*map_parallel(_of_recording, jobs, label)]
+        splits = np.arange(len(rows) + 1) * 2 * self.experiment.encoding.mel_bands
+        write_columns(path, {STATISTICS: np.concatenate(rows)}, splits)
+
+    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
+        """The statistics and the record of each training recording; only records of others."""
+        if features.stem != clean.SPLITS[0]:
+            return records
+        columns, _ = read_columns(features, [STATISTICS])
+        rows = columns[STATISTICS].reshape(len(records), -1)
+        return [*zip(rows, records, strict=True)]
+
+    def values(self, items: Sequence[tuple[NDArray[np.float32], Record]]) -> dict[str, Any]:
+        """The statistics and the transcript of each recording."""
+        return {
+            STATISTICS: [[round(x, DECIMALS) for x in row.tolist()] for row, _ in items],
+            "gold": [record.gold["text"] for _, record in items],
+        }
