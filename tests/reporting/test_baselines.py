@@ -82,8 +82,8 @@ def test_the_lead_of_a_page_counts_trained_experiments():
 
 def test_tables_mark_baselines():
     made = with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.4})
-    assert "| copy (baseline) | 0.400" in tables.score_table(made)
-    assert "| a | 0.900" in tables.score_table(made)
+    assert "| copy (baseline) |  | 0.400" in tables.score_table(made)
+    assert "| a | a | 0.900" in tables.score_table(made)
     assert "copy" not in tables.summary(made) + tables.over_seeds(made)
     (names, *_), _ = tables.columns(made)
     assert names == ["experiment", "a", "b", "copy (baseline)"]

@@ -346,7 +346,7 @@ def refresh_readme() -> None:
     Uses the results in git's index, and records their machines in reports/provenance.json.
     """
     provenance.record(load(), revisions.index())
-    for path in readme.PAGES:
+    for path in readme.pages():
         readme.refresh(path)
     reference.PATH.write_text(reference.page(app), encoding="utf-8")
 

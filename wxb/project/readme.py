@@ -15,9 +15,13 @@ from wxb.project import profiles, provenance, revisions
 from wxb.reporting.charts.formatting import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
-GENERATED = ("results", "pipeline", "method", "tasks/translation")  # pages with tables
-PAGES = (*READMES, *(Path(f"docs/{page}.md") for page in GENERATED))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """The READMEs, and the pages of docs/ that have generated parts."""
+    docs = sorted(Path("docs").rglob("*.md"))
+    return [*READMES, *(path for path in docs if BLOCK.search(path.read_text(encoding="utf-8")))]
 
 
 def refresh(path: Path) -> None:
@@ -218,8 +222,8 @@ def _intervals_table() -> Iterator[str]:
 
 
 def _learning_rates_table() -> Iterator[str]:
-    """The search of benchmarks/translation/learning_rates.py: a row for each experiment."""
-    path = paths.BENCHMARKS / "translation_learning_rates.json"
+    """The search of a benchmark for learning rates: a row for each experiment."""
+    path = paths.BENCHMARKS / "learning_rates.json"
     content = json.loads(revisions.index().read(path.as_posix()) or b"{}")
     if not content:
         return

@@ -80,7 +80,7 @@ def test_a_run_with_the_same_results_has_the_same_bytes(project):
     write_results()
     write("reports/ner.html", "")
     assert wxb("--brief", "--study", "ner")[1].splitlines() == [
-        f"ner: reproduced. Compared with {head()}, 7 of 7 have the same bytes.",
+        f"ner: reproduced. Compared with {head()}, 8 of 8 have the same bytes.",
         f"Page: {project / 'reports/ner.html'}",
     ]
 
@@ -105,7 +105,7 @@ def test_a_partial_run_names_the_rest(project):
     for verb in ("train", "evaluate"):
         Path(f"reports/cost/{verb}/{other}.json").unlink()
     output = wxb("--brief", "--study", "ner")[1]
-    assert f"6 of 6 have the same bytes. Not run here: {other}." in output
+    assert f"7 of 7 have the same bytes. Not run here: {other}." in output
 
 
 def test_a_new_study_names_its_page(project):
@@ -150,7 +150,7 @@ def test_all_details_fit_80_columns(project):
     for name in load().studies["ner"].experiments:
         assert name in words
         assert f"{name} precision 0." in words
-    assert "7 of 7 are inside their 95% intervals (test records)" in words
+    assert "8 of 8 are inside their 95% intervals (test records)" in words
     assert "seed 1 -> 2" in words
     assert "inside" in words
 
@@ -172,7 +172,7 @@ def test_two_revisions_are_compared_without_the_working_tree(project):
     write_results(shift=0.9)
     assert "ner: undecided" in wxb("HEAD~1", "HEAD", "--brief")[1]
     assert wxb(first, "HEAD~1", "--brief", "--study", "ner")[1] == (
-        f"ner: reproduced. Compared with {first[:7]}, 7 of 7 have the same bytes.\n"
+        f"ner: reproduced. Compared with {first[:7]}, 8 of 8 have the same bytes.\n"
     )
 
 
@@ -190,12 +190,13 @@ def test_without_results_the_error_names_the_command(project):
 
 
 def test_expected_hashes_of_these_parameters_are_checked(project):
+    write_results()
     write("models/a/model.safetensors", "weights")
     paths.EXPECTED_HASHES.write_text(json.dumps(current_hashes()))
     output = wxb("--brief", "--study", "ner")[1]
-    assert "portable: 9 of 9 files have the hashes in reports/tiny.json" in output
+    assert "portable: 10 of 10 files have the hashes in reports/tiny.json" in output
     assert json.loads(wxb("--json")[1])["portable"] == {
-        "files": 9,
+        "files": 10,
         "missing": [],
         "differing": [],
     }

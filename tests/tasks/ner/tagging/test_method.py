@@ -322,7 +322,10 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     splits["new"] = splits["new"][:1]
     for name, records in splits.items():
         clean.write(corpus / f"{name}.parquet", records, Labelling())
-    write_json(corpus / "profile.json", {"splits": {key: {} for key in splits}})
+    profile = {"splits": dict.fromkeys(splits, {}), "test_groups": {}, "nearness": {}}
+    for name in ("test", "new"):
+        profile["test_groups"][name], profile["nearness"][name] = None, {}
+    write_json(corpus / "profile.json", profile)
 
     evaluate.main(Params.model_validate(content), "ner-encoder")
 

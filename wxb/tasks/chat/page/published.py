@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
+from wxb.reporting.charts.baselines import trained
 
 # Day 28: Meta-Llama-3-8B-Instruct, QLoRA r 32 on q, k, v, o and NEFTune alpha 5, after 2 epochs.
 LOSS = 1.88124
@@ -29,7 +30,7 @@ def effects(params: Params, comparison: Mapping[str, Any]) -> list[Effect]:
     The choices are loss on all tokens and NEFTune noise by padded length. The experiment without
     the choice comes first in the study.
     """
-    blocks = {name: params.experiments[name] for name in comparison["systems"]}
+    blocks = {name: params.experiments[name] for name in trained(comparison)}
     pairs = {(pair["a"], pair["b"]): pair["difference"] for pair in comparison["pairs"]}
     return [
         Effect(choice, ours, published, pairs[ours, published])
