@@ -117,7 +117,7 @@ def search(
 @app.command()
 def main(
     rates: Annotated[list[float] | None, typer.Argument(help="Learning rates.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 5,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 3,
     processes: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 2,
     output: Annotated[Path | None, typer.Option(help="JSON file for the table.")] = None,
 ) -> None:
