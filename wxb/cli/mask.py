@@ -150,6 +150,7 @@ def mask(
     """
     from wxb.masking import work
     from wxb.masking.masker import Report
+    from wxb.project import trained
 
     replacements, placeholders = _replacements(
         context, operators, mapping, key_file, dry_run=dry_run
@@ -164,6 +165,12 @@ def mask(
     )
     masker = _load_masker(experiment, replacements, placeholders)
     _select_spans(masker, experiment, threshold, only, allow)
+    if trained.has_generated_records(experiment):
+        print(
+            f"{experiment} was trained on generated texts. It misses more in real ones: check the"
+            " output.",
+            file=sys.stderr,
+        )
     counts = Report(experiment, skipped=len(skipped))
 
     def change(texts: Sequence[str]) -> list[list[Edit]]:

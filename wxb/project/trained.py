@@ -13,7 +13,7 @@ from wxb import tasks
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.params import PARAMS
+from wxb.core.params import PARAMS, Params
 from wxb.core.params import load as load_params
 from wxb.core.params.experiments import Prediction
 from wxb.core.params.tasks import prediction_class
@@ -59,11 +59,24 @@ def load(experiment: str | Path, **prediction: Any) -> Trained:
 
 def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:
     """The settings `prediction` of an experiment in params.yaml; empty for a folder."""
-    root = find_root()
-    if root is None or isinstance(experiment, Path):
+    params = _params()
+    if params is None or isinstance(experiment, Path):
         return {}
-    block = load_params(root / PARAMS).experiments.get(experiment)
+    block = params.experiments.get(experiment)
     return block.prediction.model_dump() if block and isinstance(block.prediction, form) else {}
+
+
+def has_generated_records(experiment: str) -> bool:
+    """Whether the corpus of an experiment of params.yaml is generated; False for a folder."""
+    params = _params()
+    block = params.experiments.get(experiment) if params else None
+    return bool(params and block and params.corpora[block.corpus].generate)
+
+
+def _params() -> Params | None:
+    """The parameters of the project that contains the working folder, if there is one."""
+    root = find_root()
+    return load_params(root / PARAMS) if root else None
 
 
 def _validated(form: type[Prediction], values: Mapping[str, Any]) -> Prediction:

@@ -57,9 +57,9 @@ def test_failures_of_the_best_system_and_of_types_with_enough_spans():
     best["by_type"] = {k: {"f1": f1, "support": n} for k, (f1, n) in supports.items()}
     best["errors"] |= {"correct": 1000, "missed": 30, "wrong_both": 3}
     assert lead(content, {}, page.Page()).failures == (
-        "bob: Of the types with at least 30 gold spans, F1 is lowest for HARDER (F1 0.100 on 3,000 gold"
-        " spans) and HARD (F1 0.200 on 30 gold spans). The most frequent error is a missed span:"
-        " 30 of 33."
+        "bob: Of the types with at least 30 gold spans, F1 is lowest for HARDER (F1 0.100 on 3,000"
+        " gold spans) and HARD (F1 0.200 on 30 gold spans). The most frequent error is a missed"
+        " span: 30 of 33."
     )
 
 

@@ -322,7 +322,7 @@ def test_evaluation_decodes_as_the_predictor_does(tmp_path, monkeypatch):
     splits["new"] = splits["new"][:1]
     for name, records in splits.items():
         clean.write(corpus / f"{name}.parquet", records, Labelling())
-    profile = {"splits": dict.fromkeys(splits, {}), "test_groups": {}, "nearness": {}}
+    profile = {"splits": {key: {} for key in splits}, "test_groups": {}, "nearness": {}}
     for name in ("test", "new"):
         profile["test_groups"][name], profile["nearness"][name] = None, {}
     write_json(corpus / "profile.json", profile)
