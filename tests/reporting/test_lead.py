@@ -106,6 +106,14 @@ def test_too_few_groups_are_warned_of(compared):
     assert "8 groups of test records are too few" in summary.noise
 
 
+def test_a_further_set_with_too_few_groups_compares_nothing(compared):
+    content = compared(SEVEN)
+    content["further"] = {"tweets": compared(SEVEN, groups=8)}
+    assert lead(content, {}).further.startswith(
+        "On tweets, 8 groups are too few to tell experiments apart (F1 "
+    )
+
+
 def test_a_set_on_which_no_experiment_is_usable(compared):
     content = compared({"a": 0.9, "b": 0.8})
     content["further"] = {"situations": compared({"a": 0.4, "b": 0.42})}

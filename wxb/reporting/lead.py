@@ -63,7 +63,10 @@ def _further(comparison: Mapping[str, Any], usable: float | None) -> Iterator[st
         if usable is not None and all(is_worse(value, usable, metric) for value in values):
             yield f"No experiment is usable on {name}."
         scores = f"{pairs.score_range(other, best)}{_change(comparison, best, values)}"
-        if len(best) > 1:
+        if pairs.groups_warning(other):
+            groups = other["groups"]
+            yield f"On {name}, {groups} groups are too few to tell experiments apart ({scores})."
+        elif len(best) > 1:
             many = f"{in_words(len(best))} experiments"
             who = listed(best) if len(best) <= pairs.NAMED else many
             yield f"On {name}, no difference was found between {who} ({scores})."
