@@ -1,4 +1,4 @@
-"""Read unchecked records from JSON, JSONL, CSV and Parquet files."""
+"""Read unchecked records from JSON, JSONL, CSV, Parquet, Arrow and DocBin files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wxb.core.errors import WxbError
-from wxb.corpora.layout import DELIMITERS, decode, decode_table
+from wxb.corpora import class_names
+from wxb.corpora.adapters import adapt
+from wxb.corpora.layout import DELIMITERS, TABLES, decode, decode_table
 from wxb.corpora.records import RecordError
 
 # Python's parser needs about 400 bytes of memory per character.
@@ -37,33 +41,62 @@ class Raw(NamedTuple):
     document: int | None = None
 
 
-def raw_records(file: Path, parsed: str | None = None) -> Iterator[Raw]:
+def raw_records(
+    file: Path, parsed: str | None = None, columns: Sequence[str] | None = None
+) -> Iterator[Raw]:
     """Yield the records of a file; its suffix names the format.
 
     Cells of CSV are text, except in the column `parsed`, which has JSON or Python literals. The
-    delimiter and encoding of CSV are detected; `repaired` names a legacy encoding.
+    delimiter and encoding of CSV are detected; `repaired` names a legacy encoding. `columns` are
+    the names of the columns of tables without a header, and of lines with tabs in other files.
+    Records of annotation tools are converted by `adapt`, numbers of classes by `class_names`.
 
     Raises WxbError if the file is empty, not in its format, or in an unsupported encoding: JSON
-    must be UTF-8, CSV may also be in one of `layout.LEGACY`.
+    must be UTF-8, CSV may also be in one of `layout.LEGACY`. DocBin needs spaCy.
     """
-    match file.suffix.lower():
+    names = class_names.names_of(file)
+    for raw in _unconverted(file, parsed, columns):
+        try:
+            yield raw._replace(content=adapt(class_names.decode(raw.content, names)))
+        except RecordError as error:
+            yield raw._replace(content=error)
+
+
+def _unconverted(file: Path, parsed: str | None, columns: Sequence[str] | None) -> Iterator[Raw]:
+    """The records of a file as they are in it."""
+    suffix = file.suffix.lower()
+    if columns:
+        return _without_header(file, columns)
+    match suffix:
         case ".jsonl":
             return _jsonl(file)
         case ".csv" | ".tsv":
             return _csv(file, parsed)
         case ".parquet":
             return _parquet(file)
+        case ".arrow":
+            return _arrow(file)
+        case ".spacy":
+            return _docbin(file)
         case _:
             return _json(file)
 
 
 def _json(file: Path) -> Iterator[Raw]:
-    records = _parse(decode(file))
+    text = decode(file)
+    records = _parse(text)
     if isinstance(records, RecordError):
+        # `Dataset.to_json` writes one record per line, whatever the suffix.
+        if isinstance(_parse(text.partition("\n")[0]), Mapping):
+            yield from _jsonl(file)
+            return
         raise WxbError(
             f"{file}: {records.reason}: {records.detail};"
             " expected a list of records (for one record per line, use .jsonl)"
         )
+    if isinstance(records, Mapping):
+        # The annotations of spaCy's tuples, as some tools wrap them; else a file for each document.
+        records = records.get("annotations") if "classes" in records else [records]
     if not isinstance(records, list):
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
     for index, content in enumerate(records, start=1):
@@ -77,11 +110,7 @@ def _jsonl(file: Path) -> Iterator[Raw]:
 
 
 def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
-    csv.field_size_limit(2**31 - 1)
-    text, legacy = decode_table(file)
-    repaired = (f"read as {legacy}",) if legacy else ()
-    if legacy:
-        print(f"{file}: not UTF-8; read as {legacy}", file=sys.stderr)
+    text, repaired = _decode_table(file)
     stream = io.StringIO(text, newline="")
     rows = csv.DictReader(stream, strict=True, delimiter=_delimiter(text))
     try:
@@ -97,16 +126,105 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
 
 
+def _without_header(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
+    """The rows of a table, or the lines with tabs of another file."""
+    is_table = file.suffix.lower() in TABLES
+    text, repaired = _decode_table(file) if is_table else (decode(file), ())
+    rows = split_rows(text, file.suffix) if is_table else split_lines(text)
+    for number, cells in rows:
+        content: Any = dict(zip(columns, cells, strict=False))
+        if len(cells) < len(columns):
+            detail = f"found {len(cells)} cells, expected {len(columns)}"
+            content = RecordError("broken line", detail)
+        yield Raw(f"line {number}", content, repaired)
+
+
+def split_rows(text: str, suffix: str = ".csv") -> list[tuple[int, list[str]]]:
+    """The numbers of lines and the cells of a table without a header.
+
+    The delimiter is the first of DELIMITERS that splits the most rows into the same number of
+    cells; tabs come first by the suffix `.tsv`. If a table with tabs is not CSV, its quotation
+    marks are text.
+    """
+    delimiters = f"\t{DELIMITERS}" if suffix.lower() == ".tsv" else DELIMITERS
+    tables = [_split(text, delimiter) for delimiter in delimiters]
+    return max(tables, key=_consistency)
+
+
+def _split(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    csv.field_size_limit(2**31 - 1)
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    try:
+        return [(rows.line_num, row) for row in rows if row]
+    except csv.Error:
+        return list(split_lines(text)) if delimiter == "\t" else []
+
+
+def _consistency(rows: Sequence[tuple[int, Sequence[str]]]) -> float:
+    """The share of rows with the most frequent number of cells, if it is above 1."""
+    widths = Counter(len(cells) for _, cells in rows)
+    width, count = widths.most_common(1)[0] if widths else (0, 0)
+    return count / len(rows) if width > 1 else 0.0
+
+
+def split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The numbers and the tab-separated cells of lines that are not blank."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line.rstrip("\r").split("\t")
+
+
+def _decode_table(file: Path) -> tuple[str, tuple[str, ...]]:
+    """The text of a table, and a note on its encoding, which is also printed."""
+    csv.field_size_limit(2**31 - 1)
+    text, legacy = decode_table(file)
+    if legacy:
+        print(f"{file}: not UTF-8; read as {legacy}", file=sys.stderr)
+    return text, (f"read as {legacy}",) if legacy else ()
+
+
 def _parquet(file: Path) -> Iterator[Raw]:
+    return _batches(file, "Parquet", lambda: pq.ParquetFile(file).iter_batches())
+
+
+def _arrow(file: Path) -> Iterator[Raw]:
+    return _batches(file, "Arrow", lambda: class_names.open_arrow(file))
+
+
+def _batches(
+    file: Path, name: str, batches: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[Raw]:
+    """The rows of batches. Raises WxbError if the file is damaged."""
     index = 0
     try:
-        for batch in pq.ParquetFile(file).iter_batches():
+        for batch in batches():
             for content in batch.to_pylist():
                 index += 1
                 yield Raw(f"row {index}", content)
     except (OSError, ValueError, pa.ArrowException) as error:
         message = " ".join(str(error).split())
-        raise WxbError(f"{file} is not Parquet: {message}; fetch the file again") from None
+        raise WxbError(f"{file} is not {name}: {message}; fetch the file again") from None
+
+
+def _docbin(file: Path) -> Iterator[Raw]:
+    """The documents of spaCy's DocBin; `spans` is None if nobody annotated a document."""
+    try:
+        from spacy.tokens import DocBin
+        from spacy.vocab import Vocab
+    except ModuleNotFoundError as error:
+        raise WxbError(
+            f"{file}: {error}; DocBin needs spaCy: install it with"
+            " `pip install --editable '.[benchmarks]'`"
+        ) from None
+    try:
+        documents = list(DocBin().from_bytes(file.read_bytes()).get_docs(Vocab()))
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        raise WxbError(f"{file} is not a DocBin: {error}; export it again") from None
+    for index, doc in enumerate(documents, start=1):
+        mentions = [{"start": e.start_char, "end": e.end_char, "label": e.label_} for e in doc.ents]
+        is_annotated = doc.has_annotation("ENT_IOB")
+        content = {"text": doc.text, "spans": mentions if is_annotated else None, "cats": doc.cats}
+        yield Raw(f"document {index}", content)
 
 
 def _parse(text: str) -> Any:

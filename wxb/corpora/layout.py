@@ -10,7 +10,12 @@ from wxb.core.errors import WxbError
 from wxb.core.files import is_html
 from wxb.core.params.corpora import Corpus, Split
 
-SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv")
+BINARY = (".parquet", ".arrow", ".spacy")
+SUFFIXES = (".json", ".jsonl", *TABLES, *BINARY)
+# Files of `datasets` without records: the first may name classes.
+FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")
+DESCRIPTIONS = (*FEATURES, "dataset_dict.json", "state.json")
 DELIMITERS = ",;\t|"  # of tables
 # Other encodings of spreadsheets: simplified Chinese, traditional Chinese, Western European.
 LEGACY = ("gb18030", "big5", "cp1252")
@@ -19,20 +24,26 @@ LEGACY = ("gb18030", "big5", "cp1252")
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files with records in a raw folder and its subfolders, sorted by path.
 
-    Hidden files are skipped. If the corpus has `fields`, files have a suffix in SUFFIXES. Raises
+    Hidden files are skipped. If the corpus has `fields`, files are those of `has_records`. Raises
     WxbError if there is none.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
     if corpus.format_key != "fields":
+        files = [path for path in files if corpus.reads(path)]
         expected = f"files that `{corpus.format_key}` reads"
     else:
-        files = [path for path in files if path.suffix.lower() in SUFFIXES]
+        files = [path for path in files if has_records(path)]
         expected = f"a file ending in {', '.join(SUFFIXES)}{corpus.format_hint}"
     if not files:
         names = ", ".join(path.name for path in paths) or "nothing"
         raise WxbError(f"{folder}: found {names}; expected {expected}")
     return files
+
+
+def has_records(file: Path) -> bool:
+    """Whether the name of a file is that of records with fields."""
+    return file.suffix.lower() in SUFFIXES and file.name not in DESCRIPTIONS
 
 
 def files_by_split(

@@ -7,8 +7,9 @@ its fields (`Records`), and `study.yaml`, the blocks of a first study. A functio
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -19,7 +20,8 @@ from ruamel.yaml import YAML
 from wxb.core.errors import WxbError
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import FOLDER, names
-from wxb.tasks import get
+from wxb.tasks import get, tables
+from wxb.tasks.tables import normalized
 from wxb.tasks.values import (
     Files,
     Row,
@@ -76,8 +78,8 @@ class Records(Section):
 
     `expected`: what they look like, for errors. `fields`: for each key of a block's `fields`, the
     usual names, the likeliest first. `pair`: if two fields have such names, they are the first two
-    of these keys, in their order. `columns`: names of the first tab-separated cells, for files
-    without fields. `forms`: the first that fits is used. `optional`: the keys that are null if no
+    of these keys, in their order. `columns`: names for tables, and lines with tabs, without a
+    header. `forms`: the first that fits is used. `optional`: the keys that are null if no
     field is found. `groups`: the keys of fields that may group records, by default all fields
     without a key. `reasons`: comments of the block by dotted key, which replace the usual ones.
     """
@@ -97,7 +99,7 @@ class Records(Section):
         Raises WxbError for files of this task that must be changed before they can be read.
         """
         if self.columns:
-            files = files.with_columns(self.columns)
+            files = self._with_columns(files)
         fields = self._fields_by_key(files)
         for form in self.forms:
             fits = all(_fits_kind(kind, files, fields.get(key)) for key, kind in form.holds.items())
@@ -107,12 +109,34 @@ class Records(Section):
                 return self._block(files, form, used)
         return None
 
+    def _with_columns(self, files: Files) -> Files:
+        """The files with names of columns if they are tables, or lines with tabs, without a header.
+
+        Texts are the first columns of texts, or the longest ones after those of classes.
+        """
+        rows = files.table
+        has_classes = any("classes" in form.holds.values() for form in self.forms)
+        may_have_header = files.are_tables or has_classes
+        if not rows or (may_have_header and tables.has_header(rows, known_names())):
+            return files
+        columns = [[row[index] for row in rows] for index in range(len(rows[0]))]
+        if has_classes:
+            classes = [i for i, values in enumerate(columns) if _are_few(values)][:1]
+            others = [i for i in range(len(columns)) if i not in classes]
+            text = tables.longest_column(rows, others)
+            indices = [] if text is None else [text, *classes]
+        else:
+            indices = [i for i, values in enumerate(columns) if _are_texts(values)][:2]
+        if len(indices) < len(self.columns):
+            return files
+        return replace(files, columns=tables.name_columns(rows, self.columns, indices))
+
     def _fields_by_key(self, files: Files) -> dict[str, str]:
         """The names of the files' fields by key. Case, `_` and `-` of names are ignored."""
-        by_name = {_normalized(name): name for name in reversed(files.fields)}
+        by_name = {normalized(name): name for name in reversed(files.fields)}
         fields: dict[str, str] = {}
         for key, usual_names in self.fields.items():
-            usual = map(_normalized, usual_names)
+            usual = map(normalized, usual_names)
             field = next((by_name[name] for name in usual if name in by_name), None)
             if field is not None and field not in fields.values():
                 fields[key] = field
@@ -128,7 +152,7 @@ class Records(Section):
         keys = {**fields, "id": fields.get("id", id_), "language": language}
         keys |= dict.fromkeys(key for key in self.optional if key not in fields)
         content: dict[str, Any] = {"columns": files.columns} if files.columns else {}
-        reasons = {"columns": f"guessed: {len(rows):,} lines of as many tab-separated cells"}
+        reasons = {"columns": f"guessed: {len(rows):,} rows without a header"}
         for key, name in fields.items():
             describe = value_counts if form.holds.get(key) == "classes" else field_type
             reasons[f"fields.{key}"] = f"guessed: {describe(rows, name)}"
@@ -143,6 +167,14 @@ class Records(Section):
             reasons[form.files] = "guessed: each file is a class"
         required = [kind for kind in form.holds.values() if kind not in ("absent", "unused")]
         return Guess(content, reasons, [], form.evidence or len(required))
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """The usual names of fields in all tasks, which a header may have."""
+    every = [records(task) for task in tasks()]
+    names = [name for r in every for usual in r.fields.values() for name in usual]
+    return frozenset(map(normalized, names))
 
 
 class Hook(Protocol):
@@ -207,10 +239,21 @@ def _are_texts(values: Sequence[str]) -> bool:
 
 
 def _are_classes(rows: Sequence[Row], name: str) -> bool:
-    """Whether a field has few values, all strings or integers, each for two records on average."""
+    """Whether a field has few values, each for two records on average.
+
+    All are strings or whole numbers, such as 5.0.
+    """
     values = [row[name] for row in rows if row.get(name) not in (None, "")]
-    are_names = all(isinstance(value, str) or is_int(value) for value in values)
-    return are_names and 2 <= len({*map(str, values)}) <= min(MAX_CLASSES, len(values) / 2)
+    are_names = all(isinstance(v, str) or is_int(v) or _is_whole(v) for v in values)
+    return are_names and _are_few(values)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and (value != value or value.is_integer())
+
+
+def _are_few(values: Sequence[Any]) -> bool:
+    return 2 <= len({*map(str, values)}) <= min(MAX_CLASSES, len(values) / 2)
 
 
 def _are_messages(files: Files, name: str) -> bool:
@@ -228,7 +271,3 @@ def _are_messages(files: Files, name: str) -> bool:
 def _are_class_files(files: Files) -> bool:
     """Whether each file may be a class; files of published splits are not."""
     return 2 <= len(files.members) <= MAX_CLASSES and not files.has_split_names
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[\s_-]+", "", name).casefold()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wxb.corpora.formats import raw_records
-from wxb.corpora.layout import SUFFIXES, decode
+from wxb.corpora.layout import SUFFIXES, TABLES, decode
+from wxb.tasks import tables
 
 Row = Mapping[str, Any]
 
@@ -44,18 +45,7 @@ class Files:
 
     path: Path
     members: Sequence[Path]
-    columns: Sequence[str] = ()  # names of tab-separated cells, for files without fields
-
-    def with_columns(self, names: Sequence[str]) -> Files:
-        """The same files with tab-separated columns, if every line has at least `names` of them.
-
-        Files with fields are returned unchanged. Further columns are named `column 3` and so on.
-        """
-        if self.has_fields or not self._cells:
-            return self
-        width = min(map(len, self._cells))
-        more = [f"column {index}" for index in range(len(names) + 1, width + 1)]
-        return replace(self, columns=[*names, *more]) if width >= len(names) else self
+    columns: Sequence[str] = ()  # names of the cells of `table`, for files without fields
 
     @property
     def names(self) -> list[str]:
@@ -63,9 +53,17 @@ class Files:
         return [file.name for file in self.members]
 
     @cached_property
-    def _cells(self) -> list[list[str]]:
-        lines = (line for file in self.members for line in decode(file).split("\n"))
-        return [line.rstrip("\r").split("\t") for line in lines if line.strip()]
+    def table(self) -> tables.Cells:
+        """The rows of tables, or of lines with tabs, with as many cells as most; else empty."""
+        if self.has_fields and not self.are_tables:
+            return []
+        rows = [row for file in self.members for row in tables.read_cells(file)]
+        return [row for row in rows if len(row) == len(rows[0])]
+
+    @property
+    def are_tables(self) -> bool:
+        """Whether all files are CSV or TSV."""
+        return all(file.suffix.lower() in TABLES for file in self.members)
 
     @property
     def has_fields(self) -> bool:
@@ -74,9 +72,9 @@ class Files:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The objects in all files, or the cells of tab-separated lines by `columns`."""
+        """The objects in all files, or the rows of `table` by `columns`."""
         if self.columns:
-            return [dict(zip(self.columns, cells, strict=False)) for cells in self._cells]
+            return [dict(zip(self.columns, cells, strict=True)) for cells in self.table]
         if not self.has_fields:
             return []
         contents = (raw.content for file in self.members for raw in raw_records(file))

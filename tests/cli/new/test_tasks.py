@@ -108,7 +108,8 @@ def test_lines_with_tabs_are_pairs():
 def test_lines_with_a_class_are_no_pairs():
     Path("sms.txt").write_text("".join(f"{one_of_two(n)}\t{text(n)}\n" for n in range(40)))
     with pytest.raises(WxbError, match="found lines such as 'good"):
-        block("sms.txt")
+        block("sms.txt", "translation")
+    assert block("sms.txt")["columns"] == ["label", "text"]
 
 
 def test_questions_and_answers():
@@ -133,9 +134,9 @@ def test_messages():
 
 
 def test_messages_with_other_keys_are_an_error():
-    rows = [conversation(n, "from", "value") for n in range(40)]
+    rows = [conversation(n, "by", "words") for n in range(40)]
     Path("a.json").write_text(json.dumps(rows))
-    with pytest.raises(WxbError, match=r"with from, value; expected the keys `role`"):
+    with pytest.raises(WxbError, match=r"with by, words; expected the keys `role`"):
         block("a.json")
 
 

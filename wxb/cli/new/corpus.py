@@ -9,7 +9,9 @@ from typing import NamedTuple
 from wxb.cli.new import layout, trial
 from wxb.cli.new.trial import Trial
 from wxb.core.errors import WxbError, choices
+from wxb.core.params.corpora import Corpus
 from wxb.core.params.tasks import variants
+from wxb.corpora.layout import data_files
 from wxb.project.params_file import to_yaml
 from wxb.tasks import guessing
 from wxb.tasks.guessing import Guess
@@ -34,9 +36,11 @@ def guess_corpus(path: Path, name: str | None, task: str | None = None) -> Corpu
     name = name or corpus_name(path)
     files = layout.find_files(path)
     task, guess = _guess(files, task)
-    guess = _with_published_splits(files, guess)
-    content = {"task": task, "path": _path_in_params(path), **guess.content}
-    corpus = variants("Corpus")()[task].model_validate(content)
+    block = {"task": task, "path": _path_in_params(path)}
+    form = variants("Corpus")()[task]
+    guess = _with_published_splits(path, form.model_validate({**block, **guess.content}), guess)
+    content = {**block, **guess.content}
+    corpus = form.model_validate(content)
     counts = trial.count_records(path, corpus)
     if not counts.kept:
         reason, example = next(iter(counts.examples.items()))
@@ -97,13 +101,18 @@ def _path_in_params(path: Path) -> str:
     return path.as_posix()
 
 
-def _with_published_splits(files: Files, guess: Guess) -> Guess:
+def _with_published_splits(path: Path, corpus: Corpus, guess: Guess) -> Guess:
     """The guess with the splits named by files instead of shares, if there are any."""
-    if not files.path.is_dir():
+    if not path.is_dir():
         return guess
-    splits = layout.published_splits(files.path, files.members)
-    if not splits:
-        return guess
-    reasons = {key: reason for key, reason in guess.reasons.items() if not key.startswith("split")}
-    reasons["split.files"] = "guessed from the names of the files"
-    return guess._replace(content={**guess.content, "split": {"files": splits}}, reasons=reasons)
+    splits = layout.published_splits(path, data_files(path, corpus))
+    named = "guessed from the names of the files"
+    if all(splits.values()):
+        reasons = {k: reason for k, reason in guess.reasons.items() if not k.startswith("split")}
+        content = {**guess.content, "split": {"files": splits}}
+        return guess._replace(content=content, reasons={**reasons, "split.files": named})
+    if splits["train"] and splits["test"]:  # the others are divided
+        further = {"published": {"files": splits["test"]}}
+        content = {**guess.content, "split": {**guess.content["split"], "further": further}}
+        return guess._replace(content=content, reasons={**guess.reasons, "split.further": named})
+    return guess

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
 from wxb.cli.options import visible_files
 from wxb.core.errors import WxbError
-from wxb.corpora.layout import SUFFIXES, decode, refuse_html
+from wxb.corpora.layout import (
+    BINARY,
+    SUFFIXES,
+    TABLES,
+    decode,
+    decode_table,
+    has_records,
+    refuse_html,
+)
 from wxb.tasks.values import SPLITS, Files
 
 WESTERN = "cp1252"
 # The encodings of nearly all files that are not UTF-8; many others fit by chance.
 COMMON = [WESTERN, "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1250"]
+
+MAX_PATTERNS = 10  # of a split; more are given by folder
 
 
 def find_files(path: Path) -> Files:
@@ -26,20 +36,20 @@ def find_files(path: Path) -> Files:
     if not path.exists():
         raise WxbError(f"{path}: no such file or folder; expected files with records")
     visible = visible_files(path) if path.is_dir() else [path]
-    files = [file for file in visible if file.suffix.lower() in SUFFIXES] or visible
+    files = [file for file in visible if has_records(file)] or visible
     if not files:
         raise WxbError(
             f"{path}: found no file; expected records ({', '.join(SUFFIXES)}), or text files with"
             " columns"
         )
     for file in files:
-        if file.suffix.lower() != ".parquet":
+        if file.suffix.lower() not in BINARY:
             _check_encoding(file)
     return Files(path, files)
 
 
-def published_splits(folder: Path, files: Sequence[Path]) -> Mapping[str, list[str]] | None:
-    """Patterns of files by split, if each file's name is of one split; else None."""
+def published_splits(folder: Path, files: Sequence[Path]) -> dict[str, list[str]]:
+    """Patterns of files by split, empty for a split without; none if a file is of no split."""
     members: dict[str, list[str]] = {name: [] for name in SPLITS}
     for file in files:
         path = file.relative_to(folder).as_posix()
@@ -49,9 +59,18 @@ def published_splits(folder: Path, files: Sequence[Path]) -> Mapping[str, list[s
             if names:
                 break
         if len(names) != 1:
-            return None
-        members[names[0]].append(escape(path))
-    return members if all(members.values()) else None
+            return {name: [] for name in SPLITS}
+        members[names[0]].append(path)
+    return {name: _patterns(paths, files, folder) for name, paths in members.items()}
+
+
+def _patterns(paths: Sequence[str], files: Sequence[Path], folder: Path) -> list[str]:
+    """The paths of a split as patterns: of its folders, if they have many files and no others."""
+    folders = {path.partition("/")[0] for path in paths}
+    inside = [file for file in files if file.relative_to(folder).parts[0] in folders]
+    if len(paths) > MAX_PATTERNS and len(inside) == len(paths) and len(folders) < len(paths):
+        return [f"{escape(name)}/*" for name in sorted(folders)]
+    return [*map(escape, paths)]
 
 
 @contextmanager
@@ -73,6 +92,9 @@ def _check_encoding(file: Path) -> None:
     except UnicodeDecodeError:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             decode(file)  # raises an error for UTF-16
+        if file.suffix.lower() in TABLES:
+            decode_table(file)  # the reader detects some encodings, too
+            return
         raise WxbError(_encoding_error(file, data)) from None
     decode(file)
 

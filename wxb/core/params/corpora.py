@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Annotated, ClassVar
 from urllib.parse import unquote
 
@@ -165,6 +166,10 @@ class Corpus(Section):
     def format_key(self) -> str:
         """The key of params.yaml that configures how files are read."""
         return "fields"
+
+    def reads(self, file: Path) -> bool:
+        """Whether a file of its folder holds records, for formats other than `fields`."""
+        return True
 
     def advice(self, reason: str) -> str:
         """What to do if most records are rejected for `reason`, for an error message."""

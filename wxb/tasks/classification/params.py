@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, model_validator
@@ -25,9 +26,23 @@ class Corpus(corpora.Corpus):
 
     task: Literal["classification"]
     fields: Fields = Fields()
-    classes: dict[str, str] = Field(default={})  # by pattern of file names
+    columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
+    format: Literal["fasttext", "files"] | None = None  # lines with __label__, or a text per file
+    # By pattern of file names, or by name of folder if each file is a text; null: unlabelled.
+    classes: dict[str, str | None] = Field(default={})
     labels: dict[str, str | None] = Field(default={})  # classes by raw label; null drops it
     html: Literal["removed", "kept"] = "removed"
+
+    @property
+    def format_key(self) -> str:
+        """`format` for texts without fields, `columns` for tables without a header."""
+        if self.format:
+            return "format"
+        return "columns" if self.columns else "fields"
+
+    def reads(self, file: Path) -> bool:
+        """Whether the folder of a file has a class, if each file is a text."""
+        return self.format != "files" or file.parent.name in self.classes
 
     @model_validator(mode="after")
     def _require_one_source_of_classes(self) -> Corpus:
@@ -36,6 +51,8 @@ class Corpus(corpora.Corpus):
                 "give either `fields.label`, or `classes` with `fields.label: null` if each file"
                 " holds one class"
             )
+        if self.format == "files" and not self.classes:
+            raise ValueError("`format: files` needs `classes`, a class for each name of a folder")
         return self
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import regex
@@ -44,17 +45,27 @@ class Pairs(Section):
 class Corpus(corpora.Corpus):
     """Sources with their translations."""
 
-    format_hint: ClassVar[str] = "; or set `columns` to read tab-separated lines"
+    format_hint: ClassVar[str] = (
+        "; or set `columns` to read tab-separated lines, `parallel` to read pairs of files"
+    )
 
     task: Literal["translation"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None
+    # Two suffixes: a file of each has the translations of the other, line by line.
+    parallel: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
     pairs: Pairs = Pairs()
 
     @property
     def format_key(self) -> str:
-        """`columns` if lines are tab-separated, else `fields`."""
+        """`columns` if lines are tab-separated, `parallel` for pairs of files, else `fields`."""
+        if self.parallel:
+            return "parallel"
         return "columns" if self.columns else "fields"
+
+    def reads(self, file: Path) -> bool:
+        """Whether a file has one of the suffixes of `parallel`, if given."""
+        return self.parallel is None or file.suffix in [f".{suffix}" for suffix in self.parallel]
 
     @model_validator(mode="after")
     def _refuse_split_by(self) -> Corpus:
@@ -64,10 +75,11 @@ class Corpus(corpora.Corpus):
 
     @model_validator(mode="after")
     def _require_columns_of_the_pair(self) -> Corpus:
-        missing = {self.fields.input, self.fields.target} - {*(self.columns or ())}
-        if self.columns and missing:
+        key, names = self.format_key, self.parallel or self.columns
+        missing = {self.fields.input, self.fields.target} - {*(names or ())}
+        if names and missing:
             raise ValueError(
-                f"`columns` names {', '.join(self.columns)}; expected the fields of the pair among"
+                f"`{key}` names {', '.join(names)}; expected the fields of the pair among"
                 f" them: {', '.join(sorted(missing))}"
             )
         return self

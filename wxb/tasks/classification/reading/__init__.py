@@ -14,10 +14,10 @@ from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.classification.params import Corpus
+from wxb.tasks.classification.reading import text_files
 from wxb.tasks.classification.reading.cleaning import clean
+from wxb.tasks.classification.reading.text_files import CLASS
 from wxb.tasks.classification.record.leakage import without_leakage
-
-CLASS = "label"  # the field for the class of a file
 
 _MARKS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
@@ -28,8 +28,12 @@ class Reading(reading.Reading):
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The records of a file with cleaned texts, and with the class of the file, if any."""
-        file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
-        for raw in formats.raw_records(file):
+        if corpus.format:
+            file_class, rows = {}, text_files.raw_records(file, corpus)
+        else:
+            file_class = {CLASS: _class_of(file, corpus)} if corpus.classes else {}
+            rows = formats.raw_records(file, columns=corpus.columns)
+        for raw in rows:
             content, repaired = raw.content, raw.repaired
             if isinstance(content, Mapping):
                 content = {**content, **file_class}
@@ -46,13 +50,15 @@ class Reading(reading.Reading):
     ) -> tuple[str | None, tuple[str, ...]]:
         """The class of a raw record, None if it has no label; nothing is repaired.
 
-        `labels` maps a label, a string or an integer, to its class, ignoring case.
+        `labels` maps a label, a string or a whole number, to its class, ignoring case; 5.0 is "5".
         Raises RecordError for a label of another type, and for one that `labels` maps to null.
         """
         field = corpus.fields.label or CLASS
         label = required_field(raw, field)
-        if label is None or (isinstance(label, str) and not label.strip()):
-            return None, ()
+        if label is None or label != label or (isinstance(label, str) and not label.strip()):
+            return None, ()  # also for NaN, which is not equal to itself
+        if isinstance(label, float) and label.is_integer():
+            label = int(label)  # tables with empty cells have such ratings
         if not isinstance(label, str | int) or isinstance(label, bool):
             raise RecordError("wrong type", f"{field!r} is {label!r}, expected the name of a class")
         name = str(label).strip()
@@ -87,8 +93,11 @@ class Reading(reading.Reading):
         return {"classes": dict(sorted(counts.items())), "largest_to_smallest": ratio}
 
 
-def _class_of(file: Path, corpus: Corpus) -> str:
-    """The class of a file by its name. Raises WxbError if no pattern matches."""
+def _class_of(file: Path, corpus: Corpus) -> str | None:
+    """The class of a file by its name, None if unlabelled.
+
+    Raises WxbError if no pattern matches.
+    """
     for pattern, class_ in corpus.classes.items():
         if fnmatchcase(file.name, pattern):
             return class_

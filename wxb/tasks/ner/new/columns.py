@@ -14,11 +14,10 @@ from wxb.core.errors import WxbError
 from wxb.corpora.layout import decode
 from wxb.tasks.guessing import Guess
 from wxb.tasks.ner.reading.conll import BEGINNING, DOCUMENT, PREFIXES, cells
+from wxb.tasks.ner.reading.tokens import join
 from wxb.tasks.values import split_settings
 
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
-# Scripts that are written without spaces between words.
-UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 NUMBERED = regex.compile(r".\d{1,2}")  # a character and its index in a word, as in Weibo
 EVIDENCE = 2  # tokens and tags
 MOST = 0.95  # share of lines with a tag; the reader rejects the others
@@ -31,14 +30,14 @@ def has_tags(files: Sequence[Path]) -> bool:
 
 
 def guess(files: Sequence[Path]) -> Guess | None:
-    """The block for column files; None of other files.
+    """The block for column files; None if fewer than half of the files are.
 
-    Raises WxbError if only some of the files have such columns, for the first that has not.
+    Raises WxbError if some of the files lack such columns, for the first that does.
     """
     texts = {file: decode(file) for file in files}
     lines = {file: [*_lines(text)] for file, text in texts.items()}
     columns_of = {file: _columns(table) for file, table in lines.items()}
-    if not any(columns_of.values()):
+    if 2 * sum(map(bool, columns_of.values())) < len(files) or not any(columns_of.values()):
         return None
     for file, columns in columns_of.items():
         if columns is None:
@@ -47,13 +46,13 @@ def guess(files: Sequence[Path]) -> Guess | None:
     rows = [line for table in lines.values() for line in table]
     tokens = [line[token] for line in rows if len(line) > token]
     numbered = _share(NUMBERED.fullmatch(t) is not None for t in tokens) > MOST
-    unspaced = _share(UNSPACED.match(t) is not None for t in tokens if t[:1].isalpha()) > 0.5
-    content: dict[str, Any] = {"token": token, "tag": tag, "join": "" if unspaced else " "}
+    separator = join(tokens)
+    content: dict[str, Any] = {"token": token, "tag": tag, "join": separator}
     scheme = _scheme([line[tag] if line else "" for line in rows])
     reasons = {
         "conll.token": f"guessed: {', '.join(list(dict.fromkeys(tokens))[:3])}",
         "conll.tag": f"guessed: {scheme}; -1 is the last column",
-        "conll.join": "guessed: a script without spaces" if unspaced else "guessed: words",
+        "conll.join": "guessed: words" if separator else "guessed: a script without spaces",
     }
     if numbered:
         content["characters"] = True
@@ -69,8 +68,8 @@ def guess(files: Sequence[Path]) -> Guess | None:
         if documents
         else f"lines {DOCUMENT} would begin one"
     )
-    separator = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
-    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns separated by {separator}"]
+    delimiter = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
+    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns separated by {delimiter}"]
     reasons |= {"split.by": "by document", "split.test": "share of all records"}
     return Guess({"conll": content, "split": split_settings(None)}, reasons, notes, EVIDENCE)
 
@@ -84,13 +83,16 @@ def _lines(text: str) -> list[list[str]]:
 def _columns(lines: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     """The indices of tokens and tags: the first column without tags and numbers, the last of tags.
 
-    None if no column has tags. A tag in the last column has the index -1.
+    None if no column has tags, or only one line has as many cells. A tag in the last column has the
+    index -1.
     """
     full = [line for line in lines if len(line) > 1]
-    if 2 * len(full) < sum(map(bool, lines)):
+    if not full or 2 * len(full) < sum(map(bool, lines)):
         return None
     width = Counter(map(len, full)).most_common(1)[0][0]
     rows = [line for line in full if len(line) == width]
+    if len(rows) < 2:  # a text on one line may have a word such as B-movie
+        return None
     tags = [
         c for c in range(width) if _share(bool(TAG.fullmatch(r[c].strip())) for r in rows) >= MOST
     ]

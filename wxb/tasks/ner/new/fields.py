@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from wxb.core.errors import WxbError
 from wxb.corpora.formats import raw_records
+from wxb.corpora.records import RecordError
 from wxb.tasks import values
 from wxb.tasks.guessing import Guess
 from wxb.tasks.ner.new.labels import Candidate, find_layout
 from wxb.tasks.ner.params import Fields
+from wxb.tasks.ner.reading.tokens import NUMBERS, with_spans
 from wxb.tasks.values import Files, Row, is_int
 
 HEAD = 20  # records of a CSV file in which lists of spans are looked for
@@ -26,6 +28,9 @@ def guess(files: Files) -> Guess | None:
     """
     rows = [row for file in files.members for row in _rows(file)]
     best = _best_candidate(rows, files)
+    if best is None:
+        rows = [row for file in files.members for row in _tagged_rows(file)]
+        best = _best_candidate(rows, files)
     if best is None:
         return None
     layout = best.layout
@@ -68,6 +73,15 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def _tagged_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The records of a file that have tokens and tags. Raises WxbError for tags without names."""
+    for raw in map(with_spans, raw_records(file)):
+        if isinstance(raw.content, RecordError) and raw.content.reason == NUMBERS:
+            raise WxbError(f"{file}: {raw.place}: {raw.content.reason}: {raw.content.detail}")
+        if isinstance(raw.content, Mapping) and Fields().spans in raw.content:
+            yield dict(raw.content)
+
+
 def _cells(file: Path, name: str) -> Iterable[tuple[str, Any]]:
     """Yield the cells of a CSV column, as text and parsed."""
     plain, parsed = (raw_records(file, parsed=column) for column in (None, name))
@@ -85,9 +99,9 @@ def _is_list_of_spans(value: Any) -> bool:
 def _best_candidate(rows: Sequence[Row], files: Files) -> Candidate | None:
     """The field of spans whose offsets fit a text best, if any."""
     candidates = []
-    for name in files.fields:
-        with_spans = [row for row in rows if _is_list_of_spans(row.get(name))]
-        if with_spans and (candidate := find_layout(with_spans, name)):
+    for name in dict.fromkeys([*files.fields, Fields().spans]):
+        rows_with_spans = [row for row in rows if _is_list_of_spans(row.get(name))]
+        if rows_with_spans and (candidate := find_layout(rows_with_spans, name)):
             candidates.append(candidate)
     if not candidates:
         return None

@@ -15,6 +15,7 @@ from wxb.corpora.records import Record, RecordError, check_encodable, required_f
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import augment, conll
 from wxb.tasks.ner.reading.repair import repair_offsets
+from wxb.tasks.ner.reading.tokens import with_spans
 from wxb.tasks.ner.record.spans import Span
 
 _DIGITS = re.compile(r"\d+")
@@ -27,7 +28,8 @@ class Reading(reading.Reading):
         """Yield the unchecked records of a column file, or of one with fields."""
         if corpus.conll:
             return conll.raw_records(file, corpus.conll)
-        return formats.raw_records(file, parsed=corpus.fields.spans)
+        raws = formats.raw_records(file, parsed=corpus.fields.spans)
+        return (with_spans(raw, corpus.fields.input) for raw in raws)
 
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus

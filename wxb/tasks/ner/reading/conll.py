@@ -69,7 +69,7 @@ def raw_records(file: Path, conll: Conll) -> Iterator[Raw]:
             yield Raw(position, sentences)
         else:
             repaired = tuple(_repair_notes(sentences)) if begins_are_marked else ()
-            content = _content(sentences, conll.join)
+            content = to_record(sentences, conll.join)
             yield Raw(position, content, repaired, document if in_documents else None)
 
 
@@ -117,7 +117,7 @@ def _sentence(lines: Lines, conll: Conll) -> Sentence:
             )
         token = columns[conll.token]
         tokens.append(token[:1] if conll.characters else token)
-        tags.append(_tag(columns[conll.tag].strip(), number))
+        tags.append(parse_tag(columns[conll.tag].strip(), f"line {number}: "))
     return Sentence(tokens, tags)
 
 
@@ -127,20 +127,21 @@ def cells(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else re.split(" +", line.lstrip(" "))
 
 
-def _tag(name: str, number: int) -> Tag:
+def parse_tag(name: str, place: str = "") -> Tag:
+    """The tag of a name. Raises RecordError, with its place, for an unknown one."""
     prefix, _, type_ = name.partition("-")
     if name == "O":
         return OUTSIDE
     if prefix not in PREFIXES or not type_:
         raise RecordError(
             "unknown tag",
-            f"line {number}: {name!r}; expected O, or a type after one of"
+            f"{place}{name!r}; expected O, or a type after one of"
             f" {', '.join(f'{known}-' for known in sorted(PREFIXES))}",
         )
     return Tag(prefix, type_)
 
 
-def _content(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
+def to_record(sentences: Sequence[Sentence], join: str) -> dict[str, Any]:
     """The text of the tokens, one line per sentence, and the spans in it."""
     texts, spans, begin = [], [], 0
     for sentence in sentences:

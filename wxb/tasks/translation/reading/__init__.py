@@ -14,6 +14,7 @@ from typing import Any
 
 from networkx.utils import UnionFind
 
+from wxb.core.errors import WxbError
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
@@ -33,7 +34,10 @@ class Reading(reading.Reading):
         A record has the place and the other fields of its first pair; further pairs count as
         repairs. Records that share a reference have the same `document`.
         """
-        rows = _tab_separated(file, corpus.columns) if corpus.columns else formats.raw_records(file)
+        if corpus.parallel:
+            rows = _parallel(file, corpus)
+        else:
+            rows = formats.raw_records(file, columns=corpus.columns)
         source, target = corpus.fields.input, corpus.fields.target
         records: dict[str, Raw] = {}
         for raw in rows:
@@ -73,17 +77,29 @@ class Reading(reading.Reading):
         }
 
 
-def _tab_separated(file: Path, columns: Sequence[str]) -> Iterator[Raw]:
-    """The lines of a file as records; a line with fewer cells than `columns` is a RecordError."""
-    for line_number, line in enumerate(decode(file).split("\n"), start=1):
-        if not line.strip():
-            continue
-        cells = line.rstrip("\r").split("\t")
-        content: Any = dict(zip(columns, cells, strict=False))
-        if len(cells) < len(columns):
-            detail = f"found {len(cells)} cells, expected {len(columns)}"
-            content = RecordError("broken line", detail)
-        yield Raw(f"line {line_number}", content)
+def _parallel(file: Path, corpus: Corpus) -> Iterator[Raw]:
+    """The lines of a file and of its partner in the other language; none for the partner.
+
+    Raises WxbError if the partner is missing, or has another number of lines.
+    """
+    languages = corpus.parallel or []
+    if file.suffix != f".{languages[0]}":
+        return
+    files = [file.with_suffix(f".{language}") for language in languages]
+    for path in files:
+        if not path.exists():
+            raise WxbError(f"{path}: does not exist; expected the translations of {file.name}")
+    sides = [decode(path).removesuffix("\n").split("\n") for path in files]
+    counts = [len(lines) for lines in sides]
+    if counts[0] != counts[1]:
+        raise WxbError(
+            f"{file}: found {counts[0]:,} lines, and {counts[1]:,} in {files[1].name}; expected"
+            " a line for each translation: fetch both files again"
+        )
+    for number, lines in enumerate(zip(*sides, strict=True), start=1):
+        if any(line.strip() for line in lines):
+            texts = (line.rstrip("\r") for line in lines)
+            yield Raw(f"line {number}", dict(zip(languages, texts, strict=True)))
 
 
 def _documents(references: Mapping[str, Sequence[str]]) -> dict[str, int]:
