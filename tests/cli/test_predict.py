@@ -10,6 +10,7 @@ import pytest
 import wxb
 from tests import commands
 from tests.ner_project import SENTENCES, create_project
+from wxb.core.params import read_yaml
 
 TEXTS = [text for text, _ in SENTENCES[:4]]
 
@@ -74,8 +75,37 @@ def test_a_missing_field_is_an_error(predict, project):
     (project / "odd.jsonl").write_text('{"sentence": "Ann"}\n')
     result = predict("odd.jsonl")
     assert result.returncode == 1
-    assert "line 1: found 'sentence'; expected a text in 'input' or 'text'" in result.stderr
+    assert (
+        "line 1: no text: found 'sentence'; expected a text in 'input' or 'text'" in result.stderr
+    )
     assert result.stdout == ""
+
+
+def test_the_corpus_of_the_experiment_names_the_field(predict, project, expected):
+    params = project / "params.yaml"
+    before = params.read_text()
+    content = read_yaml(params)
+    content["corpora"]["pii"]["fields"] = {"input": "full_text"}
+    params.write_text(json.dumps(content))
+    try:
+        records = [{"full_text": text, "text": "other"} for text in TEXTS]
+        (project / "own.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+        assert lines(predict("--json", "own.jsonl")) == expected
+    finally:
+        params.write_text(before)
+
+
+def test_columns_and_tokens_are_read_for_what_they_are(predict, project):
+    tokens = [text.removesuffix(".").split() for text in TEXTS]
+    sentences = (
+        "".join(f"{token} O\n" for token in row).replace("O", "B-NAME", 1) for row in tokens
+    )
+    (project / "own.conll").write_text("\n".join(sentences))
+    rows = [{"tokens": row, "ner_tags": ["O"] * len(row)} for row in tokens]
+    (project / "own-tokens.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    expected = [" ".join(row) for row in tokens]
+    for name in ("own.conll", "own-tokens.jsonl"):
+        assert [row["input"] for row in lines(predict("--json", name))] == expected
 
 
 def test_a_missing_file_is_an_error_before_the_model_is_loaded(predict):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,11 @@ from wxb.cli.options import Experiment, existing_path, split_options, usage_erro
 from wxb.core.errors import WxbError
 from wxb.tasks.exports import json_line
 
+if TYPE_CHECKING:
+    from wxb.cli.inputs import Texts
+
 CHUNK = 512  # inputs that are predicted before the first of them is printed
 FILES = 32  # the same for inputs that are files
-SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")  # records; others: lines
-FIELDS = ("input", "text")
 
 
 def predict(
@@ -26,14 +27,17 @@ def predict(
         list[str] | None,
         typer.Argument(
             metavar="[INPUT...]",
-            help="a text, a file (one input per line, or records: .jsonl, .json, .csv, .parquet), a"
-            " folder of such files, or - for standard input; default: -. For speech models:"
-            " a recording, a folder of recordings, or - for one on standard input",
+            help="a text, a file (one input per line, or records or columns in any format of"
+            " `wxb new corpus`), a folder of such files, or - for standard input; default: -. For"
+            " speech models: a recording, a folder of recordings, or - for one on standard input",
         ),
     ] = None,
     field: Annotated[
         str | None,
-        typer.Option(help=f"the field of records to read; default: {' or '.join(FIELDS)}"),
+        typer.Option(
+            help="the field of records to read; default: that of the experiment's corpus, or input"
+            " or text"
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="one JSON object per line, for other programs")
@@ -47,6 +51,7 @@ def predict(
 
     Example: wxb predict -e ner-encoder "My name is Ann." --json
     """
+    from wxb.cli.inputs import Texts
     from wxb.project import trained
 
     arguments, options = split_options(inputs or [])
@@ -54,7 +59,10 @@ def predict(
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
     sources = [(source, existing_path(source)) for source in arguments or ["-"]]
     predictor = trained.load(experiment, **options)
-    items = _files(sources, predictor.files) if predictor.files else _texts(sources, field)
+    if predictor.files:
+        items: Iterator[Any] = _files(sources, predictor.files)
+    else:
+        items = _texts(sources, Texts(experiment, field))
     errors: list[str] = []  # printed at the end, where users see them
     while chunk := list(islice(items, FILES if predictor.files else CHUNK)):
         for item, prediction in _predict(predictor, chunk, errors):
@@ -99,7 +107,7 @@ def _files(
             yield from map(str, files)
 
 
-def _texts(sources: Iterable[tuple[str, Path | None]], field: str | None) -> Iterator[str]:
+def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[str]:
     """The texts in arguments with their paths."""
     for source, path in sources:
         if source == "-":
@@ -111,9 +119,9 @@ def _texts(sources: Iterable[tuple[str, Path | None]], field: str | None) -> Ite
             if not files:
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
             for file in files:
-                yield from _texts_from_file(file, field)
+                yield from texts.read(file)
         else:
-            yield from _texts_from_file(path, field)
+            yield from texts.read(path)
 
 
 def _texts_from_standard_input() -> Iterator[str]:
@@ -122,33 +130,3 @@ def _texts_from_standard_input() -> Iterator[str]:
             yield line.decode().rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise WxbError(f"standard input, line {number}: expected UTF-8; {error}") from None
-
-
-def _texts_from_file(path: Path, field: str | None) -> Iterator[str]:
-    from wxb.corpora.formats import raw_records
-    from wxb.corpora.layout import decode
-    from wxb.corpora.records import RecordError
-
-    if path.suffix.lower() not in SUFFIXES:
-        # Only line feeds separate lines: texts may have other separators of Unicode.
-        yield from (line.rstrip("\r") for line in decode(path).removesuffix("\n").split("\n"))
-        return
-    for raw in raw_records(path):
-        if isinstance(raw.content, RecordError):
-            raise WxbError(f"{path}: {raw.place}: {raw.content.reason}: {raw.content.detail}")
-        yield _field(raw.content, field, f"{path}: {raw.place}")
-
-
-def _field(content: Any, field: str | None, place: str) -> str:
-    """The text of a record."""
-    if isinstance(content, str):
-        return content
-    names = [field] if field else FIELDS
-    fields = content if isinstance(content, dict) else {}
-    for name in names:
-        if isinstance(fields.get(name), str):
-            return str(fields[name])
-    raise WxbError(
-        f"{place}: found {', '.join(map(repr, fields)) or type(content).__name__}; expected a text"
-        f" in {' or '.join(map(repr, names))}: name its field with --field"
-    )

@@ -42,6 +42,16 @@ class Reading(ABC):
         """Yield the unchecked records of a raw file; its suffix names the format."""
         return formats.raw_records(file)
 
+    def input_of(self, raw: Mapping[str, Any], corpus: Any) -> str:
+        """The input of a raw record, labelled or not, for predictions.
+
+        Raises RecordError if it has none.
+        """
+        text = required_field(raw, corpus.fields.input)
+        if not isinstance(text, str):
+            raise RecordError("wrong type", f"{corpus.fields.input!r} is {text!r}, expected text")
+        return text
+
     @abstractmethod
     def gold(self, raw: Mapping[str, Any], text: str, corpus: Any) -> tuple[Any, tuple[str, ...]]:
         """The gold of a raw record (None if unlabelled), and the names of repairs.

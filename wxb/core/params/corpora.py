@@ -171,6 +171,11 @@ class Corpus(Section):
         """Whether a file of its folder holds records, for formats other than `fields`."""
         return True
 
+    @property
+    def has_text_per_file(self) -> bool:
+        """Whether each file is one text."""
+        return False
+
     def advice(self, reason: str) -> str:
         """What to do if most records are rejected for `reason`, for an error message."""
         return f"compare `{self.format_key}` of the corpus with the file"

@@ -73,9 +73,10 @@ def compare(
     else:
         not_run = [r for r in results if wording.summary(r) is wording.Summary.NOT_RUN]
         together = not_run if len(not_run) > 1 else []
+        has_page = study in {**params.studies, **params.lessons} and not other
         for result in results:
             remedy = _remedy(result.name, params)
-            if result in together:
+            if result in together or (brief and has_page and wording.is_new(result)):
                 continue
             if brief:
                 show_sentence(wording.verdict_line(result, *versions, remedy))
@@ -84,7 +85,7 @@ def compare(
         if together:
             is_all = len(together) == len(results)
             show_sentence(wording.not_run_line(together, versions[0], is_all=is_all))
-        if study in {**params.studies, **params.lessons} and not other:
+        if has_page:
             print(page_line(study, params))
         if hashes:
             show_sentence(hashes.line)

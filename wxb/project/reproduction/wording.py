@@ -91,6 +91,11 @@ def _verdict(result: Comparison, before: str, after: str, remedy: str) -> str:
     return " ".join([head, *facts, *_other_scores(result)])
 
 
+def is_new(result: Comparison) -> bool:
+    """Whether the first version has nothing of a result."""
+    return summary(result) is Summary.MISSING and not result.names_with(Verdict.GONE)
+
+
 def _missing(result: Comparison, before: str, after: str, remedy: str) -> str:
     """The verdict if one version lacks the result."""
     gone, new = result.names_with(Verdict.GONE), result.names_with(Verdict.NEW)

@@ -44,6 +44,11 @@ class Corpus(corpora.Corpus):
         """Whether the folder of a file has a class, if each file is a text."""
         return self.format != "files" or file.parent.name in self.classes
 
+    @property
+    def has_text_per_file(self) -> bool:
+        """Whether each file is one text."""
+        return self.format == "files"
+
     @model_validator(mode="after")
     def _require_one_source_of_classes(self) -> Corpus:
         if (self.fields.label is None) != bool(self.classes):

@@ -45,6 +45,16 @@ class Reading(reading.Reading):
             except ConversationError as error:
                 yield raw._replace(content=RecordError(error.reason, error.detail))
 
+    def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
+        """The conversation before the last answer, or all of it without one."""
+        try:
+            if (value := raw.get(corpus.fields.messages)) is None:
+                return to_text(validate(_question(raw, corpus)))
+            messages = validate(value)
+        except ConversationError as error:
+            raise RecordError(error.reason, error.detail) from None
+        return to_text(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
+
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[Any, tuple[str, ...]]:
@@ -119,18 +129,24 @@ def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
 
 
 def _instruction_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
-    """The messages of a record with an instruction, whose input follows on the next line."""
+    """The messages of a record with an instruction and an answer."""
+    question, output = _question(content, corpus), corpus.fields.output
+    answer = content.get(output)
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        raise RecordError("missing answer", f"{output!r} is {answer!r}, expected text")
+    return validate([*question, message("assistant", answer)])
+
+
+def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
+    """The messages before the answer: an instruction, whose input follows on the next line."""
     fields = corpus.fields
     parts = [required_field(content, fields.instruction), content.get(fields.input)]
     lines = [part for part in parts if part is not None and part != ""]
     if not lines or not all(isinstance(line, str) for line in lines):
         raise RecordError("wrong type", f"{fields.instruction!r} is {parts[0]!r}, expected text")
-    answer = content.get(fields.output)
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
-        raise RecordError("missing answer", f"{fields.output!r} is {answer!r}, expected text")
     system = content.get(fields.system) if fields.system else None
-    turns = [message("user", "\n".join(lines)), message("assistant", answer)]
-    return validate([message("system", system), *turns] if system else turns)
+    turns = [message("user", "\n".join(lines))]
+    return [message("system", system), *turns] if system else turns
 
 
 def _value_counts(golds: Sequence[Mapping[str, Any]], name: str) -> dict[str, int]:

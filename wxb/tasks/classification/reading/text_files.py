@@ -30,7 +30,7 @@ def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
             yield Raw("text", RecordError("no text", str(error)))
             return
         repaired = (f"read as {legacy}",) if legacy else ()
-        yield Raw("text", {field: text, CLASS: corpus.classes[file.parent.name]}, repaired)
+        yield Raw("text", {field: text, CLASS: corpus.classes.get(file.parent.name)}, repaired)
         return
     label = corpus.fields.label or CLASS
     for number, line in enumerate(decode(file).split("\n"), start=1):

@@ -31,6 +31,11 @@ class Reading(reading.Reading):
         raws = formats.raw_records(file, parsed=corpus.fields.spans)
         return (with_spans(raw, corpus.fields.input) for raw in raws)
 
+    def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
+        """The text of a raw record, or of its tokens."""
+        content = with_spans(Raw("", raw), corpus.fields.input).content
+        return super().input_of(raw if isinstance(content, RecordError) else content, corpus)
+
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
     ) -> tuple[tuple[Span, ...] | None, tuple[str, ...]]:

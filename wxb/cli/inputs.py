@@ -1,0 +1,122 @@
+"""The texts of files for `wxb predict`, in the format of a corpus or of its task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.errors import WxbError
+from wxb.core.files import read_json
+from wxb.core.params import PARAMS, load
+from wxb.core.params.corpora import Corpus
+from wxb.core.params.tasks import variants
+from wxb.corpora import formats
+from wxb.corpora.layout import decode, has_records
+from wxb.corpora.records import RecordError
+from wxb.project import trained
+from wxb.project.root import find_root
+from wxb.tasks import guessing
+from wxb.tasks.values import Files
+
+if TYPE_CHECKING:
+    from wxb.corpora.formats import Raw
+    from wxb.corpora.reading import Reading
+
+FIELDS = ("input", "text")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Reads the texts of files for a trained experiment: a name in params.yaml, or a folder.
+
+    Records have the field `field`; by default that of the experiment's corpus, or one of FIELDS.
+    """
+
+    experiment: str
+    field: str | None = None
+
+    def read(self, file: Path) -> Iterator[str]:
+        """Yield the texts of a file: of records, of columns that its task reads, or of lines.
+
+        Raises WxbError for a record without a text.
+        """
+        if has_records(file):
+            columns = getattr(self.corpus, "columns", None)
+            yield from self._texts(file, formats.raw_records(file, columns=columns), self.corpus)
+        elif corpus := self._corpus_of(file):
+            columns = getattr(corpus, "columns", None)
+            if columns:
+                raws = formats.raw_records(file, columns=columns)
+            else:
+                raws = self.reading.raw_records(file, corpus)
+            yield from self._texts(file, raws, corpus)
+        else:
+            # Only line feeds separate lines: texts may have other separators of Unicode.
+            lines = decode(file).removesuffix("\n").split("\n")
+            yield from (line.rstrip("\r") for line in lines)
+
+    @cached_property
+    def task(self) -> str:
+        """The task of the experiment."""
+        settings = read_json(trained.find(self.experiment) / paths.SETTINGS)
+        return str(settings["task"])
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How records of the task are read."""
+        return tasks.get(self.task).reading
+
+    @cached_property
+    def corpus(self) -> Corpus | None:
+        """The corpus of the experiment; None for a folder."""
+        root = find_root()
+        params = load(root / PARAMS) if root else None
+        block = params.experiments.get(self.experiment) if params else None
+        corpus: Corpus | None = params.corpora[block.corpus] if params and block else None
+        return corpus
+
+    def _corpus_of(self, file: Path) -> Corpus | None:
+        """The block that reads a file without records; None if its lines are texts."""
+        if self.corpus and self.corpus.has_text_per_file:
+            return self.corpus
+        guess = guessing.guess(self.task, Files(file, [file]))
+        if guess is None:
+            return None
+        content = {"task": self.task, "path": str(file), **guess.content}
+        corpus: Corpus = variants("Corpus")()[self.task].model_validate(content)
+        return corpus
+
+    def _texts(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[str]:
+        for raw in raws:
+            try:
+                if isinstance(raw.content, RecordError):
+                    raise raw.content
+                yield self._text(raw.content, corpus)
+            except RecordError as error:
+                raise WxbError(f"{file}: {raw.place}: {error.reason}: {error.detail}") from None
+
+    def _text(self, content: Any, corpus: Corpus | None) -> str:
+        """The text of a record. Raises RecordError."""
+        if isinstance(content, str):
+            return content
+        fields = content if isinstance(content, Mapping) else {}
+        if corpus and fields and not self.field:
+            try:
+                return self.reading.input_of(fields, corpus)
+            except RecordError:
+                pass  # it may be in one of FIELDS
+        own = [corpus.fields.input] if corpus else []
+        names = [self.field] if self.field else dict.fromkeys([*own, *FIELDS])
+        for name in names:
+            if isinstance(fields.get(name), str):
+                return str(fields[name])
+        raise RecordError(
+            "no text",
+            f"found {', '.join(map(repr, fields)) or type(content).__name__}; expected a text in"
+            f" {' or '.join(map(repr, names))}: name its field with --field",
+        )
