@@ -328,6 +328,7 @@ def test_published_scores_are_separate_from_ours(tree):
 def test_every_experiment_has_its_examples(tree):
     page = parsed_page(tree(SEVEN))
     assert page.sections["mistakes"].count("4 records") == 7
+    assert page.sections["mistakes"].count("Most frequent confusions of ") == 7
     marks = [a["class"] for tag, a in page.elements if tag == "mark"]
     assert {"missed", "wrong_boundary", "correct"} <= {*marks[6:]}
 

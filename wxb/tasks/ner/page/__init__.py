@@ -13,6 +13,7 @@ from wxb.reporting.charts.rendering import render
 from wxb.reporting.charts.scores import headline
 from wxb.tasks.ner.metrics.outcomes import Outcome
 from wxb.tasks.ner.page import published
+from wxb.tasks.ner.page.confusions import confusions
 from wxb.tasks.ner.page.examples import examples
 
 MIN_SUPPORT = 30  # gold spans of a type, to name it as one of the worst
@@ -83,6 +84,7 @@ class Page(parts.Page):
             **context,
             outcomes=OUTCOMES,
             errors=ERRORS,
+            confusions={name: confusions(study.predictions[name]) for name in systems},
             examples={name: examples(study.predictions[name]) for name in systems},
         )
         names = trained(study.comparison)
