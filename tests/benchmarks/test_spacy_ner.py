@@ -177,7 +177,7 @@ def test_the_table_has_spacy_and_our_experiments(benchmark, project):
     }
     new = result.stdout.partition("- test:")[2].partition("- new:")[0]  # the table of the set `new`
     assert f"| {benchmark.PEER} " in new
-    assert "+0.000 (+0.000 to +0.000)" in new
+    assert "+0.000 (-1.000 to +1.000)" in new  # one group has no interval
     spacy, encoder = rows[benchmark.PEER], rows["ner-encoder"]
     assert spacy[0] == "1.000 (0.158–1.000)"
     # Half of the spans and no false one: precision 1, recall 1/2.
@@ -230,6 +230,7 @@ def test_tables_and_notes_are_printed(without_spacy, project, capsys):
     assert "| spaCy 0     | 1.000 (0.158–1.000) " in output
     assert "- test: 2 records in 2 groups, 4 spans; strict span F1" in output
     assert "- new: 1 records in 1 groups, 2 spans; strict span F1" in output
+    assert "+0.000 (-1.000 to +1.000)" in output
     assert "0 of 4 test spans are not on token boundaries" in output
 
 
