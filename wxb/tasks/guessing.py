@@ -120,11 +120,13 @@ class Records(Section):
         if not rows or (may_have_header and tables.has_header(rows, known_names())):
             return files
         columns = [[row[index] for row in rows] for index in range(len(rows[0]))]
+        classes = [i for i, values in enumerate(columns) if _are_few(values)][:1]
         if has_classes:
-            classes = [i for i, values in enumerate(columns) if _are_few(values)][:1]
             others = [i for i in range(len(columns)) if i not in classes]
             text = tables.longest_column(rows, others)
             indices = [] if text is None else [text, *classes]
+        elif classes and files.are_tables:
+            return files  # texts with a class, whatever the other columns
         else:
             indices = [i for i, values in enumerate(columns) if _are_texts(values)][:2]
         if len(indices) < len(self.columns):
@@ -269,5 +271,6 @@ def _are_messages(files: Files, name: str) -> bool:
 
 
 def _are_class_files(files: Files) -> bool:
-    """Whether each file may be a class; files of published splits are not."""
-    return 2 <= len(files.members) <= MAX_CLASSES and not files.has_split_names
+    """Whether each file may be a class: not those of published splits or of a single record."""
+    is_few = 2 <= len(files.members) <= min(MAX_CLASSES, len(files.rows) / 2)
+    return is_few and not files.has_split_names

@@ -292,6 +292,18 @@ CASES = [
         "classification", CLASSIFIED, "own.csv",
     ),
     Case(
+        "CSV without a header, several texts",
+        {
+            "own.csv": as_table(
+                (name, f"{person} moved", f"{t} It was a long day.")
+                for person, (t, name) in zip(NAMES, CLASSIFIED, strict=True)
+            )
+        },
+        "classification",
+        [(f"{t} It was a long day.", name) for t, name in CLASSIFIED],
+        "own.csv",
+    ),
+    Case(
         "TSV without a header",
         {"own.tsv": "".join(f'{name}\t"{t}", so\n' for t, name in CLASSIFIED)},
         "classification", [(f'"{t}", so', name) for t, name in CLASSIFIED], "own.tsv",

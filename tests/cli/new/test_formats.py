@@ -89,3 +89,9 @@ def test_a_text_with_several_classes_is_rejected():
     rows = [{"text": t, "label": [name]} for t, name in CLASSIFIED]
     write({"own.jsonl": as_lines([*rows, {"text": "Both.", "label": ["good", "bad"]}])})
     assert corpus.guess_corpus(Path("own.jsonl"), None).trial.rejects == {"several classes": 1}
+
+
+def test_files_of_one_text_each_are_no_classes():
+    write({f"own/{n}.json": as_lines([{"text": text}]) for n, (text, _) in enumerate(CLASSIFIED)})
+    with pytest.raises(WxbError, match="found fields 'text': text; expected one of"):
+        corpus.guess_corpus(Path("own"), None)
