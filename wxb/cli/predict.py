@@ -109,13 +109,15 @@ def _files(
 
 def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[str]:
     """The texts in arguments with their paths."""
+    from wxb.corpora.layout import DESCRIPTIONS
+
     for source, path in sources:
         if source == "-":
             yield from _texts_from_standard_input()
         elif path is None:
             yield source
         elif path.is_dir():
-            files = visible_files(path)
+            files = [file for file in visible_files(path) if file.name not in DESCRIPTIONS]
             if not files:
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
             for file in files:

@@ -4,10 +4,12 @@ import csv
 import importlib.util
 import io
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 NAMES = ["Ann", "Bob", "Eve", "Joe", "Kim", "Max", "Sue", "Tom", "Ida", "Leo", "Uma", "Zoe"]
 TEXTS = [f"Yesterday {name} moved to Rome." for name in NAMES]
@@ -370,3 +372,13 @@ CASES = [
         [*((f"{t} ", name) for t, name in CLASSIFIED), ("Of all B-movies, the best.", "good")],
     ),
 ]  # fmt: skip
+
+
+def write(files):
+    """Write files by path; skips the test if a file needs spaCy."""
+    for name, content in files.items():
+        if content is None:
+            pytest.skip("spaCy is not installed: pip install -e '.[benchmarks]'")
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.cli.new.formats import CASES, CLASSIFIED, TAG_IDS, TOKENS, as_lines
+from tests.cli.new.formats import CASES, CLASSIFIED, TAG_IDS, TOKENS, as_lines, write
 from wxb import tasks
 from wxb.cli.new import corpus
 from wxb.cli.new.layout import as_folder
@@ -19,15 +19,6 @@ from wxb.corpora.records import Record
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def write(files):
-    for name, content in files.items():
-        if content is None:
-            pytest.skip("spaCy is not installed: pip install -e '.[benchmarks]'")
-        path = Path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def gold_of(record, task):

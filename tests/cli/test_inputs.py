@@ -1,0 +1,75 @@
+"""The texts of files for `wxb predict`, in every format of a corpus."""
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.cli.new.formats import CASES, TOKENS, as_lines, write
+from wxb.cli.inputs import Texts
+from wxb.cli.new import corpus
+from wxb.core.errors import WxbError
+from wxb.core.params.tasks import variants
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def texts_of(task, block=None):
+    """Texts for an experiment of a task, on the corpus of a block if any."""
+    texts = Texts("experiment")
+    params = variants("Corpus")()[task].model_validate(block) if block else None
+    vars(texts).update(task=task, corpus=params)
+    return texts
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.path != "own"], ids=lambda case: case.name
+)
+def test_the_inputs_are_those_of_the_records(case):
+    write(case.files)
+    path = Path(case.path)
+    ((_, block),) = YAML(typ="safe").load(corpus.guess_corpus(path, None).block).items()
+    expected = sorted(text for text, _ in case.records)
+    assert sorted(texts_of(case.task, block).read(path)) == expected
+
+
+@pytest.mark.parametrize("name", ["fastText", "lines with tabs"])
+def test_files_of_lines_need_no_corpus(name):
+    case = next(case for case in CASES if case.name == name)
+    write(case.files)
+    expected = [text for text, _ in case.records]
+    assert list(texts_of(case.task).read(Path(case.path))) == expected
+
+
+@pytest.mark.parametrize("tag", ["O", "B-PER"])
+def test_columns_are_no_lines(tag):
+    rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)
+    write({"own.txt": rows})
+    assert list(texts_of("ner").read(Path("own.txt"))) == [" ".join(row) for row in TOKENS]
+
+
+def test_a_conversation_needs_no_answer():
+    block = {"task": "chat", "path": "x", "split": {"test": 0.2, "valid": 0.1}}
+    rows = [
+        {"messages": [{"role": "user", "content": "Where is Ann?"}]},
+        {"instruction": "Spell it.", "input": "cat"},
+        {"text": "Who?"},
+    ]
+    write({"own.jsonl": as_lines(rows)})
+    expected = ["Where is Ann?", "Spell it.\ncat", "Who?"]
+    assert list(texts_of("chat", block).read(Path("own.jsonl"))) == expected
+
+
+def test_a_record_without_a_text_names_the_fields():
+    block = {
+        "task": "classification",
+        "path": "x",
+        "fields": {"input": "review"},
+        "split": {"test": 0.2, "valid": 0.1},
+    }
+    write({"own.jsonl": as_lines([{"body": "Good."}])})
+    with pytest.raises(WxbError, match=r"own.jsonl: line 1: .*'review' or 'input' or 'text'"):
+        list(texts_of("classification", block).read(Path("own.jsonl")))
