@@ -156,3 +156,11 @@ def test_lines_may_end_as_on_an_old_mac(tmp_path):
     (tmp_path / "mac.csv").write_bytes(b"text;label\rgood;1\rbad;0\r")
     rows = [raw.content for raw in raw_records(tmp_path / "mac.csv")]
     assert rows == [{"text": "good", "label": "1"}, {"text": "bad", "label": "0"}]
+
+
+def test_json_may_have_one_record_per_line_or_be_a_single_record(tmp_path):
+    assert read(tmp_path / "a.json", b'{"text": "good"}\n{"text": "bad"}\n') == [
+        {"text": "good"},
+        {"text": "bad"},
+    ]
+    assert read(tmp_path / "b.json", b'{\n  "text": "good"\n}') == [{"text": "good"}]

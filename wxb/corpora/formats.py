@@ -94,7 +94,7 @@ def _json(file: Path) -> Iterator[Raw]:
             f"{file}: {records.reason}: {records.detail};"
             " expected a list of records (for one record per line, use .jsonl)"
         )
-    if isinstance(records, Mapping):
+    if isinstance(records, Mapping) and records:
         # The annotations of spaCy's tuples, as some tools wrap them; else a file for each document.
         records = records.get("annotations") if "classes" in records else [records]
     if not isinstance(records, list):
