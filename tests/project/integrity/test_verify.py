@@ -134,6 +134,8 @@ def test_a_project_that_dvc_cannot_read_is_an_error(project):
 def test_flips_in_all_files_of_a_small_run_are_found(built_project, tmp_path, monkeypatch):
     project = built_project.copy(tmp_path / "project")
     monkeypatch.chdir(project.folder)
+    git("init", "-q")
+    git("add", "--force", "reports/studies")  # git's index has the only copy of uncached outputs
     assert faults() == {}
     with Repo() as repo:
         outs = [Path(out.fs_path) for stage in repo.index.stages for out in stage.outs]
