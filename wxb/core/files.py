@@ -94,9 +94,14 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> Any:
-    """The content of a UTF-8 JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))
+def read_json(path: Path, *, finite: bool = False) -> Any:
+    """The content of a UTF-8 JSON file. If `finite`, raises ValueError for NaN and infinities."""
+    options: dict[str, Any] = {"parse_constant": _refuse_constant} if finite else {}
+    return json.loads(path.read_text(encoding="utf-8"), **options)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"found {name}; expected a finite number")
 
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> None:
@@ -115,6 +120,13 @@ def read_jsonl(path: Path) -> Iterator[Any]:
     with path.open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             yield json.loads(line)
+
+
+def kind_of(path: Path) -> str:
+    """What a path is, in brackets, if it is no plain file; else an empty text."""
+    if path.is_symlink() and not path.is_file():
+        return " (a linked folder)" if path.is_dir() else " (a link to no file)"
+    return "" if path.is_file() else " (a pipe or device)"
 
 
 def is_html(path: Path) -> bool:

@@ -1,18 +1,26 @@
 """Load models, tokenizers and adapters in Hugging Face's format, without running their code.
 
 The configuration of a folder may request custom Python code, and transformers then asks on standard
-input whether to run it. Such folders are rejected before transformers reads them.
+input whether to run it. It may also describe a model or a normalizer that fills the memory. Such
+folders are rejected before a library reads them.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from wxb.core.errors import WxbError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from safetensors import safe_open
+
+from wxb.core.errors import WxbError, error_line
 from wxb.core.files import read_json
 
 if TYPE_CHECKING:
@@ -22,6 +30,13 @@ if TYPE_CHECKING:
 
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
+MODEL_WEIGHTS = "model*.safetensors"
+TOKENIZER = "tokenizer.json"
+
+MAX_LAYERS = 1000  # of a folder without weights
+# Keys of config.json that are dimensions of weights.
+DIMENSIONS = ("hidden_size", "intermediate_size", "vocab_size", "d_model", "ffn_dim", "d_ff")
+MAX_GROWTH = 1000  # characters that a tokenizer may make of one
 
 NO_CODE: dict[str, Any] = {"trust_remote_code": False}
 
@@ -34,12 +49,16 @@ def config(folder: str | Path) -> Any:
 
 
 def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a folder. Raises WxbError as `require_no_code` does."""
+    """Load the tokenizer of a folder.
+
+    Raises WxbError as `require_no_code` and `require_bounded_tokenizer` do.
+    """
     from transformers import AutoTokenizer
 
-    loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-        require_no_code(folder), **NO_CODE
-    )
+    path = require_no_code(folder)
+    require_bounded_tokenizer(path / TOKENIZER)
+    with no_panic(path / TOKENIZER):
+        loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(path, **NO_CODE)
     return loaded
 
 
@@ -68,15 +87,35 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
     return loaded
 
 
+class _Adapter(BaseModel):
+    """The keys of adapter_config.json that training sets; all others keep peft's defaults."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+    r: PositiveInt
+    lora_alpha: float
+    lora_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    target_modules: list[str]  # a text would be a regular expression
+    trainable_token_indices: list[int] | dict[str, list[int]] | None = None
+    task_type: str | None = None
+    auto_mapping: dict[Literal["base_model_class", "parent_library"], str] | None = None
+    base_model_name_or_path: str | None = None
+    peft_type: str
+    peft_version: str | None = None
+    inference_mode: bool = True
+
+
 def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     """Load a LoRA adapter onto its base model; its parameters stay trainable.
 
     Raises WxbError as `require_no_code` does, for other kinds of adapters, which may load files
-    from elsewhere, and if the weights are not in safetensors.
+    from elsewhere, if the weights are not in safetensors, and for settings that training does not
+    write: some import modules, or are regular expressions.
     """
     from peft import PeftModel
 
-    kind = read_json(require_no_code(folder) / ADAPTER).get("peft_type")
+    content = read_json(require_no_code(folder) / ADAPTER)
+    kind = content.get("peft_type")
     if kind != "LORA":
         raise WxbError(f"{folder / ADAPTER}: found an adapter of kind {kind!r}; expected LORA")
     if not (folder / ADAPTER_WEIGHTS).is_file():
@@ -84,6 +123,7 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
             f"{folder}: found no {ADAPTER_WEIGHTS}; weights in other formats (adapter_model.bin)"
             " can run code when they are loaded: convert those you trust with `save_pretrained`"
         )
+    _require_plain_adapter(folder / ADAPTER, content)
     with warnings.catch_warnings():
         # peft 0.19 uses an old name of transformers; users cannot fix that.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
@@ -91,10 +131,42 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
         return PeftModel.from_pretrained(base, folder, is_trainable=True)
 
 
+def _require_plain_adapter(file: Path, content: Any) -> None:
+    """Raise WxbError if adapter_config.json has other keys or values than training writes."""
+    from peft import LoraConfig
+
+    try:
+        settings = _Adapter.model_validate(content)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        key = ".".join(map(str, fault["loc"][:1]))
+        raise WxbError(
+            f"{file}: `{key}`: found {json.dumps(fault['input'])[:80]}; {fault['msg']}; expected an"
+            " adapter that `wxb` trained"
+        ) from None
+    defaults = LoraConfig().to_dict()
+    others = {k: v for k, v in (settings.model_extra or {}).items() if v != defaults.get(k)}
+    library = (settings.auto_mapping or {}).get("parent_library", "transformers.models")
+    if not library.startswith("transformers.models"):  # peft's AutoPeftModel imports it
+        others["auto_mapping"] = settings.auto_mapping
+    if others:
+        key, value = next(iter(others.items()))
+        raise WxbError(
+            f"{file}: found `{key}`: {json.dumps(value)[:80]}; expected only the settings that"
+            " training writes, as others may import modules: remove the key, or train the adapter"
+            " again"
+        )
+    shapes = _shapes(file.parent, ADAPTER_WEIGHTS)
+    ranks = {shape[0] for name, shape in shapes.items() if "lora_A" in name}
+    if ranks - {settings.r}:
+        raise WxbError(f"{file}: `r`: found {settings.r}; the weights have {sorted(ranks)[0]}")
+
+
 def require_no_code(folder: str | Path) -> Path:
     """Return the folder as a Path if its configuration files request no custom code.
 
-    Raises WxbError if it does not exist, or if a file requests Python code or a kernel of the hub.
+    Raises WxbError if it does not exist, if a file requests Python code or a kernel of the hub, or
+    if config.json describes a larger model than the weights in the folder have.
     """
     path = Path(folder)
     if not path.is_dir():  # transformers would look for it on the hub
@@ -112,7 +184,88 @@ def require_no_code(folder: str | Path) -> Path:
                 " can do anything on this machine: choose another, or, if transformers has its"
                 f" `model_type`, remove `{key}` from the file"
             )
+    if (path / "config.json").is_file():
+        _require_bounded_model(path / "config.json")
     return path
+
+
+def _require_bounded_model(file: Path) -> None:
+    """Raise WxbError if config.json describes more or larger layers than the weights have."""
+    shapes = _shapes(file.parent, MODEL_WEIGHTS)
+    layers = len(shapes) or MAX_LAYERS  # each layer has at least one tensor
+    widest = max(chain.from_iterable(shapes.values()), default=2**31)
+    for key, value in _settings(read_json(file)):
+        if not isinstance(value, int):
+            continue
+        limit = layers if key.endswith("layers") else widest if key.endswith(DIMENSIONS) else value
+        if value > limit:
+            origin = "of its weights" if shapes else "supported"
+            raise WxbError(
+                f"{file}: `{key}`: found {value}; the largest number {origin} is {limit}: correct"
+                " it, or fetch the model again"
+            )
+
+
+def _shapes(folder: Path, pattern: str) -> dict[str, list[int]]:
+    """The shapes of tensors by name, from the headers of safetensors files."""
+    shapes: dict[str, list[int]] = {}
+    for file in sorted(folder.glob(pattern)):
+        with safe_open(file, "numpy") as tensors:
+            for name in [*tensors.keys()]:
+                shapes[name] = tensors.get_slice(name).get_shape()
+    return shapes
+
+
+def require_bounded_tokenizer(file: Path) -> None:
+    """Raise WxbError if tokenizer.json, if it exists, multiplies the length of texts.
+
+    Running out of memory there ends the process.
+    """
+    if not file.is_file():
+        return
+    content = read_json(file)
+    for part in ("normalizer", "pre_tokenizer", "decoder"):
+        if (growth := _growth(content.get(part))) > MAX_GROWTH:
+            raise WxbError(
+                f"{file}: `{part}` makes up to {growth:.3g} characters of one; expected at most"
+                f" {MAX_GROWTH}: choose another tokenizer"
+            )
+
+
+def _growth(part: Any) -> float:
+    """The most characters that a component of a tokenizer, or a sequence of them, makes of one."""
+    match part:
+        case {"type": "ByteLevel"}:
+            return 4.0  # bytes of UTF-8
+        case {"type": "Prepend", "prepend": str(text)}:
+            return 1.0 + len(text)
+        case {"type": "Replace", "pattern": {"String": str(text)}, "content": str(content)} if text:
+            return max(1.0, len(content) / len(text))
+        case {"type": "Replace", "content": str(content)}:
+            return 1.0 + len(content)  # a pattern may match nothing, between all characters
+        case {"type": "Precompiled", "precompiled_charsmap": str(encoded)}:
+            data = base64.b64decode(encoded)
+            size = int.from_bytes(data[:4], "little")  # of its index; replacements follow
+            longest = max(map(len, data[4 + size :].split(b"\0")))
+            return float(max(1, longest)) if 4 + size <= len(data) else math.inf
+        case dict():
+            return math.prod(_growth(inner) for inner in part.values())
+        case list():
+            return math.prod(map(_growth, part))
+    return 1.0
+
+
+@contextmanager
+def no_panic(file: str | Path) -> Iterator[None]:
+    """Raise WxbError for a panic of the library tokenizers, which is no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise WxbError(
+            f"{file}: the library tokenizers fails ({error_line(error)}); choose another tokenizer"
+        ) from None
 
 
 def _settings(content: Any) -> Iterator[tuple[str, Any]]:

@@ -219,7 +219,8 @@ class Trained(ABC):
     @classmethod
     def load(cls, folder: Path, prediction: Prediction | None = None) -> Self:
         """Load a folder that `save` wrote; by default with default `prediction` settings."""
-        settings, tokenizer = read_json(folder / paths.SETTINGS), SavedTokenizer(folder)
+        settings = read_json(folder / paths.SETTINGS, finite=True)
+        tokenizer = SavedTokenizer(folder)
         predictor = cls(cls.load_model(folder, settings, tokenizer), tokenizer, **settings)
         predictor.prediction = prediction or cls.prediction
         return predictor

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Encoded
@@ -58,6 +59,11 @@ class Recognizer(SpanFinder):
     share this decoding.
     """
 
+    def __init__(self, model: Any, tokenizer: Any, **settings: Any) -> None:
+        """As for other tasks. Raises WxbError for a threshold that is not between 0 and 1."""
+        super().__init__(model, tokenizer, **settings)
+        self.threshold = settings["threshold"]
+
     @classmethod
     def from_training(cls, model: Any, method: Method, targets: Path) -> Self:
         """The predictor of a newly trained model, with a threshold of 0 until `calibrate`."""
@@ -79,6 +85,8 @@ class Recognizer(SpanFinder):
 
     @threshold.setter
     def threshold(self, threshold: float) -> None:
+        if not 0 <= threshold <= 1:  # no score reaches NaN
+            raise WxbError(f"threshold: found {threshold}; expected a number from 0 to 1")
         self.settings["threshold"] = threshold
 
     @abstractmethod

@@ -58,9 +58,15 @@ class Native(nn.Module):
             return None
         config = SimpleNamespace(**read_json(folder / CONFIG))
         try:
+            weights = _without_head(load_file(folder / WEIGHTS))
+            with torch.device("meta"):  # weights of another shape must not take memory
+                expected = cls(config).backbone.state_dict()
+            if {n: w.shape for n, w in expected.items()} != {
+                n: w.shape for n, w in weights.items()
+            }:
+                return None
             with torch.random.fork_rng(devices=[]):
                 native = cls(config)
-            weights = _without_head(load_file(folder / WEIGHTS))
             native.backbone.load_state_dict(weights, strict=True)
         except (ValueError, RuntimeError):  # left to transformers
             return None
