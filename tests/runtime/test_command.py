@@ -34,6 +34,22 @@ def test_a_failure_prints_the_log_and_leaves_only_it(project, name, code, messag
     assert sorted(p.name for p in project.iterdir()) == [".wxb", "logs", "params.yaml", "toy.py"]
 
 
+def test_a_full_disk_is_one_line(project):
+    failed = python(project, "toy.py", "full")
+    assert failed.returncode == 1
+    assert failed.stderr == (
+        "toy@full: out: No space left on device; free some space, and run it again\n"
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(project):
+    (project / "logs").symlink_to("/nowhere/else")
+    failed = python(project, "toy.py", "good")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("toy@good: FileExistsError: ")
+    assert len(failed.stderr.splitlines()) == 1
+
+
 def test_only_the_last_lines_of_a_long_log_are_shown(project):
     lines = python(project, "toy.py", "talkative").stderr.splitlines()
     assert "  99" in lines

@@ -36,6 +36,8 @@ def leave_children():
     os.kill(os.getpid(), signal.SIGKILL)
 
 def main(params, name):
+    if name == "full":
+        raise OSError(28, "No space left on device", "out")
     if name == "slow":
         return wait()
     if name == "parent" and not Path("children").exists():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,6 +32,19 @@ def require_output(path: Path, stage: str) -> None:
     """Raise WxbError with the stage to run, such as `train@NAME`, if a path does not exist."""
     if not path.exists():
         raise WxbError(f"{path} does not exist; run `dvc repro {stage}` first")
+
+
+def storage_error(error: BaseException) -> str | None:
+    """A line for an error of a full, read-only or forbidden disk; None for any other error."""
+    advice = {
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
+        errno.EROFS: "choose a folder that can be written",
+        **dict.fromkeys((errno.EACCES, errno.EPERM), "change the permissions"),
+    }
+    if not isinstance(error, OSError) or error.errno not in advice:
+        return None
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{os.strerror(error.errno)}; {advice[error.errno]}, and run it again"
 
 
 def error_line(error: BaseException) -> str:

@@ -7,11 +7,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from wxb.core import paths
-from wxb.core.errors import WxbError
+from wxb.core.errors import WxbError, error_line, storage_error
 from wxb.core.files import publish, publish_checks, write_json
 from wxb.core.params import Params, load
 from wxb.runtime import costs, engine, gpus, inputs, kernels, locks, logs, signals
@@ -41,6 +42,12 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     name = parser.parse_args().name
     stage = f"{verb}@{name}"
     log = paths.log(stage)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.touch()
+    except OSError as error:
+        print(f"{stage}: {storage_error(error) or error_line(error)}", file=sys.stderr)
+        sys.exit(1)
     with locks.hold(stage), logs.redirect_to(log) as console:
         start = time.monotonic()
         try:
@@ -61,10 +68,12 @@ def run(verb: str, main: Main, doc: str | None) -> None:
             print(f"{stage}: interrupted; {_resumption(stage)}", file=console)
             sys.exit(143 if isinstance(error, signals.Terminated) else 130)
         except Exception as error:
-            if not isinstance(error, WxbError):
-                traceback.print_exc()
-            print(f"{type(error).__name__}: {error}", flush=True)
-            print(_failure(stage, log), file=console)
+            fault = storage_error(error)
+            with suppress(OSError):  # the log may be on the full disk
+                if not isinstance(error, WxbError) and not fault:
+                    traceback.print_exc()
+                print(f"{type(error).__name__}: {error}", flush=True)
+            print(f"{stage}: {fault}" if fault else _failure(stage, log), file=console)
             sys.exit(1)
         print(f"{stage}: done in {cost['seconds']:.1f} s", file=console)
 
