@@ -74,7 +74,9 @@ def test_commands_that_need_no_dvc_do_not_start_it(project, monkeypatch):
 
 
 def test_params_are_checked(project):
-    assert wxb(project, "params").stdout == "params.yaml is valid\n"
+    done = wxb(project, "params")
+    assert done.stdout == "params.yaml is valid\n"
+    assert done.stderr == "corpora.pii.path: demos/pii does not exist, so download@pii fails\n"
     path = project / "params.yaml"
     path.write_text(path.read_text().replace("threads:", "thread:"))
     failed = wxb(project, "params")

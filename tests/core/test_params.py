@@ -1,12 +1,13 @@
 import copy
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.core.params import ParamsError, check, load, read_yaml
+from wxb.core.params import ParamsError, check, load, missing_paths, read_yaml
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import names, prediction_class
 
@@ -265,6 +266,21 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
         ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (choose from: gates,"),
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
+        ("lessons.index", CONTENT["lessons"]["gates"], "lessons.index: the name is taken"),
+        ("studies.Pretrain", CONTENT["studies"]["ner"], "studies.Pretrain: the name is taken"),
+        ("corpora.-x", CONTENT["corpora"]["pii"], "a name cannot start with '-'"),
+        (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "a name has at most 100 characters"),
+        ("seed", 2**32, "seed: found 4294967296; Input should be less than 4294967296"),
+        ("seed", False, "seed: found false; expected no flag"),
+        ("studies.ner.seed", [1, 2**32], "studies.ner.seed"),
+        ("threads", True, "threads: found true; expected no flag"),
+        ("threads", 10**6, "threads: found 1000000"),
+        ("experiments.ner-encoder.training.epochs", 10**23, "found a number of 77 bits"),
+        ("experiments.ner-encoder.prediction.batch_size", True, "batch_size: found true"),
+        ("corpora.pii.languages", [], "corpora.pii.languages: found []"),
+        ("corpora.pii.languages", [""], "expected a printable name"),
+        ("corpora.pii.labels", {"NAME": ""}, "expected a printable name without outer white space"),
+        ("corpora.pii.labels", {"NAME": "A\nB"}, "expected a printable name"),
         (
             "backbones.ner-encoder",
             CONTENT["backbones"]["encoder"],
@@ -385,6 +401,44 @@ def test_a_file_that_is_not_yaml_is_an_error(tmp_path, text):
     path.write_bytes(text)
     with pytest.raises(ParamsError, match=rf"^{re.escape(str(path))}: not readable as YAML"):
         load(path)
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{key}: &{key} [{', '.join([f'*{previous}'] * 9)}]\n"
+    for previous, key in pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, r"line \d: found more than 100,000 values or 40 nested levels"),
+        (f"a: {'[' * 100_000}{']' * 100_000}", "line 1: found more than .* 40 nested levels"),
+        ("a: &a [*a]", r"alias \*a is inside of its own value"),
+        (f"seed: {'9' * 10_000}", "not readable as YAML"),
+        (f"seed: {'x' * 10_000}", "seed: found 'x"),
+        ("\n".join(f"key{i}: 1" for i in range(1000)), "and 959 more"),
+    ],
+)
+def test_a_small_file_costs_little_memory_and_a_short_message(tmp_path, text, message):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(ParamsError, match=message) as raised:
+        load(path)
+    assert len(str(raised.value)) < 20_000
+
+
+def test_aliases_of_a_person_are_read(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text("a: &a [1, 2]\nb: *a\nc: &c 3\nd: *c\n")
+    assert read_yaml(path) == {"a": [1, 2], "b": [1, 2], "c": 3, "d": 3}
+
+
+def test_missing_paths_of_corpora_are_found():
+    params = check(edited("corpora.pii.path", "data/absent"))
+    assert missing_paths(params) == [
+        "corpora.pii.path: data/absent does not exist, so download@pii fails"
+    ]
 
 
 def test_a_missing_file_is_an_error_with_the_working_folder(tmp_path, monkeypatch):

@@ -20,9 +20,9 @@ from wxb.cli import watch as watching
 from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
 from wxb.core import paths
-from wxb.core.errors import WxbError, require_output
+from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json
-from wxb.core.params import load, read_yaml
+from wxb.core.params import load, missing_paths, read_yaml
 from wxb.project import (
     doctor,
     engines,
@@ -83,7 +83,7 @@ def params(
     or snakemake runs in the project, params.yaml is not changed.
     """
     if profile is None:
-        load()
+        _warn_of_missing_paths()
         print("params.yaml is valid")
         return
     switched = profiles.switch(profile)
@@ -98,6 +98,7 @@ def params(
         print(f"kept: the blocks of {other}, as {why} is not of params/{other}.yaml")
     if not switched.size:
         print(f"params.yaml is {profile} already")
+    _warn_of_missing_paths()
 
 
 @app.command("list")
@@ -358,6 +359,12 @@ for _command in (*app.registered_commands, *new.app.registered_commands):
     _command.help = reference.unwrap_help(_command.callback)
 
 
+def _warn_of_missing_paths() -> None:
+    """Check params.yaml, and print the corpora whose `path` does not exist."""
+    for fault in missing_paths(load()):
+        print(fault, file=sys.stderr)
+
+
 def _project() -> inventory.Inventory:
     """The inventory of the project in this folder."""
     params = load()
@@ -381,4 +388,9 @@ def main() -> None:
         app(prog_name="wxb")
     except WxbError as error:
         print(f"wxb: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        if (line := storage_error(error)) is None:
+            raise
+        print(f"wxb: {line}", file=sys.stderr)
         sys.exit(1)

@@ -14,7 +14,7 @@ from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, Seq
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
-from wxb.core.params import PARAMS, ParamsError, check, read_yaml
+from wxb.core.params import PARAMS, ParamsError, check, parse_yaml, read_yaml
 from wxb.project import engines
 
 COMMENTS = 38  # the column of comments in params.yaml, if key and value are shorter
@@ -53,8 +53,8 @@ def check_text(text: str, path: Path = PARAMS) -> None:
 
 
 def parse(text: str) -> Any:
-    """The content of a YAML text."""
-    return YAML(typ="safe").load(text)
+    """The content of a YAML text. Raises ParamsError as `parse_yaml` does."""
+    return parse_yaml(text, PARAMS)
 
 
 def inline_yaml(value: Any) -> str:

@@ -10,11 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from wxb.core import paths
-from wxb.core.params import PARAMS, ParamsError, read_yaml
+from wxb.core.params import PARAMS, ParamsError, parse_yaml, read_yaml
 from wxb.core.params.section import flatten
 from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree
@@ -85,9 +82,10 @@ def contents(tree: Tree | None = None) -> dict[str, Any]:
     result = {}
     for file in sorted(files, key=lambda file: file.stem):
         try:
-            result[file.stem] = YAML(typ="safe").load(tree.read(str(file)) or b"{}")
-        except YAMLError as error:
+            text = (tree.read(str(file)) or b"{}").decode("utf-8")
+        except UnicodeDecodeError as error:
             raise ParamsError(f"{file}: not readable as YAML\n{error}") from None
+        result[file.stem] = parse_yaml(text, Path(file))
     return result
 
 

@@ -9,26 +9,33 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
+from wxb.core import paths
 from wxb.core.errors import WxbError, choices, did_you_mean
 from wxb.core.params.backbones import Backbone, Parity
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import LESSONS, Lesson
 from wxb.core.params.resources import Resources, find_errors, stage_resources
-from wxb.core.params.section import Name, OneOf, Section
+from wxb.core.params.section import Name, OneOf, Section, Seed
 from wxb.core.params.tasks import variants
 
 PARAMS = Path("params.yaml")
 MODELS = Path("wxb/models")
+
+MAX_VALUES = 100_000  # of a YAML file, aliases written out
+MAX_DEPTH = 40  # nested blocks and lists
+SHOWN = 200  # characters of a wrong value in an error
+MAX_ERRORS = 50  # in a message
 
 
 class ParamsError(WxbError):
@@ -41,8 +48,8 @@ class Params(Section):
     # The classes of tasks derive from classes here, so they are imported at the first validation.
     model_config = ConfigDict(defer_build=True)
 
-    seed: Annotated[int, Field(ge=0)]
-    threads: PositiveInt
+    seed: Seed
+    threads: Annotated[int, Field(gt=0, le=1024)]
     portable: bool
     corpora: dict[Name, Annotated[Corpus, OneOf("task", variants("Corpus"))]]
     backbones: dict[Name, Backbone]
@@ -96,13 +103,57 @@ class Params(Section):
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file. Raises ParamsError if it is missing or not valid YAML."""
     try:
-        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ParamsError(
             f"{path}: no such file in {Path.cwd()}; run this from the project's root"
         ) from None
-    except (YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ParamsError(f"{path}: not readable as YAML\n{error}") from None
+    except OSError as error:
+        raise ParamsError(f"{path}: cannot be read ({error.strerror})") from None
+    return parse_yaml(text, path)
+
+
+def parse_yaml(text: str, path: Path) -> Any:
+    """The content of a YAML text; errors name `path`.
+
+    Raises ParamsError if it is not valid YAML, too deeply nested, or has too many values.
+    """
+    try:
+        _check_size(text, path)
+        return YAML(typ="safe").load(text)
+    except (YAMLError, ValueError) as error:  # ValueError: a number of thousands of digits
+        raise ParamsError(f"{path}: not readable as YAML\n{error}") from None
+
+
+def _check_size(text: str, path: Path) -> None:
+    """Raise ParamsError for deep nesting, which ends the process, and for aliases that multiply."""
+    starts: list[tuple[str | None, int]] = []  # anchors of open collections, and values before
+    sizes: dict[str, int] = {}
+    values = 0
+    for event in YAML(typ="safe").parse(text):
+        match event:
+            case AliasEvent():
+                if event.anchor not in sizes:
+                    raise ParamsError(f"{path}: alias *{event.anchor} is inside of its own value")
+                values += sizes[event.anchor]
+            case CollectionStartEvent():
+                starts.append((event.anchor, values))
+                values += 1
+            case CollectionEndEvent():
+                anchor, before = starts.pop()
+                if anchor is not None:
+                    sizes[anchor] = values - before
+            case ScalarEvent():
+                values += 1
+                if event.anchor is not None:
+                    sizes[event.anchor] = 1
+        if values > MAX_VALUES or len(starts) > MAX_DEPTH:
+            raise ParamsError(
+                f"{path}: line {event.start_mark.line + 1}: found more than {MAX_VALUES:,} values"
+                f" or {MAX_DEPTH} nested levels; expected a file that a person can read"
+            )
 
 
 def load(path: Path = PARAMS) -> Params:
@@ -116,12 +167,24 @@ def load(path: Path = PARAMS) -> Params:
     return check(content, path)
 
 
+def missing_paths(params: Params) -> list[str]:
+    """A message for each corpus whose `path` does not exist."""
+    return [
+        f"corpora.{name}.path: {corpus.path} does not exist, so download@{name} fails"
+        for name, corpus in params.corpora.items()
+        if not Path(corpus.path).exists()
+    ]
+
+
 def check(content: Any, path: Path = PARAMS) -> Params:
     """Check the content of a parameter file and its cross references; errors as in `load`."""
     try:
         params = Params.model_validate(content)
     except ValidationError as error:
-        errors = [_explain(fault["loc"], fault) for fault in error.errors()]
+        faults = error.errors()
+        errors = [_explain(fault["loc"], fault) for fault in faults[:MAX_ERRORS]]
+        if len(faults) > MAX_ERRORS:
+            errors.append(f"... and {len(faults) - MAX_ERRORS:,} more")
     else:
         errors = list(_reference_errors(params))
     if errors:
@@ -157,7 +220,9 @@ def _explain(loc: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
     if fault["type"] == "literal_error":
         expected = re.split(r",| or ", fault["ctx"]["expected"])
         hint = did_you_mean(fault["input"], (word.strip("' ") for word in expected))
-    return f"{key}: found {fault['input']!r}; {fault['msg']}{hint}"
+    found = repr(fault["input"])
+    found = found if len(found) <= SHOWN else f"{found[:SHOWN]} ..."
+    return f"{key}: found {found}; {fault['msg']}{hint}"
 
 
 def _child(annotation: Any, part: int | str) -> Any:
@@ -217,6 +282,14 @@ def _reference_errors(params: Params) -> Iterator[str]:
     for name in sorted(params.experiments.keys() & params.backbones.keys()):
         yield f"experiments.{name}: a backbone has this name, and both write models/{name}"
     yield from find_errors(params.resources, params)
+    # Their files would overwrite, or mix with, those of the project.
+    for name, reserved in (
+        *product(params.studies, ("index", paths.LESSONS, paths.PRETRAIN, paths.PARITY)),
+        *product(params.lessons, ("index",)),
+    ):
+        if name.casefold() == reserved:
+            section = "studies" if name in params.studies else "lessons"
+            yield f"{section}.{name}: the name is taken by files in reports/; choose another"
     for name in params.lessons.keys() & params.studies.keys():
         yield f"lessons.{name}: a study has this name, and both write reports/{name}.html"
 

@@ -9,7 +9,9 @@ from urllib.parse import unquote
 
 from pydantic import Field, HttpUrl, PositiveInt, model_validator
 
-from wxb.core.params.section import Name, Section
+from wxb.core.params.section import Label, Name, Section
+
+Languages = Annotated[list[Label], Field(min_length=1)]
 
 
 class Generate(Section):
@@ -17,7 +19,7 @@ class Generate(Section):
 
     labelled: PositiveInt
     unlabelled: Annotated[int, Field(ge=0)] = 0
-    languages: Annotated[list[str], Field(min_length=1)]
+    languages: Languages
 
 
 class Hub(Section):
@@ -155,7 +157,7 @@ class Corpus(Section):
     hub: Hub | None = None
     urls: Annotated[list[Download], Field(min_length=1)] | None = None
     fields: Fields = Fields()
-    languages: list[str] | None = None
+    languages: Languages | None = None
     max_characters: PositiveInt = 20_000
     max_records: PositiveInt | None = None
     split: Split

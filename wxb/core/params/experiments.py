@@ -8,9 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core import paths
-from wxb.core.params.section import Fraction, Name, PositiveFloat, Section
-
-Seed = Annotated[int, Field(ge=0)]
+from wxb.core.params.section import Fraction, Name, PositiveFloat, Section, Seed
 
 
 class LowRank(Section):

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.experiments import Tuning
-from wxb.core.params.section import Fraction, OneOf, PositiveFloat, Section
+from wxb.core.params.section import Fraction, Label, OneOf, PositiveFloat, Section
 from wxb.core.params.training import Training
 
 
@@ -29,8 +29,8 @@ class Corpus(corpora.Corpus):
     columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
     format: Literal["fasttext", "files"] | None = None  # lines with __label__, or a text per file
     # By pattern of file names, or by name of folder if each file is a text; null: unlabelled.
-    classes: dict[str, str | None] = Field(default={})
-    labels: dict[str, str | None] = Field(default={})  # classes by raw label; null drops it
+    classes: dict[str, Label | None] = Field(default={})
+    labels: dict[str, Label | None] = Field(default={})  # classes by raw label; null drops it
     html: Literal["removed", "kept"] = "removed"
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import Fraction, OneOf, Section
+from wxb.core.params.section import Fraction, Label, OneOf, Section
 from wxb.core.params.training import Training
 
 
@@ -53,7 +53,7 @@ class Corpus(corpora.Corpus):
     fields: Fields = Fields()
     conll: Conll | None = None
     repair: Literal["by-value"] | None = None
-    labels: dict[str, str | None] = Field(default={})
+    labels: dict[str, Label | None] = Field(default={})
     augment: Augment | None = None
 
     @property

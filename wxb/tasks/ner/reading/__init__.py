@@ -135,6 +135,9 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
         raise RecordError("wrong type", f"{fields.type!r} is {name!r}, expected a name")
     if (type_ := corpus.labels.get(str(name), str(name))) is None:
         return None
+    check_encodable(type_)
+    if not type_.strip() or not type_.isprintable():
+        raise RecordError("wrong type", f"{fields.type!r} is {type_!r}, expected a printable name")
     if not mention.strip():
         raise RecordError("blank span", f"{start}-{end} is {mention!r}")
     # Offsets of tokens exclude outer white space, too.
