@@ -48,9 +48,11 @@ def test_any_name_is_excluded_once(repository, name):
         git.exclude(folder / name)
     (folder / name).touch()
     (folder / "other").touch()
+    for suffix in ("partial", "partial.lock"):  # of a killed command
+        (folder / f".{name}.{suffix}").touch()
     assert added(repository) == ["inner/other"]
     lines = (repository / ".git/info/exclude").read_text(encoding="utf-8").splitlines()
-    assert len([line for line in lines if line.startswith("/inner/")]) == 1
+    assert len([line for line in lines if line.startswith("/inner/")]) == 2
 
 
 def test_a_tracked_file_is_refused(repository):

@@ -11,7 +11,7 @@ from wxb import WxbError
 
 
 def exclude(path: Path) -> None:
-    """Add a file to `.git/info/exclude` of its repository, unless git ignores it already.
+    """Add a file, its draft and its lock to `.git/info/exclude`, unless git ignores them already.
 
     Prints what it added to standard error. Does nothing outside of a repository, and without git.
     Raises WxbError if git tracks the file, or does not ignore it afterwards.
@@ -26,20 +26,25 @@ def exclude(path: Path) -> None:
             f"{path}: git tracks this file, which has to stay secret; choose another path, or run"
             f" `git rm --cached {path}`"
         )
-    if _is_ignored(folder, target):
+    draft = target.with_name(f".{target.name}.partial")  # also the start of the lock's name
+    patterns = [
+        "/" + re.sub(r"([\\*?\[ ])", r"\\\1", file.relative_to(str(top)).as_posix()) + end
+        for file, end in ((target, ""), (draft, "*"))
+        if not _is_ignored(folder, file)
+    ]
+    if not patterns:
         return
     exclude_file = folder / str(_git(folder, "rev-parse", "--git-path", "info/exclude"))
-    pattern = "/" + re.sub(r"([\\*?\[ ])", r"\\\1", target.relative_to(str(top)).as_posix())
     try:
         exclude_file.parent.mkdir(exist_ok=True)
         with exclude_file.open("a", encoding="utf-8") as file:
-            file.write(f"{pattern}\n")
+            file.writelines(f"{pattern}\n" for pattern in patterns)
     except OSError as error:
         raise WxbError(
             f"{path}: git would add this file, which has to stay secret, and {exclude_file} cannot"
             f" be written ({error.strerror}); choose a path outside of the repository"
         ) from None
-    if not _is_ignored(folder, target):
+    if not (_is_ignored(folder, target) and _is_ignored(folder, draft)):
         raise WxbError(
             f"{path}: git would add this file, which has to stay secret; choose a path outside of"
             " the repository"
