@@ -1,6 +1,7 @@
 """Clean a corpus and divide it into train, valid and test sets; rejected records are listed."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from wxb import tasks
@@ -11,8 +12,9 @@ from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
 from wxb.corpora import clean, reading
-from wxb.corpora.division import divide, with_test_groups
+from wxb.corpora.division import SplitError, divide, with_test_groups
 from wxb.corpora.labelling import Labelling
+from wxb.corpora.layout import data_files, unread_files
 from wxb.corpora.profile import profile
 from wxb.corpora.reading import Reading
 from wxb.corpora.records import Record, Reject
@@ -38,6 +40,8 @@ def preprocess(
     """
     records: list[Record] = []
     rejects: list[Reject] = []
+    if unread := unread_files(folder, data_files(folder, corpus)):
+        print(f"{label}: not read: {', '.join(unread)}", file=Progress.console)
     raw = reading.read(folder, corpus, task)
     for item in task.prepare(raw, corpus, folder=folder, out=out, home=home or out, label=label):
         if isinstance(item, Reject):
@@ -48,15 +52,18 @@ def preprocess(
         else:
             records.append(item)
     if rejects and not records:
-        ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
-        example = next(reject for reject in rejects if reject.reason == reason)
-        raise WxbError(
-            f"{folder}: all {len(rejects)} records were rejected, {count} like this one"
-            f" ({example.origin}) for {reason}: {example.detail}; {corpus.advice(reason)}"
+        raise WxbError(f"{folder}: all {_cause(rejects, corpus)}")
+    try:
+        splits, surplus = divide(
+            records, corpus.split, task.wording, limit=corpus.max_records, seed=seed
         )
-    splits, surplus = divide(
-        records, corpus.split, task.wording, limit=corpus.max_records, seed=seed
-    )
+    except SplitError as error:
+        rejects += error.rejects
+        if not rejects:
+            raise
+        listed = paths.log(f"{label}.rejects").with_suffix(".jsonl")
+        write_jsonl(listed, (reject._asdict() for reject in rejects))
+        raise WxbError(f"{folder}: {_cause(rejects, corpus)} ({listed}). So {error}") from None
     rejects += surplus
     statistics = profile(splits, rejects, task)
     splits, statistics["test_groups"] = with_test_groups(
@@ -76,6 +83,16 @@ def preprocess(
         counts = ", ".join(f"{count:,} {reason}" for reason, count in statistics["rejects"].items())
         share = f"{len(rejects):,} of {statistics['records']['raw']:,} records rejected"
         print(f"{label}: {share} (rejects.jsonl): {counts}", file=Progress.console)
+
+
+def _cause(rejects: Sequence[Reject], corpus: Corpus) -> str:
+    """How many records were rejected, the most frequent reason with an example, and what to do."""
+    ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
+    example = next(reject for reject in rejects if reject.reason == reason)
+    return (
+        f"{len(rejects)} records were rejected, {count} like this one"
+        f" ({example.origin}) for {reason}: {example.detail}; {corpus.advice(reason)}"
+    )
 
 
 def main(params: Params, name: str) -> None:

@@ -1,10 +1,13 @@
 import hashlib
 import json
+import os
+import sys
 
 import pytest
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Corpus
+from wxb.core.progress import Progress
 from wxb.corpora import fetching, web
 
 GENERATOR = """
@@ -102,3 +105,28 @@ def test_a_generator_may_write_files_beside_its_records(project):
     )
     options = {"labelled": 1, "languages": ["en"]}
     assert fetch(project, "generator_e.py", generate=options) == ["records.jsonl", "sound"]
+
+
+def test_links_and_pipes_of_a_folder_are_named(project, capsys, monkeypatch):
+    monkeypatch.setattr(Progress, "console", sys.stderr)
+    source, other = project / "source", project / "other"
+    source.mkdir()
+    other.mkdir()
+    (other / "b.json").write_text("[]")
+    (source / "file.json").symlink_to(other / "b.json")
+    (source / "folder").symlink_to(other)
+    (source / "lost.json").symlink_to("nowhere")
+    (source / "loop").symlink_to(source)
+    os.mkfifo(source / "pipe.json")
+    assert fetch(project, "source") == ["file.json", "folder", "folder/b.json"]
+    assert capsys.readouterr().err.splitlines() == [
+        "download@test: followed links: file.json, folder",
+        "download@test: skipped: loop (a link to its own folder), lost.json (a link to no file),"
+        " pipe.json (a pipe or device)",
+    ]
+
+
+def test_a_pipe_is_no_corpus(project):
+    os.mkfifo(project / "pipe")
+    with pytest.raises(WxbError, match="found a pipe or device; expected a file or folder"):
+        fetch(project, "pipe")

@@ -164,3 +164,30 @@ def test_json_may_have_one_record_per_line_or_be_a_single_record(tmp_path):
         {"text": "bad"},
     ]
     assert read(tmp_path / "b.json", b'{\n  "text": "good"\n}') == [{"text": "good"}]
+
+
+@pytest.mark.parametrize("record", ['{"a": 1, "a": 2}', '{"a": [{"b": 1, "b": 2}]}'])
+def test_a_repeated_key_costs_one_record(tmp_path, record):
+    file = tmp_path / "a.json"
+    file.write_text(f'[{{"a": 1}}, {record}]')
+    first, second = raw_records(file)
+    assert first.content == {"a": 1}
+    assert second.content.reason == "duplicate key"
+
+
+def test_a_repeated_column_is_an_error(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("a,b,a,,\n1,2,3,,\n")
+    with pytest.raises(WxbError, match=r"a\.csv: two columns are called 'a'"):
+        list(raw_records(file))
+
+
+@pytest.mark.parametrize(
+    "column", [pa.array(["x" * 10**6]).take(pa.array([0] * 500)), pa.nulls(2 * 10**8)]
+)
+def test_parquet_that_unpacks_to_gigabytes_is_an_error(tmp_path, column):
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": column}), file, compression="zstd", use_dictionary=False)
+    assert file.stat().st_size < 10**6
+    with pytest.raises(WxbError, match=r"a\.parquet: unpacks to .* expected at most"):
+        list(raw_records(file))

@@ -1,8 +1,10 @@
+import os
+
 import pytest
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
-from wxb.corpora.layout import data_files, files_by_split
+from wxb.corpora.layout import data_files, decode, files_by_split, unread_files
 from wxb.tasks.ner.params import Corpus
 
 
@@ -107,3 +109,30 @@ def test_files_of_no_further_test_set_are_left_to_divide(tmp_path):
     split = Split.model_validate({"test": 0.2, "valid": 0.1, "further": {"all": {"files": ["*"]}}})
     with pytest.raises(WxbError, match="no file is left to divide; expected"):
         files_by_split(data_files(tmp_path, corpus()), tmp_path, split)
+
+
+def test_entries_that_are_not_read_are_named(tmp_path):
+    for name in ("a.json", "b.txt", "c.jsonl.gz", "d.xlsx", ".hidden", "more/e.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "lost.json").symlink_to("nowhere")
+    (tmp_path / "linked").symlink_to(tmp_path / "more")
+    assert unread_files(tmp_path, [tmp_path / "a.json"]) == [
+        "b.txt",
+        "c.jsonl.gz",
+        "d.xlsx",
+        "linked (a linked folder)",
+        "lost.json (a link to no file)",
+        "more/e.md",
+        "pipe.json (a pipe or device)",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be", "utf-16", "utf-16-le"])
+def test_wide_encodings_are_named(tmp_path, encoding):
+    file = tmp_path / "a.json"
+    file.write_bytes("[{}]".encode(encoding))
+    name = encoding.upper()[:6]
+    with pytest.raises(WxbError, match=f"found {name}; expected UTF-8: .* -f {name} -t UTF-8"):
+        decode(file)

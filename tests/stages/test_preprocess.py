@@ -1,6 +1,7 @@
 import io
 import json
 import shutil
+import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -487,3 +488,21 @@ def test_no_value_of_a_field_is_in_two_splits_of_real_records(tmp_path):
     groups = {name: {r.group for r in members} for name, members in splits.items()}
     assert not groups["train"] & groups["test"]
     assert not groups["valid"] & (groups["train"] | groups["test"])
+
+
+def test_the_cause_of_an_empty_split_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WxbError, match=r": 19 records were rejected, 19 .* for duplicate id") as e:
+        run(tmp_path, [raw(index, id="1") for index in range(20)])
+    assert "So the valid split has no labelled record" in str(e.value)
+    assert len([*read_jsonl(tmp_path / "logs/preprocess@test.rejects.jsonl")]) == 19
+
+
+def test_files_that_are_not_read_are_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Progress, "console", sys.stderr)
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/b.txt").touch()
+    records = "\n".join(json.dumps(raw(index)) for index in range(30))
+    (tmp_path / "raw/a.jsonl").write_text(records)
+    clean_folder(tmp_path, corpus())
+    assert "preprocess@test: not read: b.txt\n" in capsys.readouterr().err

@@ -13,6 +13,15 @@ from wxb.core.params.corpora import Split
 from wxb.corpora.near import units
 from wxb.corpora.records import Record, Reject
 
+
+class SplitError(WxbError):
+    """A split has no labelled record; `rejects` are the records that `divide` left out."""
+
+    def __init__(self, message: str, rejects: Sequence[Reject] = ()) -> None:
+        super().__init__(message)
+        self.rejects = rejects
+
+
 Splits = dict[str, list[Record]]
 Wording = Callable[[Record], str]  # the text that near duplicates share; empty if there is none
 
@@ -26,7 +35,7 @@ def divide(
     do. Other records are rejected if they repeat one of those. `limit` is the maximum number of
     records to divide, or of training records if files define the splits.
 
-    Raises WxbError if a split has no labelled record.
+    Raises SplitError if a split has no labelled record.
     """
     members: dict[str | None, list[Record]] = {}
     for record in records:
@@ -50,7 +59,7 @@ def divide(
         groups = len({record.group for record in unique})
         source = f"{len(unique)} records in {groups} groups were divided, same wordings together"
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
-    _check_labelled(splits, source)
+    _check_labelled(splits, source, rejects)
     return splits, rejects
 
 
@@ -167,10 +176,13 @@ def _group(record: Record) -> str:
     return record.group
 
 
-def _check_labelled(splits: Mapping[str, Sequence[Record]], source: str) -> None:
+def _check_labelled(
+    splits: Mapping[str, Sequence[Record]], source: str, rejects: Sequence[Reject]
+) -> None:
     for name, members in splits.items():
         if not any(record.gold is not None for record in members):
-            raise WxbError(
+            raise SplitError(
                 f"the {name} split has no labelled record: {source};"
-                " change `split` of the corpus or add records"
+                " change `split` of the corpus or add records",
+                rejects,
             )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from wxb.core import hub
 from wxb.core.errors import WxbError
-from wxb.core.files import write_jsonl
+from wxb.core.files import kind_of, write_jsonl
 from wxb.core.params.corpora import Corpus
-from wxb.core.progress import track
+from wxb.core.progress import Progress, track
 from wxb.corpora import web
 
 
@@ -31,9 +31,34 @@ def fetch(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
         for download in corpus.urls:
             web.fetch(download, folder, label=label)
     elif path.is_dir():
-        shutil.copytree(path, folder, dirs_exist_ok=True)
+        _copy(path, folder, label)
+    elif not path.is_file():
+        raise WxbError(f"{corpus.path}: found a pipe or device; expected a file or folder")
     else:
         shutil.copyfile(path, folder / path.name)
+
+
+def _copy(source: Path, folder: Path, label: str) -> None:
+    """Copy a folder with the content of links; prints which links it follows, and what it skips."""
+    followed, skipped = [], []
+
+    def ignore(parent: str, names: list[str]) -> list[str]:
+        ignored = []
+        for name in sorted(names):
+            path = Path(parent, name)
+            is_loop = path.is_symlink() and Path(parent).resolve().is_relative_to(path.resolve())
+            if is_loop or not (path.is_file() or path.is_dir()):
+                kind = " (a link to its own folder)" if is_loop else kind_of(path)
+                skipped.append(f"{path.relative_to(source)}{kind}")
+                ignored.append(name)
+            elif path.is_symlink():
+                followed.append(str(path.relative_to(source)))
+        return ignored
+
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=ignore)
+    for what, names in (("followed links", followed), ("skipped", skipped)):
+        if names:
+            print(f"{label}: {what}: {', '.join(names)}", file=Progress.console)
 
 
 def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:

@@ -12,6 +12,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,9 @@ from wxb.corpora.records import RecordError
 
 # Python's parser needs about 400 bytes of memory per character.
 MAX_LITERAL = 200_000
+MAX_EXPANSION = 100  # of Parquet, by compression and repeated values
+MIB = 2**20
+BATCH = 1000  # rows of Parquet: a repeated value is stored once, and unpacked for each row
 
 
 class Raw(NamedTuple):
@@ -114,6 +118,9 @@ def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
     stream = io.StringIO(text, newline="")
     rows = csv.DictReader(stream, strict=True, delimiter=_delimiter(text))
     try:
+        counts = Counter(rows.fieldnames)
+        if repeated := [name for name, count in counts.items() if name and count > 1]:
+            raise WxbError(f"{file}: two columns are called {repeated[0]!r}; rename or remove one")
         for row in rows:
             yield Raw(f"line {rows.line_num}", _unpack(row, parsed), repaired)
     except csv.Error as error:
@@ -184,7 +191,13 @@ def _decode_table(file: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _parquet(file: Path) -> Iterator[Raw]:
-    return _batches(file, "Parquet", lambda: pq.ParquetFile(file).iter_batches())
+    return _batches(file, "Parquet", lambda: _read_parquet(file))
+
+
+def _read_parquet(file: Path) -> Iterator[pa.RecordBatch]:
+    content = pq.ParquetFile(file)
+    _check_unpacked(file, content.metadata)
+    return content.iter_batches(BATCH)
 
 
 def _arrow(file: Path) -> Iterator[Raw]:
@@ -227,11 +240,33 @@ def _docbin(file: Path) -> Iterator[Raw]:
         yield Raw(f"document {index}", content)
 
 
+def _check_unpacked(file: Path, metadata: pq.FileMetaData) -> None:
+    """Raise WxbError if a small file would unpack to many bytes or rows."""
+    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+    unpacked = max(sum(group.total_byte_size for group in groups), metadata.num_rows)
+    limit = MAX_EXPANSION * max(file.stat().st_size, MIB)
+    if unpacked > limit:
+        raise WxbError(
+            f"{file}: unpacks to {unpacked:,} bytes or rows; expected at most {limit:,}"
+            f" ({MAX_EXPANSION} times its size): write it again without the repeated values"
+        )
+
+
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:  # also for long numbers and deep nesting
         return RecordError("broken JSON", str(error))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Any:
+    """The object of these keys and values; a RecordError if it, or an object in it, repeats one."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        key = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
+        return RecordError("duplicate key", f"{key!r} stands twice in one object")
+    inner = chain(*(value if isinstance(value, list) else [value] for value in content.values()))
+    return next((value for value in inner if isinstance(value, RecordError)), content)
 
 
 def _unpack(row: dict[str | None, Any], parsed: str | None) -> Any:

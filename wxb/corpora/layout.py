@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from wxb.core.errors import WxbError
-from wxb.core.files import is_html
+from wxb.core.files import is_html, kind_of
 from wxb.core.params.corpora import Corpus, Split
 
 TABLES = (".csv", ".tsv")
@@ -44,6 +45,18 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
 def has_records(file: Path) -> bool:
     """Whether the name of a file is that of records with fields."""
     return file.suffix.lower() in SUFFIXES and file.name not in DESCRIPTIONS
+
+
+def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:
+    """The other entries of a raw folder by path, except hidden ones, with what they are."""
+    unread = []
+    for path in sorted({*folder.rglob("*")} - {*files}):
+        name = path.relative_to(folder).as_posix()
+        is_folder = path.is_dir() and not path.is_symlink()
+        if "/." in f"/{name}" or is_folder or path.name in DESCRIPTIONS:
+            continue
+        unread.append(f"{name}{kind_of(path)}")
+    return unread
 
 
 def files_by_split(
@@ -106,9 +119,11 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
     """
     data, encoding = file.read_bytes(), None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]:
+        is_utf32 = data[:4].count(0) > 2 or data.startswith((BOM_UTF32_LE, BOM_UTF32_BE))
+        found = "UTF-32" if is_utf32 else "UTF-16"
         raise WxbError(
-            f"{file}: found UTF-16; expected UTF-8: convert it with"
-            f" `iconv -f UTF-16 -t UTF-8 {file.name} > new{file.suffix}`"
+            f"{file}: found {found}; expected UTF-8: convert it with"
+            f" `iconv -f {found} -t UTF-8 {file.name} > new{file.suffix}`"
         )
     try:
         text = data.decode("utf-8-sig")
