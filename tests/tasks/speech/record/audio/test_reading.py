@@ -108,3 +108,12 @@ def test_a_long_recording_is_refused_before_it_is_decoded(tmp_path):
     with pytest.raises(AudioError, match=r"too long.*7200\.0 s, at most 60 s"):
         read(path, longest=60)
     assert sys.getsizeof(read(path)) < 1.1 * 2 * 3600 * RATE * 4
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(1, 1), (2_000_000_000, 1), (16_000, 1000)])
+def test_a_header_that_would_unpack_to_gigabytes_is_refused(tmp_path, rate, channels):
+    file = tmp_path / "a.wav"
+    soundfile.write(file, np.zeros((30, channels), np.float32), rate)
+    with pytest.raises(AudioError) as raised:
+        read(file)
+    assert raised.value.reason == "unusual format"

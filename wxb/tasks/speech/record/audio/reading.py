@@ -23,6 +23,8 @@ from wxb.tasks.speech.record.audio.features import RATE
 FORMATS = ", ".join(soundfile.available_formats())
 SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
 UNRECOGNISED = 1  # libsndfile's error SF_ERR_UNRECOGNISED_FORMAT
+# Other headers would unpack a small file to gigabytes.
+RATES, MAX_CHANNELS = range(1_000, 768_001), 64
 BLOCK = 1 << 18  # samples per channel
 SILENT_CHANNEL = 1e-3  # of the loudest channel's amplitude; quieter channels are ignored
 # A line of libsndfile's log: the number of bytes by the header, and the actual number.
@@ -55,6 +57,12 @@ def blocks(source: Path | bytes, *, longest: float | None = None) -> Iterator[ND
     unreadable or truncated, or has more than `longest` seconds.
     """
     with _opened(source) as sound:
+        if not (sound.samplerate in RATES and sound.channels <= MAX_CHANNELS):
+            raise AudioError(
+                "unusual format",
+                f"{sound.samplerate} Hz and {sound.channels} channels; expected {RATES.start} to"
+                f" {RATES.stop - 1} Hz and at most {MAX_CHANNELS}",
+            )
         seconds = sound.frames / sound.samplerate
         if longest is not None and seconds > longest:
             raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
