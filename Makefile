@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all docs portable seeds cluster lock clean FORCE
+.PHONY: help run test test-all audit docs portable seeds cluster lock clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -34,6 +34,15 @@ test test-all:
 	mypy
 	snakemake --lint
 	pytest $(if $(filter test,$@),-m "not slow")
+	$(if $(filter test-all,$@),$(MAKE) audit || true)
+
+audit: .venv-audit ## report known vulnerabilities of the locked packages; needs the network
+	$</bin/pip-audit --disable-pip --no-deps --requirement requirements-dev.txt
+
+# An environment of its own: it is no part of the locks that it reads.
+.venv-audit:
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet pip-audit || { rm -rf $@; exit 1; }
 
 .venv/run: FORCE # creates .venv if it is incomplete, or of another version than PYTHON
 	@$(PYTHON) install.py
