@@ -51,6 +51,7 @@ HOSTILE = {
         },
     ),
     "kernel": ("config.json", {"_attn_implementation": "some/kernel"}),
+    "experts": ("config.json", {"experts_implementation": "some/kernel"}),
 }
 
 

@@ -506,3 +506,11 @@ def test_files_that_are_not_read_are_printed(tmp_path, capsys, monkeypatch):
     (tmp_path / "raw/a.jsonl").write_text(records)
     clean_folder(tmp_path, corpus())
     assert "preprocess@test: not read: b.txt\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("type_", ["", " ", "A\nB", "\0"])
+def test_a_broken_type_name_costs_one_record(tmp_path, type_):
+    spans = [{"start": 0, "end": 3, "type": type_}]
+    folder = run(tmp_path, [*(raw(index) for index in range(30)), raw(30, spans=spans)])
+    (reject,) = read_jsonl(folder / "rejects.jsonl")
+    assert reject["reason"] == "wrong type"

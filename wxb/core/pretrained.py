@@ -175,7 +175,7 @@ def require_no_code(folder: str | Path) -> Path:
         for key, value in _settings(read_json(file)):
             if key == "auto_map" and value:
                 request = f"`auto_map`, custom Python code: {json.dumps(value)}"
-            elif key.endswith("attn_implementation") and "/" in str(value):
+            elif key.endswith("_implementation") and "/" in str(value):
                 request = f"`{key}`, code from the hub: {json.dumps(value)}"
             else:
                 continue
