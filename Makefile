@@ -34,7 +34,7 @@ test test-all:
 	mypy
 	snakemake --lint
 	pytest $(if $(filter test,$@),-m "not slow")
-	$(if $(filter test-all,$@),$(MAKE) audit || true)
+	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "No audit: it takes the network.")
 
 audit: .venv-audit ## report known vulnerabilities of the locked packages; needs the network
 	$</bin/pip-audit --disable-pip --no-deps --requirement requirements-dev.txt

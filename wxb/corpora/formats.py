@@ -197,7 +197,7 @@ def _parquet(file: Path) -> Iterator[Raw]:
 def _read_parquet(file: Path) -> Iterator[pa.RecordBatch]:
     content = pq.ParquetFile(file)
     _check_unpacked(file, content.metadata)
-    return content.iter_batches(BATCH)
+    yield from content.iter_batches(BATCH)
 
 
 def _arrow(file: Path) -> Iterator[Raw]:
