@@ -34,6 +34,16 @@ def encoder(pooling="cls", **encoding):
     )
 
 
+def regression(**training):
+    """An encoder whose linear layer is a logistic regression."""
+    changes = {
+        "tuning": {"frozen": True},
+        "model": {"pooling": "mean"},
+        "training": {"C": [1.0, 10.0], "class_weight": "balanced", **training},
+    }
+    return params.Encoder(**{**encoder("mean").model_dump(), **changes})
+
+
 def recurrent():
     return params.Recurrent(
         **COMMON,

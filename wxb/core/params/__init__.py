@@ -231,7 +231,7 @@ def _child(annotation: Any, part: int | str) -> Any:
         return _plain(annotation.variants().get(str(part)))
     if _is_section(annotation):
         field = annotation.model_fields.get(str(part))
-        return _plain(field.annotation) if field else None
+        return _plain(field.rebuild_annotation()) if field else None
     # The values of a mapping, or the items of a list.
     return _plain(get_args(annotation)[-1]) if get_args(annotation) else None
 

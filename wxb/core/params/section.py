@@ -62,11 +62,14 @@ class Section(BaseModel):
 class OneOf:
     """Annotation for a block with several variants, selected by the value of a key.
 
-    `variants` is called when the schema is built, so that a folder can add one. A variant may have
-    such an annotation itself, with another key.
+    `key` may also be a function from the block to the name of a variant. `variants` is called when
+    the schema is built, so that a folder can add one. A variant may have such an annotation itself,
+    with another key.
     """
 
-    def __init__(self, key: str, variants: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(
+        self, key: str | Callable[[Any], str], variants: Callable[[], Mapping[str, Any]]
+    ) -> None:
         self.key, self.variants = key, variants
 
     def __get_pydantic_core_schema__(

@@ -95,25 +95,87 @@ class Experiment(experiments.Experiment):
     prediction: Prediction
 
 
+class Regression(Section):
+    """Logistic regression, with the names of scikit-learn."""
+
+    C: Annotated[list[PositiveFloat], Field(min_length=1)]  # inverse strengths, to choose from
+    folds: Annotated[int, Field(ge=2)] | None = None  # choose C by cross-validation, not validation
+    class_weight: Literal["balanced"] | None = None
+    max_iter: PositiveInt = 1000
+    tol: PositiveFloat = 1e-6  # of the gradient: small enough that word order changes nothing
+
+
+class TfidfModel(Section):
+    """The features of a text."""
+
+    ngrams: Annotated[int, Field(ge=1, le=4)] = 2  # the most words in an n-gram
+    min_texts: PositiveInt = 2  # training texts with an n-gram, at least
+    sublinear: bool = True  # 1 + log(count) instead of the count
+
+
+class Words(TfidfModel):
+    """The n-grams that a logistic regression reads besides pooled hidden states.
+
+    Hidden states are multiplied by one of the factors `states`, which is chosen as C is. With 0,
+    only n-grams count.
+    """
+
+    states: list[Annotated[float, Field(ge=0)]] = Field(default=[1.0], min_length=1)
+
+
 class EncoderModel(Section):
-    """The pooling of hidden states into one vector, and the dropout of it."""
+    """The pooling of hidden states into one vector, and the dropout of it.
+
+    With `words`, a logistic regression also reads TF-IDF weights of n-grams of the tokens.
+    """
 
     pooling: Literal["cls", "mean"]
     dropout: Fraction = 0.1
+    words: Words | None = None
+
+
+def _kind_of_training(block: Any) -> str:
+    """The variant of `training` of an encoder: "regression" if it has C, else "steps"."""
+    has_strengths = isinstance(block, Mapping) and "C" in block
+    return "regression" if has_strengths or isinstance(block, Regression) else "steps"
 
 
 class Encoder(Experiment):
-    """A backbone with a linear layer on its pooled hidden states."""
+    """A backbone with a linear layer on its pooled hidden states.
+
+    Training in steps fine-tunes both. A logistic regression fits the layer to the hidden states of
+    a frozen backbone.
+    """
 
     method: Literal["encoder"]
     encoding: Encoding
     model: EncoderModel
-    training: Training
+    training: Annotated[
+        Training | Regression,
+        OneOf(_kind_of_training, lambda: {"steps": Training, "regression": Regression}),
+    ]
 
     @property
     def traits(self) -> list[str]:
-        """The pooling."""
-        return [f"{self.model.pooling} pooling"]
+        """The pooling, and what the linear layer is and reads, if it is not trained in steps."""
+        regression = ["logistic regression"] if isinstance(self.training, Regression) else []
+        words = ["TF-IDF"] if self.model.words else []
+        return [f"{self.model.pooling} pooling", *words, *regression]
+
+    @model_validator(mode="after")
+    def _check_regression(self) -> Encoder:
+        if isinstance(self.training, Regression) and (
+            self.tuning != Tuning(frozen=True) or self.model.pooling != "mean"
+        ):
+            raise ValueError(
+                "`training.C` fits a logistic regression to the mean hidden states of a frozen"
+                " backbone; expected `tuning: {frozen: true}` and `model: {pooling: mean}`"
+            )
+        if self.model.words and not isinstance(self.training, Regression):
+            raise ValueError(
+                "`model.words` is read by a logistic regression; expected `training: {C: [...]}`"
+            )
+        return self
 
 
 class Untuned(Experiment):
@@ -142,23 +204,6 @@ class Recurrent(Untuned):
     encoding: Encoding
     model: RecurrentModel
     training: Training
-
-
-class TfidfModel(Section):
-    """The features of a text."""
-
-    ngrams: Annotated[int, Field(ge=1, le=4)] = 2  # the most words in an n-gram
-    min_texts: PositiveInt = 2  # training texts with an n-gram, at least
-    sublinear: bool = True  # 1 + log(count) instead of the count
-
-
-class Regression(Section):
-    """Logistic regression, with the names of scikit-learn."""
-
-    C: Annotated[list[PositiveFloat], Field(min_length=1)]  # inverse strengths; validation chooses
-    class_weight: Literal["balanced"] | None = None
-    max_iter: PositiveInt = 1000
-    tol: PositiveFloat = 1e-6  # of the gradient: small enough that word order changes nothing
 
 
 class Tfidf(Untuned):

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wxb.core.errors import WxbError
+from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded, slice_texts
+from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded, slice_texts
 from wxb.corpora.text.tokenizers import encode, special_tokens
 from wxb.metrics import DIGITS
 from wxb.tasks import methods
 from wxb.tasks.classification import params
 from wxb.tasks.classification.metrics import calibration
+from wxb.tasks.classification.metrics.calibration import cross_entropy
 from wxb.tasks.classification.record.leakage import leakage_spans
 from wxb.tasks.methods import Trained, inputs
+
+if TYPE_CHECKING:
+    from wxb.training.run import TrainingRun
 
 SHOWN = 24  # spans of a text in its evidence
 PROBABILITY = 6  # significant digits
@@ -160,6 +166,26 @@ class Classifier(Trained):
         return f"{prediction.label} {prediction.probabilities[prediction.label]:.3f}\t{input_}"
 
 
+class Weights(NamedTuple):
+    """The weights (K, F) of a logistic regression and its intercepts (K,); 1 row for two classes.
+
+    For two classes scikit-learn keeps the weights of the second only.
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+    def logits(self, features: Any) -> NDArray[np.float64]:
+        """Logits (N, K) of features (N, F)."""
+        logits: NDArray[np.float64] = features @ by_class(self.coef).T + by_class(self.intercept)
+        return logits
+
+
+def by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values (K, ...) as they are; of two classes, (1, ...) split in halves: (2, ...)."""
+    return values if len(values) > 1 else np.concatenate([-values / 2, values / 2])
+
+
 class Method(methods.Method):
     """A method that reads texts without leakage, unless the encoding keeps it."""
 
@@ -173,6 +199,66 @@ class Method(methods.Method):
         items = inputs(encoded, self.tokenizer, encoding.max_length)
         columns, _ = read_columns(targets, self.TARGETS)
         return [{**item, "labels": n} for item, n in zip(items, columns["labels"], strict=True)]
+
+    def fit_regression(
+        self, features: Mapping[str, Any], labels: Mapping[str, NDArray[np.int64]], run: TrainingRun
+    ) -> tuple[Weights, list[dict[str, float]]]:
+        """The best of the logistic regressions with each C, the smallest C among equals; history.
+
+        `features` (N, F) and `labels` (N,) are those of `train` and `valid`. Validation accuracy
+        decides, or with `folds` the accuracy of cross-validation on `train`. The history has a row
+        for each C. Its steps and epochs count the solver's iterations. Also prints the rows. Raises
+        WxbError if the training records have one class only.
+        """
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+        settings: params.Regression = run.settings
+        known = labels["valid"] != IGNORED
+        sizes = np.unique(labels["train"], return_counts=True)[1]
+        if len(sizes) < 2:
+            raise WxbError("all training records have one class; add records of another")
+        history: list[dict[str, float]] = []
+        best: tuple[float, Weights] | None = None
+        steps = 0
+        for strength in track(sorted(settings.C), run.label, len(settings.C), unit="C"):
+            solver = LogisticRegression(
+                C=strength,
+                class_weight=settings.class_weight,
+                max_iter=settings.max_iter,
+                tol=settings.tol,
+                random_state=run.seed,
+            ).fit(features["train"], labels["train"])
+            weights = Weights(solver.coef_, solver.intercept_)
+            logits = {split: weights.logits(vectors) for split, vectors in features.items()}
+            predicted = self.summarize(logits["valid"], labels["valid"])
+            metrics = self.compute_metrics(predicted, labels["valid"])
+            score, further = metrics[self.BEST.key], {}
+            # A fold needs a record of a class to predict it.
+            if settings.folds and (folds := min(settings.folds, int(sizes.max()))) > 1:
+                splitter = StratifiedKFold(folds, shuffle=True, random_state=run.seed)
+                by_fold = cross_val_score(
+                    solver, features["train"], labels["train"], cv=splitter, scoring=self.BEST.key
+                )
+                score = float(by_fold.mean())
+                further = {f"folds_{self.BEST.key}": score}
+            steps += int(solver.n_iter_.max())
+            history.append(
+                {
+                    "step": steps,
+                    "epoch": steps,
+                    "C": strength,
+                    "loss": cross_entropy(logits["train"], labels["train"]),
+                    "valid_loss": cross_entropy(logits["valid"][known], labels["valid"][known]),
+                    **{f"valid_{name}": value for name, value in metrics.items()},
+                    **further,
+                }
+            )
+            print(history[-1], flush=True)
+            if best is None or score > best[0]:
+                best = score, weights
+        assert best is not None
+        return best[1], history
 
 
 def without_leakage_tokens(encoded: Encoded, texts: Sequence[str], leakage: str) -> Encoded:

@@ -1,6 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
+from sklearn.linear_model import LogisticRegression
 from transformers import AutoModelForSequenceClassification, pipeline
 
 from tests import tiny
@@ -11,7 +15,9 @@ from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text import tokenizers
 from wxb.tasks.classification.encoder.method import Method
 from wxb.tasks.classification.encoder.model import Classifier
-from wxb.tasks.classification.params import EncoderModel
+from wxb.tasks.classification.metrics.calibration import softmax
+from wxb.tasks.classification.params import EncoderModel, Words
+from wxb.tasks.methods import inputs
 
 LABELS = ["fake", "real", "satire"]
 IDS = torch.randint(3, 50, (3, 9), generator=torch.Generator().manual_seed(0))
@@ -86,3 +92,77 @@ def test_plain_transformers_classify_as_we_do(tmp_path):
         for name, p in prediction.probabilities.items():
             assert powers[name] / sum(powers.values()) == pytest.approx(p, abs=1e-3)
     assert read_json(tmp_path / "model/config.json")["id2label"] == {"0": "bad", "1": "good"}
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+def test_a_regression_is_scikit_learns_on_the_means_of_a_frozen_backbone(tmp_path, folds):
+    experiment = trained.regression(C=[10.0], folds=folds)
+    predictor, loaded = trained.train(Method, experiment, tmp_path)
+    texts = [text for text, _ in trained.TEXTS]
+    encoded = predictor.read(texts)
+    with predictor.model.without_head():
+        means = np.array(
+            [
+                row["logits"]
+                for row in predictor.outputs(inputs(encoded, predictor.tokenizer, 24), label="test")
+            ]
+        )
+    features = means / np.linalg.norm(means, axis=1).mean()
+    gold = [label for _, label in trained.TEXTS]
+    theirs = LogisticRegression(C=10, class_weight="balanced", max_iter=1000, tol=1e-6)
+    expected = theirs.fit(features, gold).predict_log_proba(features)
+    ours = predictor.logits(encoded, texts, label="test")
+    np.testing.assert_allclose(np.log(softmax(ours)), expected, atol=1e-3)
+    for one, other in zip(loaded.predict(texts), predictor.predict(texts), strict=True):
+        assert one.probabilities == other.probabilities
+    assert read_json(tmp_path / "model/wxb.json")["shape"] == {
+        "pooling": "mean",
+        "dropout": 0.1,
+    }
+    backbone = load_file(tmp_path / "backbone/model.safetensors")
+    state = predictor.model.backbone.state_dict()
+    assert all(
+        torch.equal(state[name], weight) for name, weight in backbone.items() if name in state
+    )
+
+
+def test_cross_validation_chooses_c_without_validation_records(tmp_path):
+    """On the training records themselves the largest C is the best."""
+    noise = np.random.default_rng(1)
+    features = noise.standard_normal((60, 40))
+    labels = (features[:, 0] + noise.standard_normal(60) > 0).astype(np.int64)
+    chosen = {}
+    for folds in (None, 5):
+        method = Method(trained.regression(C=[0.01, 1000.0], folds=folds), ["a", "b"], None)
+        run = SimpleNamespace(settings=method.experiment.training, seed=1, label="test")
+        splits = {"train": features, "valid": features}
+        weights, history = method.fit_regression(splits, dict.fromkeys(splits, labels), run)
+        chosen[folds] = np.abs(weights.coef).max()
+        assert ("folds_accuracy" in history[0]) == bool(folds)
+    assert chosen[5] < chosen[None]
+
+
+def test_a_regression_on_words_and_states_sums_both_logits(tmp_path):
+    """On more than the 24 tokens of the encoder, n-grams of all of them count."""
+    experiment = trained.regression(folds=3)
+    shape = experiment.model.model_copy(update={"words": Words(states=[0.3, 1.0])})
+    experiment = experiment.model_copy(update={"model": shape})
+    predictor, loaded = trained.train(Method, experiment, tmp_path)
+    texts = [text for text, _ in trained.TEXTS] + [f"{'The play ' * 30}was lovely."]
+    predictions = predictor.predict(texts)
+    assert [p.label for p in predictions] == [*(label for _, label in trained.TEXTS), "good"]
+    for one, other in zip(loaded.predict(texts), predictions, strict=True):
+        assert one.probabilities == other.probabilities
+    weights = {
+        texts[0][start:end]: weight for start, end, weight in loaded.predict(texts)[0].evidence
+    }
+    assert max(weights, key=weights.get).endswith("fine")
+    assert predictor.size(trainable=True) == 2 * (64 + 1 + len(predictor.model.words.keys))
+
+
+def test_states_with_the_factor_0_do_not_count(tmp_path):
+    experiment = trained.regression(folds=3)
+    shape = experiment.model.model_copy(update={"words": Words(states=[0.0])})
+    predictor, _ = trained.train(Method, experiment.model_copy(update={"model": shape}), tmp_path)
+    assert not predictor.model.head.weight.any()
+    assert predictor.model.words.coef.any()

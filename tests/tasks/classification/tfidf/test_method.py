@@ -15,9 +15,10 @@ from wxb.core.errors import WxbError
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.tasks.classification.metrics.calibration import softmax
+from wxb.tasks.classification.predictor import by_class
+from wxb.tasks.classification.record.ngrams import Tfidf
 from wxb.tasks.classification.tfidf import method
 from wxb.tasks.classification.tfidf.method import Method
-from wxb.tasks.classification.tfidf.model import Tfidf, _by_class
 
 
 def words(texts, tokenizer):
@@ -108,7 +109,7 @@ def test_contributions_sum_to_the_logit_without_the_intercept(tmp_path):
     logits = predictor.logits(encoded, [text], label="test")
     (spans,) = predictor.weighted_spans(encoded, [text], logits)
     best, other = np.argsort(-logits[0])
-    intercept = _by_class(predictor.model.intercept)
+    intercept = by_class(predictor.model.intercept)
     expected = logits[0, best] - logits[0, other] - (intercept[best] - intercept[other])
     assert sum(weight for *_, weight in spans) == pytest.approx(expected, abs=1e-3)
 

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 
 from wxb.core.errors import WxbError
-from wxb.corpora.text.tokenizers import special_tokens
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Encoded, read_encoded
+from wxb.corpora.text.tokenizers import encode, special_tokens
 from wxb.tasks.classification import predictor
-from wxb.tasks.classification.params import Encoder, EncoderModel
-from wxb.tasks.classification.predictor import Classifier
+from wxb.tasks.classification.params import Encoder, EncoderModel, Regression
+from wxb.tasks.classification.predictor import (
+    Classifier,
+    WeightedSpan,
+    by_class,
+    truncate,
+    without_leakage_tokens,
+)
+from wxb.tasks.classification.record.ngrams import Tfidf
+from wxb.tasks.methods import Items
+
+if TYPE_CHECKING:
+    from wxb.training.run import TrainingRun
+
+FOLDS_SCORE, VALID_SCORE = (f"{kind}_{predictor.Method.BEST.key}" for kind in ("folds", "valid"))
+
+
+def token_ids(encoded: Encoded) -> list[NDArray[np.int32]]:
+    """The token ids of each text."""
+    return [encoded.ids[first:stop] for first, stop in pairwise(encoded.splits)]
 
 
 class EncoderClassifier(Classifier):
@@ -26,9 +52,50 @@ class EncoderClassifier(Classifier):
             folder, labels=settings["labels"], settings=shape, four_bit=settings["four_bit"]
         )
 
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of parameters; with the weights of n-grams."""
+        words = self.model.words
+        return super().size(trainable=trainable) + (words.coef.size if words else 0)
+
+    def read(self, texts: Sequence[str]) -> Encoded:
+        """The tokens of texts without leakage; truncated, unless n-grams of all are read."""
+        if not self.model.words:
+            return super().read(texts)
+        encoded = encode(self.tokenizer, texts)
+        return without_leakage_tokens(encoded, texts, self.settings["leakage"])
+
+    def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
+        """Logits (N, K) of N texts and their tokens."""
+        logits = super().logits(self._truncated(encoded), texts, label=label)
+        if words := self.model.words:
+            logits = logits + words.logits(words.features(token_ids(encoded)))
+        return logits
+
+    def weighted_spans(
+        self, encoded: Encoded, texts: Sequence[str], logits: NDArray[np.float64]
+    ) -> Iterable[list[WeightedSpan]]:
+        """The words of each text by gradient times embedding, and n-grams by contribution."""
+        rows = super().weighted_spans(self._truncated(encoded), texts, logits)
+        words = self.model.words
+        if not words:
+            yield from rows
+            return
+        for spans, row, (first, stop) in zip(rows, logits, pairwise(encoded.splits), strict=True):
+            best, second = np.argsort(-row, kind="stable")[:2]
+            ids, starts, ends = (values[first:stop] for values in encoded[:3])
+            sums = Counter({(start, end): weight for start, end, weight in spans})
+            for left, right, weight in words.contributions(ids, best, second):
+                sums[int(starts[left]), int(ends[right])] += weight
+            yield [(start, end, weight) for (start, end), weight in sums.items()]
+
+    def _truncated(self, encoded: Encoded) -> Encoded:
+        """The tokens that the backbone reads."""
+        settings = self.settings
+        return truncate(encoded, self.tokenizer, settings["max_length"], settings["keep"])
+
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """The pooling and the dropout."""
-        return {"shape": experiment.model.model_dump()}
+        """The shape of the model."""
+        return {"shape": experiment.model.model_dump(exclude_none=True)}
 
 
 class Method(predictor.Method):
@@ -57,3 +124,78 @@ class Method(predictor.Method):
         return model.Classifier.from_backbone(
             backbone, experiment.tuning, labels=self.labels, settings=experiment.model
         )
+
+    def dataset(
+        self, features: Path, targets: Path, records: Sequence[Record]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """One item per text, as `predictor.Method`; for n-grams also all token ids as `words`."""
+        items = super().dataset(features, targets, records)
+        if not self.experiment.model.words:
+            return items
+        texts, leakage = [record.input for record in records], self.experiment.encoding.leakage
+        encoded = without_leakage_tokens(read_encoded(features), texts, leakage)
+        rows = zip(items, token_ids(encoded), strict=True)
+        return [{**item, "words": ids} for item, ids in rows]
+
+    def fit(self, backbone: Path, run: TrainingRun) -> tuple[Any, list[dict[str, float]]]:
+        """Fine-tune a model, or fit its linear layer by `fit_regression` if the settings say so.
+
+        The regression reads pooled hidden states, and with `model.words` TF-IDF weights. Hidden
+        states are divided by their mean length in training, as vectors of TF-IDF have length 1.
+        """
+        if not isinstance(run.settings, Regression):
+            return super().fit(backbone, run)
+        import torch
+
+        model, shape = self.build(backbone), self.experiment.model.words
+        splits = {"train": run.train, "valid": run.valid}
+        states = {split: self._pooled(model, items, run.label) for split, items in splits.items()}
+        length = np.linalg.norm(states["train"], axis=1).mean()
+        labels = {s: np.array([item["labels"] for item in items]) for s, items in splits.items()}
+        words: dict[str, Any] = {}
+        if shape:
+            texts = {split: [item["words"] for item in items] for split, items in splits.items()}
+            model.words = Tfidf.from_texts(
+                texts["train"],
+                vocabulary=len(self.tokenizer),
+                **shape.model_dump(exclude={"states"}),
+            )
+            words = {split: model.words.features(ids) for split, ids in texts.items()}
+        best: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
+        history: list[dict[str, float]] = []
+        for factor in shape.states if shape else [1.0]:
+            features: dict[str, Any] = {s: rows * factor / length for s, rows in states.items()}
+            if words:
+                features = {
+                    split: csr_array(hstack([csr_array(rows), words[split]]))
+                    for split, rows in features.items()
+                }
+            fitted, rows = self.fit_regression(features, labels, run)
+            before = history[-1]["step"] if history else 0
+            steps = [before + row["step"] for row in rows]
+            history += [
+                {**row, "step": step, "epoch": step, "states": factor}
+                for row, step in zip(rows, steps, strict=True)
+            ]
+            score = max(row.get(FOLDS_SCORE, row[VALID_SCORE]) for row in rows)
+            if best is None or score > best[0]:
+                coef, size = by_class(fitted.coef), states["train"].shape[1]
+                coef[:, :size] *= factor / length
+                best = score, coef, by_class(fitted.intercept)
+        assert best is not None
+        _, coef, intercept = best
+        with torch.no_grad():
+            model.head.weight.copy_(torch.from_numpy(coef[:, :size]))
+            model.head.bias.copy_(torch.from_numpy(intercept))
+        if model.words:
+            model.words.coef, model.words.intercept = coef[:, size:], np.zeros(len(coef))
+        return model, history
+
+    def _pooled(self, model: Any, items: Items, label: str) -> NDArray[np.float64]:
+        """The pooled hidden states (N, C) of N items."""
+        encoder = EncoderClassifier(model, self.tokenizer)
+        encoder.prediction = self.experiment.prediction
+        inputs = [{"input_ids": item["input_ids"]} for item in items]
+        with model.without_head():
+            rows = [output["logits"] for output in encoder.outputs(inputs, label=label)]
+        return np.array(rows, np.float64).reshape(len(rows), -1)

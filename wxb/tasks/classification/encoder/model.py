@@ -6,7 +6,8 @@ loads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from torch.nn import functional as F  # noqa: N812
 from wxb.core.files import read_json, write_json
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.classification.params import EncoderModel
+from wxb.tasks.classification.record.ngrams import Tfidf
 from wxb.training.backbones import tuning
 from wxb.training.backbones.headed import Headed
 from wxb.training.backbones.native import CONFIG, WEIGHTS
 
+WORDS = "words"  # the folder of the TF-IDF weights
 # The modules of transformers' BertForSequenceClassification, by the names of ours.
 BERT_MODULES = {"backbone": "bert", "pooler": "bert.pooler.dense", "head": "classifier"}
 
@@ -42,7 +45,8 @@ class Classifier(Headed):
         self.labels, self.pooling = list(labels), settings.pooling
         self.pooler = nn.Linear(size, size) if settings.pooling == "cls" else None
         self.dropout = nn.Dropout(settings.dropout)
-        self.head = nn.Linear(size, len(labels))
+        self.head: nn.Module = nn.Linear(size, len(labels))
+        self.words: Tfidf | None = None  # a predictor adds its logits
 
     def get_input_embeddings(self) -> nn.Module:
         """The embedding layer."""
@@ -67,8 +71,19 @@ class Classifier(Headed):
             return {"logits": logits}
         return {"loss": F.cross_entropy(logits, labels, ignore_index=IGNORED), "logits": logits}
 
+    @contextmanager
+    def without_head(self) -> Iterator[None]:
+        """Return the pooled hidden states (B, C) as `logits` within the context."""
+        head, self.head = self.head, nn.Identity()
+        try:
+            yield
+        finally:
+            self.head = head
+
     def save_heads(self, folder: Path) -> None:
-        """Write the head; rewrite a full BERT with a pooler as `BertForSequenceClassification`."""
+        """Write the heads; rewrite a full BERT with a pooler as `BertForSequenceClassification`."""
+        if self.words:
+            self.words.save_pretrained(folder / WORDS)
         if self.pooler is None or not _is_full_bert(folder):
             super().save_heads(folder)
             return
@@ -90,6 +105,8 @@ class Classifier(Headed):
 
     def load_heads(self, folder: Path) -> None:
         """Load what `save_heads` wrote."""
+        if (folder / WORDS).exists():
+            self.words = Tfidf.from_pretrained(folder / WORDS)
         if (folder / "head.safetensors").exists():
             super().load_heads(folder)
             return

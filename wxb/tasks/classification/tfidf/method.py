@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wxb.core.errors import WxbError
-from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import IGNORED, Encoded, read_columns, read_encoded
+from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
 from wxb.corpora.text.tokenizers import encode
 from wxb.tasks.classification import predictor
-from wxb.tasks.classification.metrics.calibration import cross_entropy
-from wxb.tasks.classification.params import Regression, Tfidf
+from wxb.tasks.classification.params import Tfidf
 from wxb.tasks.classification.predictor import Classifier, WeightedSpan, without_leakage_tokens
-from wxb.tasks.classification.tfidf.model import Tfidf as Model
+from wxb.tasks.classification.record.ngrams import Tfidf as Model
 
 if TYPE_CHECKING:
     from wxb.training.run import TrainingRun
@@ -98,17 +95,11 @@ class TfidfClassifier(Classifier):
 
         A contribution is coefficient times feature, for the largest logit minus the second largest.
         """
-        weights = self.model.weights()
         for text, row in zip(select_words(encoded, texts, self.tokenizer), logits, strict=True):
             best, second = np.argsort(-row, kind="stable")[:2]
-            features = self.model.features([text.ids]).toarray()[0]
-            indices, ends = self.model.ngram_features(text.ids)
-            counts = np.bincount(indices[indices >= 0], minlength=len(features))
-            shares = features * (weights[best] - weights[second]) / np.maximum(counts, 1)
             yield [
-                (int(text.starts[first]), int(text.ends[last]), float(shares[index]))
-                for index, (first, last) in zip(indices, ends, strict=True)
-                if index >= 0
+                (int(text.starts[first]), int(text.ends[last]), weight)
+                for first, last, weight in self.model.contributions(text.ids, best, second)
             ]
 
 
@@ -142,52 +133,14 @@ class Method(predictor.Method):
         return partial(Model.from_texts, vocabulary=len(self.tokenizer), **shape)
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Model, list[dict[str, float]]]:
-        """The model with the best validation score, or the smallest C among equals; the history.
+        """The model with the best C, and the history; see `fit_regression`.
 
-        The history has a row for each C. Its steps and epochs count the solver's iterations. Also
-        prints the rows. Raises WxbError if the training records have one class only or no n-grams.
+        Raises WxbError if the training records have one class only or no n-grams.
         """
-        from sklearn.linear_model import LogisticRegression
-
-        settings: Regression = run.settings
-        train, valid = run.collate(run.train), run.collate(run.valid)
-        known = valid["labels"] != IGNORED
-        model = self.build(backbone)(train["texts"])
-        features = {
-            "train": model.features(train["texts"]),
-            "valid": model.features(valid["texts"]),
-        }
-        classes = np.unique(train["labels"])
-        if len(classes) < 2:
-            raise WxbError("all training records have one class; add records of another")
-        history: list[dict[str, float]] = []
-        best: tuple[float, Model] | None = None
-        steps = 0
-        for strength in track(sorted(settings.C), run.label, len(settings.C), unit="C"):
-            solver = LogisticRegression(
-                C=strength,
-                class_weight=settings.class_weight,
-                max_iter=settings.max_iter,
-                tol=settings.tol,
-                random_state=run.seed,
-            ).fit(features["train"], train["labels"])
-            model.coef, model.intercept = solver.coef_, solver.intercept_
-            logits = {split: model.logits(vectors) for split, vectors in features.items()}
-            predicted = self.summarize(logits["valid"], valid["labels"])
-            score = self.compute_metrics(predicted, valid["labels"])
-            steps += int(solver.n_iter_.max())
-            history.append(
-                {
-                    "step": steps,
-                    "epoch": steps,
-                    "C": strength,
-                    "loss": cross_entropy(logits["train"], train["labels"]),
-                    "valid_loss": cross_entropy(logits["valid"][known], valid["labels"][known]),
-                    **{f"valid_{name}": value for name, value in score.items()},
-                }
-            )
-            print(history[-1], flush=True)
-            if best is None or score[self.BEST.key] > best[0]:
-                best = score[self.BEST.key], Model(**vars(model))
-        assert best is not None
-        return best[1], history
+        batches = {"train": run.collate(run.train), "valid": run.collate(run.valid)}
+        model = self.build(backbone)(batches["train"]["texts"])
+        features = {split: model.features(batch["texts"]) for split, batch in batches.items()}
+        labels = {split: batch["labels"] for split, batch in batches.items()}
+        weights, history = self.fit_regression(features, labels, run)
+        model.coef, model.intercept = weights
+        return model, history

@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
 from wxb.core.errors import WxbError
+from wxb.tasks.classification.predictor import Weights, by_class
 
 WEIGHTS = "model.safetensors"
 
@@ -89,12 +90,29 @@ class Tfidf:
 
     def logits(self, features: csr_array) -> NDArray[np.float64]:
         """Logits (N, K) of features (N, F)."""
-        logits: NDArray[np.float64] = features @ self.weights().T + _by_class(self.intercept)
-        return logits
+        return Weights(self.coef, self.intercept).logits(features)
 
     def weights(self) -> NDArray[np.float64]:
         """The weight of each feature for each class: (K, F)."""
-        return _by_class(self.coef)
+        return by_class(self.coef)
+
+    def contributions(
+        self, words: NDArray[np.int32], best: int, second: int
+    ) -> list[tuple[int, int, float]]:
+        """First word, last word and weight of each known n-gram of a text.
+
+        The weight is the exact contribution to the logit of class `best` minus that of `second`.
+        """
+        weights = self.weights()
+        features = self.features([words]).toarray()[0]
+        indices, ends = self.ngram_features(words)
+        counts = np.bincount(indices[indices >= 0], minlength=len(features))
+        shares = features * (weights[best] - weights[second]) / np.maximum(counts, 1)
+        return [
+            (int(first), int(last), float(shares[index]))
+            for index, (first, last) in zip(indices, ends, strict=True)
+            if index >= 0
+        ]
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the arrays as safetensors."""
@@ -108,14 +126,6 @@ class Tfidf:
         arrays: dict[str, Any] = load_file(folder / WEIGHTS)
         scalars = {name: arrays[name].item() for name in ("vocabulary", "ngrams", "sublinear")}
         return cls(**{**arrays, **scalars})
-
-
-def _by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values (K, ...) as they are; of two classes, (1, ...) split in halves: (2, ...).
-
-    For two classes scikit-learn keeps the weights of the second only.
-    """
-    return values if len(values) > 1 else np.concatenate([-values / 2, values / 2])
 
 
 def _keys(
