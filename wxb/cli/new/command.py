@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
 
 if TYPE_CHECKING:
+    from wxb.cli.new.recipes import Recipe, Size
     from wxb.cli.new.trial import Trial
 
 app = typer.Typer(no_args_is_help=True)
@@ -119,7 +121,9 @@ def experiment(
         params.block("backbones", backbone)
     reason = ""
     if not like and not backbone:
-        pretrained, reason = studies.can_use_pretrained(params, corpus)
+        pretrained, reason = studies.can_use_pretrained(
+            params, corpus, f"wxb new experiment {name} --study {study} --corpus {corpus}"
+        )
         if not pretrained:
             like, reason = first, f"{reason}; a copy of {first}"
     changed = studies.add_experiment(text, name, study, corpus, task, like=like, backbone=backbone)
@@ -129,7 +133,9 @@ def experiment(
 @app.command()
 def study(
     name: Annotated[str, typer.Argument(help="name of the new study")],
-    corpus: Annotated[str, typer.Option(help="a corpus of params.yaml")],
+    corpus: Annotated[
+        str | None, typer.Option(help="a corpus of params.yaml; default: an existing study's")
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="the question it answers, shown above its table")
     ] = None,
@@ -138,17 +144,52 @@ def study(
     """Add a study of a corpus to params.yaml, with its experiments and backbones.
 
     The template of the task has experiments that start from the corpus alone, and for English
-    corpora from a pretrained encoder, if it is installed.
+    corpora from a pretrained encoder, if it is installed. An existing study gets the experiments
+    that it lacks. Prints what each is for, and about the minutes of its training here.
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?"
     """
-    from wxb.cli.new import studies
+    from wxb.cli.new import recipes, studies
 
     text, params = params_file.read(), load()
-    pretrained, reason = studies.can_use_pretrained(params, corpus)
-    task = params.block("corpora", corpus).task
-    changed = studies.add_study(text, name, corpus, task, title, pretrained=pretrained)
+    if corpus is None:
+        if name not in params.studies:
+            raise typer.BadParameter("missing; name a corpus of params.yaml", param_hint="--corpus")
+        corpus = params.experiments[params.studies[name].experiments[0]].corpus
+    block = params.block("corpora", corpus)
+    if name not in params.studies:
+        studies.recipe_of(block.task, name, corpus)  # before the records are read
+    trial = studies.read_records(corpus, block)
+    size = recipes.measure(corpus, block, trial)
+    pretrained, reason = studies.can_use_pretrained(
+        params, corpus, f"wxb new study {name} --corpus {corpus}", trial
+    )
+    records = size.train if size else None
+    changed = studies.add_study(
+        text, name, corpus, block.task, title, pretrained=pretrained, records=records
+    )
     _finish(text, changed, name, reason, dry_run=dry_run)
+    recipe = studies.recipe_of(block.task, name, corpus)
+    Console(stderr=dry_run).print(_forecast(changed, name, recipe, size))
+    for advice in recipe.advise(size) if size else ():
+        print(f"Note: {advice}", file=sys.stderr)
+
+
+def _forecast(text: str, study: str, recipe: Recipe, size: Size | None) -> Table:
+    """A table of the experiments of a study: the purpose of each, and the minutes of training."""
+    from wxb.cli.new.forecast import training_seconds
+
+    params = params_file.check_text(text)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for header in ("row", "training", "what it is for"):
+        table.add_column(header)
+    for name in params.studies[study].experiments:
+        seconds = training_seconds(params, name, size) if size else None
+        time = "unknown" if seconds is None else f"{max(1, round(seconds / 60))} min"
+        time = "< 1 min" if seconds is not None and seconds < 45 else time
+        row = recipe.rows.get(name)
+        table.add_row(name, time, Text(row.purpose if row else ""))
+    return table
 
 
 @app.command()

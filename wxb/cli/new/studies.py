@@ -9,6 +9,8 @@ from string import Template
 from typing import Any
 
 from wxb.cli.new import trial
+from wxb.cli.new.recipes import Recipe, recipe
+from wxb.cli.new.trial import Trial
 from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import MODELS, Params
@@ -18,23 +20,30 @@ from wxb.project import params_file
 from wxb.project.params_file import add_block, parse
 from wxb.tasks import guessing
 
-INSTALL = "pip install --editable '.[pretrained]'"
+INSTALL = "make .venv/pretrained"
 
 
-def can_use_pretrained(params: Params, corpus: str) -> tuple[bool, str]:
+def can_use_pretrained(
+    params: Params, corpus: str, command: str, read: Trial | None = None
+) -> tuple[bool, str]:
     """Whether a study of a corpus can use a pretrained encoder, and the reason.
 
     It can if its task has one in its template, the corpus is English and the encoder is installed.
+    If only the latter is missing, the reason says to install it and to run `command`. `read`: the
+    records of the corpus; by default reads a sample.
     """
     block = params.block("corpora", corpus)
     backbones = parse(_template(block.task, "study", "corpus"))["backbones"].values()
     if not any("checkpoint" in backbone for backbone in backbones):
         return False, f"{corpus} is for {block.task}, which has no pretrained models here"
-    is_english, evidence = _is_english(corpus, block)
+    is_english, evidence = _is_english(corpus, block, read)
     can_use = is_english and are_packages_installed()
     reason = f"{corpus} is{'' if is_english else ' not'} English, {evidence}:"
     reason += f" {'with' if can_use else 'without'} an encoder pretrained on English"
-    return can_use, reason if can_use or not is_english else f"{reason}; {INSTALL} installs one"
+    return (
+        can_use,
+        reason if can_use or not is_english else f"{reason}; to add one: {INSTALL} && {command}",
+    )
 
 
 def are_packages_installed() -> bool:
@@ -42,32 +51,48 @@ def are_packages_installed() -> bool:
     return all(map(find_spec, PACKAGES.values()))
 
 
-def _is_english(name: str, corpus: Corpus) -> tuple[bool, str]:
+def read_records(name: str, corpus: Corpus, *, limit: int | None = None) -> Trial | None:
+    """Read the records of a corpus; None if it is generated, or not downloaded yet."""
+    path = paths.raw(name)
+    if not path.exists():
+        if corpus.hub or corpus.urls or corpus.generate:
+            return None
+        path = Path(corpus.path)
+    return trial.count_records(path, corpus, limit=limit)
+
+
+def _is_english(name: str, corpus: Corpus, read: Trial | None) -> tuple[bool, str]:
     """Whether a corpus is English, and the evidence; may read a sample of its records."""
     languages = corpus.languages or (corpus.generate and corpus.generate.languages)
     if languages:
         return trial.are_english(languages), f"according to params.yaml ({', '.join(languages)})"
-    path = paths.raw(name)
-    if not path.exists():
-        if corpus.hub or corpus.urls:
-            return False, f"as {path} does not exist yet"
-        path = Path(corpus.path)
-    sample = trial.count_records(path, corpus, limit=trial.SAMPLE)
+    sample = read or read_records(name, corpus, limit=trial.SAMPLE)
+    if sample is None:
+        return False, f"as {paths.raw(name)} does not exist yet"
     names = ", ".join(map(str, sample.languages))
     evidence = f"according to its records ({names})" if names else "by the words of its texts"
     return sample.is_english, evidence
 
 
 def add_study(
-    text: str, name: str, corpus: str, task: str, title: str | None, *, pretrained: bool
+    text: str,
+    name: str,
+    corpus: str,
+    task: str,
+    title: str | None,
+    *,
+    pretrained: bool,
+    records: int | None = None,
 ) -> str:
     """The text of params.yaml with a study of a corpus, its experiments and their backbones.
 
-    Raises WxbError if a name is taken, or the task has no template.
+    An existing study of the corpus gets the experiments that it lacks. The number of training
+    `records` sets the epochs of experiments. Raises WxbError if an existing study lacks none or has
+    another corpus, or the task has no template.
     """
-    params_file.check_name_is_free(text, "studies", name)
     template = _template(task, name, corpus)
-    content = parse(template)
+    content, existing = parse(template), parse(text)
+    rows = recipe(content).rows
     backbones = [
         key
         for key, block in content["backbones"].items()
@@ -76,9 +101,31 @@ def add_study(
     experiments = [
         key for key, block in content["experiments"].items() if block["backbone"] in backbones
     ]
-    for section, blocks in (("backbones", backbones), ("experiments", experiments)):
-        for block in blocks:
-            text = add_block(text, section, params_file.block_text(template, section, block))
+    if study := existing["studies"].get(name):
+        _check_corpus(
+            name, corpus, {existing["experiments"][k]["corpus"] for k in study["experiments"]}
+        )
+        experiments = [key for key in experiments if key not in existing["experiments"]]
+        if not experiments:
+            raise WxbError(
+                f"params.yaml has the study {name!r} already, with all experiments that can be"
+                " added here; choose another name"
+            )
+        needed = {content["experiments"][key]["backbone"] for key in experiments}
+        backbones = [key for key in backbones if key in needed - existing["backbones"].keys()]
+    for key in backbones:
+        text = add_block(text, "backbones", params_file.block_text(template, "backbones", key))
+    for key in experiments:
+        block = params_file.block_text(template, "experiments", key)
+        if records is not None and (epochs := rows[key].epochs):
+            changed = parse(block)
+            changed[key]["training"] |= {"epochs": epochs.number(records)}
+            block = params_file.update(block, changed)
+        text = add_block(text, "experiments", block)
+    if study:
+        changed = parse(text)
+        changed["studies"][name]["experiments"] += experiments
+        return params_file.update(text, changed)
     (template_study,) = content["studies"].values()
     lines = [
         f"{name}:",
@@ -89,6 +136,20 @@ def add_study(
         *(f"  - {experiment}" for experiment in experiments),
     ]
     return add_block(text, "studies", "".join(f"{line}\n" for line in lines))
+
+
+def _check_corpus(study: str, corpus: str, found: set[str]) -> None:
+    """Raise WxbError if the experiments of a study have another corpus."""
+    if found != {corpus}:
+        raise WxbError(
+            f"params.yaml has the study {study!r} already, of {' and '.join(sorted(found))}, not of"
+            f" {corpus}; choose another name"
+        )
+
+
+def recipe_of(task: str, study: str, corpus: str) -> Recipe:
+    """Purposes, epochs and advice of a task's first study."""
+    return recipe(parse(_template(task, study, corpus)))
 
 
 def add_experiment(

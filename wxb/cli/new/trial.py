@@ -40,6 +40,7 @@ class Trial:
     repaired: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
     groups: int = 0
+    splits: Counter[str | None] = field(default_factory=Counter)  # labelled, by published split
     counts: dict[str, Any] = field(default_factory=dict)  # of gold, as the task counts it
     texts: list[str] = field(default_factory=list)  # a sample, for the language
 
@@ -87,6 +88,7 @@ def _count(records: Sequence[Record], task: Reading, trial: Trial) -> None:
     for record in records:
         trial.repaired.update(record.repaired)
     trial.languages.update(record.language for record in records if record.language)
+    trial.splits.update(record.split for record in labelled)
     trial.groups = len({record.group for record in records})
     trial.counts = task.describe(labelled)
     trial.texts = [record.input for record in records[:SAMPLE] if task.wording(record)]

@@ -53,7 +53,7 @@ def measure(params: Params, name: str, shape: Shape, work: Work) -> Throughput:
     flops = shape.training_flops(work.batch_size_per_process, work.length)
     rate = _flop_rate()
     if not fits or flops / rate > MAX_SECONDS / 4:
-        return Throughput(flops / rate / UTILISATION, 0.0, "by FLOPs")
+        return Throughput(seconds_by_flops(flops), 0.0, "by FLOPs")
     if work.items and not shape.four_bit:
         return Throughput(*_from_training(params, name, work), "tried")
     return Throughput(_from_random_data(shape, work), 0.0, "tried on random data")
@@ -130,6 +130,12 @@ def _from_random_data(shape: Shape, work: Work) -> float:
     return float(np.median(times[1:]))
 
 
+def seconds_by_flops(flops: float) -> float:
+    """Seconds of a model's FLOPs on this machine, from the speed of multiplying large matrices."""
+    return flops / _flop_rate() / UTILISATION
+
+
+@cache
 def _flop_rate() -> float:
     """FLOPs per second of multiplying large matrices in float32."""
     device = "cuda" if torch.cuda.is_available() else "cpu"

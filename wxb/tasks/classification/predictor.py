@@ -240,7 +240,7 @@ class Method(methods.Method):
                 by_fold = cross_val_score(
                     solver, features["train"], labels["train"], cv=splitter, scoring=self.BEST.key
                 )
-                score = float(by_fold.mean())
+                score = float(np.nan_to_num(by_fold).mean())  # nan: a fold without a class
                 further = {f"folds_{self.BEST.key}": score}
             steps += int(solver.n_iter_.max())
             history.append(

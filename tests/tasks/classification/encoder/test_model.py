@@ -157,7 +157,7 @@ def test_a_regression_on_words_and_states_sums_both_logits(tmp_path):
         texts[0][start:end]: weight for start, end, weight in loaded.predict(texts)[0].evidence
     }
     assert max(weights, key=weights.get).endswith("fine")
-    assert predictor.size(trainable=True) == 2 * (64 + 1 + len(predictor.model.words.keys))
+    assert loaded.size(trainable=True) == 2 * (64 + 1 + len(predictor.model.words.keys))
 
 
 def test_states_with_the_factor_0_do_not_count(tmp_path):

@@ -53,9 +53,13 @@ class EncoderClassifier(Classifier):
         )
 
     def size(self, *, trainable: bool = False) -> int:
-        """Number of parameters; with the weights of n-grams."""
+        """Number of parameters, with the weights of n-grams; none of a frozen backbone's train."""
+        from wxb.training.backbones.size import parameter_count
+
         words = self.model.words
-        return super().size(trainable=trainable) + (words.coef.size if words else 0)
+        module = self.model.head if trainable and self.settings.get("frozen") else self.model
+        count = parameter_count(module, trainable=trainable)
+        return count + (words.coef.size if words else 0)
 
     def read(self, texts: Sequence[str]) -> Encoded:
         """The tokens of texts without leakage; truncated, unless n-grams of all are read."""
@@ -94,8 +98,9 @@ class EncoderClassifier(Classifier):
         return truncate(encoded, self.tokenizer, settings["max_length"], settings["keep"])
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
-        """The shape of the model."""
-        return {"shape": experiment.model.model_dump(exclude_none=True)}
+        """The shape of the model, and whether its backbone was frozen."""
+        frozen = {"frozen": True} if experiment.tuning.frozen else {}
+        return {"shape": experiment.model.model_dump(exclude_none=True), **frozen}
 
 
 class Method(predictor.Method):
