@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -237,9 +238,15 @@ class Method(methods.Method):
             # A fold needs a record of a class to predict it.
             if settings.folds and (folds := min(settings.folds, int(sizes.max()))) > 1:
                 splitter = StratifiedKFold(folds, shuffle=True, random_state=run.seed)
-                by_fold = cross_val_score(
-                    solver, features["train"], labels["train"], cv=splitter, scoring=self.BEST.key
-                )
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of classes with fewer records than folds
+                    by_fold = cross_val_score(
+                        solver,
+                        features["train"],
+                        labels["train"],
+                        cv=splitter,
+                        scoring=self.BEST.key,
+                    )
                 score = float(np.nan_to_num(by_fold).mean())  # nan: a fold without a class
                 further = {f"folds_{self.BEST.key}": score}
             steps += int(solver.n_iter_.max())

@@ -166,3 +166,13 @@ def test_states_with_the_factor_0_do_not_count(tmp_path):
     predictor, _ = trained.train(Method, experiment.model_copy(update={"model": shape}), tmp_path)
     assert not predictor.model.head.weight.any()
     assert predictor.model.words.coef.any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_class_with_one_record_has_no_warnings():
+    method = Method(trained.regression(folds=5), LABELS[:2], None)
+    run = SimpleNamespace(settings=method.experiment.training, seed=1, label="test")
+    features = np.random.default_rng(0).standard_normal((8, 4))
+    splits, labels = {"train": features, "valid": features}, np.array([0] * 7 + [1])
+    weights, _ = method.fit_regression(splits, {"train": labels, "valid": labels}, run)
+    assert weights.logits(features).shape == (8, 2)
