@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.section import Section
+
+# A Chinese or Japanese character, a word of another language, or a sign.
+WORD = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+|[^\w\s]")
 
 
 class Epochs(Section):
@@ -72,7 +76,7 @@ def measure(name: str, corpus: Corpus, trial: Trial | None) -> Size | None:
     profile = paths.clean(name) / paths.PROFILE
     words = 0.0
     if trial and trial.texts:
-        words = sum(len(text.split()) for text in trial.texts) / len(trial.texts)
+        words = sum(len(WORD.findall(text)) for text in trial.texts) / len(trial.texts)
     if profile.is_file():
         splits = read_json(profile)["splits"]
         train, valid = (splits[split]["labelled"] for split in ("train", "valid"))
