@@ -232,6 +232,7 @@ SAFE_CLASSES = {
     "Tagger",
     "Generator",
     "Model",
+    "Tfidf",
     "model.Classifier",
     "model.Recurrent",
     "model.Transcriber",
