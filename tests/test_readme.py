@@ -41,7 +41,7 @@ def test_generated_parts_are_current():
     [
         *((path, "| ner-encoder |") for path in READMES),
         *((path, "- `pretrain` (backbones): ") for path in READMES),
-        ("docs/results.md", "| experiment | seed 1 | seed 2 | seed 3 |"),
+        ("docs/results.md", "| experiment | tier | seed 1 | seed 2 | seed 3 |"),
         ("docs/results.md", "| pretrained |"),
         ("docs/results.md", "| chat-full |"),
         ("docs/pipeline.md", "| `pretrain` | backbones |"),
