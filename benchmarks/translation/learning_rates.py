@@ -34,7 +34,7 @@ from wxb.runtime.costs import process_cost
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.method import Method
 
-RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)
 STUDY = "translation"
 WITHOUT_CONTEXT = "translation-seq2seq, source in the first state only"
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -117,7 +117,7 @@ def search(
 @app.command()
 def main(
     rates: Annotated[list[float] | None, typer.Argument(help="Learning rates.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of each training.")] = 5,
     processes: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 2,
     output: Annotated[Path | None, typer.Option(help="JSON file for the table.")] = None,
 ) -> None:
