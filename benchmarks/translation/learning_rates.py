@@ -34,7 +34,7 @@ from wxb.runtime.costs import process_cost
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.method import Method
 
-RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)
+RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
 STUDY = "translation"
 WITHOUT_CONTEXT = "translation-seq2seq, source in the first state only"
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
