@@ -275,7 +275,7 @@ def test_counts_of_sentence_pairs_add_up(project):
 @pytest.mark.parametrize(
     ("project", "experiment", "options"),
     [
-        ("chat", "chat-few-shot", {"shots": 2}),
+        ("chat", "chat-few-shot", {"shots": 1}),
         ("translation", "translation-gpt2", {"beam": 2, "length_penalty": 0.5}),
     ],
     indirect=["project"],
