@@ -44,7 +44,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     log = paths.log(stage)
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.touch()
+        log.open("a").close()  # another process may be writing it: its time stays
     except OSError as error:
         print(f"{stage}: {storage_error(error) or error_line(error)}", file=sys.stderr)
         sys.exit(1)

@@ -20,7 +20,7 @@ DIFFERENCE = {"value": 0.1, "low": 0.0, "high": 0.2, "p_value": 0.05}
 def test_published_choices_are_found_by_settings():
     names = [*BLOCKS]
     comparison = {
-        "systems": dict.fromkeys(names),
+        "systems": {name: {} for name in names},
         "pairs": [{"a": a, "b": b, "difference": DIFFERENCE} for a, b in combinations(names, 2)],
     }
     effects = published.effects(SimpleNamespace(experiments=BLOCKS), comparison)
