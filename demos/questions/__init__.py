@@ -1,7 +1,7 @@
 """Generates questions with checkable answers, and texts for pretraining with facts.
 
-A fact is asked at most once, so no two questions share a fact or a passage. A tenth of the facts is
-in no text, so a test set can hold facts that a model never read.
+Each fact is in at most one question, so no two questions share a fact or a passage. A tenth of the
+facts is in no text, so a test set can hold facts that a model never read.
 """
 
 from __future__ import annotations
