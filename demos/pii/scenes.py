@@ -1,4 +1,4 @@
-"""Read the scene templates, `templates/<language>.yaml`.
+"""Read the scene templates, `templates/<language>/*.yaml`.
 
 A scene is a list of sentences about one situation. Each sentence has several paraphrases. In them,
 `{SLOT}` is a labelled value of type `SLOT`, `{slot}` an unlabelled look-alike, a final digit
@@ -88,11 +88,10 @@ def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
 
     Raises ValueError for a malformed paraphrase, FileNotFoundError for an unknown language.
     """
-    path = _TEMPLATES / f"{language}.yaml"
-    scenes = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     return {
         scene: [[parse(text) for text in paraphrases] for paraphrases in sentences]
-        for scene, sentences in scenes.items()
+        for path in sorted((_TEMPLATES / language).iterdir())
+        for scene, sentences in YAML(typ="safe").load(path.read_text(encoding="utf-8")).items()
     }
 
 
