@@ -86,13 +86,17 @@ def slots(paraphrase: Paraphrase) -> list[Slot]:
 def load_scenes(language: str) -> dict[str, list[list[Paraphrase]]]:
     """Read the scenes of `language`: sentences, each a list of paraphrases; cached.
 
-    Raises ValueError for a malformed paraphrase, FileNotFoundError for an unknown language.
+    Raises ValueError for a malformed paraphrase and for a scene that two files have,
+    FileNotFoundError for an unknown language.
     """
-    return {
-        scene: [[parse(text) for text in paraphrases] for paraphrases in sentences]
-        for path in sorted((_TEMPLATES / language).iterdir())
-        for scene, sentences in YAML(typ="safe").load(path.read_text(encoding="utf-8")).items()
-    }
+    scenes: dict[str, list[list[Paraphrase]]] = {}
+    for path in sorted((_TEMPLATES / language).iterdir()):
+        content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        if repeated := scenes.keys() & content.keys():
+            raise ValueError(f"{path}: another file has {sorted(repeated)}")
+        for scene, sentences in content.items():
+            scenes[scene] = [[parse(text) for text in paraphrases] for paraphrases in sentences]
+    return scenes
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demos.pii import generate
+from demos.pii import generate, scenes
 from demos.pii.persona import Persona
 from demos.pii.pools import load_pools
 from demos.pii.scenes import load_scenes, load_templates, parse, slots, wording_text
@@ -74,7 +74,7 @@ def test_every_type_occurs_among_the_labels(language):
 @each_language
 def test_every_type_is_in_at_least_five_scenes(language):
     scenes = load_scenes(language)
-    assert len(scenes) >= 26
+    assert len(scenes) >= 60
     assert all(len(sentences) == 6 for sentences in scenes.values())
     counts = Counter(
         type_
@@ -202,7 +202,7 @@ def test_scenes_have_the_same_names_in_every_language():
     names = {language: {*load_scenes(language)} for language in LANGUAGES}
     assert names["en"] == names["de"] == names["zh"]
     assert names["es"] == names["fr"]
-    assert len(names["en"] & names["es"]) == 27
+    assert len(names["en"] & names["es"]) == 59
 
 
 @each_language
@@ -280,6 +280,16 @@ def test_invalid_arguments_are_errors_before_iteration(change, message):
 def test_malformed_templates_are_errors(text):
     with pytest.raises(ValueError, match="template"):
         parse(text)
+
+
+def test_a_scene_in_two_files_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(scenes, "_TEMPLATES", tmp_path)
+    for name in ("home", "work"):
+        path = tmp_path / "xx" / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("visit:\n  - - Age {AGE}\n")
+    with pytest.raises(ValueError, match="work.yaml: another file has ..visit"):
+        load_scenes("xx")
 
 
 def test_alternatives_may_be_empty_or_have_slots():
