@@ -288,7 +288,7 @@ def test_a_scene_in_two_files_is_an_error(tmp_path, monkeypatch):
         path = tmp_path / "xx" / f"{name}.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text("visit:\n  - - Age {AGE}\n")
-    with pytest.raises(ValueError, match="work.yaml: another file has ..visit"):
+    with pytest.raises(ValueError, match="another file has"):
         load_scenes("xx")
 
 
