@@ -9,7 +9,8 @@ the defects; the published forms are in these scripts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -22,8 +23,6 @@ from errata_scoring import (
     tagger_pairs,
 )
 from errata_training import training_pairs
-from rich.console import Console
-from rich.table import Table
 from transformers import logging
 
 from wxb import tasks
@@ -32,11 +31,11 @@ from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics.intervals import Groups, paired_difference
+from wxb.project import benchmarks
 from wxb.tasks.ner.metrics import Scorer
 from wxb.tasks.ner.record import Labelling
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130)  # fixed, so that no terminal truncates the table
 
 
 @app.command()
@@ -54,6 +53,7 @@ def main(
         int, typer.Option(min=1, help="number of seeds, from that of params.yaml")
     ] = 2,
     threads: Annotated[int, typer.Option(min=1)] = 1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
 ) -> None:
     """Restore the defects of the published series, one by one, and score both forms.
 
@@ -82,15 +82,14 @@ def main(
     with_spans = [record for record in test if record.gold]
     pairs += with_groups([separator_pair(with_spans)], with_spans)
     pairs += with_groups(training_pairs(params, test, first, train_records, seeds), test)
-    console.print(table(pairs))
+    benchmarks.report(table_rows(pairs), output, {"difference": "+.3f"})
     for row, (pair, _) in enumerate(pairs, start=1):
         if pair.note:
-            console.print(f"{row}  {pair.note}", highlight=False)
+            print(f"{row}  {pair.note}")
     spans = sum(len(record.gold or ()) for record in test)
-    console.print(
+    print(
         f"{len(test)} test records, {spans} gold spans; strict span F1; 95% intervals,"
-        " jackknife over groups of records",
-        highlight=False,
+        " jackknife over groups of records"
     )
 
 
@@ -103,9 +102,9 @@ def with_groups(
         yield pair, groups
 
 
-def table(pairs: Sequence[tuple[Pair, list[str]]]) -> Table:
-    """A table with F1 of both forms of each defect, and their difference."""
-    result = Table("", "defect", "on", "right", "published", "difference (95% interval)")
+def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
+    """F1 of both forms of each defect, and their difference with its 95% interval."""
+    rows = []
     for row, (pair, groups) in enumerate(pairs, start=1):
         difference = paired_difference(
             Groups.from_records(pair.published, groups),
@@ -113,15 +112,17 @@ def table(pairs: Sequence[tuple[Pair, list[str]]]) -> Table:
             Scorer().scores,
             Scorer().headline,
         )
-        result.add_row(
-            str(row),
-            pair.defect,
-            pair.experiment,
-            f"{f1_of(pair.right):.3f}",
-            f"{f1_of(pair.published):.3f}",
-            f"{difference.value:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})",
+        rows.append(
+            {
+                "": row,
+                "defect": pair.defect,
+                "on": pair.experiment,
+                "right": f1_of(pair.right),
+                "published": f1_of(pair.published),
+                "difference": difference[:3],
+            }
         )
-    return result
+    return rows
 
 
 if __name__ == "__main__":

@@ -11,15 +11,14 @@ import itertools
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 import torch
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -30,9 +29,9 @@ from wxb.models import decoding, llama
 from wxb.models.attention import MultiHeadAttention, softmax
 from wxb.models.lstm import LSTMClassifier, without_special_tokens
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
+from wxb.project import benchmarks
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130)  # fixed, so that no terminal truncates the table
 
 SEED = 1
 PAD, EOS, VOCABULARY, LONGEST = 0, 2, 9, 5  # of texts to reverse
@@ -340,13 +339,13 @@ def measure() -> Iterator[tuple[str, str]]:
 
 
 @app.command()
-def main() -> None:
+def main(
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
+) -> None:
     """Restore the defects of the section "Models" of docs/errata.md, one by one."""
     torch.set_num_threads(1)  # with more threads, sums differ from run to run
-    table = Table("defect", "effect", show_lines=True)
-    for row in measure():
-        table.add_row(*row)
-    console.print(table)
+    rows = [{"defect": defect, "effect": effect} for defect, effect in measure()]
+    benchmarks.report(rows, output)
 
 
 if __name__ == "__main__":

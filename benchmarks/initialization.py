@@ -15,18 +15,16 @@ from unittest.mock import patch
 
 import torch
 import typer
-from rich.console import Console
-from rich.table import Table
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from wxb.core.params import load
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import load as load_tokenizer
+from wxb.project import benchmarks
 from wxb.training.backbone import pretrain
 from wxb.training.backbones import weights
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # fixed, so that no terminal truncates the table
 
 METRICS = ("loss", "accuracy", "copy_accuracy")
 
@@ -43,11 +41,12 @@ def main(
         list[str] | None, typer.Argument(help="backbones pretrained from scratch")
     ] = None,
     threads: Annotated[int, typer.Option(min=1)] = 1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
 ) -> None:
     """Pretrain backbones (default: encoder, decoder) from both initializations; print metrics."""
     torch.set_num_threads(threads)
     params = load()
-    table = Table("backbone", "initial weights", *METRICS)
+    rows = []
     for name in names or ["encoder", "decoder"]:
         backbone = params.block("backbones", name)
         tokenizer = load_tokenizer(Path("data/tokenizers", name))
@@ -64,9 +63,9 @@ def main(
                     checkpoints=Path(folder),
                     label=f"{name}, {origin} weights",
                 )
-            cells = (f"{metrics[key]:.3f}" if key in metrics else "–" for key in METRICS)
-            table.add_row(name, origin, *cells)
-    console.print(table)
+            scores = {key.replace("_", " "): metrics.get(key) for key in METRICS}
+            rows.append({"backbone": name, "initial weights": origin, **scores})
+    benchmarks.report(rows, output)
 
 
 if __name__ == "__main__":

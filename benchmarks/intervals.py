@@ -14,18 +14,15 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 from scipy.special import expit, logit
 
-from wxb.core.files import write_json
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.metrics.scorer import ratio
+from wxb.project import benchmarks
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # a table is cut nowhere, whatever the terminal
 
 GROUPS = (4, 8, 16, 35, 100)
 EFFECTS = {"mild": 0.3, "strong": 0.8}  # standard deviations between groups, of logits or logs
@@ -140,24 +137,17 @@ def main(
     ] = None,
 ) -> None:
     """Simulate studies with 4 to 100 groups, and print how often intervals and tests are right."""
+    cells = track([*product(KINDS, EFFECTS, GROUPS)], transient=True)
+    rates = {cell: simulate(cell[0], cell[2], EFFECTS[cell[1]], times=times) for cell in cells}
     rows = [
         {
             "metric": kind.metric.title,
-            "groups": groups,
-            "effect": name,
-            **simulate(kind, groups, EFFECTS[name], times=times)._asdict(),
+            "effect of groups": effect,
+            **{f"{groups} groups": rates[kind, effect, groups] for groups in GROUPS},
         }
-        for kind, groups, name in track([*product(KINDS, GROUPS, EFFECTS)], transient=True)
+        for kind, effect in product(KINDS, EFFECTS)
     ]
-    table = Table(caption=f"{times:,} studies a row; two equal systems, p at most {ALPHA}")
-    for title in ("metric", "groups", "effect of groups", "true score inside", "false difference"):
-        table.add_column(title, justify="right")
-    for row in rows:
-        shares = (f"{row['coverage']:.3f}", f"{row['false_alarms']:.3f}")
-        table.add_row(row["metric"], str(row["groups"]), row["effect"], *shares)
-    console.print(table)
-    if output:
-        write_json(output, {"times": times, "rows": rows})
+    benchmarks.report(rows, output, times=times)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,6 @@ import numpy as np
 import torch
 import typer
 from numpy.typing import NDArray
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
 from wxb.core.errors import WxbError, choices
@@ -38,6 +35,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.metrics.intervals import Groups, intervals, paired_difference
+from wxb.project import benchmarks
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.record import Labelling
@@ -134,7 +132,8 @@ def main(
         typer.Argument(help="set, set-size or set-size-system, e.g. conll-300; default: all"),
     ] = None,
     data: Annotated[Path, typer.Option(help="folder of the sets")] = Path("../shared/data"),
-    output: Annotated[Path, typer.Option(help="folder of the results")] = Path(".wxb/own_data"),
+    folder: Annotated[Path, typer.Option(help="folder of the results")] = Path(".wxb/own_data"),
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     recipes: Annotated[Path, typer.Option(help="recipes of our systems")] = RECIPES,
     tests: Annotated[int, typer.Option(min=1, help="maximum number of test records")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
@@ -162,7 +161,7 @@ def main(
                 "options": options,
                 "recipe": recipe_by_system.get(system, spacy_peer.PEER),
             }
-            path = output / f"{name}-{size or 'all'}-{system}.json"
+            path = folder / f"{name}-{size or 'all'}-{system}.json"
             cell = read_json(path) if path.exists() else {}
             if cell.get("settings") != settings:
                 if is_printing_only:
@@ -173,12 +172,12 @@ def main(
                 print(f"{path.stem}: {len(splits['train'])} training records", flush=True)
                 result = train_one(system, splits, SETS[name], recipe_by_system, options)
                 cell = {"settings": settings, **result}
-                output.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True)
                 with publish(path) as (draft,):
                     write_json(draft, cell)
             results[system] = cell
         rows += table_rows(name, results)
-    Console(width=spacy_peer.WIDTH, highlight=False).print(table(rows))
+    benchmarks.report(rows, output, {"minus spaCy": "+.3f", "seconds": ".0f"})
 
 
 def parse_cells(
@@ -323,7 +322,7 @@ def project(
     """The parameters of a project with one corpus and, with a recipe, one experiment."""
     content: dict[str, Any] = {
         **options,
-        "corpora": {NAME: corpus},
+        "corpora": {NAME: {"task": "ner", **corpus}},
         "backbones": {},
         "experiments": {},
         "studies": {},
@@ -334,55 +333,34 @@ def project(
         names = {"study": NAME, "corpus": NAME, "backbone": BACKBONE}
         content["backbones"] = {BACKBONE: {"corpus": NAME, **recipe["backbone"]}}
         content["experiments"] = {NAME: {**names, **recipe["experiment"]}}
-        study = {"title": "Your own data", "seed": options["seed"], "experiments": [NAME]}
+        study = {"task": "ner", "title": "Your own data", "seed": options["seed"], "experiments": [NAME]}
         content["studies"] = {NAME: study}
     return check(content)
 
 
-def table_rows(name: str, cells: Mapping[str, Any]) -> list[list[str]]:
+def table_rows(name: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the table for the systems of a set at one size."""
     rows = []
     scorer = metrics.Scorer()
     for system, cell in cells.items():
         groups = Groups.from_records(np.array(cell["counts"]))
-        f1 = intervals(groups, scorer.scores, scorer.METRICS)["f1"]
-        difference = ""
+        difference = None
         if system != "spacy" and "spacy" in cells:
             theirs = Groups.from_records(np.array(cells["spacy"]["counts"]))
-            d = paired_difference(groups, theirs, scorer.scores, scorer.headline)
-            difference = f"{d.value:+.3f} ({d.low:+.3f} to {d.high:+.3f})"
+            difference = paired_difference(groups, theirs, scorer.scores, scorer.headline)[:3]
         rows.append(
-            [
-                name,
-                f"{cell['train']:,}",
-                f"{cell['test']:,}",
-                system,
-                f"{f1.value:.3f} ({f1.low:.3f}–{f1.high:.3f})",
-                difference,
-                f"{cell['epochs']}",
-                f"{cell['seconds']:.0f} s",
-            ]
+            {
+                "set": name,
+                "training records": cell["train"],
+                "test records": cell["test"],
+                "system": system,
+                "F1": intervals(groups, scorer.scores, scorer.METRICS)["f1"],
+                "minus spaCy": difference,
+                "epochs": cell["epochs"],
+                "seconds": cell["seconds"],
+            }
         )
     return rows
-
-
-def table(rows: Iterable[Sequence[str]]) -> Table:
-    """The table of all results, as Markdown."""
-    result = Table(box=box.MARKDOWN)
-    for header, justify in (
-        ("set", "left"),
-        ("training records", "right"),
-        ("test records", "right"),
-        ("system", "left"),
-        ("F1 (95% interval)", "right"),
-        ("minus spaCy (95% interval)", "right"),
-        ("epochs", "right"),
-        ("training", "right"),
-    ):
-        result.add_column(header, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in rows:
-        result.add_row(*row)
-    return result
 
 
 if __name__ == "__main__":

@@ -11,17 +11,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from wxb.core import paths
 from wxb.core.files import read_json
+from wxb.project import benchmarks
 from wxb.project.reproduction.ranges import Range, ranges
 from wxb.reporting.charts.scores import headline
 from wxb.reporting.tables import test_sets
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # fixed, so that no terminal truncates the table
 
 RULES = ("intervals of test records", "variation between trainings")
 
@@ -109,16 +107,25 @@ def variants(committed: Study) -> dict[str, Study]:
 def main(
     times: Annotated[int, typer.Option(min=1, help="reruns of each kind")] = 2000,
     drop: Annotated[float, typer.Option(help="difference of one score of a broken rerun")] = 0.1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
 ) -> None:
     """Simulate studies like reports/seeds/ner.json, and their reruns with another seed."""
     committed = from_seeds(paths.seeds("ner"))
-    table = Table("study", "known seeds", "inside", "studies", "scores", f"-{drop:g} outside")
+    rows = []
     for name, study in variants(committed).items():
         for rule, seeds in ((RULES[0], 1), (RULES[1], 3), (RULES[1], 5)):
             shares = simulate(study, seeds, rule, times=times, drop=drop)
-            cells = (f"{share:.3f}" for share in shares)
-            table.add_row(name, str(seeds), rule, *cells)
-    console.print(table)
+            rows.append(
+                {
+                    "deviations": name,
+                    "seeds": seeds,
+                    "a score is inside": rule,
+                    "honest reruns with all scores inside": shares.studies,
+                    "scores inside": shares.scores,
+                    f"a score lowered by {drop:g} is outside": shares.detected,
+                }
+            )
+    benchmarks.report(rows, output, times=times)
 
 
 if __name__ == "__main__":

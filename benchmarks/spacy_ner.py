@@ -15,7 +15,6 @@ from typing import Annotated, Any
 # First: it limits the libraries of both sides to one thread.
 from spacy_peer import (
     PEER,
-    WIDTH,
     Fit,
     languages_of,
     misaligned,
@@ -29,17 +28,16 @@ from spacy_peer import (
 
 # isort: split
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from spacy.language import Language
 
+from wxb.core import paths
 from wxb.core.errors import WxbError, require_output
 from wxb.core.files import read_json
 from wxb.core.params import Params, load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
+from wxb.project import benchmarks
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import prf
 from wxb.tasks.ner.record import Labelling
@@ -65,6 +63,7 @@ def main(
     plain: Annotated[
         bool, typer.Option(help="train without the copies that `augment` of the corpus added")
     ] = False,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
 ) -> None:
     """Train spaCy on a corpus; print its scores and those of a study on each test set."""
     params = load()
@@ -95,7 +94,7 @@ def main(
             seed=params.seed if seed is None else seed,
             label=f"spaCy {code}",
         )
-    console = Console(width=WIDTH, highlight=False)
+    table = []
     for test_set in clean.test_sets(folder):
         rows = {
             row.id: row
@@ -111,12 +110,12 @@ def main(
                 PEER: [[rows[record.id] for record in splits[test_set]]],
             },
         )
-        console.print(table(comparison, [*fits.values()], params, study, title=test_set))
-        print(
-            f"- {test_set}: {comparison['documents']:,} records in {comparison['groups']:,} groups,"
-            f" {comparison['support']:,} spans; strict span F1; intervals and"
-            " differences: jackknife over groups.\n"
-        )
+        size = {"test set": test_set, "groups": comparison["groups"]}
+        table += [
+            {**size, **row} for row in table_rows(comparison, [*fits.values()], params, study)
+        ]
+    formats = {"minus spaCy": "+.3f", "seconds": ".0f", "times spaCy's": ".2f"}
+    benchmarks.report(table, output, formats)
     for note in [
         *(_training_note(fit, code, epochs) for code, fit in fits.items()),
         *(
@@ -162,44 +161,37 @@ def predictions(
     return ours, without
 
 
-def table(
-    comparison: Mapping[str, Any], fits: Sequence[Fit], params: Params, study: str, *, title: str
-) -> Table:
-    """The table of systems, spaCy first; differences and ratios are relative to spaCy."""
-    spacy_seconds = sum(fit.seconds for fit in fits)
+def table_rows(
+    comparison: Mapping[str, Any], fits: Sequence[Fit], params: Params, study: str
+) -> list[dict[str, Any]]:
+    """The systems, spaCy first, with strict span F1 and seconds of training."""
     differences = {
         pair["a"]: pair["difference"] for pair in comparison["pairs"] if pair["b"] == PEER
     }
-    result = Table(box=box.MARKDOWN, title=title)
-    result.add_column("system", no_wrap=True)
-    for header in (
-        "F1 (95% interval)",
-        "minus spaCy (95% interval)",
-        "parameters",
-        "training",
-        "time / spaCy's",
-    ):
-        result.add_column(header, justify="right", no_wrap=True)
-    systems = comparison["systems"]
+    spacy_seconds = sum(fit.seconds for fit in fits)
+    rows = []
     for name in (PEER, *differences):
-        f1 = systems[name]["f1"]
-        row = [name, f"{f1['value']:.3f} ({f1['low']:.3f}–{f1['high']:.3f})"]
         if name == PEER:
-            parameters = sum(parameter_count(fit.nlp) for fit in fits)
-            row += ["", _millions(parameters), f"{spacy_seconds:.1f} s", "1.00"]
+            parameters, seconds = sum(parameter_count(fit.nlp) for fit in fits), spacy_seconds
         else:
-            difference = differences[name]
-            scores = read_json(Path("reports/metrics", study, f"{name}.json"))
-            seconds = read_json(Path("reports/cost/train", f"{name}.json"))["seconds"]
-            row += [
-                f"{difference['value']:+.3f}"
-                f" ({difference['low']:+.3f} to {difference['high']:+.3f})",
-                _millions(scores["parameters"]),
-                f"{seconds:.1f} s",
-                f"{seconds / spacy_seconds:.2f}",
-            ]
-        result.add_row(*row)
-    return result
+            parameters = read_json(paths.metrics(study, name))["parameters"]
+            seconds = read_json(paths.cost("train", name))["seconds"]
+        difference = differences.get(name)
+        rows.append(
+            {
+                "system": name,
+                "F1": _ends(comparison["systems"][name]["f1"]),
+                "minus spaCy": _ends(difference) if difference else None,
+                "parameters": _millions(parameters),
+                "seconds": seconds,
+                "times spaCy's": seconds / spacy_seconds,
+            }
+        )
+    return rows
+
+
+def _ends(interval: Mapping[str, float]) -> list[float]:
+    return [interval[key] for key in ("value", "low", "high")]
 
 
 def _labelled(corpus: str, split: str) -> list[Record]:

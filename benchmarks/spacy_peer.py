@@ -38,7 +38,6 @@ except ModuleNotFoundError as error:
 
 PEER = f"spaCy {spacy.__version__}"
 MULTILINGUAL = "xx"  # spaCy's code of a pipeline for any language
-WIDTH = 160  # characters; fixed, so that no terminal truncates a table
 
 
 class Fit(NamedTuple):

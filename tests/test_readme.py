@@ -166,31 +166,33 @@ def test_links_lead_to_existing_files():
     assert [target for target in files if not Path(target).exists()] == []
 
 
-class Search:
-    """A tree with the search of two learning rates."""
+class Index:
+    """A tree with the file of a benchmark."""
+
+    def files(self, folder):
+        return [f"{folder}/speed.json"]
 
     def read(self, path):
-        assert path == "reports/benchmarks/learning_rates.json"
-        row = {"experiment": "lstm", "updates": 1000}
+        assert path == "reports/benchmarks/speed.json"
         machine = {"device": "a CPU", "torch": "2"}
+        row = {"model": "lstm", "updates": 1000, "F1": [0.5, 0.4, 0.6], "less": [-0.1, -0.2, 0.0]}
         return json.dumps(
             {
                 "made": {"finished": "2026-01-02T03:04:05", "machines": [machine]},
-                "rows": [
-                    {**row, "learning_rate": 0.001, "bleu": 1.23},
-                    {**row, "learning_rate": 0.016, "bleu": 45.0},
-                ],
+                "rows": [{**row, "rates": [0.95, 0.05]}, {**row, "updates": None, "rates": None}],
+                "formats": {"less": "+.1f", "rates": ".2f"},
             }
         ).encode()
 
 
-def test_learning_rates_are_columns(monkeypatch):
-    monkeypatch.setattr(revisions, "index", Search)
-    lines = refreshed("<!-- generated: learning_rates -->\n<!-- end -->").splitlines()
-    assert lines[1:4] == [
-        "| experiment | updates | 0.001 | 0.016 |",
-        "|---|---:|---:|---:|",
-        "| lstm | 1,000 | 1.2 | 45.0 |",
+def test_the_table_of_a_benchmark_has_its_numbers_formatted(monkeypatch):
+    monkeypatch.setattr(revisions, "index", Index)
+    lines = refreshed("<!-- generated: speed -->\n<!-- end -->").splitlines()
+    assert lines[1:5] == [
+        "| model | updates | F1 | less | rates |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| lstm | 1,000 | 0.500 (0.400–0.600) | −0.1 (−0.2 to +0.0) | 0.95, 0.05 |",
+        "| lstm |  | 0.500 (0.400–0.600) | −0.1 (−0.2 to +0.0) |  |",
     ]
     assert "Made on a CPU (torch 2), finished on 2026-01-02." in lines
 

@@ -10,27 +10,24 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from texts import Classes, Fields, File, Seed, tfidf_predictions
 
-from wxb.core.files import write_json
 from wxb.corpora import reading
 from wxb.corpora.division import drop_duplicates
 from wxb.corpora.records import Record
+from wxb.project import benchmarks
 from wxb.tasks.classification.params import Corpus
 from wxb.tasks.classification.reading import Reading
 from wxb.tasks.classification.record.leakage import without_leakage
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130)  # a table is cut nowhere, whatever the terminal
 
 STRENGTH = 10.0  # C of the regression, as in `folds` of texts.py
 TITLES = {
@@ -58,24 +55,15 @@ def main(
     trained = {_part(record) for record in train}
     right = {name: labels == _gold(tests) for name, labels in predictions(train, tests).items()}
     rows = [
-        {
-            "class": class_,
-            by: value,
-            "in_training": (class_, value) in trained,
-            **_accuracies(right, [_part(record) == (class_, value) for record in tests]),
-        }
-        for class_, value in sorted({*map(_part, tests)})
+        _row((*part, part in trained), by, right, [_part(record) == part for record in tests])
+        for part in sorted({*map(_part, tests)})
     ]
-    totals = [
-        {"in_training": seen, **_accuracies(right, [(_part(r) in trained) == seen for r in tests])}
-        for seen in (True, False)
-    ]
-    console.print(_table([*rows, *totals], by))
-    if output:
-        files = [source] if source.is_file() else sorted(source.iterdir())
-        data = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-        content = {"data": data, "by": by, "seed": seed, "train": len(train)}
-        write_json(output, {**content, "rows": rows, "totals": totals})
+    for seen in (True, False):
+        among = [(_part(record) in trained) == seen for record in tests]
+        rows.append(_row(("all", "all", seen), by, right, among))
+    files = [source] if source.is_file() else sorted(source.iterdir())
+    data = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    benchmarks.report(rows, output, data=data, by=by, seed=seed, train=len(train))
 
 
 def read(source: Path, by: str, fields: str, classes: Sequence[str], seed: int) -> list[Record]:
@@ -144,23 +132,14 @@ def _gold(records: Sequence[Record]) -> NDArray[Any]:
     return np.array([record.gold for record in records])
 
 
-def _accuracies(right: dict[str, Any], rows: Sequence[bool]) -> dict[str, Any]:
-    """The number of test records among `rows`, and the accuracy of each system on them."""
-    scores = {name: round(float(values[rows].mean()), 4) for name, values in right.items()}
-    return {"records": sum(rows), **scores}
-
-
-def _table(rows: Sequence[dict[str, Any]], by: str) -> Table:
-    table = Table()
-    for title in ("class", by, "in training", "test records", *TITLES.values()):
-        table.add_column(title)
-    for row in rows:
-        seen = "yes" if row["in_training"] else "no"
-        scores = (f"{row[name]:.3f}" for name in TITLES)
-        table.add_row(
-            row.get("class", "all"), row.get(by, "all"), seen, str(row["records"]), *scores
-        )
-    return table
+def _row(
+    part: tuple[str, str, bool], by: str, right: Mapping[str, Any], tests: Sequence[bool]
+) -> dict[str, Any]:
+    """A row of the table: class, value and whether it is in training; accuracy on `tests`."""
+    class_, value, seen = part
+    scores = {TITLES[name]: round(float(hits[tests].mean()), 4) for name, hits in right.items()}
+    names = {"class": class_, by: value, "in training": "yes" if seen else "no"}
+    return {**names, "test articles": sum(tests), **scores}
 
 
 if __name__ == "__main__":

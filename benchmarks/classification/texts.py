@@ -29,6 +29,7 @@ from wxb.core.params.section import Section
 from wxb.core.progress import track
 from wxb.corpora import clean
 from wxb.corpora.records import Record
+from wxb.project import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "texts"  # of the corpus and of the study
@@ -56,6 +57,7 @@ def folds(
     leakage: Annotated[str, typer.Option(help="leakage: removed or kept")] = "removed",
     n_folds: Annotated[int, typer.Option("--number", min=2, help="number of folds")] = 5,
     C: Annotated[float, typer.Option(help="inverse strength of regularization")] = 10.0,  # noqa: N803
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     seed: Seed = 1,
 ) -> None:
     """Cross-validate the project's TF-IDF and scikit-learn's pipeline on the same folds."""
@@ -87,11 +89,15 @@ def folds(
             .predict(test_texts)
         )
         ours[test_rows] = tfidf_predictions(train_texts, gold[train_rows], test_texts, C)
-    print(
-        f"{len(records):,} records, {n_folds} folds, C {C:g}: accuracy"
-        f" {accuracy_score(gold, ours):.4f}, scikit-learn's pipeline"
-        f" {accuracy_score(gold, theirs):.4f}; {int((ours != theirs).sum())} predictions differ"
-    )
+    row = {
+        "records": len(records),
+        "folds": n_folds,
+        "C": f"{C:g}",
+        "accuracy": accuracy_score(gold, ours),
+        "scikit-learn's accuracy": accuracy_score(gold, theirs),
+        "predictions that differ": int((ours != theirs).sum()),
+    }
+    benchmarks.report([row], output, dict.fromkeys([*row][3:5], ".4f"))
 
 
 def tfidf_predictions(
@@ -141,9 +147,10 @@ def curve(
     fields: Fields = "review,sentiment",
     classes: Classes = [],  # noqa: B006
     group: Group = None,
-    output: Annotated[Path, typer.Option(help="folder of the results")] = Path(
+    folder: Annotated[Path, typer.Option(help="folder of the results")] = Path(
         ".wxb/classification"
     ),
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     is_printing_only: Annotated[
         bool, typer.Option("--kept", help="train nothing; print the results in the folder")
     ] = False,
@@ -155,15 +162,15 @@ def curve(
     records = [] if is_printing_only else read(source, fields, classes, group, seed)
     for system in systems or SYSTEMS:
         for size in sorted(sizes):
-            path = output / f"{source.stem}-{system}-{size}-{seed}.json"
+            path = folder / f"{source.stem}-{system}-{size}-{seed}.json"
             if not path.exists() and not is_printing_only:
                 cell = train_one(records, system, size, recipes, seed)
-                output.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True)
                 with publish(path) as (draft,):
                     write_json(draft, cell)
             if path.exists():
                 cells[system, size] = read_json(path)
-    print("\n".join(markdown_lines(cells)))
+    benchmarks.report(table_rows(cells), output)
 
 
 def read(
@@ -247,55 +254,23 @@ def train_one(
     return {"train": len(files["train"]), "seconds": seconds, "scores": scores}
 
 
-def markdown_lines(cells: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[str]:
-    """Results by system and size as a table and a chart."""
+def table_rows(cells: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The accuracy of systems by number of records; seconds of training with the most records."""
     systems = list(dict.fromkeys(system for system, _ in cells))
-    sizes = sorted({size for _, size in cells})
-    rows = [
-        ["records (to train on)", *systems],
-        ["---:", *("---:" for _ in systems)],
-        *(
-            [
-                f"{size:,} ({max(cells[key]['train'] for key in cells if key[1] == size):,})",
-                *(_score(cells.get((system, size))) for system in systems),
-            ]
-            for size in sizes
-        ),
-        ["seconds of training", *(_seconds(cells, system) for system in systems)],
-    ]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    complete = [size for size in sizes if all((system, size) in cells for system in systems)]
-    chart = [
-        "```mermaid",
-        "xychart-beta",
-        f'    x-axis "labelled records" [{", ".join(map(str, complete))}]',
-        '    y-axis "accuracy" 0.5 --> 1',
-        *(_line([cells[system, size] for size in complete]) for system in systems),
-        "```",
-    ]
-    return [*lines, "", *chart]
+    rows: list[dict[str, Any]] = []
+    for size in sorted({size for _, size in cells}):
+        here = {system: cells[system, size] for system in systems if (system, size) in cells}
+        counts = f"{size:,} ({max(cell['train'] for cell in here.values()):,})"
+        scores = {name: _accuracy(here[name]) if name in here else None for name in systems}
+        rows.append({"records (to train on)": counts, **scores})
+    last = {name: max(size for system, size in cells if system == name) for name in systems}
+    seconds = {name: cells[name, last[name]]["seconds"] for name in systems}
+    times = {name: f"{s['pretrain'] + s['train']:,.0f}" for name, s in seconds.items()}
+    return [*rows, {"records (to train on)": "seconds of training", **times}]
 
 
-def _line(cells: Iterable[Mapping[str, Any]]) -> str:
-    """Accuracies as a line of the chart."""
-    values = ", ".join(f"{cell['scores']['accuracy']:.3f}" for cell in cells)
-    return f"    line [{values}]"
-
-
-def _score(cell: Mapping[str, Any] | None) -> str:
-    """The accuracy with its interval; empty if there is none."""
-    if cell is None:
-        return ""
-    scores = cell["scores"]
-    low, high = (scores[f"accuracy_{end}"] for end in ("low", "high"))
-    return f"{scores['accuracy']:.3f} ({low:.3f}–{high:.3f})"
-
-
-def _seconds(cells: Mapping[tuple[str, int], Mapping[str, Any]], system: str) -> str:
-    """Seconds of training with the most records."""
-    size = max(size for name, size in cells if name == system)
-    seconds = cells[system, size]["seconds"]
-    return f"{seconds['pretrain'] + seconds['train']:,.0f}"
+def _accuracy(cell: Mapping[str, Any]) -> list[float]:
+    return [cell["scores"][key] for key in ("accuracy", "accuracy_low", "accuracy_high")]
 
 
 def _blocks(**sections: Mapping[str, Any]) -> dict[str, Any]:

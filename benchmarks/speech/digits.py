@@ -16,7 +16,6 @@ recordings of this one.
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 from collections.abc import Sequence
@@ -39,8 +38,6 @@ from recogniser import (
     synthesize,
     transcribe,
 )
-from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -50,11 +47,11 @@ from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
+from wxb.project import benchmarks
 from wxb.tasks.speech.record.audio.cleaning import change_speed
 from wxb.tasks.speech.record.audio.features import RATE
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=120)
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 PARTS, COEFFICIENTS = 5, 20
 SAMPLING_RATE = 8_000  # Hz, of the speakers' digits
@@ -103,6 +100,7 @@ def main(
     work: Annotated[
         Path | None, typer.Option(help="a folder for models; existing ones are used")
     ] = None,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     seed: int = 1,
 ) -> None:
     """Test all systems on each speaker in turn, and print a table of word accuracy."""
@@ -133,7 +131,8 @@ def main(
             }
             for name, texts in predictions.items():
                 correct[name][is_test] = [t == d.text for t, d in zip(texts, test, strict=True)]
-    show(digits, correct)
+    rows = table_rows(digits, correct)
+    benchmarks.report(rows, output, {f"{TEN} minus this": "+.3f"})
 
 
 def sphinx(folder: Path, digits: Sequence[Recording]) -> list[bool]:
@@ -209,33 +208,36 @@ def pretrain(folder: Path, synthetic: Sequence[Recording], seed: int) -> None:
     fit(folder, "spoken", synthetic[VALID:], synthetic[:VALID], settings, seed)
 
 
-def show(digits: Sequence[Recording], correct: dict[str, NDArray[np.bool_]]) -> None:
-    """Print word accuracy in total and by speaker, and the difference from TEN."""
+def table_rows(
+    digits: Sequence[Recording], correct: dict[str, NDArray[np.bool_]]
+) -> list[dict[str, Any]]:
+    """Word accuracy in total and by speaker, and the difference from TEN, over speakers."""
     groups = [digit.speaker for digit in digits]
-    speakers = sorted({*groups})
-    table = Table("", "word accuracy", *speakers, f"{TEN} minus this (95%)")
     tables = {
         name: Groups.from_records(np.stack([hits, np.ones(len(hits))], axis=1), groups)
         for name, hits in correct.items()
     }
+    rows = []
     for name, hits in correct.items():
-        shares = [hits[[group == speaker for group in groups]].mean() for speaker in speakers]
-        advantage = ""
-        if name != TEN:
-            difference = paired_difference(
-                tables[TEN],
-                tables[name],
-                lambda sums: {"accuracy": sums[..., 0] / sums[..., 1]},
-                Metric("accuracy", "word accuracy"),
-            )
-            interval = f"{difference.low:+.3f} to {difference.high:+.3f}"
-            advantage = f"{difference.value:+.3f} ({interval})"
-        table.add_row(name, f"{hits.mean():.3f}", *(f"{share:.3f}" for share in shares), advantage)
-    console.print(table)
-    console.print(
-        f"{len(digits)} recordings, each by a speaker who is not in training. Intervals are"
-        f" over {len(speakers)} speakers. {os.cpu_count()} CPUs."
-    )
+        difference = paired_difference(
+            tables[TEN],
+            tables[name],
+            lambda sums: {"accuracy": sums[..., 0] / sums[..., 1]},
+            Metric("accuracy", "word accuracy"),
+        )
+        by_speaker = {
+            speaker: float(hits[[group == speaker for group in groups]].mean())
+            for speaker in sorted({*groups})
+        }
+        rows.append(
+            {
+                "system": name,
+                "word accuracy": float(hits.mean()),
+                **by_speaker,
+                f"{TEN} minus this": None if name == TEN else difference[:3],
+            }
+        )
+    return rows
 
 
 if __name__ == "__main__":

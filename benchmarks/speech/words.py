@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import torch
 import typer
 from recogniser import (
@@ -26,17 +25,15 @@ from recogniser import (
     synthesize,
     transcribe,
 )
-from rich.console import Console
-from rich.table import Table
 
 from demos.spoken.espeak import Utterance, voices
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics.intervals import Groups, intervals
+from wxb.project import benchmarks
 from wxb.tasks.speech import metrics
 from wxb.tasks.speech.record.audio.features import RATE
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)
 TEST = 5  # one in so many words is a test word
 SYNTHETIC, VALID = 8_000, 200  # words of eSpeak NG, and those of them for validation
 COPIES, KEPT = 8, 1_000  # for fine-tuning: of each recording, and words of eSpeak NG
@@ -59,6 +56,7 @@ def main(
     work: Annotated[
         Path | None, typer.Option(help="a folder for models; existing ones are used")
     ] = None,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     seed: int = 1,
 ) -> None:
     """Train on four of five words, transcribe the others, and print a table of CER."""
@@ -80,18 +78,14 @@ def main(
         fit(folder, "spoken", synthetic[VALID:], synthetic[:VALID], pretraining, seed)
         copies = augment(training, RATE, seed, COPIES) + synthetic[VALID:][:KEPT]
         fit(folder, "adapted", copies, valid, experiment("spoken", **FINE_TUNING), seed)
-        table = Table("", "words", "CER (95%)", "words right")
+        rows = []
         characters = {*"".join(texts)}
         for name, title in (("spoken", "eSpeak NG alone"), ("adapted", "and the speaker")):
             pairs = [*zip(test, transcribe(folder, name, test), strict=True)]
-            add_row(table, f"{title}: all", pairs)
+            rows.append(table_row(f"{title}: all", pairs))
             known = [pair for pair in pairs if {*pair[0].text} <= characters]
-            add_row(table, f"{title}: no new character", known)
-    console.print(table)
-    console.print(
-        f"{len(others)} words for training and validation, {len(test)} other test words; one"
-        " speaker."
-    )
+            rows.append(table_row(f"{title}: no new character", known))
+    benchmarks.report(rows, output)
 
 
 def utterances(words: Sequence[str], seed: int) -> list[Utterance]:
@@ -106,8 +100,8 @@ def utterances(words: Sequence[str], seed: int) -> list[Utterance]:
     return chosen
 
 
-def add_row(table: Table, title: str, pairs: Sequence[tuple[Recording, str]]) -> None:
-    """Add the CER of transcripts to a table, with an interval over words."""
+def table_row(title: str, pairs: Sequence[tuple[Recording, str]]) -> dict[str, Any]:
+    """The CER of transcripts, with an interval over words, and the correct ones."""
     rows = [
         metrics.PredictionRow(
             word.name, "", word.text, text, word.text, text, len(word.samples) / RATE, 0.0
@@ -116,10 +110,12 @@ def add_row(table: Table, title: str, pairs: Sequence[tuple[Recording, str]]) ->
     ]
     scorer = metrics.Scorer()
     groups = Groups.from_records(scorer.statistics(rows))
-    cer = intervals(groups, scorer.scores, scorer.METRICS)["cer"]
-    correct = np.mean([row.reference == row.hypothesis for row in rows])
-    interval = f"{cer.value:.3f} ({cer.low:.3f} to {cer.high:.3f})"
-    table.add_row(title, str(len(pairs)), interval, f"{correct:.3f}")
+    return {
+        "trained on": title,
+        "words": len(pairs),
+        "CER": intervals(groups, scorer.scores, scorer.METRICS)["cer"],
+        "correct": sum(row.reference == row.hypothesis for row in rows),
+    }
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -18,19 +17,14 @@ from typing import Annotated, Any, NamedTuple
 
 import torch
 import typer
-from rich import box
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from wxb.core import paths
-from wxb.core.files import write_json
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.models.seq2seq import State
-from wxb.project import provenance
-from wxb.runtime.costs import process_cost
+from wxb.project import benchmarks
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.method import Method
 
@@ -38,7 +32,6 @@ RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
 STUDY = "translation"
 WITHOUT_CONTEXT = "translation-seq2seq, source in the first state only"
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100, highlight=False)  # wide enough for the table on any terminal
 
 
 class Training(NamedTuple):
@@ -125,24 +118,17 @@ def main(
 
     The stages `pretrain` and `align` must have run.
     """
-    start = time.monotonic()
     params = load()
     experiments = params.block("studies", STUDY).experiments
     names = [name for name in experiments if params.experiments[name].method != "baseline"]
     names.append(WITHOUT_CONTEXT)
     trainings = search(names, rates or RATES, epochs=epochs, processes=processes)
-    table = Table("experiment", "updates", *(f"{rate:g}" for rate in rates or RATES))
-    table.box = box.MARKDOWN
+    rows = []
     for name in names:
         own = [training for training in trainings if training.experiment == name]
-        table.add_row(name, f"{own[0].updates:,}", *(f"{training.bleu:.1f}" for training in own))
-    console.print(table)
-    if output:
-        cost: dict[str, Any] = process_cost(time.monotonic() - start)
-        machine = {key: cost[key] for key in provenance.MACHINE if key in cost}
-        made = {"finished": cost["finished"], "machines": [machine]}
-        rows = [training._asdict() for training in trainings]
-        write_json(output, {"epochs": epochs, "made": made, "rows": rows})
+        scores = {f"{training.learning_rate:g}": training.bleu for training in own}
+        rows.append({"experiment": name, "updates": own[0].updates, **scores})
+    benchmarks.report(rows, output, {f"{rate:g}": ".1f" for rate in rates or RATES}, epochs=epochs)
 
 
 if __name__ == "__main__":

@@ -15,20 +15,17 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params, check, read_yaml
+from wxb.project import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 CORPUS, BACKBONE, STUDY = "pairs", "pieces", "translation"
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130, highlight=False)  # wide enough for the table on any terminal
 
 
 @app.command()
@@ -37,7 +34,8 @@ def main(
         list[str] | None, typer.Argument(help="systems of the recipes; default: all")
     ] = None,
     data: Annotated[Path, typer.Option(help="folder of raw data")] = Path("../shared/data"),
-    output: Annotated[Path, typer.Option(help="folder of all outputs")] = Path(".wxb/translation"),
+    folder: Annotated[Path, typer.Option(help="folder of all outputs")] = Path(".wxb/translation"),
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     recipes: Annotated[Path, typer.Option(help="file of recipes")] = RECIPES,
     threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
     is_printing_only: Annotated[
@@ -52,11 +50,13 @@ def main(
         if name not in recipe["systems"]:
             raise WxbError(f"there is no system {name!r}{choices(name, recipe['systems'])}")
     params = project(recipe, data.resolve())
-    output.mkdir(parents=True, exist_ok=True)
-    with chdir(output):
+    folder.mkdir(parents=True, exist_ok=True)
+    with chdir(folder):
         if not is_printing_only:
             run_stages(params, chosen)
-        print_results([name for name in chosen if paths.metrics(STUDY, name).exists()])
+        rows = table_rows([name for name in chosen if paths.metrics(STUDY, name).exists()])
+    formats = dict.fromkeys(("BLEU", "chrF", "TER"), ".1f")
+    benchmarks.report(rows, output, {**formats, "CPU minutes": ".0f"})
 
 
 def run_stages(params: Params, systems: Sequence[str]) -> None:
@@ -78,34 +78,30 @@ def run_stages(params: Params, systems: Sequence[str]) -> None:
                 write_json(draft, dict(zip(("seconds", "cpu_seconds"), times, strict=True)))
 
 
-def print_results(systems: Sequence[str]) -> None:
-    """Print scores and costs of systems, and validation BLEU by minutes of training."""
-    headers = ("system", "BLEU", "chrF", "TER", "exact", "parameters", "updates", "train", "of CPU")
-    table, curves = (
-        Table(*headers, box=box.MARKDOWN),
-        Table("system", "minutes: validation BLEU"),
-    )
+def table_rows(systems: Sequence[str]) -> list[dict[str, Any]]:
+    """Scores and costs of systems, and validation BLEU by minutes of training."""
+    rows = []
     for name in systems:
-        scores = read_json(paths.metrics(STUDY, name))
-        cost = read_json(paths.cost("train", name))
-        low, high = scores["bleu_low"], scores["bleu_high"]
-        table.add_row(
-            name,
-            f"{scores['bleu']:.1f} ({low:.1f} to {high:.1f})",
-            *(f"{scores[key]:.1f}" for key in ("chrf", "ter")),
-            f"{scores['exact']:.3f}",
-            f"{scores['parameters'] / 1e6:.1f} M",
-            f"{scores['updates']:,}",
-            *(f"{cost[key] / 60:.0f} min" for key in ("seconds", "cpu_seconds")),
-        )
+        scores, cost = read_json(paths.metrics(STUDY, name)), read_json(paths.cost("train", name))
         with (paths.training(STUDY, name) / "valid_bleu.csv").open(encoding="utf-8") as file:
             points = [(int(step), float(bleu)) for step, bleu in [*csv.reader(file)][1:]]
         minutes = cost["cpu_seconds"] / 60 / points[-1][0]  # mean of an update
-        curves.add_row(
-            name, ", ".join(f"{step * minutes:.1f}: {bleu:.1f}" for step, bleu in points)
+        rows.append(
+            {
+                "system": name,
+                "BLEU": [scores[key] for key in ("bleu", "bleu_low", "bleu_high")],
+                "chrF": scores["chrf"],
+                "TER": scores["ter"],
+                "exact": scores["exact"],
+                "parameters": f"{scores['parameters'] / 1e6:.1f} M",
+                "updates": scores["updates"],
+                "CPU minutes": cost["cpu_seconds"] / 60,
+                "minutes: validation BLEU": ", ".join(
+                    f"{step * minutes:.1f}: {bleu:.1f}" for step, bleu in points
+                ),
+            }
         )
-    console.print(table)
-    console.print(curves)
+    return rows
 
 
 def project(recipe: Mapping[str, Any], data: Path) -> Params:

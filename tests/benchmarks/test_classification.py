@@ -42,25 +42,15 @@ def run(*arguments):
 
 
 def test_folds_have_the_predictions_of_scikit_learns_pipeline(file):
-    assert "; 0 predictions differ" in run("folds", file, "--number", 3)
+    *_, row = run("folds", file, "--number", 3).splitlines()
+    assert row.endswith("| 0 |")  # predictions that differ
 
 
-def test_a_curve_is_a_table_and_a_chart_and_is_resumed(file, tmp_path):
-    command = (
-        "curve",
-        file,
-        "--system",
-        "tfidf",
-        "--size",
-        80,
-        "--size",
-        150,
-        "--output",
-        tmp_path,
-    )
+def test_a_curve_is_a_table_and_is_resumed(file, tmp_path):
+    sizes = ("--size", 80, "--size", 150)
+    command = ("curve", file, "--system", "tfidf", *sizes, "--folder", tmp_path)
     first = run(*command)
     assert "| 150 (105) |" in first
-    assert 'x-axis "labelled records" [80, 150]' in first
     again = run(*command, "--kept")
     assert again in first
     assert {path.name for path in tmp_path.iterdir()} == {

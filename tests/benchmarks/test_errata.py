@@ -216,10 +216,9 @@ def project(tmp_path_factory):
 @pytest.mark.slow
 def test_every_defect_has_a_row(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    monkeypatch.setattr(errata, "console", errata.Console(width=130))
     errata.main(records=10, train_records=16, seeds=1)
     output = capsys.readouterr().out
-    rows = re.findall(r"│ +(\d+) +│ (.+?) +│ (\S+(?: \S+)?) +│ \d\.\d{3} +│ \d\.\d{3}", output)
+    rows = re.findall(r"\| (\d+) \| (.+?) \| (\S+(?: \S+)?) \| \d\.\d{3} \| \d\.\d{3}", output)
     assert [int(row) for row, _, _ in rows] == list(range(1, 15))
     by_system = {name: [r[1] for r in rows if r[2] == name] for name in EXPERIMENTS}
     assert "space before a mention is part of it" in by_system["ner-decoder"]

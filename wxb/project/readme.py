@@ -11,7 +11,7 @@ from typing import Any
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import read_yaml
-from wxb.project import profiles, provenance, revisions
+from wxb.project import benchmarks, profiles, provenance, revisions
 from wxb.reporting.charts.formatting import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
@@ -47,9 +47,11 @@ def _block(name: str) -> str:
         "studies": _other_tasks,
         "stages": _stages_list,
         "artifacts": _artifacts_table,
-        "intervals": _intervals_table,
-        "learning_rates": _learning_rates_table,
     }
+    index = revisions.index()
+    benchmark = (paths.BENCHMARKS / f"{name}.json").as_posix()
+    if benchmark in index.files(paths.BENCHMARKS.as_posix()):
+        return "\n".join(_benchmark(benchmark, index))
     if name not in writers:
         raise WxbError(f"unknown generated block {name!r}{choices(name, writers)}")
     return "\n".join(writers[name]())
@@ -204,36 +206,10 @@ def _artifacts_table() -> Iterator[str]:
     yield ""
 
 
-def _intervals_table() -> Iterator[str]:
-    """The simulation of benchmarks/intervals.py: a row for each metric and effect."""
-    content = revisions.index().read((paths.BENCHMARKS / "intervals.json").as_posix())
-    rates: dict[tuple[str, str], list[str]] = {}
-    groups = []
-    for row in json.loads(content or b'{"rows": []}')["rows"]:
-        cells = rates.setdefault((row["metric"], row["effect"]), [])
-        cells.append(f"{row['coverage']:.3f}, {row['false_alarms']:.3f}")
-        groups.append(str(row["groups"]))
-    titles = " | ".join(f"{count} groups" for count in dict.fromkeys(groups))
-    yield f"| metric | effect of groups | {titles} |"
-    yield f"|---|---|{'---:|' * len({*groups})}"
-    for (metric, effect), cells in rates.items():
-        yield f"| {metric} | {effect} | {' | '.join(cells)} |"
-    yield ""
-
-
-def _learning_rates_table() -> Iterator[str]:
-    """The search of a benchmark for learning rates: a row for each experiment."""
-    path = paths.BENCHMARKS / "learning_rates.json"
-    content = json.loads(revisions.index().read(path.as_posix()) or b"{}")
-    if not content:
-        return
-    rows: dict[str, list[str]] = {}
-    for row in content["rows"]:
-        rows.setdefault(row["experiment"], [f"{row['updates']:,}"]).append(f"{row['bleu']:.1f}")
-    rates = dict.fromkeys(f"{row['learning_rate']:g}" for row in content["rows"])
-    yield f"| experiment | updates | {' | '.join(rates)} |"
-    yield f"|---|---:|{'---:|' * len(rates)}"
-    yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
+def _benchmark(path: str, tree: revisions.Tree) -> Iterator[str]:
+    """The table of a benchmark, and where it was made."""
+    content = json.loads(tree.read(path) or b"{}")
+    yield from benchmarks.table(content)
     yield f"\n{provenance.sentence(content['made'])}.\n"
 
 

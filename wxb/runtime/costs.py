@@ -15,12 +15,12 @@ def process_cost(seconds: float) -> dict[str, object]:
 
     If torch is imported, also its version, the CPU's capability and the GPU's peak memory.
     """
-    model = cpu()
+    model, threads = cpu(), os.environ.get("OMP_NUM_THREADS")
     cost = {
         "seconds": round(seconds, 2),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "device": f"{model}, {os.environ.get('OMP_NUM_THREADS')} CPU thread(s)",
+        "device": f"{model}, {threads} CPU thread(s)" if threads else model,
         "cpu": model,
     }
     torch = sys.modules.get("torch")

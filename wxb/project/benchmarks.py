@@ -1,0 +1,63 @@
+"""Results of benchmarks/: files in reports/benchmarks, and their tables in docs/.
+
+A file has `made` (when and where it was made), `rows` (dicts from headings to cells) and `formats`
+(format specifications of headings). A cell is None, text, a number, an interval (value, low, high)
+or a pair of numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wxb.core.files import write_json
+from wxb.project import provenance
+from wxb.runtime.costs import process_cost
+
+_STARTED = time.monotonic()
+
+
+def report(
+    rows: Sequence[Mapping[str, Any]],
+    output: Path | None,
+    formats: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> None:
+    """Print rows as a Markdown table; write them and `settings` to `output`, unless it is None."""
+    content = {**settings, "rows": rows, "formats": formats or {}}
+    sys.stdout.write("".join(f"{line}\n" for line in table(content)))
+    if output:
+        cost: dict[str, Any] = process_cost(time.monotonic() - _STARTED)
+        machine = {key: cost[key] for key in provenance.MACHINE if key in cost}
+        made = {"finished": cost["finished"], "machines": [machine]}
+        write_json(output, {"made": made, **content})
+
+
+def table(content: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of the Markdown table of a benchmark; headings with numbers are right-aligned."""
+    rows, formats = content["rows"], content["formats"]
+    headings = [*rows[0]]
+    are_text = {h: all(isinstance(row[h], str | None) for row in rows) for h in headings}
+    yield f"| {' | '.join(headings)} |"
+    yield f"| {' | '.join('---' if are_text[heading] else '---:' for heading in headings)} |"
+    for row in rows:
+        cells = (_format(row[heading], formats.get(heading)) for heading in headings)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _format(cell: Any, specification: str | None) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int | float):
+        default = "," if isinstance(cell, int) else ".3f"
+        return format(cell, specification or default).replace("-", "−")
+    value, *others = (_format(number, specification) for number in cell)
+    if len(others) == 1:
+        return f"{value}, {others[0]}"
+    dash = " to " if (specification or "").startswith("+") else "–"
+    return f"{value} ({dash.join(others)})"
