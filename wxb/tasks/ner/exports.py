@@ -86,10 +86,11 @@ def docbin(records: Iterable[ExportRecord]) -> Iterator[bytes]:
         tokens = tokenize(record.input, *spans_by_column(record))
         words = [record.input[start:end] for start, end in tokens]
         doc = Doc(vocabulary, *get_words_and_spaces(words, record.input))
-        gold, *predicted = (
+        columns: list[list[Any]] = [  # no span is None: none ends inside a token
             [doc.char_span(span.start, span.end, span.type) for span in spans]
             for spans in spans_by_column(record)
-        )
+        ]
+        gold, *predicted = columns
         doc.ents = predicted[0] if predicted else gold
         if predicted:
             doc.spans["gold"] = gold
