@@ -14,6 +14,7 @@ from tests import tiny
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
+from wxb.core.params.backbones import Backbone
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import encode, load, train
@@ -75,6 +76,7 @@ def test_an_adapter_imports_no_module(folder, monkeypatch):
         ("rank_pattern", {"(.*)*x": 3}, "found `rank_pattern`"),
         ("auto_mapping", {"parent_library": "os", "base_model_class": "x"}, "found `auto_mapping`"),
         ("unheard_of", 1, "found `unheard_of`: 1"),
+        ("unheard_of", None, "found `unheard_of`: null"),
         ("r", 10**9, r"`r`: found 1000000000; the weights have 2"),
         ("r", True, "`r`: found true"),
         ("lora_alpha", float("nan"), "`lora_alpha`: found NaN"),
@@ -84,6 +86,25 @@ def test_an_adapter_has_only_the_settings_that_training_writes(folder, key, valu
     edit(Path("adapter_config.json"), **{key: value})
     with pytest.raises(WxbError, match=fault):
         tuning.load(Path.cwd(), weights.load_backbone)
+
+
+@pytest.mark.parametrize(("key", "value"), [("megatron_core", "evil"), ("save_pretrained", 1)])
+def test_a_model_has_only_the_settings_of_its_class(folder, key, value):
+    edit(folder / "encoder/config.json", **{key: value})
+    for load_folder in (pretrained.config, weights.load_backbone):
+        with pytest.raises(WxbError, match=rf"config\.json: found `{key}`: .* of BertConfig"):
+            load_folder(folder / "encoder")
+
+
+def test_settings_of_other_libraries_in_a_checkpoint_are_not_saved(folder):
+    unlisted = {"gradient_checkpointing": False, "transformers.js_config": {"dtype": "q8"}}
+    edit(folder / "encoder/config.json", position_embedding_type="absolute", **unlisted)
+    checkpoint = Backbone(checkpoint=str(folder / "encoder"), corpus="x", objective="none")
+    weights.initial_model(checkpoint, None).save_pretrained(folder / "saved")
+    saved = read_json(folder / "saved/config.json")
+    assert not unlisted.keys() & saved.keys()
+    assert saved["position_embedding_type"] == "absolute"
+    assert weights.load_backbone(folder / "saved")
 
 
 @pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "vocab_size"])

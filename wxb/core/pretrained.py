@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MODEL_WEIGHTS = "model*.safetensors"
+CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"
+# Settings that older transformers wrote, and that native architectures check.
+OLD_SETTINGS = {"position_embedding_type"}
 
 MAX_LAYERS = 1000  # of a folder without weights
 # Keys of config.json that are dimensions of weights.
@@ -42,10 +45,41 @@ NO_CODE: dict[str, Any] = {"trust_remote_code": False}
 
 
 def config(folder: str | Path) -> Any:
-    """Load the configuration of a model. Raises WxbError as `require_no_code` does."""
+    """Load the configuration of a model that a stage saved.
+
+    Raises WxbError as `require_no_code` does, and for settings that a stage does not write.
+    """
+    loaded = checkpoint_config(folder)
+    content = read_json(Path(folder, CONFIG))
+    if unlisted := sorted(content.keys() - _settings_of(loaded)):
+        key = unlisted[0]
+        raise WxbError(
+            f"{Path(folder, CONFIG)}: found `{key}`: {json.dumps(content[key])[:80]}; expected only"
+            f" the settings of {type(loaded).__name__}: remove the key"
+        )
+    return loaded
+
+
+def checkpoint_config(folder: str | Path) -> Any:
+    """Load the configuration of a published model, which may have settings of other libraries.
+
+    Raises WxbError as `require_no_code` does.
+    """
     from transformers import AutoConfig
 
     return AutoConfig.from_pretrained(require_no_code(folder), **NO_CODE)
+
+
+def drop_unlisted(config: Any) -> None:
+    """Remove the settings that `config` would refuse."""
+    for key in vars(config).keys() - _settings_of(config):
+        if not key.startswith("_"):
+            delattr(config, key)
+
+
+def _settings_of(config: Any) -> set[str]:
+    """The settings of a configuration's class."""
+    return {*type(config)().to_dict(), *OLD_SETTINGS}
 
 
 def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
@@ -68,8 +102,8 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
     If `meta` is torch's default device, no weights are read and the model has the shapes of
     `options["config"]`.
 
-    Raises WxbError as `require_no_code` does, and for an adapter: transformers would load the model
-    that it names, which may be anywhere.
+    Raises WxbError as `require_no_code` does, as `config` does unless `options` has one, and for an
+    adapter: transformers would load the model that it names, which may be anywhere.
     """
     path = require_no_code(folder)
     if (path / ADAPTER).exists():
@@ -83,6 +117,8 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
         options.pop("quantization_config", None)
         shapes: PreTrainedModel = cls.from_config(options.pop("config"), **options)
         return shapes
+    if "config" not in options:
+        options["config"] = config(path)
     loaded: PreTrainedModel = cls.from_pretrained(path, use_safetensors=True, **NO_CODE, **options)
     return loaded
 
@@ -145,7 +181,8 @@ def _require_plain_adapter(file: Path, content: Any) -> None:
             " adapter that `wxb` trained"
         ) from None
     defaults = LoraConfig().to_dict()
-    others = {k: v for k, v in (settings.model_extra or {}).items() if v != defaults.get(k)}
+    extra = (settings.model_extra or {}).items()
+    others = {k: v for k, v in extra if k not in defaults or v != defaults[k]}
     library = (settings.auto_mapping or {}).get("parent_library", "transformers.models")
     if not library.startswith("transformers.models"):  # peft's AutoPeftModel imports it
         others["auto_mapping"] = settings.auto_mapping
@@ -184,8 +221,8 @@ def require_no_code(folder: str | Path) -> Path:
                 " can do anything on this machine: choose another, or, if transformers has its"
                 f" `model_type`, remove `{key}` from the file"
             )
-    if (path / "config.json").is_file():
-        _require_bounded_model(path / "config.json")
+    if (path / CONFIG).is_file():
+        _require_bounded_model(path / CONFIG)
     return path
 
 

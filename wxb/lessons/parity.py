@@ -72,7 +72,7 @@ def load(block: Parity, name: str) -> PreTrainedModel:
     else:
         assert block.checkpoint
         with hub.checkpoint(block.checkpoint, block.revision, weights=True) as folder:
-            config = pretrained.config(folder)
+            config = pretrained.checkpoint_config(folder)
             family = _family(config.model_type, name)
             cls = getattr(transformers, family.name(config.architectures or []))
             model = pretrained.model(cls, folder, config=config, dtype=torch.float32)

@@ -50,9 +50,10 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
     model: PreTrainedModel
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
-            config = pretrained.config(folder)
+            config = pretrained.checkpoint_config(folder)
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
             model = pretrained.model(cls, folder, config=config)
+        pretrained.drop_unlisted(model.config)
         return model
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
