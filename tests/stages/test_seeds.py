@@ -1,5 +1,7 @@
 """A study with several seeds: each trains as it would alone, and one table has all scores."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -145,7 +147,11 @@ def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
         compare.main(params_of(seeds), "ner")
         system = read_json(Path("reports/studies/ner.json"))["systems"]["ner-encoder"]
         assert system["f1_by_run"] == pytest.approx(expected, abs=1e-6)
-    assert read_json(Path("reports/studies/ner.json"))["grouped_by"] == "author"
+    study = Path("reports/studies/ner.json").read_bytes()
+    assert json.loads(study)["grouped_by"] == "author"
+    shutil.copytree(folder, folder.with_name("removed"))  # of an experiment that was removed
+    compare.main(params_of([3, 2, 10]), "ner")
+    assert Path("reports/studies/ner.json").read_bytes() == study
     with pytest.raises(WxbError, match=r"not with the seeds \[3, 2, 4\]; run `dvc repro evaluate@"):
         compare.main(params_of([3, 2, 4]), "ner")
 
