@@ -1,6 +1,7 @@
 """A toy project that both engines run, with the Snakefile and the engines' code of this one."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from dvc.repo import Repo
@@ -93,16 +94,21 @@ def load():
 """
 
 
-def create(project: Path) -> Path:
-    """Create the project in a new folder; nothing has run in it."""
+FILES = {
+    "dvc.yaml": DVC_YAML,
+    "params.yaml": PARAMS,
+    "raw/a.txt": "one two\n",
+    "raw/b.txt": "three\n",
+    "stages/lower.py": LOWER,
+    "stages/train.py": TRAIN,
+    "stages/compare.py": COMPARE,
+}
+
+
+def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
+    """Create a project of these files in a new folder; nothing has run in it."""
     files = {
-        "dvc.yaml": DVC_YAML,
-        "params.yaml": PARAMS,
-        "raw/a.txt": "one two\n",
-        "raw/b.txt": "three\n",
-        "stages/lower.py": LOWER,
-        "stages/train.py": TRAIN,
-        "stages/compare.py": COMPARE,
+        **files,
         "wxb/__init__.py": "",
         "wxb/core/params/__init__.py": PARAMS_MODULE,
     }

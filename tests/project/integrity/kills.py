@@ -116,10 +116,10 @@ class Toy:
             self.counts["refused"] += 1
 
 
-def run(folder, engine, kills, seed=0):
-    """Kill an engine `kills` times; returns the counts."""
+def run(folder, engine, kills, seed=0, deadline=float("inf")):
+    """Kill an engine `kills` times, until the deadline; returns the counts."""
     toy = Toy(folder, engine, seed)
-    while toy.counts["stopped"] < kills:
+    while toy.counts["stopped"] < kills and time.monotonic() < deadline:
         if not toy.kill():
             continue
         toy.go_on()
