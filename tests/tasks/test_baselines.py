@@ -97,27 +97,6 @@ def as_records(gold):
     return [Record(str(n), text, value, None, text) for n, (text, value) in enumerate(gold.items())]
 
 
-def expected(case, gold):
-    """What a prediction should have of a record's gold."""
-    match case.task:
-        case "translation":
-            return gold[0]
-        case "chat":
-            return gold["text"]
-    return gold
-
-
-@pytest.mark.parametrize("case", TEXTS, ids=lambda case: case.task)
-def test_training_records_get_their_own_gold(case, tmp_path):
-    predictor, loaded = train(tmp_path, case, as_records(case.gold))
-    predictions = predictor.predict([*case.gold])
-    assert [*map(case.answer, predictions)] == [expected(case, g) for g in case.gold.values()]
-    assert loaded.predict([*case.gold]) == predictions
-    for text, prediction in zip(case.gold, predictions, strict=True):
-        assert predictor.describe(text, prediction)
-        assert predictor.show(text, prediction)
-
-
 @pytest.mark.parametrize("case", [*TEXTS, MAJORITY], ids=lambda case: f"{case.task}-{case.kind}")
 def test_texts_without_a_known_word(case, tmp_path):
     predictor, _ = train(tmp_path, case, as_records(case.gold))
@@ -143,16 +122,12 @@ def test_classes_are_found_without_leakage(tmp_path):
     assert predictor.predict(["LONDON (Reuters) - Aliens land"])[0].label == "fake"
 
 
-def test_recordings_get_their_own_transcript(tmp_path):
+def test_a_louder_recording_gets_the_same_transcript(tmp_path):
     case = Case("speech", "nearest", {}, None)
     records = [
         tones.record(tmp_path, text, n) for n, text in enumerate(("啊哦", "一一", "哎啊", "哦"))
     ]
-    predictor, loaded = train(tmp_path, case, records)
-    paths = [record.input for record in records]
-    predictions = predictor.predict(paths)
-    assert [p.text for p in predictions] == [record.gold["text"] for record in records]
-    assert loaded.predict(paths) == predictions
+    predictor, _ = train(tmp_path, case, records)
     louder = tones.record(tmp_path, "一一", 9)
     assert predictor.predict([louder.input])[0].text == "一一"
 

@@ -1,0 +1,128 @@
+"""What holds for every task: each baseline finds the gold of its own training records."""
+
+import json
+import random
+from typing import NamedTuple
+
+import jiwer
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
+from sklearn.metrics import accuracy_score
+
+from tests.tasks import test_baselines as baselines
+from tests.tasks.speech import tones
+from wxb import tasks
+
+
+class Trained(NamedTuple):
+    """A predictor of a task, the same after saving and loading, its records and their rows."""
+
+    task: str
+    predictor: object
+    loaded: object
+    records: list
+    predictions: list
+
+    @property
+    def inputs(self):
+        return [record.input for record in self.records]
+
+    def rows(self, predictions):
+        scorer = tasks.get(self.task).metrics
+        vocabulary = scorer.vocabulary(self.records)
+        pairs = zip(self.records, predictions, strict=True)
+        return [scorer.row(record, prediction, vocabulary) for record, prediction in pairs]
+
+
+def records_of(case, folder):
+    if case.task == "speech":
+        texts = ("啊哦", "一一", "哎啊", "哦")
+        return [tones.record(folder, text, index) for index, text in enumerate(texts)]
+    if case.task == "chat":  # answers without a format are not scored
+        return baselines.as_records({k: {**v, "format": "text"} for k, v in case.gold.items()})
+    return baselines.as_records(case.gold)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[*baselines.TEXTS, baselines.Case("speech", "nearest", {}, None)],
+    ids=lambda case: case.task,
+)
+def trained(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("laws")
+    records = records_of(request.param, folder)
+    predictor, loaded = baselines.train(folder, request.param, records)
+    predictions = predictor.predict([record.input for record in records])
+    return Trained(request.param.task, predictor, loaded, records, predictions)
+
+
+def test_every_task_is_here():
+    assert {*tasks.names()} == {"speech", *(case.task for case in baselines.TEXTS)}
+
+
+def headline(scorer, rows):
+    sums = scorer.statistics(rows).sum(axis=0)
+    return float(scorer.scores(sums)[scorer.HEADLINE])
+
+
+def test_the_gold_scores_perfect(trained):
+    scorer = tasks.get(trained.task).metrics
+    best = 0 if scorer.headline.lower_is_better else 100 if trained.task == "translation" else 1
+    assert headline(scorer, trained.rows(trained.predictions)) == pytest.approx(best)
+
+
+def test_batches_and_order_do_not_matter(trained):
+    inputs, predictor = trained.inputs, trained.predictor
+    assert [predictor.predict([input_])[0] for input_ in inputs] == trained.predictions
+    order = random.Random(1).sample(range(len(inputs)), len(inputs))
+    shuffled = predictor.predict([inputs[index] for index in order])
+    assert shuffled == [trained.predictions[index] for index in order]
+    assert predictor.predict(inputs * 2) == trained.predictions * 2
+    assert predictor.predict([]) == []
+
+
+def test_a_saved_and_loaded_predictor_predicts_the_same(trained):
+    assert trained.loaded.predict(trained.inputs) == trained.predictions
+    for input_, prediction in zip(trained.inputs, trained.predictions, strict=True):
+        assert trained.predictor.describe(input_, prediction)
+        assert trained.predictor.show(input_, prediction)
+
+
+def spans_f1(rows):
+    gold = {(row.id, span) for row in rows for span in row.gold}
+    predicted = {(row.id, span) for row in rows for span in row.predicted}
+    return 2 * len(gold & predicted) / (len(gold) + len(predicted))
+
+
+def corpus_bleu(rows):
+    most = max(len(row.gold) for row in rows)
+    streams = [[dict(enumerate(row.gold)).get(n) for row in rows] for n in range(most)]
+    return BLEU().corpus_score([row.predicted for row in rows], streams).score
+
+
+# The headline by brute force, or by the field's library.
+EXPECTED = {
+    "chat": lambda rows: sum(row.gold == row.predicted for row in rows) / len(rows),
+    "classification": lambda rows: accuracy_score(*zip(*map(sides, rows), strict=True)),
+    "ner": spans_f1,
+    "speech": lambda rows: jiwer.cer(
+        [row.reference for row in rows], [row.hypothesis for row in rows]
+    ),
+    "translation": corpus_bleu,
+}
+
+
+def sides(row):
+    return row.gold, row.predicted
+
+
+@given(order=st.randoms(use_true_random=False))
+def test_the_headline_is_that_of_the_library(trained, order):
+    predictions = [order.choice(trained.predictions) for _ in trained.records]
+    scorer, rows = tasks.get(trained.task).metrics, trained.rows(predictions)
+    score = headline(scorer, rows)
+    assert score == pytest.approx(EXPECTED[trained.task](rows))
+    assert headline(scorer, order.sample(rows, len(rows))) == pytest.approx(score)
+    assert [scorer.parse(json.loads(json.dumps(row._asdict()))) for row in rows] == rows
