@@ -86,7 +86,7 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
         *_tests(comparison),
         *_shares(comparison),
         f"Training{' and its time' if seconds else ''}:\n",
-        _table(_training_rows(without_baselines(comparison), seconds)),
+        markdown_table(_training_rows(without_baselines(comparison), seconds)),
         "".join(f"{test_set_line(*item)}\n" for item in test_sets(comparison).items())
         + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
         f" {uncertainty(comparison)}.\n",
@@ -96,7 +96,7 @@ def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None 
 
 def score_table(comparison: Mapping[str, Any]) -> str:
     """The scores of a study as a Markdown table."""
-    return _table(_score_rows(comparison))
+    return markdown_table(_score_rows(comparison))
 
 
 def caption(comparison: Mapping[str, Any]) -> str:
@@ -144,7 +144,7 @@ def _headline_cells(comparison: Mapping[str, Any], name: str) -> list[str]:
     return [_score(each["systems"][name], metric) for each in test_sets(comparison).values()]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table whose first row is the header; all columns but the first are numbers."""
     header, *others = rows
     ruled = [header, ["---", *["---:"] * (len(header) - 1)], *others]
@@ -205,7 +205,7 @@ def _shares(comparison: Mapping[str, Any]) -> list[str]:
             for name in comparison["systems"]
         ),
     ]
-    return ["Further shares, without intervals:\n", _table(rows)]
+    return ["Further shares, without intervals:\n", markdown_table(rows)]
 
 
 def _training_rows(
@@ -265,7 +265,7 @@ def _study_columns(
         "test records": {study: each["documents"] for study, each in comparisons.items()},
         "training records": trained_on,
     }
-    return _table(
+    return markdown_table(
         [
             [f"{metric.title} {INTERVAL} and tier", *comparisons],
             *(
@@ -287,7 +287,7 @@ def over_seeds(comparison: Mapping[str, Any]) -> str:
     """
     comparison = without_baselines(comparison)
     metric, tier = headline(comparison), _tier_column(comparison)
-    return _table(
+    return markdown_table(
         [
             [
                 "experiment",
@@ -314,7 +314,7 @@ def summary(comparison: Mapping[str, Any]) -> str:
     spread = " ± deviation" if len(comparison["seeds"]) > 1 else ""
     title, tier = f"{headline(comparison).title}{spread} {INTERVAL}", _tier_column(comparison)
     header = [*("tier" for _ in tier), *(f"`{name}`: {title}" for name in test_sets(comparison))]
-    return _table(
+    return markdown_table(
         [
             ["experiment", *header],
             *(

@@ -162,6 +162,38 @@ def test_the_exit_code_is_1_if_a_score_is_outside(project, shift, code):
     assert set(content["results"][0]["scores"]) == set(load().studies["ner"].experiments)
 
 
+def test_a_comment_has_only_changes_beyond_noise(project):
+    assert "No score changed beyond noise." in wxb("--markdown")[1]
+    write_results(shift=0.005)
+    metrics = {"precision": 0.1, "f1": 0.9, "f1_low": 0.8, "f1_high": 1.0}
+    write("reports/metrics/ner/ner-decoder.json", metrics)
+    comment = wxb("--markdown", "--study", "ner")[1]
+    rows = [line for line in comment.splitlines() if line.startswith("| ner")]
+    assert rows == ["| ner | ner-decoder | f1 | 0.5100 (0.5000–0.5200) | 0.9000 | outside |"]
+    assert "7 of 8 are inside their 95% intervals" in comment
+    assert "Parameters that differ" not in comment
+    params = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(params.replace("seed: 1 ", "seed: 2 ", 1))
+    comment = wxb("--markdown", "--study", "ner")[1]
+    assert (
+        "<details><summary>Parameters that differ: 1</summary>\n\n```text\nseed: 1 -> 2" in comment
+    )
+    assert "0 of 8 are." not in comment
+
+
+def test_a_comment_names_changes_of_order_beyond_noise(project):
+    write_results()
+    scores = {"ner-encoder": 0.9, "ner-decoder": 0.1}
+    write("reports/studies/ner.json", comparison(scores))
+    commit()
+    write("reports/studies/ner.json", comparison(dict(zip(scores, (0.1, 0.9), strict=True))))
+    metrics = {"precision": 0.1, "f1": 0.1, "f1_low": 0.0, "f1_high": 0.2}
+    write("reports/metrics/ner/ner-encoder.json", metrics)
+    comment = wxb("--markdown", "--study", "ner")[1]
+    swap = f"- ner-encoder and ner-decoder: +0.800 at {head()} (beyond noise), -0.800 here (beyond"
+    assert swap in comment
+
+
 def test_two_revisions_are_compared_without_the_working_tree(project):
     first = git("rev-parse", "HEAD")
     write_results(shift=0.02)

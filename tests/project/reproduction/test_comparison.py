@@ -209,7 +209,14 @@ def test_changes_of_order_have_results_of_the_paired_test():
     before = results({"one": 0.5, "two": 0.45, "three": 0.449})
     after = results({"one": 0.5, "two": 0.448, "three": 0.47})
     assert compare("ner", before, after).swaps == [
-        Swap("two", "three", pytest.approx(0.001), False, pytest.approx(0.022), True)
+        Swap(
+            "two",
+            "three",
+            pytest.approx(0.001),
+            "no difference found",
+            pytest.approx(0.022),
+            "beyond noise",
+        )
     ]
     assert compare("ner", before, results({"one": 0.5})).swaps == []
 

@@ -28,6 +28,9 @@ def compare(
     brief: Annotated[
         bool, typer.Option("--brief", help="print only the verdicts, and the page")
     ] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="as a comment for a pull request: what changed")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="exit with 1 if a score is outside its range")
@@ -42,6 +45,8 @@ def compare(
     whether they are.
 
     Example: wxb compare HEAD~1 --study NAME
+
+    Example: wxb compare origin/main HEAD --markdown > comment.md
     """
     params = load()
     before = Results(revisions.commit(revision))
@@ -70,6 +75,10 @@ def compare(
             ],
         }
         show_json(content)
+    elif as_markdown:
+        from wxb.project.reproduction.comment import comment
+
+        print(comment(results, *versions), end="")
     else:
         not_run = [r for r in results if wording.summary(r) is wording.Summary.NOT_RUN]
         together = not_run if len(not_run) > 1 else []

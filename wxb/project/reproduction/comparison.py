@@ -74,14 +74,14 @@ class Score(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """Two experiments whose order changed, with results of the paired test."""
+    """Two experiments whose order changed, with what the paired tests found."""
 
     ahead: str  # before
     behind: str
     lead: float  # of `ahead`, before
-    beyond_noise: bool
+    finding: str
     lead_now: float  # of `behind`
-    beyond_noise_now: bool
+    finding_now: str
 
 
 class Comparison(NamedTuple):
@@ -209,18 +209,19 @@ def _swaps(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Swap]:
         return []
     from wxb.reporting.charts import pairs  # imports numpy
 
-    new_pairs = pairs.pairs_by_names(pairs.corrected_pairs(after))
+    old_pairs, new_pairs = pairs.corrected_pairs(before), pairs.corrected_pairs(after)
+    new_by_names = pairs.pairs_by_names(new_pairs)
     return [
         Swap(
             old.a,
             old.b,
             old.value,
-            old.beyond_noise,
+            old.finding(len(old_pairs)),
             -new.value,
-            new.beyond_noise,
+            new.finding(len(new_pairs)),
         )
-        for old in pairs.corrected_pairs(before)
-        if old.value and (new := new_pairs.get((old.a, old.b))) and new.value < 0
+        for old in old_pairs
+        if old.value and (new := new_by_names.get((old.a, old.b))) and new.value < 0
     ]
 
 

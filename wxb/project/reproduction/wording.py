@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from wxb.project import provenance
+from wxb.project.profiles import Change
 from wxb.project.reproduction.comparison import (
     INSIDE,
     Comparison,
@@ -86,7 +87,8 @@ def _verdict(result: Comparison, before: str, after: str, remedy: str) -> str:
         head = f"not a rerun of {before}: {keys}."
     else:
         head = f"{_answer(result, kind)}. {_expectation(result, kind, before)}"
-    facts = [_same_bytes(result, kind)] if is_same or result.difference is Difference.NONE else []
+    is_rerun = not changed and result.difference is Difference.NONE
+    facts = [_same_bytes(result, kind)] if is_same or is_rerun else []
     facts += [] if is_same else _inside(result)
     return " ".join([head, *facts, *_other_scores(result)])
 
@@ -240,15 +242,10 @@ def as_json(result: Comparison, before: str, after: str, remedy: str) -> dict[st
 
 
 def swap_sentence(swap: Swap, before: str, after: str) -> str:
-    """Which of two experiments led before, which leads now, and whether beyond noise."""
-
-    def noise(beyond_noise: bool) -> str:
-        return "beyond noise" if beyond_noise else "within noise"
-
+    """How far one experiment leads another in both versions, and what the tests found."""
     return (
-        f"{swap.ahead} is {swap.lead:.3f} ahead of {swap.behind} {_at(before)}"
-        f" ({noise(swap.beyond_noise)}), and {swap.lead_now:.3f} behind {_at(after)}"
-        f" ({noise(swap.beyond_noise_now)})"
+        f"{swap.ahead} and {swap.behind}: {swap.lead:+.3f} {_at(before)} ({swap.finding}),"
+        f" {-swap.lead_now:+.3f} {_at(after)} ({swap.finding_now})"
     )
 
 
@@ -263,11 +260,21 @@ def _scores(result: Comparison, before: str, after: str) -> RenderableType:
     ranges = seeds if result.trainings > 1 else "95% interval"
     rows: list[Row] = []
     for score in result.scores:
-        old, new = _value(score.metric, score.before), _value(score.metric, score.after)
-        old += f" ({score.range.low:.4f}–{score.range.high:.4f})" if score.range else ""
         verdict = Text(score.verdict, style=STYLES.get(score.verdict, ""))
-        rows.append((score.name, old, new, verdict))
+        rows.append((score.name, *score_cells(score), verdict))
     return table([f"{', '.join(metrics)} ({ranges})", before, after, "verdict"], rows)
+
+
+def score_cells(score: Score) -> tuple[str, str]:
+    """The main metric of a score in both versions, the first with its range."""
+    old, new = _value(score.metric, score.before), _value(score.metric, score.after)
+    limits = f" ({score.range.low:.4f}–{score.range.high:.4f})" if score.range else ""
+    return old + limits, new
+
+
+def change_line(change: Change) -> str:
+    """A parameter with its values in both versions: `KEY: 1 -> 2`."""
+    return f"{change.key}: {_setting(change.before)} -> {_setting(change.after)}"
 
 
 def _section(title: str, rows: Iterable[Row], *, columns: int = 2) -> Iterator[RenderableType]:

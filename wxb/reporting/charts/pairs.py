@@ -16,6 +16,7 @@ from wxb.reporting.charts.formatting import in_words, listed, rounded, signed
 from wxb.reporting.charts.scores import headline
 
 NAMED = 3  # experiments that a sentence names; more are counted
+BEYOND_NOISE = "beyond noise"
 ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
 
@@ -42,6 +43,12 @@ class Pair(NamedTuple):
     def is_suggestive(self) -> bool:
         """Whether the interval excludes 0, but the corrected p value is above ALPHA."""
         return (self.low > 0 or self.high < 0) and not self.beyond_noise
+
+    def finding(self, tests: int) -> str:
+        """What the test found, in words; `tests` is the number of tests of the study."""
+        if self.beyond_noise:
+            return BEYOND_NOISE
+        return _suggestive(tests) if self.is_suggestive else "no difference found"
 
     def swapped(self) -> Pair:
         """The same test as the lead of `b` over `a`."""
@@ -239,9 +246,8 @@ def verdict(pair: Pair, metric: Metric, tests: int) -> str:
     noise = f"95% interval of the difference {low} to {high}, {p_value}"
     if pair.beyond_noise:
         return f"{pair.a} beats {pair.b} by {rounded(pair.value, metric)} {metric.title} ({noise})."
-    result = _suggestive(tests) if pair.is_suggestive else "no difference found"
     difference = f"{signed(pair.value, metric)} {metric.title}"
-    return f"{pair.a} and {pair.b}: {result} ({difference}, {noise})."
+    return f"{pair.a} and {pair.b}: {pair.finding(tests)} ({difference}, {noise})."
 
 
 def _suggestive(tests: int) -> str:
