@@ -8,6 +8,10 @@ the defects; the published forms are in these scripts.
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +30,7 @@ from errata_training import training_pairs
 from transformers import logging
 
 from wxb import tasks
+from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -126,4 +131,4 @@ def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import io
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,6 +6,10 @@ Tokenizer, texts, steps and seed are the same on both sides; see
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import io
 import tempfile
 from contextlib import redirect_stdout
@@ -17,6 +21,7 @@ import torch
 import typer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
+from wxb.cli.running import run_benchmark
 from wxb.core.params import load
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import load as load_tokenizer
@@ -69,4 +74,4 @@ def main(
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -9,6 +9,10 @@ Both sides alternate; the table has the medians of rates and of the ratios of ea
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import io
 import statistics
 import time
@@ -25,6 +29,7 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
 from demos.pii import generate
+from wxb.cli.running import run_benchmark
 from wxb.core.progress import Progress
 from wxb.corpora.text.tokenizers import load
 from wxb.masking.masker import Masker, Report
@@ -135,4 +140,4 @@ def _agreement(recognizer: Any, peer: Any, texts: Sequence[str]) -> float:
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

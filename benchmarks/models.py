@@ -7,6 +7,10 @@ the effect of the cache of keys and values of our decoders, at a larger width.
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import statistics
 import time
 from collections.abc import Callable
@@ -19,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, set_seed
 
+from wxb.cli.running import run_benchmark
 from wxb.lessons.parity import MODELS, twin
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -151,4 +156,4 @@ def _row(table: Table, labels: list[str], seconds: list[tuple[float, ...]]) -> N
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -20,6 +20,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from wxb.cli.running import run_benchmark
 from wxb.models.lstm import LSTM, run_bidirectional
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -115,4 +116,4 @@ def _seconds(
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 
+from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.project import benchmarks
@@ -129,4 +130,4 @@ def main(
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

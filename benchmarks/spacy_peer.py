@@ -18,7 +18,6 @@ from typing import NamedTuple
 # The libraries below read these variables at import.
 os.environ.update({f"{pool}_NUM_THREADS": "1" for pool in ("OMP", "MKL", "OPENBLAS", "BLIS")})
 
-import typer
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import Progress
@@ -170,12 +169,3 @@ def _f1(nlp: Language, records: Sequence[Record]) -> float:
     table = counts([record.gold or () for record in records], _spans(nlp, records))
     f1: float = prf(table.sum(axis=0))[2]
     return f1
-
-
-def run(app: typer.Typer, name: str) -> None:
-    """Run a command line; prints a WxbError without a traceback, and exits with 1."""
-    try:
-        app()
-    except WxbError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(1)

@@ -30,6 +30,7 @@ from rich.table import Table
 from ruamel.yaml import YAML
 
 from demos.pii import generate
+from wxb.cli.running import run_benchmark
 from wxb.core.files import write_json
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -222,4 +223,4 @@ def _run(verb: str, folder: Path) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -5,6 +5,7 @@ experiment. `WxbError` is an error that the user can fix. `progress_callback` re
 of predictions.
 """
 
+import logging
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 # No telemetry. Models and data sets are downloaded only if params.yaml names them.
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("HF_HUB_DISABLE_UPDATE_CHECK", "1")
+
+# On import, bitsandbytes warns about an optional kernel, which it would download.
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 # Imported at first use, as most stages do not need them.
 PUBLIC = {

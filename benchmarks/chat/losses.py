@@ -15,6 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -92,4 +93,4 @@ def _exact_match(predictor: Replier, records: Sequence[Record]) -> str:
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -6,9 +6,14 @@ differ.
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import os
 from dataclasses import replace
 
+from wxb.cli.running import run_benchmark
 from wxb.training.run import TrainingRun
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, for both sides
@@ -172,4 +177,4 @@ def _compare_masks(theirs: Any, ours: Any) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    app()
+    run_benchmark(app)

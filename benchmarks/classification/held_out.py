@@ -19,6 +19,7 @@ import typer
 from numpy.typing import NDArray
 from texts import Classes, Fields, File, Seed, tfidf_predictions
 
+from wxb.cli.running import run_benchmark
 from wxb.corpora import reading
 from wxb.corpora.division import drop_duplicates
 from wxb.corpora.records import Record
@@ -143,4 +144,4 @@ def _row(
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -43,6 +43,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from demos.spoken.espeak import Utterance, voices
+from wxb.cli.running import run_benchmark
 from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
@@ -241,4 +242,4 @@ def table_rows(
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stages.preprocess import preprocess
+from wxb.cli.running import run_benchmark
 from wxb.core.files import write_jsonl
 from wxb.core.progress import track
 from wxb.corpora import clean
@@ -156,4 +157,4 @@ def run_stages(folder: Path, seconds: float, bands: int) -> None:
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

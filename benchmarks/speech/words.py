@@ -27,6 +27,7 @@ from recogniser import (
 )
 
 from demos.spoken.espeak import Utterance, voices
+from wxb.cli.running import run_benchmark
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics.intervals import Groups, intervals
 from wxb.project import benchmarks
@@ -119,4 +120,4 @@ def table_row(title: str, pairs: Sequence[tuple[Recording, str]]) -> dict[str, A
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -6,6 +6,10 @@ decode greedily. Ours is trained by the project's Trainer.
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,6 +30,7 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import get_cosine_schedule_with_warmup, set_seed
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
+from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -244,4 +249,4 @@ def greedy(begin: Any, records: Sequence[Any], tokenizer: Any) -> list[list[int]
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

@@ -6,6 +6,10 @@ reference is the published one (day 22 of the series); docs/errata.md describes 
 
 from __future__ import annotations
 
+import wxb  # silences the libraries that are imported below  # noqa: F401
+
+# isort: split
+
 import statistics
 import time
 from collections.abc import Sequence
@@ -19,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import GenerationConfig, GPT2LMHeadModel
 
+from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -198,4 +203,4 @@ def untrained(predictor: Translator) -> Translator:
 
 
 if __name__ == "__main__":
-    app()
+    run_benchmark(app)

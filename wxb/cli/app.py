@@ -19,8 +19,9 @@ from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
+from wxb.cli.running import one_line_errors
 from wxb.core import paths
-from wxb.core.errors import WxbError, require_output, storage_error
+from wxb.core.errors import require_output
 from wxb.core.files import read_json
 from wxb.core.params import load, missing_paths, read_yaml
 from wxb.project import (
@@ -379,18 +380,10 @@ def _read_output(path: Path, verb: str) -> Any:
 
 
 def main() -> None:
-    """Run the command line; a WxbError is printed without a traceback, with exit code 1."""
+    """Run the command line."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-    try:
+    with one_line_errors("wxb"):
         if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:
             require_shell()
         app(prog_name="wxb")
-    except WxbError as error:
-        print(f"wxb: {error}", file=sys.stderr)
-        sys.exit(1)
-    except OSError as error:
-        if (line := storage_error(error)) is None:
-            raise
-        print(f"wxb: {line}", file=sys.stderr)
-        sys.exit(1)

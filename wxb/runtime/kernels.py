@@ -5,7 +5,6 @@ Libraries choose kernels by the CPU, and read these settings from the environmen
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import re
@@ -28,8 +27,6 @@ PORTABLE = {
 
 def prepare() -> None:
     """Set environment variables of numerical libraries; call this before they are imported."""
-    # On import it warns in every stage about an optional kernel.
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     try:
         params = load()
     except WxbError:

@@ -1,9 +1,12 @@
 """The generator: loss and answers equal those of transformers and of a plain loop."""
 
+import logging
+
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 from transformers import AutoModelForCausalLM, MambaConfig, MambaForCausalLM, set_seed
+from transformers.utils import logging as transformers_logging
 
 from tests import tiny
 from wxb.core.params.experiments import LowRank, Tuning
@@ -264,3 +267,12 @@ def test_a_larger_vocabulary_is_not_truncated(models):
     """Checkpoints of the hub often have more rows than tokens."""
     model = language_model(models / "llama", tokens=VOCABULARY - 5)
     assert model.get_input_embeddings().weight.shape[0] == VOCABULARY
+
+
+def test_libraries_announce_nothing(models, caplog):
+    assert not logging.getLogger("bitsandbytes.backends").isEnabledFor(logging.WARNING)
+    transformers_logging.warning_once.cache_clear()
+    logging.getLogger("transformers").addHandler(caplog.handler)
+    language_model(models / "llama", tokens=VOCABULARY + 3)
+    logging.getLogger("transformers").removeHandler(caplog.handler)
+    assert caplog.text == ""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import logging
 import signal
 import subprocess
 import sys
@@ -122,7 +121,6 @@ def bitsandbytes(params: Params | None) -> Iterator[Finding]:
     """Quantize a few weights to 4 bits and back; a problem only if an experiment needs it."""
     experiments = params.experiments if params else {}
     users = [name for name, block in experiments.items() if block.tuning.four_bit]
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     try:
         import torch
 

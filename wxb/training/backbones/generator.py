@@ -16,7 +16,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
-from wxb.training.backbones.weights import load_backbone, logits_only_at
+from wxb.training.backbones.weights import load_backbone, logits_only_at, quiet
 
 
 class Generator(tuning.BackboneModel):
@@ -87,7 +87,8 @@ def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreT
     model: PreTrainedModel = load_backbone(folder, generative=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
         # New rows are drawn around the mean of all rows, which weights on `meta` do not have.
-        model.resize_token_embeddings(tokens, mean_resizing=model.device.type != "meta")
+        with quiet():
+            model.resize_token_embeddings(tokens, mean_resizing=model.device.type != "meta")
     # Remove penalties and forbidden words of a checkpoint, so that transformers' `generate` on the
     # saved model returns what ours does.
     model.generation_config = GenerationConfig.from_model_config(model.config)

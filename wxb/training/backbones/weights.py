@@ -112,7 +112,7 @@ def load_backbone(
     if four_bit:
         options["quantization_config"] = _four_bits()
     cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else AutoModel
-    with _quiet():
+    with quiet():
         model = pretrained.model(cls, folder, **options)
     if four_bit:
         _keep_scales(model)
@@ -126,12 +126,11 @@ def load_backbone(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence progress bars, warnings of bitsandbytes and load reports of surplus weights.
+def quiet() -> Iterator[None]:
+    """Silence progress bars, load reports of surplus weights and the note on new embeddings.
 
     Load reports of missing or mismatched weights are still shown.
     """
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     reports = logging.getLogger("transformers.modeling_utils")
     reports.addFilter(_is_relevant)
     has_bars = transformers_logging.is_progress_bar_enabled()
@@ -146,6 +145,8 @@ def _quiet() -> Iterator[None]:
 
 def _is_relevant(record: logging.LogRecord) -> bool:
     message = record.getMessage()
+    if message.startswith("The new embeddings will be initialized"):
+        return False
     return "LOAD REPORT" not in message or "MISSING" in message or "MISMATCH" in message
 
 
