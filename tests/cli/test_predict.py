@@ -149,3 +149,20 @@ def test_a_text_may_begin_with_a_dash(predict):
     rows = lines(predict("--json", "- Ann", "-5 of Ann"))
     assert [row["input"] for row in rows] == ["- Ann", "-5 of Ann"]
     assert predict("-x", "Ann").returncode == 2
+
+
+def test_without_an_experiment_the_trained_ones_are_named(project):
+    result = commands.wxb("predict", "Ann", cwd=project)
+    assert result.returncode == 2
+    assert "missing; trained experiments:" in result.stderr
+    assert "ner-encoder" in result.stderr
+
+
+def test_an_unreadable_file_is_refused_before_the_model_is_loaded(project):
+    (project / "binary.txt").write_bytes(b"\xff\xfeA")
+    weights = project / "models/ner-encoder/head.safetensors"
+    weights.rename(project / "away")
+    result = commands.wxb("predict", "-e", "ner-encoder", "binary.txt", cwd=project)
+    (project / "away").rename(weights)
+    assert result.returncode == 1
+    assert "binary.txt: found UTF-16" in result.stderr

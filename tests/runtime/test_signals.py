@@ -1,6 +1,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -43,6 +45,14 @@ def test_a_stage_can_be_stopped_while_it_imports(project):
         assert stage.wait() == 130
         output = stage.stderr.read()
     assert output == "heavy@one: interrupted; the same command starts it again\n"
+
+
+def test_wxb_can_be_stopped_while_it_imports():
+    code = "import sys; sys.argv[0] = 'bin/wxb'; import wxb.cli, os; os.kill(os.getpid(), 2)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (130, "wxb: interrupted\n")
 
 
 def test_a_stage_that_waits_can_be_stopped(project):

@@ -41,6 +41,7 @@ from wxb.project.integrity import command as verification
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
 from wxb.reporting import terminal
+from wxb.runtime import signals
 from wxb.tasks import exports
 
 app = typer.Typer(
@@ -383,6 +384,7 @@ def main() -> None:
     """Run the command line."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+    signals.raise_keyboard_interrupt()
     with one_line_errors("wxb"):
         if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:
             require_shell()

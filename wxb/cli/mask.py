@@ -70,7 +70,7 @@ SkipUnreadable = Annotated[
 
 def mask(
     context: typer.Context,
-    experiment: Experiment,
+    experiment: Experiment = "",
     source: Input = None,
     output: Output = None,
     operators: Annotated[
@@ -271,7 +271,7 @@ def _stream(
     if path.is_dir() and output is None and not one_output:
         usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder for results")
     inputs = folders.find_inputs(path, output, one_output=one_output)
-    if path.is_dir():
+    if path.is_dir() or path.is_file():  # a pipe can be read once only
         inputs = folders.check_inputs(inputs, layout, skip=skip_unreadable)
         for line in inputs.unreadable:
             print(f"wxb: skipped: {line}", file=sys.stderr)

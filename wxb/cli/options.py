@@ -28,13 +28,24 @@ def require_value(value: str | None) -> str | None:
     return value
 
 
+def require_experiment(value: str) -> str:
+    """The value of --experiment. Raises typer's usage error, with all trained ones, if empty."""
+    if not value:
+        from wxb.project import trained
+
+        names = ", ".join(trained.names()) or "none here (`make run` trains some)"
+        usage_error("--experiment / -e", f"missing; trained experiments: {names}")
+    return value
+
+
 Experiment = Annotated[
     str,
     typer.Option(
         "--experiment",
         "-e",
-        callback=require_value,
-        help="a trained experiment, or its folder",
+        callback=require_experiment,
+        help="a trained experiment, or its folder; required",
+        show_default=False,
         autocompletion=name_completer("experiments"),
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,7 @@ FILES = 32  # the same for inputs that are files
 
 
 def predict(
-    experiment: Experiment,
+    experiment: Experiment = "",
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -58,13 +58,17 @@ def predict(
     if not arguments and sys.stdin.isatty():
         usage_error("INPUT", "missing; expected a text, a file, a folder or -")
     sources = [(source, existing_path(source)) for source in arguments or ["-"]]
-    predictor = trained.load(experiment, **options)
-    if predictor.files:
-        items: Iterator[Any] = _files(sources, predictor.files)
+    suffixes = trained.predictor_class(experiment).files
+    if suffixes:
+        items: Iterator[Any] = _files(sources, suffixes)
     else:
         items = _texts(sources, Texts(experiment, field))
+    size = FILES if suffixes else CHUNK
+    chunks = iter(lambda: list(islice(items, size)), [])
+    first = next(chunks, [])  # read before the model is loaded, as it may be unreadable
+    predictor = trained.load(experiment, **options)
     errors: list[str] = []  # printed at the end, where users see them
-    while chunk := list(islice(items, FILES if predictor.files else CHUNK)):
+    for chunk in chain([first], chunks):
         for item, prediction in _predict(predictor, chunk, errors):
             described = predictor.describe(item, prediction)
             name = item if isinstance(item, str) else "-"

@@ -72,8 +72,9 @@ def check_inputs(inputs: Inputs, layout: Layout, *, skip: bool) -> Inputs:
     """
     good: list[Source] = []
     unreadable = [*inputs.unreadable]
+    sources, is_one = inputs.sources, len(inputs.sources) == 1
     for source in tqdm(
-        inputs.sources, "check", unit="file", disable=None, file=sys.stderr, leave=False
+        sources, "check", unit="file", disable=is_one or None, file=sys.stderr, leave=False
     ):
         assert source.path is not None
         try:
@@ -85,7 +86,9 @@ def check_inputs(inputs: Inputs, layout: Layout, *, skip: bool) -> Inputs:
             unreadable.append(_error_line(source.path, error))
         except WxbError as error:
             unreadable.append(str(error))
-    if len(good) < len(inputs.sources) and not (skip and good):
+    if len(good) < len(sources) and not (skip and good):
+        if is_one and sources[0].folder is None and len(unreadable) == 1:
+            raise WxbError(unreadable[0])
         hint = ", or skip them with --skip-unreadable" if good else ""
         title = f"nothing is written, as {len(unreadable)} cannot be read; repair them{hint}:"
         raise WxbError("\n  ".join([title, *unreadable]))

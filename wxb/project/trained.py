@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +34,33 @@ def load(experiment: str | Path, **prediction: Any) -> Trained:
     WxbError if the experiment is unknown or not trained, and for unknown settings.
     """
     folder = find(experiment)
-    try:
+    with _load_errors(folder):
         settings = read_json(folder / paths.SETTINGS)
-        method = tasks.get(settings["task"]).method(settings["method"])
         form = prediction_class(settings["task"], settings["method"])
         values = {**_from_params(experiment, form), **form.only_page, **prediction}
-        predictor = method.Predictor.load(folder, _validated(form, values))
+        return predictor_class(experiment).load(folder, _validated(form, values))
+
+
+def predictor_class(experiment: str | Path) -> type[Trained]:
+    """The class of the predictor of a trained experiment, without loading its weights."""
+    folder = find(experiment)
+    with _load_errors(folder):
+        settings = read_json(folder / paths.SETTINGS)
+        return tasks.get(settings["task"]).method(settings["method"]).Predictor
+
+
+def names() -> list[str]:
+    """The trained experiments of the project that contains the working folder."""
+    root, params = find_root(), _params()
+    experiments = params.experiments if root and params else {}
+    return [name for name in experiments if (root / paths.model(name) / paths.SETTINGS).is_file()]
+
+
+@contextmanager
+def _load_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
+    try:
+        yield
     except (
         OSError,
         ValueError,
@@ -54,7 +76,6 @@ def load(experiment: str | Path, **prediction: Any) -> Trained:
             f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
             f" dvc repro --force --single-item train@{folder.name}"
         ) from error
-    return predictor
 
 
 def _from_params(experiment: str | Path, form: type[Prediction]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""End a stage on Ctrl-C or SIGTERM with one line instead of a traceback."""
+"""End a stage or `wxb` on Ctrl-C or SIGTERM with one line instead of a traceback."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 # If several processes train together, only the first reports and writes results. The others ignore
@@ -17,19 +18,25 @@ class Terminated(KeyboardInterrupt):
 
 
 def exit_during_imports() -> None:
-    """Make Ctrl-C exit immediately while a stage imports its modules.
+    """Make Ctrl-C exit immediately while a stage or `wxb` imports its modules.
 
     Modules may catch or print an exception that is raised during their import.
     """
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not IS_FIRST_PROCESS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    elif _is_stage() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    elif is_default and (_is_stage() or _is_command()):
         signal.signal(signal.SIGINT, _exit_immediately)
 
 
 def raise_interrupts() -> None:
     """Make Ctrl-C raise KeyboardInterrupt and SIGTERM raise Terminated."""
     signal.signal(signal.SIGTERM, _terminate)
+    raise_keyboard_interrupt()
+
+
+def raise_keyboard_interrupt() -> None:
+    """Undo `exit_during_imports`."""
     if signal.getsignal(signal.SIGINT) is _exit_immediately:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -44,8 +51,15 @@ def _is_stage() -> bool:
     return sys.orig_argv[1:2] == ["-m"] and sys.orig_argv[2].startswith("stages.")
 
 
+def _is_command() -> bool:
+    return Path(sys.argv[0]).name == "wxb"
+
+
 def _exit_immediately(signal_number: int, frame: object) -> NoReturn:
     """Handle Ctrl-C: print one line with the stage's name and exit with code 130, no cleanup."""
+    if _is_command():
+        os.write(2, b"wxb: interrupted\n")
+        os._exit(130)
     module, *name = sys.orig_argv[2:]
     stage = "@".join([module.removeprefix("stages."), *name])
     os.write(2, f"{stage}: interrupted; the same command starts it again\n".encode())
