@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,26 +12,29 @@ from wxb.core.errors import require_output
 NUMERIC_COLUMNS = ("precision", "recall", "f1")
 
 
-class Card(ABC):
-    """The template, metadata and scores of a task's model cards."""
+class Card:
+    """The template, metadata and scores of a task's model cards; the defaults fit any task."""
 
-    TEMPLATE: ClassVar[Path]  # Markdown in Jinja: it begins with `card_data` between lines of ---
-    TASK: ClassVar[str]  # the hub's name of the task
-    TAGS: ClassVar[Sequence[str]]  # further tags on the hub
-    SCORES: ClassVar[Sequence[str]]  # the keys of the scores in the metadata
+    # Markdown in Jinja: it begins with `card_data` between lines of ---
+    TEMPLATE: ClassVar[Path] = Path(__file__).with_name("card.md")
+    TASK: ClassVar[str] = "other"  # the hub's name of the task
+    TAGS: ClassVar[Sequence[str]] = ()  # further tags on the hub
+    SCORES: ClassVar[Sequence[str]] = ()  # the keys of the scores in the metadata
+    PURPOSE: ClassVar[str] = "A trained model."  # what it does, in a sentence
+    EXAMPLE: ClassVar[str] = "..."  # an input of `predict`, as Python
 
     def pipeline(self, experiment: Any) -> str:
         """The hub's pipeline for the model; by default TASK."""
         return self.TASK
 
-    @abstractmethod
     def facts(
         self, experiment: Any, model: Path, predictions: Path, scores: Mapping[str, float]
     ) -> dict[str, Any]:
-        """The variables of TEMPLATE, from the folders of the model and its predictions.
+        """Further variables of TEMPLATE, from the folders of the model and its predictions.
 
         Raises WxbError if a file is missing.
         """
+        return {}
 
 
 def rows_by_f1(table: Path, name: str) -> list[dict[str, Any]]:

@@ -29,20 +29,15 @@ DIGITS = 4  # decimals of scores in the metadata
 def card(params: Params, name: str, folder: Path | None = None) -> str:
     """The card of a scored experiment, as Markdown; its examples load the model from `folder`.
 
-    Raises WxbError if the experiment is unknown, a baseline, not trained or not scored, or if its
-    task has no cards.
+    Raises WxbError if the experiment is unknown, a baseline, not trained or not scored.
     """
     from huggingface_hub import ModelCard
 
     experiment: Experiment = params.block("experiments", name)
     if experiment.is_baseline:
         raise WxbError(f"{name} is a baseline, which has no card: its folder has training records")
-    task = tasks.get(experiment.task).card
-    if task is None:
-        raise WxbError(
-            f"task {experiment.task} has no model cards; add wxb/tasks/{experiment.task}/card.py"
-            " (docs/adding-a-task.md)"
-        )
+    scorer = tasks.get(experiment.task).metrics
+    task = tasks.get(experiment.task).card or Card()
     model = trained.find(name)
     metrics = paths.metrics(experiment.study, name)
     require_output(metrics, f"evaluate@{name}")
@@ -70,6 +65,11 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         seeds=params.studies[experiment.study].seeds,
         corpus=corpus,
         settings=read_json(model / paths.SETTINGS),
+        purpose=task.PURPOSE,
+        example=task.EXAMPLE,
+        scorer=scorer,
+        headline=scorer.headline,
+        further=[name for name in splits if f"{name}_{scorer.HEADLINE}" in scores],
         **task.facts(experiment, model, paths.predictions(experiment.study, name), scores),
     )
     return str(model_card)
