@@ -42,10 +42,22 @@ def test_two_jobs_fit_a_terminal_of_80_columns():
     assert "evaluate@experiment-7 and 12 more" in " ".join(text.split())
 
 
-def test_a_stopped_stage_is_shown_with_its_log():
-    text = "\n".join(shown(State([], ["evaluate@a"], ["train@a"], [])))
-    assert "1 stopped" in text
-    assert "logs/train@a.log has the reason" in text
+def test_a_failed_stage_and_its_cause_are_last(folder):
+    Path("logs").mkdir()
+    Path("logs/train@a.log").write_text("step 3\ntrain@a: loss is not finite\n\n")
+    lines = shown(State([], ["evaluate@a"], ["train@a"], [], elapsed=65.0, seconds_left=600.0))
+    assert "1 failed" in lines[0]
+    assert lines[1] == "1 min 05 s elapsed, 10 min 00 s left"
+    assert lines[-1] == "failed: train@a: loss is not finite (logs/train@a.log)"
+
+
+def test_the_scores_of_evaluated_experiments_are_shown(folder):
+    metrics = Path("reports/metrics/ner/ner-encoder.json")
+    metrics.parent.mkdir(parents=True)
+    metrics.write_text('{"f1": 0.8531, "f1_low": 0.8, "f1_high": 0.9, "loss": 1.0}')
+    state = State([], [], [], ["train@ner-encoder", "evaluate@ner-encoder"], ["report@ner"])
+    assert "scores: ner-encoder f1 0.853" in shown(state)
+    assert shown(state)[0] == "2 of 3 stages done, 0 running, 0 waiting, 1 saving"
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from wxb.core import progress
+from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project import dag, engines, staleness, watching
+from wxb.project import dag, engines, run_note, staleness, watching
 from wxb.project.engines import Stage
 from wxb.project.watching import Running, State, Watch
 from wxb.runtime import engine, locks
@@ -51,7 +51,7 @@ def clock(monkeypatch):
 
 
 def names(state: State):
-    return [[running.stage for running in state.running], *map(list, state[1:])]
+    return [[running.stage for running in state.running], *map(list, state[1:4])]
 
 
 def test_a_stage_waits_runs_and_is_done(run, clock):
@@ -61,8 +61,9 @@ def test_a_stage_waits_runs_and_is_done(run, clock):
     assert names(watch.refresh()) == [["train@a", "train@b"], ["evaluate@a", "report@ner"], [], []]
     run.running, run.due = ("evaluate@a",), {"evaluate@a", "report@ner", "train@b"}
     state = watch.refresh()  # DVC may be saving the outputs of train@b
-    assert names(state) == [["train@b", "evaluate@a"], ["report@ner"], [], ["train@a"]]
-    assert state.running[0].label == "train@b: saving"
+    assert names(state) == [["evaluate@a"], ["report@ner"], [], ["train@a"]]
+    assert (state.saving, state.total) == (["train@b"], 4)
+    assert names(watch.refresh(has_ended=True))[2] == ["train@b"]
     clock.now += watching.SAVING + 1
     assert names(watch.refresh()) == [["evaluate@a"], ["report@ner"], ["train@b"], ["train@a"]]
     run.running, run.due = (), set()  # the others need not run: their inputs kept their bytes
@@ -157,3 +158,30 @@ def test_progress_of_an_earlier_run_is_ignored(run, write_progress):
 def test_a_stage_without_a_total_has_no_share():
     running = Running("download@pii", "download@pii", 5, None, "record", 2.0)
     assert (running.share, running.seconds_left, running.epoch) == (None, None, None)
+
+
+def test_another_watcher_shows_the_same_run(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    params = load(HOME / "params.yaml")
+    first = Watch(params, "ner")
+    first.refresh()
+    first.share()
+    cost = paths.cost("train", "a")
+    cost.parent.mkdir(parents=True)
+    cost.write_text('{"seconds": 10.0}')
+    run.running = ("evaluate@a",)  # DVC was not asked again: the cost says that train@a is done
+    for watch in (first, Watch(params)):
+        assert names(watch.refresh()) == [["evaluate@a"], ["report@ner"], [], ["train@a"]]
+    run_note.PATH.write_text(run_note.PATH.read_text().replace(str(os.getpid()), "99999999"))
+    assert run_note.read() is None
+
+
+def test_the_time_left_counts_waiting_stages(run, write_progress):
+    watch = Watch(load(HOME / "params.yaml"))
+    run.running = ("train@a",)
+    write_progress("train@a", done=1, total=3, seconds=10.0)
+    assert watch.refresh().seconds_left is None  # train@b never ran
+    cost = paths.cost("train", "c")
+    cost.parent.mkdir(parents=True)
+    cost.write_text('{"seconds": 7.0}')
+    assert watch.refresh().seconds_left == 20.0 + 7.0

@@ -22,7 +22,9 @@ from rich.text import Text
 from wxb.cli.options import Study, page_names
 from wxb.core import paths
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json
 from wxb.core.params import load
+from wxb.project.inventory import headlines
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
 
@@ -87,13 +89,13 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
         raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
     with process:
         _show_until_ended(process, watcher, console)
-    state = _refresh(watcher)
-    if state and (state.is_over or state.done or state.stopped):
-        console.print(render_state(state))
     if process.returncode:
         output = log.read_text(encoding="utf-8", errors="replace").splitlines()
         print(*output[-LOG_LINES:], sep="\n")
-    print(f"Output of the run: {log}")
+    print(f"Output of the run: {log}", flush=True)
+    state = _refresh(watcher, has_ended=True)
+    if state and (state.is_over or state.done or state.stopped):
+        console.print(render_state(state))
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
@@ -105,6 +107,7 @@ def _show_until_ended(process: subprocess.Popen[bytes], watcher: Watch, console:
                 if is_stopping:
                     process.wait()
                 elif state := _refresh(watcher):
+                    watcher.share()
                     live.update(render_state(state), refresh=True)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(REFRESH_SECONDS)
@@ -113,11 +116,11 @@ def _show_until_ended(process: subprocess.Popen[bytes], watcher: Watch, console:
                 live.update(Text("stopping; finished stages are kept"), refresh=True)
 
 
-def _refresh(watcher: Watch) -> State | None:
+def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
     """The current state; None if it cannot be read, such as while params.yaml is written."""
     try:
         with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
-            return watcher.refresh()
+            return watcher.refresh(has_ended=has_ended)
     except WxbError:
         return None
 
@@ -143,6 +146,8 @@ def _states(watcher: Watch) -> Iterator[State]:
 def render_state(state: State) -> RenderableType:
     """A state for a terminal of 80 columns or more."""
     parts: list[RenderableType] = [Text(headline(state), style="bold")]
+    if not state.is_over and (line := times(state)):
+        parts.append(Text(line))
     for stage in state.running:
         row = Table.grid(padding=(0, 1), expand=False)
         row.add_column(width=34, overflow="ellipsis", no_wrap=True)
@@ -155,13 +160,35 @@ def render_state(state: State) -> RenderableType:
         parts.append(row)
         if text := describe_progress(stage):
             parts.append(Text(f"  {text}", style="dim"))
-    if state.stopped:
-        parts.append(Text(f"stopped: {shortened(state.stopped, MAX_NAMES)}", style="red"))
+    if scores := _scores(state):
+        parts.append(Text(f"scores: {shortened(scores, MAX_NAMES)}"))
+    if state.saving:
+        parts.append(Text(f"saving outputs: {shortened(state.saving, MAX_NAMES)}"))
     if state.waiting:
         parts.append(Text(f"waiting: {shortened(state.waiting, MAX_NAMES)}"))
-    if state.stopped:
-        parts.append(Text(f"logs/{state.stopped[0]}.log has the reason", style="red"))
+    parts += [Text(f"failed: {_cause(stage)}", style="red") for stage in state.stopped[:MAX_NAMES]]
     return Group(*parts)
+
+
+def _scores(state: State) -> list[str]:
+    """The headline scores of the experiments that have been evaluated."""
+    experiments = load().experiments
+    scores = []
+    for stage in state.done:
+        verb, _, name = stage.partition("@")
+        metrics = paths.metrics(experiments[name].study, name) if name in experiments else None
+        if verb == "evaluate" and metrics and metrics.exists():
+            content = read_json(metrics)
+            scores += [f"{name} {words(k)} {content[k]:.3f}" for k in headlines(content)[:1]]
+    return scores
+
+
+def _cause(stage: str) -> str:
+    """A failed stage with the last line of its log, which has the reason."""
+    log = paths.log(stage)
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    last = ([line.strip() for line in text.splitlines() if line.strip()] or ["no log"])[-1]
+    return f"{stage}: {last.removeprefix(f'{stage}: ')} ({log})"
 
 
 def progress_lines(states: Iterable[State]) -> Iterator[str]:
@@ -190,12 +217,19 @@ def headline(state: State) -> str:
         if not state.done:
             return "every stage is up to date"
         return f"all done: {len(state.done)} stage{'s' if len(state.done) > 1 else ''}"
-    total = sum(map(len, state))
-    counts = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
+    counts = f"{len(state.done)} of {state.total} stages done, {len(state.running)} running"
     counts += f", {len(state.waiting)} waiting"
+    if state.saving:
+        counts += f", {len(state.saving)} saving"
     if state.stopped:
-        counts += f", {len(state.stopped)} stopped"
+        counts += f", {len(state.stopped)} failed"
     return counts if state.running or state.done else f"{counts}; nothing runs yet"
+
+
+def times(state: State) -> str:
+    """The time since the run began and the time left, as far as known."""
+    known = {"elapsed": state.elapsed, "left": state.seconds_left}
+    return ", ".join(f"{duration(s)} {name}" for name, s in known.items() if s is not None)
 
 
 def describe_progress(stage: Running) -> str:
@@ -221,12 +255,18 @@ def _changes(before: State | None, state: State) -> Iterator[tuple[str, str]]:
 
 def _states_by_stage(state: State) -> Mapping[str, str]:
     running = [stage.stage for stage in state.running]
-    groups = {**state._asdict(), "running": running}
+    groups = {
+        "running": running,
+        "waiting": state.waiting,
+        "failed": state.stopped,
+        "done": state.done,
+        "saving": state.saving,
+    }
     return {stage: name for name, stages in groups.items() for stage in stages}
 
 
 def _counts(state: State) -> tuple[int, ...]:
-    return tuple(map(len, state))
+    return tuple(map(len, state[:5]))
 
 
 def _percent(share: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wxb.core import progress
 from wxb.core.params import Params
-from wxb.project import dag, engines, staleness
+from wxb.project import dag, engines, run_note, staleness
 from wxb.runtime import engine, locks
 
 PAUSE = 3.0  # least seconds between two plans, each of which takes one
@@ -56,11 +56,19 @@ class State(NamedTuple):
     waiting: Sequence[str]
     stopped: Sequence[str]  # they ran and did not finish
     done: Sequence[str]
+    saving: Sequence[str] = ()  # they have exited; DVC may not have saved their outputs
+    elapsed: float | None = None  # seconds since the run or the watch began
+    seconds_left: float | None = None  # of all stages; None if unknown
+
+    @property
+    def total(self) -> int:
+        """The number of stages."""
+        return sum(map(len, self[:5]))
 
     @property
     def is_over(self) -> bool:
         """Whether no stage is left to run."""
-        return not (self.running or self.waiting or self.stopped)
+        return not (self.running or self.waiting or self.stopped or self.saving)
 
 
 class Watch:
@@ -71,40 +79,63 @@ class Watch:
     """
 
     def __init__(self, params: Params, name: str | None = None) -> None:
-        self.params, self.name = params, name
+        note = run_note.read()
+        if note and name not in (None, note.name):
+            note = None
+        self.params, self.name = params, note.name if note else name
+        self.begun = note.begun if note else time.time()
         self.order: list[str] = []
         self.due: set[str] = set()
-        self.seen: set[str] = set()  # was due, or ran
+        self.seen = set(note.stages) if note else set()  # was due, or ran
         self.last_run: dict[str, float] = {}  # for due stages that ran: when last seen running
         self.planned, self.pause = -PAUSE, PAUSE
         self.version: tuple[Any, ...] = ()
 
-    def refresh(self) -> State:
-        """Read the state now. The first call raises PlanError if DVC cannot read the project."""
+    def refresh(self, *, has_ended: bool = False) -> State:
+        """Read the state now. The first call raises PlanError if DVC cannot read the project.
+
+        Once the run has ended, no stage is saved any more.
+        """
         running = staleness.running()
         # DVC writes dvc.lock after it has saved outputs, and rwlock when it releases them.
         files = (*dag.file_version(dag.LOCKFILE), *dag.file_version(engine.RWLOCK))
         version = (*running, *files)
-        if version != self.version and time.monotonic() - self.planned >= self.pause:
+        if has_ended or (version != self.version and time.monotonic() - self.planned >= self.pause):
             self._plan(version)
         now = time.monotonic()
-        self.seen |= {*self.due, *running} & {*self.order}
+        self.seen = (self.seen | {*self.due, *running}) & {*self.order}
+        finished = {name for name in self.due if run_note.finished_since(name, self.begun)}
         self.last_run = {name: last for name, last in self.last_run.items() if name in self.due}
         self.last_run |= dict.fromkeys(running, now)
         # A stage that has exited may still be unsaved until the next plan.
         is_current = version == self.version
         exited = {name: last for name, last in self.last_run.items() if name not in running}
-        saving = {name for name, last in exited.items() if not is_current or now - last < SAVING}
-        left = {*self.due} - {*running} - saving
+        recent = {name for name, last in exited.items() if not is_current or now - last < SAVING}
+        saving = set() if has_ended else recent - finished
+        left = {*self.due} - {*running} - saving - (set() if has_ended else finished)
+        current = [_progress(name, self.params) for name in self._in_order(running)]
+        waiting = self._in_order(left - {*self.last_run})
         return State(
-            [
-                Running(name, f"{name}: saving") if name in saving else _progress(name, self.params)
-                for name in self._in_order({*running} | saving)
-            ],
-            self._in_order(left - {*self.last_run}),
+            current,
+            waiting,
             self._in_order(left & {*self.last_run}),
             self._in_order(self.seen - left - saving - {*running}),
+            self._in_order(saving),
+            time.time() - self.begun,
+            self._seconds_left(current, waiting),
         )
+
+    def share(self) -> None:
+        """Write a note of this run, so that another watch shows the same stages and times."""
+        run_note.write(self.name, self.begun, self.seen)
+
+    def _seconds_left(self, running: Sequence[Running], waiting: Sequence[str]) -> float | None:
+        """Seconds of the rest, if as many stages run at a time as now; None if unknown."""
+        unknown = [stage.stage for stage in running if stage.seconds_left is None]
+        rest = run_note.seconds_of([*unknown, *waiting])
+        if not running or rest is None:
+            return None
+        return (rest + sum(stage.seconds_left or 0 for stage in running)) / len(running)
 
     def _plan(self, version: tuple[Any, ...]) -> None:
         """Update the due stages from DVC; keep the old ones while DVC cannot read the project."""
