@@ -123,10 +123,11 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
 GAP = 2  # spaces between columns
 
 
-def score_table(columns: Sequence[Sequence[str]], required: int, width: int) -> Table:
+def score_table(columns: Sequence[Sequence[str]], required: int, width: int) -> RenderableType:
     """The columns that fit into `width`, and the first `required` ones in any case.
 
-    Names are not wrapped. Intervals are on a line of their own unless all required columns fit.
+    Names are not wrapped. Intervals are on a line of their own unless all required columns fit. If
+    they do not fit either, each experiment has a line for each column.
     """
 
     def needed(column: Sequence[str], wrapped: bool) -> int:
@@ -136,19 +137,23 @@ def score_table(columns: Sequence[Sequence[str]], required: int, width: int) -> 
 
     names, *others = columns
     left = width - max(map(len, names))
-    wrapped = sum(needed(column, False) for column in others[: required - 1]) > left
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(names[0], no_wrap=True, min_width=max(map(len, names)))
+    first = others[: required - 1]
+    wrapped = sum(needed(column, False) for column in first) > left
+    if wrapped and sum(needed(column, True) for column in first) > left:
+        header, *rows = zip(*columns[:required], strict=True)
+        return table(header, rows, numbers=True)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column(names[0], no_wrap=True, min_width=max(map(len, names)))
     shown = [names]
     for column in others:
         left -= needed(column, wrapped)
         if left < 0 and len(shown) >= required:
             break
-        table.add_column(column[0], justify="right", width=needed(column, wrapped) - GAP)
+        grid.add_column(column[0], justify="right", width=needed(column, wrapped) - GAP)
         shown.append(column)
     for row in list(zip(*shown, strict=True))[1:]:
-        table.add_row(*row)
-    return table
+        grid.add_row(*row)
+    return grid
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
@@ -209,7 +214,6 @@ def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableT
             )
             for name, description, *cells, status in rows
         ),
-        no_wrap=True,
     )
 
 

@@ -51,8 +51,10 @@ def predictor_class(experiment: str | Path) -> type[Trained]:
 
 def names() -> list[str]:
     """The trained experiments of the project that contains the working folder."""
-    root, params = find_root(), _params()
-    experiments = params.experiments if root and params else {}
+    root = find_root()
+    if root is None:
+        return []
+    experiments = load_params(root / PARAMS).experiments
     return [name for name in experiments if (root / paths.model(name) / paths.SETTINGS).is_file()]
 
 

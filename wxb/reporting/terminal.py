@@ -6,10 +6,21 @@ import json
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.columns import Columns
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
+from rich.measure import measure_renderables
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+GAP = 3  # cells between two columns of a table with a header
 Row = Iterable[RenderableType]  # of cells; a str is plain text, without Rich's markup
 
 
@@ -31,22 +42,57 @@ def show_json(content: object) -> None:
     print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
-def table(
-    header: Sequence[str],
-    rows: Iterable[Row],
-    *,
-    title: str = "",
-    numbers: bool = False,
-    no_wrap: bool = False,
-) -> RenderableType:
-    """A table with a header.
+class FittedTable:
+    """A table whose columns wrap between words only; too wide a table becomes a list of rows."""
 
-    `numbers` right-aligns all columns but the first; `no_wrap` wraps only the first column.
-    """
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for index, column in enumerate(header):
-        _add_column(grid, Text(column), right=numbers and index > 0, no_wrap=no_wrap and index > 0)
-    return _with_rows(grid, rows, title)
+    def __init__(self, header: Sequence[str], rows: Iterable[Row], *, numbers: bool) -> None:
+        cells = [tuple(Text(c) if isinstance(c, str) else c for c in row) for row in rows]
+        self.header, self.rows, self.numbers = header, cells, numbers
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = [
+            [Text(title), *column]
+            for title, column in zip(self.header, zip(*self.rows, strict=True), strict=True)
+        ]
+        # The shortest width of each column without a broken word, and the one without wrapping.
+        sizes = [[measure_renderables(console, options, [c]) for c in column] for column in columns]
+        least = [max(size.minimum for size in column) for column in sizes]
+        widths = [max(size.maximum for size in column) for column in sizes]
+        room = options.max_width - GAP * (len(columns) - 1)
+        if sum(least) > room:
+            yield from self._list()
+            return
+        while sum(widths) > room:
+            widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
+            widths[widest] -= 1
+        grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for index, (title, width) in enumerate(zip(self.header, widths, strict=True)):
+            right = self.numbers and index > 0
+            _add_column(grid, Text(title), right=right, width=width)
+        for row in self.rows:
+            grid.add_row(*row)
+        yield grid
+
+    def _list(self) -> RenderResult:
+        """The first cell of each row, then the others with their titles."""
+        for first, *others in self.rows:
+            cells = [
+                Text.assemble(f"{title}: ", cell) if isinstance(cell, Text) else cell
+                for title, cell in zip(self.header[1:], others, strict=True)
+            ]
+            yield first
+            yield Padding(Columns(cells, padding=(0, 3)), (0, 0, 0, 2))
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Row], *, title: str = "", numbers: bool = False
+) -> RenderableType:
+    """A table with a header; `numbers` right-aligns all columns but the first."""
+    rows = [tuple(row) for row in rows]
+    if not rows:
+        return Text(title)
+    fitted = FittedTable(header, rows, numbers=numbers)
+    return Group(Text(title, style="bold"), fitted) if title else fitted
 
 
 def grid(
@@ -59,9 +105,11 @@ def grid(
     return _with_rows(grid, rows, title)
 
 
-def _add_column(grid: Table, header: RenderableType, *, right: bool, no_wrap: bool = False) -> None:
+def _add_column(
+    grid: Table, header: RenderableType, *, right: bool, width: int | None = None
+) -> None:
     justify: JustifyMethod = "right" if right else "left"
-    grid.add_column(header, overflow="fold", justify=justify, no_wrap=no_wrap)
+    grid.add_column(header, overflow="fold", justify=justify, width=width)
 
 
 def _with_rows(grid: Table, rows: Iterable[Row], title: str) -> RenderableType:
