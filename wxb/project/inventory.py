@@ -22,6 +22,7 @@ from wxb.core.params.lessons import Lesson
 from wxb.core.params.section import Section, flatten
 from wxb.project import dag
 from wxb.project.staleness import Staleness
+from wxb.reporting.about import tuning_text
 
 SECTIONS = ("corpora", "backbones", "experiments", "studies", "lessons")
 # The stage that writes the main output of a block, and the last one.
@@ -225,16 +226,6 @@ def _origin(corpus: Corpus) -> str:
     if corpus.hub:
         return f"{corpus.hub.repository} (hub)"
     return ", ".join(download.file for download in corpus.urls or ()) or corpus.path
-
-
-def tuning_text(experiment: Experiment) -> str:
-    """How an experiment differs from full fine-tuning, such as "LoRA r 4"; empty if it does not."""
-    tuning = experiment.tuning
-    lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
-    frozen = "frozen" if tuning.frozen else ""
-    scale = " by padded length" if tuning.neftune_padded else ""
-    noise = f"NEFTune {tuning.neftune_alpha:g}{scale}" if tuning.neftune_alpha else ""
-    return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
 
 
 def _best(name: str, block: Section) -> Facts:

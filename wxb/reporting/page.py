@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wxb.reporting import costs, tables
+from wxb.reporting.about import about
 from wxb.reporting.charts import figures, pairs
 from wxb.reporting.charts.baselines import is_baseline
 from wxb.reporting.charts.figures import Curve, Line
@@ -79,9 +80,11 @@ def assemble(study: Study, task: Page) -> str:
         ],
         shares=tables.shares(comparison),
         uncertainty=tables.uncertainty(comparison),
+        test_verdicts=pairs.verdicts(comparison),
         verdicts={name: pairs.verdicts(other) for name, other in comparison["further"].items()},
         training_seconds=costs.training_seconds(comparison, study.costs),
         lead=lead(comparison, study.costs, task),
+        about=about(study, task),
         wall_times={name: costs.wall_time(params, name, study.costs) for name in names},
         machines=costs.machines([*backbone_costs, *experiment_costs]),
         dates=costs.dates([*backbone_costs, *experiment_costs]),

@@ -19,7 +19,7 @@ from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 from wxb.metrics import TEST
 from wxb.project import trained
-from wxb.project.inventory import tuning_text
+from wxb.reporting.about import tuning_text
 from wxb.reporting.charts.formatting import amount, origin, rounded
 from wxb.tasks.cards import Card
 

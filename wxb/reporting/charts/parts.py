@@ -65,6 +65,10 @@ class Page(ABC):
     def failures(self, system: Mapping[str, Any]) -> str:
         """Where one system of a comparison fails, in sentences."""
 
+    def answer(self, row: Any) -> str:
+        """The gold of a test record, as readers see it."""
+        return row.gold if isinstance(row.gold, str) else " / ".join(row.gold)
+
     def parts(self, study: Study) -> list[Part]:
         """The sections that only this task has, in their order; none by default."""
         return []

@@ -58,6 +58,11 @@ class Page(parts.Page):
     USABLE_SCORE = 0.5  # F1
     PUBLISHED_SCORES: ClassVar = {system.name: system.f1 for system in published.SYSTEMS}
 
+    def answer(self, row: Any) -> str:
+        """The gold spans of a test record with their types."""
+        spans = [f"{row.input[span.start : span.end]} ({span.type})" for span in row.gold]
+        return ", ".join(spans) or "no span"
+
     def failures(self, system: Mapping[str, Any]) -> str:
         """The types with the lowest F1, and the most frequent kind of error."""
         return " ".join([*_weakest_types(system), *_most_frequent_error(system)])

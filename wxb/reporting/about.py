@@ -1,0 +1,70 @@
+"""The box at the top of a study's page: what a reader who does not know the study needs first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from wxb.core.params.experiments import Experiment
+from wxb.reporting.charts.parts import Page, Study
+
+LENGTH = 300  # most characters of the example and of its answer
+TERMS = {
+    "LoRA": "trains two small matrices beside each frozen matrix of weights",
+    "QLoRA": "LoRA on weights that are stored in 4 bits",
+    "NEFTune": "adds noise to the embeddings during training",
+    "bidirectional": "a decoder without its causal mask: each token also sees the later ones",
+    "frozen": "the backbone is not trained",
+    "TF-IDF": "counts of words, weighted by how rare they are",
+    "baseline": "a rule without training",
+}
+
+
+class About(NamedTuple):
+    """One test record with its answer, each experiment in a line, and the terms of these lines."""
+
+    example: str
+    answer: str
+    experiments: Mapping[str, str]
+    terms: Mapping[str, str]
+
+
+def about(study: Study, task: Page) -> About:
+    """The box of a study; its example is the first test record."""
+    names = [*study.comparison["systems"]]
+    first = next(iter(study.predictions[names[0]]))
+    lines = {name: _line(study, name) for name in names}
+    text = " ".join(lines.values())
+    return About(
+        _shortened(first.input),
+        _shortened(task.answer(first)),
+        lines,
+        {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", text)},
+    )
+
+
+def tuning_text(experiment: Experiment) -> str:
+    """How an experiment differs from full fine-tuning, such as "LoRA r 4"; empty if it does not."""
+    tuning = experiment.tuning
+    lora = f"{'QLoRA' if tuning.four_bit else 'LoRA'} r {tuning.lora.r}" if tuning.lora else ""
+    frozen = "frozen" if tuning.frozen else ""
+    scale = " by padded length" if tuning.neftune_padded else ""
+    noise = f"NEFTune {tuning.neftune_alpha:g}{scale}" if tuning.neftune_alpha else ""
+    return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
+
+
+def _line(study: Study, name: str) -> str:
+    """The method, backbone and tuning of an experiment."""
+    experiment = study.params.experiments[name]
+    tuning = tuning_text(experiment)
+    if experiment.is_baseline:
+        return f"baseline: {tuning}"
+    backbone = study.params.backbone_of(experiment)
+    shape = backbone.architecture
+    kind = f" ({shape.model_type})" if shape else ""
+    return ", ".join(filter(None, [f"{experiment.method} on {experiment.backbone}{kind}", tuning]))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LENGTH else f"{text[:LENGTH]} …"
