@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all trust audit docs portable seeds cluster lock clean FORCE
+.PHONY: help run test test-all trust bench audit docs portable seeds cluster lock clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -39,6 +39,16 @@ test test-all:
 # DVC flushes what it writes: hours on a disk.
 trust: .venv/test ## try 2,000 random edits, faults and runs, 500 kills and 40,000 inputs; takes hours, and writes reports/benchmarks/trust.json
 	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
+
+bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json and docs/speed.md
+	python benchmarks/speed/speed.py
+	git add reports/benchmarks/speed.json
+	wxb readme
+
+# The constraints keep the versions that results were made with.
+.venv/bench: .venv/test
+	$(INSTALL) --constraint requirements-dev.txt --editable '.[benchmarks]'
+	touch $@
 
 audit: .venv-audit ## report known vulnerabilities of the locked packages; needs the network
 	$</bin/pip-audit --disable-pip --no-deps --requirement requirements-dev.txt

@@ -20,7 +20,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, for both sides
 
 import tempfile
 import time
-from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -32,12 +32,14 @@ from datasets import Dataset
 from datasets.utils.logging import disable_progress_bar
 from rich.console import Console
 from rich.table import Table
+from ruamel.yaml import YAML
 from transformers import set_seed
 from trl import SFTConfig, SFTTrainer
 
+from stages import align, download, preprocess, pretrain, tokenize, tokenizer
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.params import load
+from wxb.core.params import load, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.metrics import Metric
@@ -45,6 +47,10 @@ from wxb.tasks.chat.record.conversation import from_text, message
 from wxb.training import trainer
 
 BEST = Metric("loss", "loss", lower_is_better=True)  # on validation records
+
+# The losses of the steps, the final weights, and the seconds of a training.
+Training = tuple[list[float], dict[str, Any], float]
+ROOT = Path(__file__).parents[2]
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -59,6 +65,49 @@ def main(
     repeats: Annotated[int, typer.Option(min=1, help="runs of each side, alternating")] = 3,
 ) -> None:
     """Train with both and print a table."""
+    runs = trainings(experiment, records=records, epochs=epochs, repeats=repeats)
+    (losses, weights, _), (peer_losses, peer_weights, _) = (rows[0] for rows in runs)
+    seconds = [median(row[2] for row in rows) for rows in runs]
+    differences = np.abs(np.array(losses) - np.array(peer_losses))
+    largest = max(float((weights[n].data - peer_weights[n].data).abs().max()) for n in weights)
+    table = Table("", "ours", "TRL", title=f"{experiment}: {records} records, {epochs} epochs")
+    table.add_row("seconds (median)", *(f"{value:.2f}" for value in seconds))
+    table.add_row("relative time", f"{seconds[0] / seconds[1]:.2f}", "1.00")
+    table.add_row("last loss", f"{losses[-1]:.6f}", f"{peer_losses[-1]:.6f}")
+    table.add_row("largest difference of a step's loss", f"{differences.max():.1e}", "")
+    table.add_row("largest difference of a weight", f"{largest:.1e}", "")
+    Console().print(table)
+
+
+def small_project(folder: Path, records: int) -> str:
+    """Write a project with few records, aligned for an experiment, whose name is returned."""
+    experiment = "chat-full"
+    params = read_yaml(ROOT / "params.yaml")
+    for section, blocks in read_yaml(ROOT / "params/chat.yaml").items():
+        params[section].update(blocks)
+    corpus, backbone = params["corpora"]["chat"], params["backbones"]["chat-llama"]
+    corpus["generate"].update(labelled=2 * records, unlabelled=8)
+    backbone["pretraining"].update(steps=1, checkpoints=1)
+    YAML().dump(params, folder / "params.yaml")
+    (folder / "demos").symlink_to(ROOT / "demos")
+    with chdir(folder):
+        checked = load()
+        for stage, name in (
+            (download, "chat"),
+            (preprocess, "chat"),
+            (tokenizer, "chat-llama"),
+            (pretrain, "chat-llama"),
+            (tokenize, experiment),
+            (align, experiment),
+        ):
+            stage.main(checked, name)
+    return experiment
+
+
+def trainings(
+    experiment: str, *, records: int, epochs: int, repeats: int
+) -> tuple[list[Training], list[Training]]:
+    """The trainings of an aligned experiment in the working folder: ours and TRL's."""
     disable_progress_bar()
     block = load().experiments[experiment]
     task, corpus = tasks.get(block.task), paths.clean(block.corpus)
@@ -90,14 +139,14 @@ def main(
         own = method.training_run(**items, seed=1, checkpoints=folder, label="ours")
         return replace(own, compute_metrics=None, summarize=None, best=BEST)
 
-    def ours(folder: Path) -> tuple[list[float], dict[str, Any], float]:
+    def ours(folder: Path) -> Training:
         model = build()
         start = time.perf_counter()
         history = trainer.fit(model, run(folder))
         seconds = time.perf_counter() - start
         return _losses(history), dict(model.backbone.named_parameters()), seconds
 
-    def theirs(folder: Path) -> tuple[list[float], dict[str, Any], float]:
+    def theirs(folder: Path) -> Training:
         model = build().backbone
         same = trainer._arguments(run(folder), None)
         shared = (
@@ -145,23 +194,12 @@ def main(
         return _losses(peer.state.log_history), dict(model.named_parameters()), seconds
 
     trainer.LOGS = 10**9  # log the loss of every step
-    runs: dict[str, list[tuple[list[float], dict[str, Any], float]]] = {"ours": [], "TRL": []}
-    sides: dict[str, Callable[[Path], Any]] = {"ours": ours, "TRL": theirs}
+    runs: tuple[list[Training], list[Training]] = ([], [])
     for _ in range(repeats):
-        for name, side in sides.items():
+        for side, rows in zip((ours, theirs), runs, strict=True):
             with tempfile.TemporaryDirectory() as folder:
-                runs[name].append(side(Path(folder)))
-    (losses, weights, _), (peer_losses, peer_weights, _) = (runs[name][0] for name in runs)
-    seconds = {name: median(row[2] for row in rows) for name, rows in runs.items()}
-    differences = np.abs(np.array(losses) - np.array(peer_losses))
-    largest = max(float((weights[n].data - peer_weights[n].data).abs().max()) for n in weights)
-    table = Table("", "ours", "TRL", title=f"{experiment}: {records} records, {epochs} epochs")
-    table.add_row("seconds (median)", *(f"{value:.2f}" for value in seconds.values()))
-    table.add_row("relative time", f"{seconds['ours'] / seconds['TRL']:.2f}", "1.00")
-    table.add_row("last loss", f"{losses[-1]:.6f}", f"{peer_losses[-1]:.6f}")
-    table.add_row("largest difference of a step's loss", f"{differences.max():.1e}", "")
-    table.add_row("largest difference of a weight", f"{largest:.1e}", "")
-    Console().print(table)
+                rows.append(side(Path(folder)))
+    return runs
 
 
 def _losses(history: Any) -> list[float]:

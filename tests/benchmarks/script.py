@@ -8,13 +8,14 @@ from tests.project_copy import ROOT
 FOLDER = ROOT / "benchmarks"
 
 
-def script(name):
-    """The module of benchmarks/<name>.py."""
-    folder = str((FOLDER / f"{name}.py").parent)
+def script(path):
+    """The module of benchmarks/<path>.py."""
+    file = FOLDER / f"{path}.py"
+    folder, name = str(file.parent), file.stem  # the name by which other scripts import it
     if folder not in sys.path:
-        sys.path.append(folder)  # where a script finds those that it imports
+        sys.path.append(folder)
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(name, file)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # typer looks there for the annotations
         spec.loader.exec_module(module)

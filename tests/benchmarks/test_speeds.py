@@ -1,36 +1,131 @@
 """Benchmarks of speed print their tables, at tiny sizes."""
 
+import os
 from functools import partial
 
+import pytest
+from dvc.repo import Repo
 from typer.testing import CliRunner
 
 from tests import ner_project
 from tests.benchmarks.script import script
+from wxb.core.files import read_json
+from wxb.project import readme
 
-models, recurrent, masking = map(script, ("models", "recurrent", "masking"))
+NAMES = ("timing", "models", "recurrent", "masking", "tokenize_align", "training", "engines")
+timing, models, recurrent, masking, _, training, engines = (script(f"speed/{n}") for n in NAMES)
+speed = script("speed/speed")
+SIZES = speed.Sizes(turns=1, records=40, stage_records=(20,), empty_stages=(2,))
 
 
 def table(benchmark, *options):
     return CliRunner().invoke(benchmark.app, [*options], catch_exceptions=False).output
 
 
-def test_training_and_generation_of_native_architectures_are_timed(monkeypatch):
+@pytest.fixture
+def small_models(monkeypatch):
     shapes = models.shapes
     monkeypatch.setattr(models, "shapes", lambda **_: shapes(width=16, heads=2, layers=1))
     monkeypatch.setattr(models, "_generation", partial(models._generation, tokens=4))
+
+
+def test_sides_alternate_and_ratios_are_those_of_a_turn():
+    calls = []
+    row = timing.compare(
+        "x", lambda: calls.append("ours"), "y", lambda: calls.append("theirs"), turns=2
+    )
+    assert calls == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+    assert timing.Comparison("x", "y", [(1, 2), (2, 1)]).ratios == [2, 0.5]
+    assert len(row.seconds) == 2
+
+
+def test_training_and_generation_of_native_architectures_are_timed(small_models):
     output = table(models, "--turns", "1")
     assert output.count("training step") == 3
-    assert output.count("one row") == 2
+    assert output.count("without a cache") == 2
+    assert models.matmul_shares(1)[0] > 0
 
 
 def test_versions_of_an_lstm_are_timed():
     sizes = {"rows": 3, "length": 8, "width": 4, "hidden": 4, "turns": 1, "threads": 1}
     output = table(recurrent, *(f"--{name}={value}" for name, value in sizes.items()))
-    assert output.count("forward") == output.count("step") == 2
+    assert output.count("forward") == output.count("step") == 4
 
 
 def test_masking_and_a_pipeline_are_timed(tmp_path, monkeypatch):
     monkeypatch.chdir(ner_project.create_project(tmp_path))
     output = table(masking, "--records", "100", "--turns", "1")
-    assert output.count("predict and replace") == 3
+    assert output.count("find and mask spans") == 3
     assert "spans found by both:" in output
+
+
+def test_training_and_prediction_of_a_tagger_are_timed(monkeypatch):
+    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    monkeypatch.setattr(training, "demo", partial(training.demo, **shape))
+    rows = list(speed.tagger(SIZES))
+    assert [row.unit for row in rows] == [
+        "times as fast",
+        "texts per CPU s",
+        *["times as fast"] * 2,
+    ]
+    assert all(row.value > 0 for row in rows)
+
+
+def test_stages_of_empty_projects_are_up_to_date(tmp_path):
+    engines.write_project(tmp_path, 12)
+    with Repo(str(tmp_path)) as repo:
+        assert len(repo.index.stages) == 12
+        assert repo.status() == {}
+    (tmp_path / "out/3").write_text("changed")
+    with Repo(str(tmp_path)) as repo:
+        assert {*repo.status()} == {os.path.relpath(tmp_path / "dvc.yaml:s3")}
+
+
+@pytest.mark.slow
+def test_stages_of_dvc_and_snakemake_are_timed():
+    rows = list(speed.dag(SIZES))
+    assert len(rows) == 1 + len(engines.COMMANDS)
+    assert all(row.value > 0 for row in rows)
+
+
+@pytest.mark.slow
+def test_conversations_are_trained_with_a_peer():
+    pytest.importorskip("trl")
+    (row,) = speed.chat(SIZES)
+    assert row.value > 0
+
+
+def test_the_table_has_a_line_for_what_cannot_be_measured(tmp_path, monkeypatch):
+    def absent(sizes):
+        """Training with a peer."""
+        yield speed.Row("memory", value=2.0, unit="MiB", goal=1)
+        raise ImportError("No module named 'peer'")
+
+    monkeypatch.setattr(speed, "GROUPS", (absent, speed.gpu))
+    output = tmp_path / "reports/benchmarks/speed.json"
+    result = table(speed, "--output", str(output))
+    assert "Training with a peer" in result
+    assert "Traceback" not in result
+    memory, missing, gpu = read_json(output)["rows"]
+    assert memory["met"] is False
+    assert missing["note"] == "not measured: ImportError: No module named 'peer'"
+    assert gpu["value"] is None
+
+
+def test_the_page_shows_every_row(tmp_path, monkeypatch):
+    row = speed.Row.from_values("encode", [1.0, 2.0, 3.0], peer="library", goal=1.5)
+    content = {
+        "made": speed.machine(1.0) | {"load": 0.1},
+        "turns": 3,
+        "rows": [{**row._asdict(), "met": row.is_met}, speed.Row("x", note="why")._asdict()],
+    }
+    path = tmp_path / "speed.json"
+    speed.write_json(path, content)
+    monkeypatch.setattr(
+        readme.revisions,
+        "index",
+        lambda: type("Tree", (), {"read": staticmethod(lambda _: path.read_bytes())}),
+    )
+    text = readme.refreshed("<!-- generated: speed -->\n<!-- end -->")
+    assert "| encode | library | 2 | 1 to 3 | times as fast | 1.5 | yes |" in text
+    assert "| x | why |" in text

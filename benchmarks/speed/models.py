@@ -1,8 +1,8 @@
 """Time training and generation of the native architectures and of transformers.
 
 Both sides have the same weights, with the shapes of the demo's backbones. They alternate, after a
-warm-up; the table has the medians of seconds and of the ratios of each turn. A second table shows
-the effect of the cache of keys and values of our decoders, at a larger width.
+warm-up. The last rows show the effect of the cache of keys and values of our decoders, at a larger
+width.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import wxb  # silences the libraries that are imported below  # noqa: F401
 
 # isort: split
 
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import torch
 import transformers
 import typer
 from rich.console import Console
-from rich.table import Table
+from timing import Comparison, compare, seconds, table
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, set_seed
 
 from wxb.cli.running import run_benchmark
@@ -32,6 +32,7 @@ console = Console(width=100)  # fixed, so that no terminal truncates the table
 VOCABULARY = 6000
 BATCH, LENGTH = 8, 64
 GENERATED = 64  # tokens of each of the BATCH rows
+STEP, GENERATION = 0.9, 1.3  # goals: how many times as fast as transformers
 
 
 def shapes(width: int, heads: int, layers: int) -> dict[str, dict[str, Any]]:
@@ -66,28 +67,44 @@ def main(
         f"a step: {BATCH} x {LENGTH} tokens, AdamW; generation: {GENERATED} tokens in {BATCH} rows;"
         f" {threads} thread(s), median of {turns} turns"
     )
-    table = Table("model", "work", "ours, ms", "transformers, ms", "ours / transformers")
+    console.print(table(comparisons(turns, seed=seed)))
+
+
+def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
+    """Training steps and generation compared with transformers, and generation without a cache."""
     for name, shape in shapes(width=128, heads=4, layers=3).items():
         if name not in MODELS:
             continue
         set_seed(seed)
         theirs = _theirs(name, shape)
         ours, *_ = twin(theirs)
-        work = {"training step": (_training(ours), _training(theirs))}
+        sides = (_training(ours), "transformers", _training(theirs))
+        yield compare(f"training step, {name}", *sides, turns=turns, goal=STEP)
         if hasattr(ours, "generate"):
-            work["generation"] = (_generation(ours), _generation(theirs))
-        for label, sides in work.items():
-            _row(table, [name, label], _turns(sides, turns))
-    console.print(table)
-
-    table = Table(
-        "model", "256 tokens, width 512", "without cache, ms", "with, ms", "times as fast"
-    )
+            sides = (_generation(ours), "transformers", _generation(theirs))
+            yield compare(f"generation, {name}", *sides, turns=turns, goal=GENERATION)
     for name, shape in shapes(width=512, heads=8, layers=2).items():
         if name in MODELS and hasattr(ours := twin(_theirs(name, shape))[0], "generate"):
-            sides = tuple(_generation(ours, rows=1, tokens=256, use_cache=c) for c in (False, True))
-            _row(table, [name, "one row"], _turns(sides, min(turns, 3)))
-    console.print(table)
+            cached, uncached = (
+                _generation(ours, rows=1, tokens=256, use_cache=cache) for cache in (True, False)
+            )
+            what = f"256 tokens at width 512, {name}"
+            yield compare(what, cached, "without a cache", uncached, turns=min(turns, 3), goal=3)
+
+
+def matmul_shares(turns: int) -> list[float]:
+    """The share of the rate of matrix products that a training step at width 512 reaches, in %."""
+    shape = shapes(width=512, heads=8, layers=2)["llama"]
+    step = _training(twin(_theirs("llama", shape))[0])
+    matrix = torch.rand(1024, 1024)
+    with FlopCounterMode(display=False) as counter:
+        step()
+    rates = {step: counter.get_total_flops(), partial(torch.matmul, matrix, matrix): 2 * 1024**3}
+    shares = []
+    for _ in range(turns):
+        own, product = (flops / seconds(work) for work, flops in rates.items())
+        shares.append(100 * own / product)
+    return shares
 
 
 def _theirs(name: str, shape: dict[str, Any]) -> PreTrainedModel:
@@ -129,30 +146,6 @@ def _generation(
     if isinstance(model, PreTrainedModel):
         settings = {"generation_config": GenerationConfig(do_sample=False, **settings)}
     return lambda: model.generate(**prompt, **settings)
-
-
-def _turns(sides: tuple[Callable[[], object], ...], turns: int) -> list[tuple[float, ...]]:
-    """Seconds of both sides in each turn, after a warm-up; the first side alternates."""
-    for work in sides:
-        work()
-    seconds = []
-    for turn in range(turns):
-        order = [0, 1] if turn % 2 else [1, 0]
-        by_side = {side: _seconds(sides[side]) for side in order}
-        seconds.append((by_side[0], by_side[1]))
-    return seconds
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def _row(table: Table, labels: list[str], seconds: list[tuple[float, ...]]) -> None:
-    medians = [f"{1000 * statistics.median(side):,.1f}" for side in zip(*seconds, strict=True)]
-    ratio = statistics.median(first / second for first, second in seconds)
-    table.add_row(*labels, *medians, f"{ratio:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
 """Time three versions of a bidirectional LSTM with the same weights.
 
 They are the textbook version, cell by cell (`wxb.models.lstm.LSTM`), `run_bidirectional`, which
-runs torch's layers on padded rows and trains the models, and torch's layers on packed rows. All
-run in each turn; the table has the medians of seconds and ratios. A step is forward and backward.
+runs torch's layers on padded rows and trains the models, and torch's layers on packed rows. A step
+is forward and backward.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Annotated
 
 import torch
 import typer
 from rich.console import Console
-from rich.table import Table
+from timing import Comparison, compare, table
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -44,6 +42,25 @@ def main(
 ) -> None:
     """Time all versions on random rows, of equal lengths and of a quarter to the full length."""
     torch.set_num_threads(threads or torch.get_num_threads())
+    console.print(
+        f"{rows} x {length} x {width}, hidden {hidden}, both directions, {device},"
+        f" {torch.get_num_threads()} thread(s)"
+    )
+    sizes = {"rows": rows, "length": length, "width": width, "hidden": hidden}
+    console.print(table(comparisons(turns, **sizes, device=device, seed=seed)))
+
+
+def comparisons(
+    turns: int,
+    *,
+    rows: int = 32,
+    length: int = 128,
+    width: int = 256,
+    hidden: int = 128,
+    device: str = "cpu",
+    seed: int = 2,
+) -> Iterator[Comparison]:
+    """Padded rows compared with the other versions, with rows of equal and of unequal lengths."""
     torch.manual_seed(seed)
     textbook = LSTM(width, hidden, bidirectional=True).to(device)
     layers = nn.LSTM(width, hidden, batch_first=True, bidirectional=True).to(device)
@@ -52,31 +69,17 @@ def main(
     lengths = torch.randint(length // 4, length + 1, (rows, 1))
     lengths[0] = length
     masks = {
-        "none": torch.ones(rows, length, dtype=torch.bool, device=device),
+        "no": torch.ones(rows, length, dtype=torch.bool, device=device),
         f"{1 - lengths.sum() / (rows * length):.0%}": (torch.arange(length) < lengths).to(device),
     }
-    versions: dict[str, Run] = {
-        "textbook": textbook,
-        "padded rows": partial(run_bidirectional, layers),
-        "packed rows": partial(_packed, layers),
-    }
-    ratio_titles = [f"{name}, times as fast" for name in versions][1:]
-    table = Table("padding", "work", *(f"{name}, ms" for name in versions), *ratio_titles)
+    padded = partial(run_bidirectional, layers)
+    peers: dict[str, Run] = {"cell by cell": textbook, "packed rows": partial(_packed, layers)}
     for padding, mask in masks.items():
         for name, work in {"forward": _forward, "step": _step}.items():
-            for run in versions.values():
-                work(run, inputs, mask)  # the first call is slower
-            seconds = [
-                [_seconds(work, run, inputs, mask) for run in versions.values()]
-                for _ in range(turns)
-            ]
-            ratios = [[first / other for other in others] for first, *others in seconds]
-            table.add_row(padding, name, *_medians(seconds, 1000, 0), *_medians(ratios, 1, 2))
-    console.print(
-        f"{rows} x {length} x {width}, hidden {hidden}, both directions, {device},"
-        f" {torch.get_num_threads()} thread(s)"
-    )
-    console.print(table)
+            for peer, run in peers.items():
+                ours, theirs = (partial(work, r, inputs, mask) for r in (padded, run))
+                what = f"LSTM, {name}, {padding} padding"
+                yield compare(what, ours, peer, theirs, turns=turns)
 
 
 def _packed(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -88,13 +91,6 @@ def _packed(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tens
     return padded, torch.cat([ends[-2], ends[-1]], dim=-1)
 
 
-def _medians(turns: list[list[float]], factor: float, digits: int) -> list[str]:
-    """The median of each column, times a factor."""
-    return [
-        f"{factor * statistics.median(column):.{digits}f}" for column in zip(*turns, strict=True)
-    ]
-
-
 def _forward(run: Run, inputs: Tensor, mask: Tensor) -> float:
     with torch.inference_mode():
         return float(run(inputs, mask)[0].sum())
@@ -104,15 +100,6 @@ def _step(run: Run, inputs: Tensor, mask: Tensor) -> float:
     loss = run(inputs, mask)[0].square().mean()
     torch.autograd.backward(loss)
     return float(loss.detach())
-
-
-def _seconds(
-    work: Callable[[Run, Tensor, Tensor], float], run: Run, inputs: Tensor, mask: Tensor
-) -> float:
-    """Wall time of a call, which returns a number and so waits for the device."""
-    started = time.perf_counter()
-    work(run, inputs, mask)
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 The peer is `transformers.pipeline("token-classification")`. It supports one classifier on the
 backbone, so it runs the tag classifier without our start and end classifiers, and without our
 strict decoding of tags. It truncates longer texts.
-
-Both sides alternate; the table has the medians of rates and of the ratios of each turn.
 """
 
 from __future__ import annotations
@@ -15,15 +13,15 @@ import wxb  # silences the libraries that are imported below  # noqa: F401
 
 import io
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import typer
 from rich.console import Console
-from rich.table import Table
+from timing import Comparison, compare, table
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
@@ -40,6 +38,9 @@ from wxb.training.backbones.weights import load_backbone
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # fixed, so that no terminal truncates the table
+
+
+GOAL = 2.0  # how many times as fast as the pipeline
 
 
 class Classifier(nn.Module):
@@ -75,29 +76,31 @@ def main(
         f"{records} records, median {statistics.median(lengths):.0f} characters; {experiment},"
         f" {threads} thread(s)"
     )
-    masker = Masker(recognizer, read_operators("number"))
-    ours: dict[str, Callable[[], object]] = {
-        "predict": lambda: recognizer.predict(texts),
-        "predict and replace": lambda: _mask(masker, texts),
-    }
-    peer = _peer(recognizer, trained.find(experiment))
-    table = Table("ours", "texts/s", "pipeline's batch", "texts/s", "times as fast")
-    for name, work in ours.items():
-        for batch in (1, 8, 32):
-            pairs = [
-                (_seconds(work), _seconds(lambda size=batch: peer(texts, batch_size=size)))
-                for _ in range(turns)
-            ]
-            rates = [
-                f"{records / statistics.median(side):,.0f}" for side in zip(*pairs, strict=True)
-            ]
-            ratio = statistics.median(theirs / own for own, theirs in pairs)
-            table.add_row(name, rates[0], str(batch), rates[1], f"{ratio:.2f}")
-    console.print(table)
+    peer = pipeline_of(recognizer, trained.find(experiment))
+    console.print(table(comparisons(recognizer, peer, texts, turns)))
     console.print(f"spans found by both: {_agreement(recognizer, peer, texts):.1%}")
 
 
-def _peer(recognizer: Any, folder: Path) -> Any:
+def comparisons(
+    recognizer: Any,
+    peer: Any,
+    texts: Sequence[str],
+    turns: int,
+    batches: Sequence[int] = (1, 8, 32),
+) -> Iterator[Comparison]:
+    """Predicting and masking texts compared with a pipeline, with batches of several sizes."""
+    masker = Masker(recognizer, read_operators("number"))
+    for name, ours in {
+        "find spans": lambda: recognizer.predict(texts),
+        "find and mask spans": lambda: _mask(masker, texts),
+    }.items():
+        for size in batches:
+            theirs = partial(peer, list(texts), batch_size=size)
+            what, label = f"{name} in {len(texts)} texts", f"transformers.pipeline, batch {size}"
+            yield compare(what, ours, label, theirs, turns=turns, goal=GOAL)
+
+
+def pipeline_of(recognizer: Any, folder: Path) -> Any:
     """The pipeline of transformers with the backbone of a folder and our tag classifier."""
     backbone = load_backbone(folder)
     config = backbone.config
@@ -119,12 +122,6 @@ def _peer(recognizer: Any, folder: Path) -> Any:
 def _mask(masker: Masker, texts: Sequence[str]) -> None:
     for start in range(0, len(texts), 256):
         masker.edits(texts[start : start + 256], Report("timed"))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def _agreement(recognizer: Any, peer: Any, texts: Sequence[str]) -> float:

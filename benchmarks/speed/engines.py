@@ -1,0 +1,133 @@
+"""Time DVC and Snakemake on stages that do nothing, and a stage of this project in DVC.
+
+Stages are in rows of ten: each depends on one of the row before. All are up to date, so the times
+are those of reading the DAG and checking files.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from timing import Comparison, compare, seconds, table
+
+from wxb.core.errors import WxbError
+
+ROOT = Path(__file__).parents[2]
+ROW = 10  # stages that do not depend on each other
+EMPTY = "{md5: d41d8cd98f00b204e9800998ecf8427e, hash: md5, size: 0, path: %s}"  # in dvc.lock
+COMMANDS = {
+    "dvc status": ["dvc", "status", "--quiet"],
+    "dvc repro --dry": ["dvc", "repro", "--dry", "--quiet"],
+    "snakemake --dry-run": ["snakemake", "--dry-run", "--quiet", "all", "--cores", "1"],
+}
+STAGE, NO_OP = 1 / 1.2, 1 / 1.3  # goals: how many times as fast as DVC alone
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+
+class Timed(NamedTuple):
+    """Seconds of a command with a number of stages."""
+
+    command: str
+    stages: int
+    seconds: float
+
+
+def scaling(sizes: Sequence[int]) -> Iterator[Timed]:
+    """Time COMMANDS once each in projects of several sizes."""
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            write_project(Path(folder), size)
+            for name, command in COMMANDS.items():
+                yield Timed(name, size, seconds(lambda c=command: run(c, Path(folder))))
+
+
+def write_project(folder: Path, size: int) -> None:
+    """Write dvc.yaml, dvc.lock and a Snakefile with `size` stages, and their empty outputs."""
+    (folder / ".dvc").mkdir()
+    config = "    no_scm = true\n"
+    (folder / ".dvc/config").write_text((ROOT / ".dvc/config").read_text() + config)
+    (folder / "out").mkdir()
+    (folder / "start").touch()
+    pipeline, lock = ["stages:"], ["schema: '2.0'", "stages:"]
+    rules = [f"rule all:\n    input: expand('out/{{i}}', i=range({size}))"]
+    for index in range(size):
+        source = "start" if index < ROW else f"out/{index - ROW}"
+        target = f"out/{index}"
+        (folder / target).touch()
+        start = f"  s{index}: {{cmd: touch {target}, deps"
+        pipeline.append(f"{start}: [{source}], outs: [{target}: {{cache: false}}]}}")
+        lock.append(f"{start}: [{EMPTY % source}], outs: [{EMPTY % target}]}}")
+        rules.append(
+            f"rule s{index}:\n    input: '{source}'\n    output: '{target}'\n"
+            "    shell: 'touch {output}'"
+        )
+    for name, lines in (("dvc.yaml", pipeline), ("dvc.lock", lock), ("Snakefile", rules)):
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def comparisons(turns: int) -> Iterator[Comparison]:
+    """A stage of this project compared with an empty one, and a no-op run with `dvc status`."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_project(folder, 1)
+        for source in ("params.yaml", "params", "stages", "wxb", "demos"):
+            (folder / source).symlink_to(ROOT / source)
+        for stage, command in {"ours": "python -m stages.check", "empty": "true"}.items():
+            with (folder / "dvc.yaml").open("a") as file:
+                file.write(f"  {stage}: {{cmd: '{command}'}}\n")
+        ours, empty = (
+            lambda s=stage: run(["dvc", "repro", "--quiet", "--force", "--single-item", s], folder)
+            for stage in ("ours", "empty")
+        )
+        yield compare("a stage, check", ours, "an empty stage", empty, turns=turns, goal=STAGE)
+
+
+def no_op(turns: int) -> Comparison:
+    """`dvc repro` of this project compared with `dvc status`; all stages must be up to date."""
+    commands = (["dvc", "repro", "--quiet"], COMMANDS["dvc status"])
+    if subprocess.run(commands[1], cwd=ROOT, env=environment(), check=False).returncode:
+        raise WxbError("a stage of the project is not up to date; run `dvc repro` first")
+    repro, status = (lambda c=command: run(c, ROOT) for command in commands)
+    return compare("dvc repro, no-op", repro, "dvc status", status, turns=turns, goal=NO_OP)
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    """Run a command of this environment in a folder; its output is shown if it fails."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise WxbError(f"{' '.join(command)} failed: {(done.stdout + done.stderr)[-500:]}")
+
+
+def environment() -> dict[str, str]:
+    """Environment variables with the programs of this Python first."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+@app.command()
+def main(
+    sizes: Annotated[str, typer.Option(help="numbers of stages")] = "100,1000",
+    turns: Annotated[int, typer.Option(min=1)] = 3,
+) -> None:
+    """Print both tables."""
+    console = Console(width=100)
+    result = Table("command", "stages", "seconds")
+    for row in scaling([int(size) for size in sizes.split(",")]):
+        result.add_row(row.command, f"{row.stages:,}", f"{row.seconds:.1f}")
+    console.print(result)
+    console.print(table(comparisons(turns)))
+
+
+if __name__ == "__main__":
+    app()

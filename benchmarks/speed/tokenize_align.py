@@ -1,0 +1,222 @@
+"""Measure the speed and memory of turning texts into tokens with tags.
+
+All measurements use records of the demo's generator:
+
+1. `encode` (tokens with checked character offsets) in memory, compared with `encode_batch` of the
+   tokenizer library.
+2. `align` (tags, and the status of every span) in memory, compared with a loop over spans and
+   tokens.
+3. The stages preprocess, tokenize and align on increasing numbers of records: records a second and
+   peak memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from ruamel.yaml import YAML
+from timing import Comparison, compare
+from timing import table as comparison_table
+
+from demos.pii import generate
+from wxb.core.errors import WxbError
+from wxb.core.params import load
+from wxb.corpora.records import Record
+from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.tokenizers import encode, train
+from wxb.corpora.text.windows import text_windows
+from wxb.tasks.ner.record.spans import Span
+from wxb.tasks.ner.tagging.bio import IGNORED, align
+
+ROOT = Path(__file__).parents[2]
+VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo
+KINDS = ("wordpiece", "byte-level-bpe")
+LANGUAGES = ("en", "de", "fr", "es", "zh")
+OUTPUTS = {"preprocess": "clean", "tokenize": "features", "align": "targets"}  # in data/
+# Runs a module, and prints the peak memory of its process; that of `wait4` includes its parent's.
+PEAK = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    runpy.run_module(sys.argv[0], run_name="__main__")
+finally:
+    status = open("/proc/self/status").read().splitlines()
+    print(*[line for line in status if line.startswith("VmHWM")], file=sys.__stdout__)
+"""
+FEW = 100  # records of which a stage is mostly start-up
+ENCODE, ALIGN = 0.8, 2.0  # goals: how many times as fast
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+console = Console(width=100)  # fixed, so that no terminal truncates the table
+
+
+@app.command()
+def main(
+    records: Annotated[int, typer.Option(min=100, help="number of records in memory")] = 20_000,
+    turns: Annotated[int, typer.Option(min=1)] = 5,
+    sizes: Annotated[
+        str, typer.Option(help="numbers of records for the stages")
+    ] = "2000,50000,200000",
+    seed: int = 1,
+) -> None:
+    """Time tokenize and align on records like the demo's, on all cores."""
+    sample = demo_records(records, seed)
+    lengths = [len(record.input) for record in sample]
+    console.print(
+        f"{records} records, median {statistics.median(lengths):.0f} characters,"
+        f" {sum(len(r.gold) for r in sample) / records:.1f} spans each; {os.cpu_count()} cores"
+    )
+    for kind in KINDS:
+        console.print(comparison_table(comparisons(kind, sample, turns), title=kind))
+        table = Table("stage", "records", "records/s", "peak MiB", title=f"{kind}, stages")
+        for row in stages(kind, sample, [int(size) for size in sizes.split(",") if size]):
+            table.add_row(row.verb, f"{row.size:,}", f"{row.rate:,.0f}", f"{row.peak:,.0f}")
+        console.print(table)
+
+
+def demo_records(count: int, seed: int = 1, languages: Sequence[str] = LANGUAGES) -> list[Record]:
+    """Labelled records of the demo's generator."""
+    rows = generate(labelled=count, unlabelled=0, languages=list(languages), seed=seed)
+    return [
+        Record(
+            id=str(index),
+            input=row["input"],
+            gold=tuple(sorted(Span(s["start"], s["end"], s["type"]) for s in row["spans"])),
+            language=row["language"],
+            group=str(index),
+        )
+        for index, row in enumerate(rows)
+    ]
+
+
+def comparisons(kind: str, sample: Sequence[Record], turns: int) -> Iterator[Comparison]:
+    """`encode` and `align` in memory, with a new tokenizer of a kind."""
+    texts, gold = [r.input for r in sample], [r.gold for r in sample]
+    types = sorted({span.type for spans in gold for span in spans})
+    tokenizer = train(kind, VOCABULARY, texts)
+    encoded = encode(tokenizer, texts)
+    windows = text_windows(encoded, tokenizer, max_length=MAX_LENGTH, stride=STRIDE)
+    yield compare(
+        f"encode, {kind}",
+        lambda: encode(tokenizer, texts),
+        "encode_batch",
+        lambda: _batch(tokenizer, texts),
+        turns=turns,
+        goal=ENCODE,
+    )
+    yield compare(
+        f"align, {kind}",
+        lambda: align(encoded, windows, gold, types),
+        "a loop over spans",
+        lambda: _loop(encoded, gold, types),
+        turns=turns,
+        goal=ALIGN,
+    )
+
+
+def _batch(tokenizer: Any, texts: Sequence[str]) -> None:
+    tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
+
+
+def _loop(
+    encoded: Encoded, gold: Sequence[Sequence[Span]], types: Sequence[str]
+) -> list[list[int]]:
+    """The tags of every text by a plain loop; equal to those of `align` except at conflicts."""
+    type_index = {name: index for index, name in enumerate(types)}
+    starts, ends = encoded.starts.tolist(), encoded.ends.tolist()
+    tags = []
+    for row, spans in enumerate(gold):
+        tokens = range(encoded.splits[row], encoded.splits[row + 1])
+        tags.append([0 if ends[token] > starts[token] else IGNORED for token in tokens])
+        for span in spans:
+            inside = False
+            for column, token in enumerate(tokens):
+                if starts[token] < span.end and ends[token] > span.start and tags[-1][column] == 0:
+                    tags[-1][column] = 1 + 2 * type_index[span.type] + inside
+                    inside = True
+    return tags
+
+
+class StageRun(NamedTuple):
+    """A stage in a subprocess; its rate excludes the start-up, measured on few records."""
+
+    verb: str
+    size: int  # records
+    rate: float  # records/s
+    peak: float  # MiB
+
+
+def stages(kind: str, sample: Sequence[Record], sizes: Sequence[int]) -> Iterator[StageRun]:
+    """Run the stages as subprocesses in a temporary project, on repeated records."""
+    tokenizer = train(kind, VOCABULARY, [record.input for record in sample])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _create_project(folder, kind, tokenizer, sample)
+        start_up = {verb: _run(verb, folder)[0] for verb in OUTPUTS}
+        for size in sizes:
+            _repeat(folder, sample, size)
+            for verb in OUTPUTS:
+                seconds, peak = _run(verb, folder)
+                yield StageRun(verb, size, size / (seconds - start_up[verb]), peak)
+
+
+def _create_project(folder: Path, kind: str, tokenizer: Any, sample: Sequence[Record]) -> None:
+    """Write a project with one experiment, its tokenizer and few raw records."""
+    content = load(ROOT / "params.yaml").model_dump(mode="json")
+    experiment = "ner-encoder" if kind == "wordpiece" else "ner-decoder"
+    content["threads"] = os.cpu_count()
+    content["corpora"]["pii"]["split"] = {"by": None, "test": 0.2, "valid": 0.1}
+    content["experiments"] = {"timed": content["experiments"][experiment]}
+    content["studies"]["ner"]["experiments"] = ["timed"]
+    YAML().dump(content, folder / "params.yaml")
+    backbone = content["experiments"]["timed"]["backbone"]
+    tokenizer.save_pretrained(folder / "data/tokenizers" / backbone)
+    (folder / "data/raw/pii").mkdir(parents=True)
+    _repeat(folder, sample, FEW)
+
+
+def _repeat(folder: Path, sample: Sequence[Record], size: int) -> None:
+    """Write `size` raw records, in which those of the sample are repeated after different words."""
+    with (folder / "data/raw/pii/records.jsonl").open("w", encoding="utf-8") as file:
+        for index in range(size):
+            record = sample[index % len(sample)]
+            word = "".join(chr(ord("a") + int(digit)) for digit in f"{index:07}")
+            spans = [
+                {"start": s.start + len(word) + 1, "end": s.end + len(word) + 1, "type": s.type}
+                for s in record.gold
+            ]
+            row = {"id": str(index), "input": f"{word} {record.input}", "spans": spans}
+            file.write(json.dumps({**row, "language": record.language}) + "\n")
+
+
+def _run(verb: str, folder: Path) -> tuple[float, float]:
+    """Run a stage in a subprocess; returns its seconds and peak memory (MiB)."""
+    shutil.rmtree(folder / "data" / OUTPUTS[verb], ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    name = "pii" if verb == "preprocess" else "timed"
+    command = [sys.executable, "-c", PEAK, f"stages.{verb}", name]
+    started = time.perf_counter()
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise WxbError(f"{verb}: {done.stderr[-500:]}")
+    return seconds, int(done.stdout.split()[-2]) / 1024
+
+
+if __name__ == "__main__":
+    app()
