@@ -97,11 +97,16 @@ class Recognizer(SpanFinder):
 
     @abstractmethod
     def merge_windows(
-        self, encoded: Encoded, windows: Windows, outputs: Mapping[int, Any], text: str
-    ) -> list[ScoredSpan]:
-        """The spans of a text, from the outputs of its windows by index, in ascending order.
+        self,
+        encoded: Encoded,
+        windows: Windows,
+        outputs: Mapping[int, Mapping[int, Any]],
+        texts: Sequence[str],
+    ) -> list[list[ScoredSpan]]:
+        """The spans of some texts, from the outputs of their windows.
 
-        Spans may overlap: `candidates` resolves that.
+        `outputs` has those of each text by its index in `texts`, and by index of the window, in
+        ascending order. Spans may overlap: `candidates` resolves that.
         """
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
@@ -123,12 +128,15 @@ class Recognizer(SpanFinder):
         for indices in track(batches, label, len(batches), unit="batch"):
             batch = self.predict_windows(encoded, windows, indices, texts)
             for index, output in zip(indices, batch, strict=True):
-                row = int(windows.rows[index])
-                outputs.setdefault(row, {})[index] = output
-                if len(outputs[row]) == window_counts[row]:
-                    in_order = dict(sorted(outputs.pop(row).items()))
-                    overlapping = self.merge_windows(encoded, windows, in_order, texts[row])
-                    spans[row] = resolve_overlaps(overlapping)
+                outputs.setdefault(int(windows.rows[index]), {})[index] = output
+            finished = {
+                row: dict(sorted(outputs.pop(row).items()))
+                for row in dict.fromkeys(windows.rows[indices].tolist())
+                if len(outputs[row]) == window_counts[row]
+            }
+            merged = self.merge_windows(encoded, windows, finished, texts)
+            for row, overlapping in zip(finished, merged, strict=True):
+                spans[row] = resolve_overlaps(overlapping)
         return spans
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:

@@ -231,7 +231,7 @@ def is_valid(sequence, continues):
 def test_the_best_tags_have_the_highest_score_of_all_valid_sequences(inner, types, seed):
     continues = np.array([False, *inner])
     scores = np.random.default_rng(seed).normal(size=(len(continues), 1 + 2 * types)).round(1)
-    best = best_tags(scores, continues).tolist()
+    best = best_tags([scores], [continues])[0].tolist()
     assert is_valid(best, continues)
     highest = max(
         sum(scores[token, tag] for token, tag in enumerate(sequence))
@@ -241,23 +241,60 @@ def test_the_best_tags_have_the_highest_score_of_all_valid_sequences(inner, type
     assert sum(scores[token, tag] for token, tag in enumerate(best)) == pytest.approx(highest)
 
 
+def best_tags_of_one(scores, continues):
+    """The Viterbi algorithm for one text, one token at a time."""
+    inside = np.arange(2, scores.shape[1], 2)
+    previous, total = [], scores[0].astype(np.float64)
+    total[inside] = -np.inf
+    for token in range(1, len(scores)):
+        before = np.full(len(total), 0 if continues[token] else total.argmax())
+        before[inside] = np.where(total[inside - 1] >= total[inside], inside - 1, inside)
+        previous.append(before)
+        total = total[before] + scores[token]
+        if continues[token]:
+            total[inside - 1] = -np.inf
+    path = [total.argmax()]
+    for before in reversed(previous):
+        path.append(before[path[-1]])
+    return path[::-1]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 9), max_size=6),
+    st.integers(0, 4),
+    st.sampled_from([0, 1, 8]),
+    st.integers(0, 999),
+)
+def test_texts_decoded_together_have_the_tags_of_each_alone(lengths, types, digits, seed):
+    rng = np.random.default_rng(seed)
+    shape = 1 + 2 * types
+    # Few digits give many ties.
+    scores = [rng.normal(size=(n, shape)).round(digits).astype(np.float32) for n in lengths]
+    continues = [rng.random(n) < 0.4 for n in lengths]
+    together = best_tags(scores, continues)
+    assert [len(tags) for tags in together] == lengths
+    for tags, own, inner in zip(together, scores, continues, strict=True):
+        assert not len(tags) or tags.tolist() == best_tags_of_one(own, inner)
+
+
 def test_valid_tags_are_kept():
     sequence = [1, 2, 2, 0, 3, 1, 2, 5, 6, 0]
     scores = np.eye(7, dtype=np.float32)[sequence]
-    assert best_tags(scores, np.zeros(len(sequence), bool)).tolist() == sequence
+    assert best_tags([scores], [np.zeros(len(sequence), bool)])[0].tolist() == sequence
 
 
 def test_a_span_is_kept_although_its_first_token_alone_is_outside():
     probabilities = [[0.5, 0.4, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]
-    assert best_tags(np.log(probabilities), np.zeros(3, bool)).tolist() == [1, 2, 0]
+    assert best_tags([np.log(probabilities)], [np.zeros(3, bool)])[0].tolist() == [1, 2, 0]
 
 
 def test_a_word_is_inside_or_outside_as_a_whole():
     outside, inside = [0.0, -2.0, -2.0], [-3.0, 0.0, -3.0]
     scores = np.array([inside, outside, outside])
-    assert best_tags(scores, np.array([False, False, False])).tolist() == [1, 0, 0]
-    assert best_tags(scores, np.array([False, True, False])).tolist() == [1, 2, 0]
-    assert best_tags(scores, np.array([False, True, True])).tolist() == [0, 0, 0]
+    assert best_tags([scores], [np.array([False, False, False])])[0].tolist() == [1, 0, 0]
+    assert best_tags([scores], [np.array([False, True, False])])[0].tolist() == [1, 2, 0]
+    assert best_tags([scores], [np.array([False, True, True])])[0].tolist() == [0, 0, 0]
 
 
 def test_names_of_tags():

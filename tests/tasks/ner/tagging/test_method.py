@@ -184,7 +184,7 @@ def test_validation_metrics_equal_the_scores_of_the_predictor(kind, tmp_path):
             tokens = start + nonblank - len(special_tokens(predictor.tokenizer)[0])
             continues = continues_word(texts[row], encoded.starts[tokens], encoded.ends[tokens])
             scores = output["tags"][row].log_softmax(-1).numpy()[nonblank]
-            best[row, nonblank, best_tags(scores, continues)] = 1.0
+            best[row, nonblank, best_tags([scores], [continues])[0]] = 1.0
     logits = [best, output["starts"], output["ends"]]
     labels = [batch[name].numpy() for name in Method.TARGETS]
     metrics = Method.compute_metrics(Method.summarize(logits, labels).numpy(), labels)

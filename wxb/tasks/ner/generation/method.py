@@ -190,15 +190,20 @@ class GenerativeRecognizer(Recognizer):
         return outputs
 
     def merge_windows(
-        self, encoded: Encoded, windows: Windows, outputs: Mapping[int, Any], text: str
-    ) -> list[ScoredSpan]:
+        self,
+        encoded: Encoded,
+        windows: Windows,
+        outputs: Mapping[int, Mapping[int, Any]],
+        texts: Sequence[str],
+    ) -> list[list[ScoredSpan]]:
         """The spans whose middle character their window decides on."""
-        kept: list[ScoredSpan] = []
-        for window, spans in outputs.items():
-            columns = windows.rows, windows.begins, windows.stops
-            row, begin, stop = (int(column[window]) for column in columns)
-            start, end = character_range(encoded, row, begin, stop, text)
-            kept += [s for s in spans if start <= (s.span.start + s.span.end) // 2 < end]
+        kept: list[list[ScoredSpan]] = []
+        for row, parts in outputs.items():
+            kept.append([])
+            for window, spans in parts.items():
+                begin, stop = int(windows.begins[window]), int(windows.stops[window])
+                start, end = character_range(encoded, row, begin, stop, texts[row])
+                kept[-1] += [s for s in spans if start <= (s.span.start + s.span.end) // 2 < end]
         return kept
 
 

@@ -87,29 +87,45 @@ def _without_overlaps(firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> ND
     return kept
 
 
-def best_tags(scores: NDArray[np.floating], continues_word: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The valid sequence of tags (T,) with the highest sum of scores (T, K) (Viterbi 1967).
+def best_tags(
+    scores: Sequence[NDArray[np.floating]], continues_word: Sequence[NDArray[np.bool_]]
+) -> list[NDArray[np.int64]]:
+    """The valid tags (T,) with the highest sum of scores (T, K), for each text (Viterbi 1967).
 
     `I` follows only `B` or `I` of its type. A token that continues a word (T,) is inside a span or
     outside like the token before. The best tag of each token alone would lose every span with one
     wrong tag.
     """
-    tokens, tags = scores.shape
-    previous = np.zeros((tokens, tags), np.int64)  # the best tag before each tag
-    inside = np.arange(2, tags, 2)
-    total = scores[0].astype(np.float64)
-    total[inside] = -np.inf
-    for token in range(1, tokens):
-        previous[token] = OUTSIDE if continues_word[token] else total.argmax()
-        previous[token, inside] = np.where(total[inside - 1] >= total[inside], inside - 1, inside)
-        total = total[previous[token]] + scores[token]
-        if continues_word[token]:
-            total[inside - 1] = -np.inf
-    path = np.empty(tokens, np.int64)
-    path[-1] = total.argmax()
-    for token in range(tokens - 1, 0, -1):
-        path[token - 1] = previous[token, path[token]]
-    return path
+    if not scores:
+        return []
+    order = np.argsort([-len(rows) for rows in scores], kind="stable")  # longest first
+    lengths = np.array([len(scores[text]) for text in order])
+    padded = np.zeros((lengths[0], len(order), scores[0].shape[1]), scores[0].dtype)  # (T, B, K)
+    inner = np.zeros(padded.shape[:2], bool)
+    for column, text in enumerate(order):
+        padded[: lengths[column], column] = scores[text]
+        inner[: lengths[column], column] = continues_word[text]
+    counts = [int(np.searchsorted(-lengths, -token)) for token in range(len(padded))]
+    columns = np.arange(len(order))
+    previous = np.zeros(padded.shape, np.int16)  # the best tag before each tag
+    inside = np.arange(2, padded.shape[2], 2)
+    total = padded[:1].sum(axis=0, dtype=np.float64)  # no token: zeros
+    total[:, inside] = -np.inf
+    for token in range(1, len(padded)):
+        left = slice(counts[token])  # the texts that have this token
+        before, now, continues = previous[token, left], total[left], inner[token, left]
+        before[:] = np.where(continues, OUTSIDE, now.argmax(axis=1))[:, None]
+        stays = now[:, inside - 1] < now[:, inside]
+        before[:, inside] = inside - 1 + stays
+        now = now[columns[left, None], before] + padded[token, left]
+        now[:, inside - 1] = np.where(continues[:, None], -np.inf, now[:, inside - 1])
+        total[left] = now
+    path, tag = np.zeros(padded.shape[:2], np.int64), total.argmax(axis=1)
+    for token in range(len(padded) - 1, -1, -1):
+        left = slice(counts[token])
+        path[token, left] = tag[left]
+        tag[left] = previous[token, columns[left], tag[left]]
+    return [path[: lengths[column], column] for column in np.argsort(order)]
 
 
 def decode_tags(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -119,34 +119,42 @@ class TaggingRecognizer(Recognizer):
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(tokens)]
 
     def merge_windows(
-        self, encoded: Encoded, windows: Windows, outputs: Mapping[int, Any], text: str
-    ) -> list[ScoredSpan]:
-        """The spans of the best tags of the whole text; each window decides on its own tokens."""
+        self,
+        encoded: Encoded,
+        windows: Windows,
+        outputs: Mapping[int, Mapping[int, Any]],
+        texts: Sequence[str],
+    ) -> list[list[ScoredSpan]]:
+        """The spans of the best tags of each text; each window decides on its own tokens."""
         from wxb.tasks.ner.tagging.words import continues_word
 
-        decided = []
-        for window, arrays in outputs.items():
-            begin, stop = (
-                column[window] - windows.firsts[window]
-                for column in (windows.begins, windows.stops)
+        decided = [_decided(windows, parts) for parts in outputs.values()]
+        tokens = [slice(*encoded.splits[row : row + 2]) for row in outputs]
+        edges = [(encoded.starts[t], encoded.ends[t]) for t in tokens]
+        non_blank = [np.flatnonzero(ends > starts) for starts, ends in edges]
+        best = best_tags(
+            [tags[kept] for (tags, _, _), kept in zip(decided, non_blank, strict=True)],
+            [
+                continues_word(texts[row], starts[kept], ends[kept])
+                for row, (starts, ends), kept in zip(outputs, edges, non_blank, strict=True)
+            ],
+        )
+        spans = []
+        for (_, p_start, p_end), (starts, ends), kept, own in zip(
+            decided, edges, non_blank, best, strict=True
+        ):
+            tags = np.full(len(starts), IGNORED)
+            tags[kept] = own
+            spans.append(
+                [
+                    ScoredSpan(
+                        Span(int(starts[first]), int(ends[last - 1]), self.types[kind]),
+                        float(max(p_start[first], p_end[last - 1])),
+                    )
+                    for first, last, kind in decode_tags(tags.tolist())
+                ]
             )
-            decided.append([values[begin:stop] for values in arrays])
-        tags, p_start, p_end = (np.concatenate(parts) for parts in zip(*decided, strict=True))
-        row = windows.rows[next(iter(outputs))]
-        tokens = slice(encoded.splits[row], encoded.splits[row + 1])
-        starts, ends = encoded.starts[tokens], encoded.ends[tokens]
-        non_blank = np.flatnonzero(ends > starts)
-        best = np.full(len(starts), IGNORED)
-        if len(non_blank):
-            continues = continues_word(text, starts[non_blank], ends[non_blank])
-            best[non_blank] = best_tags(tags[non_blank], continues)
-        return [
-            ScoredSpan(
-                Span(int(starts[first]), int(ends[last - 1]), self.types[kind]),
-                float(max(p_start[first], p_end[last - 1])),
-            )
-            for first, last, kind in decode_tags(best.tolist())
-        ]
+        return spans
 
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
@@ -158,6 +166,17 @@ class TaggingRecognizer(Recognizer):
         predicted = [[scored.span for scored in spans] for spans in predictions]
         encoded = tokenizers.encode(self.tokenizer, [record.input for record in records])
         return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
+
+
+def _decided(
+    windows: Windows, outputs: Mapping[int, tuple[NDArray[Any], ...]]
+) -> tuple[NDArray[Any], ...]:
+    """The outputs for all tokens of a text, from those of its windows."""
+    parts = []
+    for window, arrays in outputs.items():
+        first, begin, stop = (c[window] for c in (windows.firsts, windows.begins, windows.stops))
+        parts.append([values[begin - first : stop - first] for values in arrays])
+    return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
 def _word_features(settings: Mapping[str, Any]) -> WordFeatures | None:
