@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerFast
 
 from wxb.core.errors import WxbError
 from wxb.corpora.text.offsets import token_offsets
+from wxb.corpora.text.pieces import Pieces
 from wxb.corpora.text.tokenizers import train
 
 TEXTS = [
@@ -152,7 +153,7 @@ def trimmed(offsets, rows, texts):
 def repaired(tokenizer, texts, lie=lambda offsets, *_: offsets):
     """The checked (start, end) of tokens, for offsets changed by `lie`."""
     ids, offsets, rows = raw(tokenizer, texts)
-    starts, ends = token_offsets(tokenizer, ids, lie(offsets, rows, texts), rows, texts)
+    starts, ends = token_offsets(Pieces(tokenizer), ids, lie(offsets, rows, texts), rows, texts)
     assert starts.dtype == ends.dtype == np.int32
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
@@ -380,7 +381,7 @@ def test_tokens_that_do_not_spell_the_text_are_refused(tokenizers):
     tokenizer = tokenizers["byte-level-bpe"]
     ids, offsets, rows = raw(tokenizer, TEXTS[:1])
     with pytest.raises(WxbError, match="token 0 has offsets 0:"):
-        token_offsets(tokenizer, ids[::-1].copy(), offsets, rows, TEXTS[:1])
+        token_offsets(Pieces(tokenizer), ids[::-1].copy(), offsets, rows, TEXTS[:1])
 
 
 def test_an_uncovered_character_is_an_error():

@@ -25,14 +25,13 @@ from wxb.corpora.text.pieces import (
     is_visible,
     strip_whitespace,
 )
-from wxb.corpora.text.saved import AnyTokenizer
 
 _SHOWN = 80  # characters of a text in an error
 _UNKNOWN, _BROKEN = -1, -2
 
 
 def token_offsets(
-    tokenizer: AnyTokenizer,
+    pieces: Pieces,
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
@@ -40,14 +39,13 @@ def token_offsets(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Checked starts and ends (N,) of tokens in their texts, without outer white space.
 
-    `ids` (N,) are all tokens of the texts without special ones. `offsets` (N, 2) are the
-    tokenizer's, in code points. `rows` (N,) ascends and has the text of each token. A token without
-    visible characters starts and ends at the end of the previous one. A character that several
-    tokens spell together belongs to each of them.
+    `pieces` is the tokenizer's vocabulary. `ids` (N,) are all tokens of the texts without special
+    ones. `offsets` (N, 2) are the tokenizer's, in code points. `rows` (N,) ascends and has the text
+    of each token. A token without visible characters starts and ends at the end of the previous
+    one. A character that several tokens spell together belongs to each of them.
 
     Raises WxbError if offsets are wrong and the spelling of the tokens does not give correct ones.
     """
-    pieces = Pieces(tokenizer)
     spelled = pieces.spelled(np.flatnonzero(np.bincount(ids)).tolist())
     fold = lru_cache(maxsize=100_000)(pieces.fold)
     starts, ends, wrong, unsure = _compare(spelled, ids, offsets, rows, texts)
@@ -55,14 +53,17 @@ def token_offsets(
     for row in np.flatnonzero(wrong | unsure).tolist():
         tokens, text = slice(edges[row], edges[row + 1]), texts[row]
         spelling = [spelled[id_] for id_ in ids[tokens].tolist()]
-        if not wrong[row] and not _find_error(spelling, offsets[tokens], text, pieces, fold):
+        if not wrong[row] and (
+            _spells(spelling, offsets[tokens], text, fold)
+            or not _find_error(spelling, offsets[tokens], text, pieces, fold)
+        ):
             continue
         aligned = _align(pieces.fill_unknown(spelling, text), text, fold)
         if aligned:
             starts[tokens], ends[tokens] = aligned
         elif error := _find_error(spelling, offsets[tokens], text, pieces, fold):
             raise WxbError(
-                f"tokenizer {tokenizer.name_or_path or type(tokenizer).__name__}: wrong offsets in"
+                f"tokenizer {pieces.name}: wrong offsets in"
                 f" {text[:_SHOWN]!r}: {error}; its vocabulary does not give correct ones."
                 " Choose another `revision` or `checkpoint`, or train a `tokenizer`"
             )
@@ -109,6 +110,7 @@ def _compare(
     return starts, ends, wrong, _per_text(rows, unknown, texts) > 0
 
 
+@lru_cache(maxsize=100_000)
 def _count(spelled: bytes | None) -> int:
     """The number of visible characters that a token spells; _BROKEN for parts of a character."""
     try:
@@ -147,6 +149,23 @@ def _align(
     starts[spells[covering]] = folded.starts[first[covering]]
     ends[spells[covering]] = folded.ends[last[covering] - 1]
     return starts, ends
+
+
+def _spells(
+    spelling: Sequence[bytes | None], offsets: NDArray[np.int64], text: str, fold: Fold
+) -> bool:
+    """Whether tokens spell a text that the normalizer leaves as it is.
+
+    Each must have as many visible characters as its offsets cover: then each spells what it covers.
+    An unknown token is assumed to.
+    """
+    parts = [
+        text[start:end].encode() if token is None else token
+        for token, (start, end) in zip(spelling, offsets.tolist(), strict=True)
+    ]
+    visible = strip_whitespace(text)
+    joined = strip_whitespace(b"".join(parts).decode(errors="replace"))
+    return joined == visible == fold(text)
 
 
 def _find_error(

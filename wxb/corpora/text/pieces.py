@@ -50,6 +50,7 @@ class Pieces:
     """The vocabulary of a fast tokenizer as bytes, and texts as its normalizer leaves them."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
+        self.name = tokenizer.name_or_path or type(tokenizer).__name__
         self.backend = backend = tokenizer.backend_tokenizer
         model = backend.model
         normalizer, splitter = (
@@ -64,10 +65,18 @@ class Pieces:
         unknown = getattr(model, "unk_token", None)
         self.unknown_ids = {tokenizer.unk_token_id, unknown and backend.token_to_id(unknown)}
         self.added = backend.get_added_tokens_decoder()
+        self._known: dict[int, bytes | None] = {}
 
     def spelled(self, ids: Iterable[int]) -> dict[int, bytes | None]:
-        """The bytes of the normalized text that each id spells; None for unknown tokens."""
-        return {id_: self._spelled(id_) for id_ in ids}
+        """The bytes of the normalized text that ids spell, by id; None for unknown tokens.
+
+        Also has those of earlier calls.
+        """
+        known = self._known
+        for id_ in ids:
+            if id_ not in known:
+                known[id_] = self._spelled(id_)
+        return known
 
     def _spelled(self, id_: int) -> bytes | None:
         if id_ in self.unknown_ids:
@@ -130,7 +139,7 @@ class Pieces:
         ids = self.backend.encode(character, add_special_tokens=False).ids
         return all(
             token is not None and not strip_whitespace(_decode(token))
-            for token in self.spelled(ids).values()
+            for token in map(self._spelled, ids)
         )
 
 

@@ -27,6 +27,7 @@ from wxb.core.params.backbones import Backbone
 from wxb.core.progress import track
 from wxb.corpora.text.encoded import Encoded, concatenate
 from wxb.corpora.text.offsets import token_offsets
+from wxb.corpora.text.pieces import Pieces
 from wxb.corpora.text.saved import AnyTokenizer, BareTokenizer, SavedTokenizer
 
 if TYPE_CHECKING:
@@ -171,14 +172,15 @@ def encode(tokenizer: AnyTokenizer, texts: Sequence[str], *, label: str | None =
     """
     starts = range(0, max(1, len(texts)), CHUNK)
     chunks = track(starts, label, len(starts), unit="chunk") if label else starts
+    pieces = Pieces(tokenizer)
     columns, splits = concatenate(
-        _encode(tokenizer, texts[start : start + CHUNK]) for start in chunks
+        _encode(tokenizer, pieces, texts[start : start + CHUNK]) for start in chunks
     )
     return Encoded(**columns, splits=splits)
 
 
 def _encode(
-    tokenizer: AnyTokenizer, texts: Sequence[str]
+    tokenizer: AnyTokenizer, pieces: Pieces, texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     with pretrained.no_panic(tokenizer.name_or_path):
         encodings = _backend(tokenizer).encode_batch(list(texts), add_special_tokens=False)
@@ -188,7 +190,7 @@ def _encode(
     edges = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
     offsets = np.fromiter(edges, np.int64, 2 * total).reshape(-1, 2)
     rows = np.repeat(np.arange(len(texts)), lengths)
-    starts, ends = token_offsets(tokenizer, ids, offsets, rows, texts)
+    starts, ends = token_offsets(pieces, ids, offsets, rows, texts)
     splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return {"ids": ids, "starts": starts, "ends": ends}, splits
 
