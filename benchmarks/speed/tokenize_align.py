@@ -54,7 +54,7 @@ try:
     runpy.run_module(sys.argv[0], run_name="__main__")
 finally:
     status = open("/proc/self/status").read().splitlines()
-    print(*[line for line in status if line.startswith("VmHWM")], file=sys.__stdout__)
+    print(*[line for line in status if line.startswith("VmHWM")], flush=True)
 """
 FEW = 100  # records of which a stage is mostly start-up
 ENCODE, ALIGN = 0.8, 2.0  # goals: how many times as fast
@@ -215,7 +215,8 @@ def _run(verb: str, folder: Path) -> tuple[float, float]:
     seconds = time.perf_counter() - started
     if done.returncode:
         raise WxbError(f"{verb}: {done.stderr[-500:]}")
-    return seconds, int(done.stdout.split()[-2]) / 1024
+    log = (folder / f"logs/{verb}@{name}.log").read_text()  # the stage's standard output
+    return seconds, int(log.split()[-2]) / 1024
 
 
 if __name__ == "__main__":

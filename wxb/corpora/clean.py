@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,21 +49,34 @@ def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
-    """Write records to a Parquet file."""
+    """Write records to a Parquet file.
+
+    Arrow holds them in a tenth of the memory that Python needs, so rows are converted in chunks.
+    """
     schema = pa.schema({**COLUMNS, "gold": labelling.GOLD})
-    rows = [
-        {
-            **{name: getattr(record, name) for name in COLUMNS},
-            "gold": None if record.gold is None else labelling.pack(record.gold),
-        }
-        for record in records
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    remaining, tables = iter(records), [schema.empty_table()]
+    while chunk := [*islice(remaining, CHUNK)]:
+        rows = [
+            {
+                **{name: getattr(record, name) for name in COLUMNS},
+                "gold": None if record.gold is None else labelling.pack(record.gold),
+            }
+            for record in chunk
+        ]
+        tables.append(pa.Table.from_pylist(rows, schema=schema))
+    # One chunk per column, so that the bytes of the file do not depend on CHUNK.
+    pq.write_table(pa.concat_tables(tables).combine_chunks(), path)
 
 
 def read(path: Path, labelling: Labelling) -> list[Record]:
     """The records of a Parquet file, in order; the gold of unlabelled ones is None."""
-    return [_record(row, labelling) for row in pq.read_table(path).to_pylist()]
+    return [_record(row, labelling) for batch in _batches(path) for row in batch.to_pylist()]
+
+
+def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, CHUNK at a time."""
+    with pq.ParquetFile(path) as file:
+        yield from file.iter_batches(CHUNK)
 
 
 def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
@@ -72,7 +86,12 @@ def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
 
 def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
     """The labelled records of a Parquet file, in order: those whose gold is not None."""
-    return [record for record in read(path, labelling) if record.gold is not None]
+    return [
+        _record(row, labelling)
+        for batch in _batches(path)
+        for row in batch.to_pylist()
+        if row["gold"] is not None
+    ]
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:
@@ -80,9 +99,8 @@ def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterat
 
     A chunk holds the labelled ones of up to CHUNK records, maybe none. `label` names the progress.
     """
-    batches = pq.ParquetFile(path).iter_batches(CHUNK)
     total = -(-pq.read_metadata(path).num_rows // CHUNK)
-    for batch in track(batches, label, total, unit="chunk"):
+    for batch in track(_batches(path), label, total, unit="chunk"):
         yield [_record(row, labelling) for row in batch.to_pylist() if row["gold"] is not None]
 
 
