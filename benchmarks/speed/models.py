@@ -21,10 +21,18 @@ import typer
 from rich.console import Console
 from timing import Comparison, compare, seconds, table
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoConfig, GenerationConfig, PreTrainedModel, set_seed
+from transformers import (
+    AutoConfig,
+    GenerationConfig,
+    MambaConfig,
+    MambaForCausalLM,
+    PreTrainedModel,
+    set_seed,
+)
 
 from wxb.cli.running import run_benchmark
 from wxb.lessons.parity import MODELS, twin
+from wxb.training.backbones.generator import Generator
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # fixed, so that no terminal truncates the table
@@ -83,6 +91,7 @@ def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
         if hasattr(ours, "generate"):
             sides = (_generation(ours), "transformers", _generation(theirs))
             yield compare(f"generation, {name}", *sides, turns=turns, goal=GENERATION)
+    yield compare("generation, mamba", *_recurrent(seed), turns=turns, goal=GENERATION)
     for name, shape in shapes(width=512, heads=8, layers=2).items():
         if name in MODELS and hasattr(ours := twin(_theirs(name, shape))[0], "generate"):
             cached, uncached = (
@@ -90,6 +99,18 @@ def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
             )
             what = f"256 tokens at width 512, {name}"
             yield compare(what, cached, "without a cache", uncached, turns=min(turns, 3), goal=3)
+
+
+def _recurrent(seed: int) -> tuple[Callable[[], object], str, Callable[[], object]]:
+    """Generation with a recurrent model of transformers, by this project and by transformers."""
+    set_seed(seed)
+    shape = {"vocab_size": VOCABULARY, "hidden_size": 128, "num_hidden_layers": 3}
+    theirs = MambaForCausalLM(MambaConfig(**shape)).eval()
+    generator = Generator(theirs)
+    ids = torch.randint(VOCABULARY, (BATCH, 16))
+    prompt = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    limits = {"max_new_tokens": GENERATED, "eos": VOCABULARY, "pad": 0}  # no token ends a row
+    return partial(generator.generate, **prompt, **limits), "transformers", _generation(theirs)
 
 
 def matmul_shares(turns: int) -> list[float]:

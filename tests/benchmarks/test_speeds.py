@@ -26,6 +26,7 @@ def table(benchmark, *options):
 def small_models(monkeypatch):
     shapes = models.shapes
     monkeypatch.setattr(models, "shapes", lambda **_: shapes(width=16, heads=2, layers=1))
+    monkeypatch.setattr(models, "GENERATED", 4)
     monkeypatch.setattr(models, "_generation", partial(models._generation, tokens=4))
 
 
@@ -42,6 +43,7 @@ def test_sides_alternate_and_ratios_are_those_of_a_turn():
 def test_training_and_generation_of_native_architectures_are_timed(small_models):
     output = table(models, "--turns", "1")
     assert output.count("training step") == 3
+    assert output.count("generation, ") == 3
     assert output.count("without a cache") == 2
     assert models.matmul_shares(1)[0] > 0
 

@@ -205,18 +205,25 @@ class DecoderState(NamedTuple):
 def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
     """Make the step function of a decoder, whose `forward` is called as in transformers.
 
-    If its output has no `past_key_values`, every step reads all tokens again.
+    The cache is the `past_key_values` of its output, or the `cache_params` of a recurrent model. If
+    the output has neither, every step reads all tokens again.
     """
+    name = "past_key_values"
 
     def step(tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        nonlocal name
         ids, mask = torch.cat([state.input_ids, tokens], dim=1), state.attention_mask
+        # A recurrent model expects a mask of the tokens that it reads.
+        follows = name == "cache_params" and state.past_key_values is not None
         output = forward(
             input_ids=ids,
-            attention_mask=mask,
+            attention_mask=None if follows else mask,
             position_ids=positions(mask)[:, -ids.shape[1] :],
-            past_key_values=state.past_key_values,
+            **{name: state.past_key_values},
         )
         past = getattr(output, "past_key_values", None)
+        if past is None and getattr(output, "cache_params", None) is not None:
+            past, name = output.cache_params, "cache_params"
         uncached = ids if past is None else ids[:, :0]
         return output.logits[:, -1], DecoderState(F.pad(mask, (0, 1), value=1), uncached, past)
 

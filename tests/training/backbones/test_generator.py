@@ -186,8 +186,11 @@ def test_answers_of_a_recurrent_backbone_equal_transformers():
     mamba = MambaForCausalLM(MambaConfig(**shape, initializer_range=0.5)).eval()
     (ids, mask), stop = prompts_of(PROMPTS), {"eos_token_id": END, "pad_token_id": PAD}
     expected = mamba.generate(ids, attention_mask=mask, max_new_tokens=LONGEST, **stop)
+    lengths = []
+    mamba.backbone.embeddings.register_forward_hook(lambda _, x, __: lengths.append(x[0].shape[1]))
     actual, _ = Generator(mamba).generate(ids, mask, max_new_tokens=LONGEST, eos=END, pad=PAD)
     assert actual.equal(expected[:, ids.shape[1] :])
+    assert lengths == [ids.shape[1]] + [1] * (actual.shape[1] - 1)  # only new tokens are read
 
 
 def test_answers_have_different_lengths(answers):
