@@ -30,15 +30,12 @@ import torch
 import training
 import typer
 from rich.console import Console
-from rich.table import Table
 from timing import Comparison
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line
-from wxb.core.files import write_json
 from wxb.core.progress import Progress
-from wxb.project import provenance
-from wxb.runtime.costs import process_cost
+from wxb.project import benchmarks
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("torch", "transformers", "tokenizers", "trl", "dvc", "snakemake", "numpy", "pyarrow")
@@ -205,31 +202,21 @@ def measure(sizes: Sizes) -> Iterator[Row]:
             yield Row(what, note=f"not measured: {error_line(error)}")
 
 
-def machine(seconds: float) -> dict[str, Any]:
-    """The machine, its load before the run, and the versions of packages."""
-    cost: dict[str, Any] = process_cost(seconds)
-    installed = {d.name: d.version for d in metadata.distributions()}
+def cells(row: Row) -> dict[str, Any]:
+    """A row of the table as text: units differ, so each cell has its own digits."""
+    value, spread = "", ""
+    if row.value is not None:
+        value = f"{row.value:,.4g}"
+        spread = "" if row.low is None else f"{row.low:,.4g} to {row.high:,.4g}"
     return {
-        "finished": cost["finished"],
-        "seconds": round(seconds),
-        "machines": [{key: cost[key] for key in provenance.MACHINE if key in cost}],
-        "cores": len(os.sched_getaffinity(0)),
-        "versions": {name: installed[name] for name in PACKAGES if name in installed},
+        "what": row.what,
+        "compared with": row.peer or row.note,
+        "median": value,
+        "range": spread,
+        "unit": row.unit if value else "",
+        "goal": "" if row.goal is None else f"{row.goal:,.4g}",
+        "met": {True: "yes", False: "no", None: ""}[row.is_met],
     }
-
-
-def formatted(rows: list[Row]) -> Table:
-    """The rows as a table for the terminal."""
-    table = Table("what", "peer", "median", "range", "unit", "goal", "met")
-    for row in rows:
-        if row.value is None:
-            table.add_row(row.what, row.note)
-            continue
-        span = "" if row.low is None else f"{row.low:g} to {row.high:g}"
-        goal = "" if row.goal is None else f"{row.goal:.3g}"
-        met = {True: "yes", False: "no", None: ""}[row.is_met]
-        table.add_row(row.what, row.peer, f"{row.value:g}", span, row.unit, goal, met)
-    return table
 
 
 @app.command()
@@ -243,14 +230,14 @@ def main(
     """Measure everything, about ten minutes on two idle cores, and write the figures."""
     torch.set_num_threads(1)
     Progress.console = io.StringIO()
-    start, load = time.monotonic(), os.getloadavg()[0]
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     numbers = (tuple(map(int, text.split(","))) for text in (stage_records, empty_stages))
-    rows = list(measure(Sizes(turns, records, *numbers)))
-    console.print(formatted(rows))
-    made = {**machine(time.monotonic() - start), "load": round(load, 1)}
-    content = [{**row._asdict(), "met": row.is_met} for row in rows]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_json(output, {"made": made, "turns": turns, "rows": content})
+    rows = [cells(row) for row in measure(Sizes(turns, records, *numbers))]
+    installed = {d.name: d.version for d in metadata.distributions()}
+    versions = {name: installed[name] for name in PACKAGES if name in installed}
+    benchmarks.report(
+        rows, output, turns=turns, cores=cores, load=round(load, 1), versions=versions
+    )
 
 
 if __name__ == "__main__":
