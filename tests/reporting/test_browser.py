@@ -74,6 +74,23 @@ def test_the_console_is_empty(look):
     assert look.messages == []
 
 
+def test_a_click_on_a_header_sorts_the_rows(look):
+    if look.width < 1000:
+        return  # phones show no header
+    header = look.study.locator("table.results thead th").nth(0)
+    names = look.study.locator("table.results tbody th")
+    before = names.all_inner_texts()
+    for order in (True, False):
+        header.click()
+        assert names.all_inner_texts() == sorted(before, key=str.casefold, reverse=order)
+    look.study.reload()
+    expect(look.study.locator(".figure:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
+    assert names.all_inner_texts() == before
+    look.study.evaluate(
+        "for (const details of document.querySelectorAll('details')) details.open = true"
+    )
+
+
 def test_pages_request_nothing_but_themselves(look, written):
     own = {(written / name).as_uri() for name in ("ner.html", "index.html")}
     others = [url for url in look.requests if not url.startswith(("data:", "blob:"))]

@@ -1,0 +1,39 @@
+"""The box at the top of a page."""
+
+from pathlib import Path
+
+import pytest
+
+from wxb.core.params import load
+from wxb.reporting.about import tuning_text
+
+HOME = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ner-encoder", ""),
+        ("ner-decoder-bidirectional", "bidirectional"),
+        ("ner-decoder-qlora", "QLoRA r 32"),
+    ],
+)
+def test_the_line_of_an_experiment_says_how_it_differs(name, text):
+    assert tuning_text(load(HOME / "params.yaml").experiments[name]) == text
+
+
+def test_the_box_has_an_example_the_test_sets_and_what_noise_means(tree):
+    from stages import report
+    from tests.reporting.test_report import Page
+
+    written = tree(["ner-encoder", "ner-decoder"])
+    report.main(written.params, "ner")
+    text = " ".join(Page(Path("reports/ner.html").read_text(encoding="utf-8")).text.split())
+    for part in (
+        "Example",
+        "ner-encoder: tagging on encoder (bert)",
+        "test: ",
+        "dvc repro report@",
+    ):
+        assert part in text
+    assert "it is suggestive, not established" in text
