@@ -9,10 +9,10 @@ import pytest
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project import dag, engines, run_note, staleness, watching
+from wxb.project import dag, engines, staleness, watching
 from wxb.project.engines import Stage
 from wxb.project.watching import Running, State, Watch
-from wxb.runtime import engine, locks
+from wxb.runtime import engine, locks, run_note
 
 HOME = Path(__file__).resolve().parents[2]
 CHAIN = {"train@a": (), "train@b": (), "evaluate@a": ("train@a",), "report@ner": ("evaluate@a",)}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from wxb.core import progress
 from wxb.core.params import Params
-from wxb.project import dag, engines, run_note, staleness
-from wxb.runtime import engine, locks
+from wxb.project import dag, engines, staleness
+from wxb.runtime import engine, locks, run_note
 
 PAUSE = 3.0  # least seconds between two plans, each of which takes one
 SHARE = 0.1  # of one core, at most, that planning may take from the run
