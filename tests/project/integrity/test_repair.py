@@ -145,6 +145,13 @@ def test_a_lost_cache_is_filled_from_the_workspace(project, capsys):
     assert Path("made/other").read_text() == "1\n"
 
 
+def test_any_lost_object_reruns_no_stage(project):
+    for path in [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]:
+        path.unlink()
+        prepare()
+        assert stages_run() == [], path
+
+
 def test_bytes_that_differ_are_not_put_into_the_cache(project):
     """DVC trusts the time of a file; here it is known and unchanged."""
     shutil.rmtree(".dvc/cache")
