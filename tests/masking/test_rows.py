@@ -248,6 +248,7 @@ def test_restored_cells_are_quoted_if_they_need_it(value):
         (b'b,text\n1,"Ann\nx', "line 2: a quote is never closed"),
         (b'b,text\n1,"Ann"x\n', "line 2: found text after a closing quote"),
         (b"b,text\n1,Ann\rx\n", "line 2: found a carriage return in a cell"),
+        (b'b,text\r"x\n', "line 1: found a carriage return in a cell"),
         (b"Ann,Bob\nAnn,c\n", "line 1: found 2 names, none of them 'text'"),
     ],
 )

@@ -126,7 +126,7 @@ def csv_rows(lines: Iterator[str], name: str, column: str) -> Iterator[Document]
     first = next(lines, None)
     if first is None:
         return
-    headers = {mark: next(csv.reader([first], delimiter=mark), []) for mark in DELIMITERS}
+    headers = {mark: _header(first, mark) for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (column in headers[mark], len(headers[mark])))
     rows = _rows(chain([first], lines), delimiter, name)
     _, header, cells = next(rows)
@@ -146,6 +146,14 @@ def csv_rows(lines: Iterator[str], name: str, column: str) -> Iterator[Document]
                 f"{name}: line {number}: found {len(cells)} cells; expected {len(names)}, with"
                 f" {column!r} at {index + 1}"
             )
+
+
+def _header(line: str, delimiter: str) -> list[str]:
+    """The cells of a line; empty if it is not valid: `_rows` explains that."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _rows(
