@@ -73,6 +73,7 @@ def main():
     parser.add_argument("file", type=Path)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--inputs", type=int, default=10_000, help="random ones of each reader")
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="of steps, and of kills"
     )
