@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wxb.core.params.experiments import Experiment
-from wxb.reporting.charts.parts import Page, Study
+
+if TYPE_CHECKING:
+    from wxb.reporting.charts.parts import Page, Study  # imports plotly
 
 LENGTH = 300  # most characters of the example and of its answer
 TERMS = {
