@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import librosa
 import numpy as np
 import torch
 import typer
@@ -50,11 +49,10 @@ from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
 from wxb.project import benchmarks
 from wxb.tasks.speech.record.audio.cleaning import change_speed
-from wxb.tasks.speech.record.audio.features import RATE
+from wxb.tasks.speech.record.audio.features import RATE, mean_mfcc
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-PARTS, COEFFICIENTS = 5, 20
 SAMPLING_RATE = 8_000  # Hz, of the speakers' digits
 SYNTHETIC, VALID = 12_000, 500  # digits of eSpeak NG, and those of them for validation
 ACCENTS = ("en-us", "en", "en-gb-scotland", "en-gb-x-rp", "en-029", "en-us-nyc")
@@ -178,13 +176,7 @@ def regression(
 
 def mfcc(digits: Sequence[Recording]) -> NDArray[np.float32]:
     """The mean coefficients (N, 100) of each fifth of recordings."""
-    rows = []
-    for digit in track(digits, "MFCC", len(digits)):
-        frames = librosa.feature.mfcc(y=digit.samples, sr=RATE, n_mfcc=COEFFICIENTS)  # (20, F)
-        parts = [part for part in np.array_split(frames, PARTS, axis=1) if part.size]
-        parts = (parts + parts[-1:] * PARTS)[:PARTS]
-        rows.append(np.concatenate([part.mean(axis=1) for part in parts]))
-    return np.stack(rows)
+    return np.stack([mean_mfcc(digit.samples) for digit in track(digits, "MFCC", len(digits))])
 
 
 def utterances(seed: int) -> list[Utterance]:

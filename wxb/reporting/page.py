@@ -157,7 +157,7 @@ def _curve_charts(study: Study, validation: Mapping[str, str]) -> _Figures:
             height=PANEL,
         )
         for index, (name, curves) in enumerate(study.curves.items())
-        if curves  # a baseline has none
+        if TRAIN_LOSS in curves  # a baseline has none
     }
     return {
         **{

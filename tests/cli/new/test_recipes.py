@@ -1,5 +1,5 @@
 from wxb.cli.new import recipes
-from wxb.cli.new.recipes import Advice, Epochs, Recipe, Size
+from wxb.cli.new.recipes import Advice, Epochs, Recipe, Row, Size
 from wxb.cli.new.trial import Trial
 from wxb.core.params.corpora import Corpus
 
@@ -24,6 +24,18 @@ def test_a_size_counts_words_and_the_records_of_the_training_split():
     size = recipes.measure("unused", corpus(files=files), trial)
     assert (size.train, size.valid) == (60, 20)
     assert recipes.measure("unused", corpus(test=0.2, valid=0.1), None) is None
+    trial.transcripts = 12
+    size = recipes.measure("unused", corpus(files=files), trial)
+    assert size.counts == {"records": 60, "transcripts": 12, "repetitions": 5.0, "hours": 1.2}
+
+
+def test_a_row_is_for_corpora_within_its_bounds():
+    row = Row(purpose="", at_most={"transcripts": 50}, at_least={"repetitions": 5})
+    assert row.suits({"transcripts": 50, "repetitions": 5})
+    assert not row.suits({"transcripts": 51, "repetitions": 5})
+    assert not row.suits({"transcripts": 50, "repetitions": 4.9})
+    assert not row.suits({})
+    assert Row(purpose="").suits({})
 
 
 def test_advice_is_for_small_corpora_only():

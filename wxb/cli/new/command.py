@@ -164,9 +164,8 @@ def study(
     pretrained, reason = studies.can_use_pretrained(
         params, corpus, f"wxb new study {name} --corpus {corpus}", trial
     )
-    records = size.train if size else None
     changed = studies.add_study(
-        text, name, corpus, block.task, title, pretrained=pretrained, records=records
+        text, name, corpus, block.task, title, pretrained=pretrained, size=size
     )
     _finish(text, changed, name, reason, dry_run=dry_run)
     recipe = studies.recipe_of(block.task, name, corpus)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 from pydantic import Field, PositiveInt
@@ -31,10 +32,22 @@ class Epochs(Section):
 
 
 class Row(Section):
-    """An experiment of a first study: what it is for, and its epochs if records decide them."""
+    """An experiment of a first study: what it is for, and its epochs if records decide them.
+
+    It is left out if a count of the corpus is above its number in `at_most`, below that in
+    `at_least`, or unknown.
+    """
 
     purpose: str
     epochs: Epochs | None = None
+    at_most: dict[str, float] = Field(default={})
+    at_least: dict[str, float] = Field(default={})
+
+    def suits(self, counts: Mapping[str, float]) -> bool:
+        """Whether the counts of a corpus are within the bounds."""
+        return all(counts.get(key, inf) <= most for key, most in self.at_most.items()) and all(
+            counts.get(key, 0) >= least for key, least in self.at_least.items()
+        )
 
 
 class Advice(Section):
@@ -89,6 +102,8 @@ def measure(name: str, corpus: Corpus, trial: Trial | None) -> Size | None:
     else:
         return None
     counts: dict[str, float] = {"records": train}
+    if trial and (transcripts := trial.transcripts):
+        counts |= {"transcripts": transcripts, "repetitions": train / transcripts}
     if trial and (hours := trial.counts.get("hours")) is not None:
         counts["hours"] = hours * train / max(1, trial.splits.total())
     return Size(train, valid, counts, words)

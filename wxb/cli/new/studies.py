@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from wxb.cli.new import trial
-from wxb.cli.new.recipes import Recipe, recipe
+from wxb.cli.new.recipes import Recipe, Size, recipe
 from wxb.cli.new.trial import Trial
 from wxb.core import paths
 from wxb.core.errors import WxbError
@@ -82,13 +82,13 @@ def add_study(
     title: str | None,
     *,
     pretrained: bool,
-    records: int | None = None,
+    size: Size | None = None,
 ) -> str:
     """The text of params.yaml with a study of a corpus, its experiments and their backbones.
 
-    An existing study of the corpus gets the experiments that it lacks. The number of training
-    `records` sets the epochs of experiments. Raises WxbError if an existing study lacks none or has
-    another corpus, or the task has no template.
+    An existing study of the corpus gets the experiments that it lacks. The `size` of the corpus
+    selects the experiments with bounds, and sets epochs. Raises WxbError if an existing study lacks
+    none or has another corpus, or the task has no template.
     """
     template = _template(task, name, corpus)
     content, existing = parse(template), parse(text)
@@ -98,8 +98,12 @@ def add_study(
         for key, block in content["backbones"].items()
         if pretrained or "checkpoint" not in block
     ]
+    (template_study,) = content["studies"].values()
+    counts = size.counts if size else {}
     experiments = [
-        key for key, block in content["experiments"].items() if block["backbone"] in backbones
+        key
+        for key in template_study["experiments"]
+        if content["experiments"][key]["backbone"] in backbones and rows[key].suits(counts)
     ]
     if study := existing["studies"].get(name):
         _check_corpus(
@@ -117,16 +121,15 @@ def add_study(
         text = add_block(text, "backbones", params_file.block_text(template, "backbones", key))
     for key in experiments:
         block = params_file.block_text(template, "experiments", key)
-        if records is not None and (epochs := rows[key].epochs):
+        if size and (epochs := rows[key].epochs):
             changed = parse(block)
-            changed[key]["training"] |= {"epochs": epochs.number(records)}
+            changed[key]["training"] |= {"epochs": epochs.number(size.train)}
             block = params_file.update(block, changed)
         text = add_block(text, "experiments", block)
     if study:
         changed = parse(text)
         changed["studies"][name]["experiments"] += experiments
         return params_file.update(text, changed)
-    (template_study,) = content["studies"].values()
     lines = [
         f"{name}:",
         f"  task: {task}",

@@ -40,6 +40,7 @@ class Trial:
     repaired: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
     groups: int = 0
+    transcripts: int = 0  # distinct ones; 0 for texts
     splits: Counter[str | None] = field(default_factory=Counter)  # labelled, by published split
     counts: dict[str, Any] = field(default_factory=dict)  # of gold, as the task counts it
     texts: list[str] = field(default_factory=list)  # a sample, for the language
@@ -92,6 +93,8 @@ def _count(records: Sequence[Record], task: Reading, trial: Trial) -> None:
     trial.groups = len({record.group for record in records})
     trial.counts = task.describe(labelled)
     trial.texts = [record.input for record in records[:SAMPLE] if task.wording(record)]
+    if not trial.texts:  # recordings
+        trial.transcripts = len({task.leakage_text(record) for record in labelled})
 
 
 def are_english_texts(texts: Sequence[str]) -> bool:

@@ -118,13 +118,23 @@ class Experiment(Section):
         return getattr(self.encoding, "max_length", None)
 
 
+class Untuned(Experiment):
+    """A model without a backbone, so that `tuning` must be empty."""
+
+    @model_validator(mode="after")
+    def _refuse_tuning(self) -> Untuned:
+        if self.tuning != Tuning():
+            raise ValueError(f"method {self.method} has no backbone to tune; leave `tuning` empty")
+        return self
+
+
 class BaselineModel(Section):
     """The rule of a baseline."""
 
     kind: str
 
 
-class Baseline(Experiment):
+class Baseline(Untuned):
     """A rule that needs no training, such as the most frequent class.
 
     A task defines the kinds of `model`. The backbone's tokenizer is not used.
@@ -142,12 +152,6 @@ class Baseline(Experiment):
     def traits(self) -> list[str]:
         """The rule."""
         return [self.model.kind]
-
-    @model_validator(mode="after")
-    def _refuse_tuning(self) -> Baseline:
-        if self.tuning != Tuning():
-            raise ValueError("a baseline is not trained; leave `tuning` empty")
-        return self
 
 
 class Study(Section):

@@ -178,16 +178,6 @@ class Encoder(Experiment):
         return self
 
 
-class Untuned(Experiment):
-    """A model without a backbone, so that `tuning` must be empty."""
-
-    @model_validator(mode="after")
-    def _refuse_tuning(self) -> Untuned:
-        if self.tuning != Tuning():
-            raise ValueError(f"method {self.method} has no backbone to tune; leave `tuning` empty")
-        return self
-
-
 class RecurrentModel(Section):
     """The sizes of a bidirectional LSTM."""
 
@@ -197,7 +187,7 @@ class RecurrentModel(Section):
     dropout: Fraction = 0.0
 
 
-class Recurrent(Untuned):
+class Recurrent(Experiment, experiments.Untuned):
     """A bidirectional LSTM, trained from scratch."""
 
     method: Literal["recurrent"]
@@ -206,7 +196,7 @@ class Recurrent(Untuned):
     training: Training
 
 
-class Tfidf(Untuned):
+class Tfidf(Experiment, experiments.Untuned):
     """Logistic regression on TF-IDF weights of n-grams."""
 
     method: Literal["tfidf"]

@@ -93,13 +93,18 @@ class Corpus(corpora.Corpus):
 
 
 class Windows(Section):
-    """The size of a model's input."""
+    """The longest recording that a model reads at once."""
 
     window: PositiveInt  # seconds
+
+
+class Spectrograms(Windows):
+    """The size of a model's input."""
+
     mel_bands: PositiveInt = 80
 
 
-class Encoding(experiments.Encoding, Windows):
+class Encoding(experiments.Encoding, Spectrograms):
     """How recordings and transcripts are encoded."""
 
     max_length: PositiveInt  # tokens of a transcript, including special ones
@@ -189,6 +194,22 @@ class Seq2Seq(experiments.Experiment):
         return self
 
 
+class Regression(Section):
+    """Logistic regression, with the names of scikit-learn."""
+
+    C: Annotated[list[PositiveFloat], Field(min_length=1)]  # inverse strengths, to choose from
+
+
+class Keywords(experiments.Untuned):
+    """The choice among the training transcripts, by logistic regression on mean MFCCs."""
+
+    task: Literal["speech"]
+    method: Literal["keywords"]
+    encoding: Windows
+    training: Regression
+    prediction: Prediction
+
+
 class BaselineModel(experiments.BaselineModel):
     """The transcript of the training recording with the nearest features."""
 
@@ -199,10 +220,10 @@ class Baseline(experiments.Baseline):
     """Transcripts without training."""
 
     task: Literal["speech"]
-    encoding: Windows
+    encoding: Spectrograms
     model: BaselineModel
     prediction: Prediction
 
 
-METHODS = {"seq2seq": Seq2Seq, "baseline": Baseline}
+METHODS = {"seq2seq": Seq2Seq, "keywords": Keywords, "baseline": Baseline}
 AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

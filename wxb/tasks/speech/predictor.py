@@ -69,7 +69,12 @@ class Recogniser(Trained):
 
     @abstractmethod
     def transcribe(self, features: NDArray[np.float32]) -> list[str]:
-        """The transcript of each window (B, frames, bands)."""
+        """The transcript of each window, from `features` (B, ...)."""
+
+    def features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The input of a model for the samples of a window; by default log-mel (frames, bands)."""
+        length = self.settings["window"] * FRAMES
+        return to_window(log_mel(samples, self.settings["mel_bands"], length), length)
 
     def predictions(self, inputs: Sequence[str | bytes], /, *, label: str) -> list[Transcript]:
         """The transcript of each recording, which is a path or the bytes of a file.
@@ -96,18 +101,17 @@ class Recogniser(Trained):
     def _windows(
         self, inputs: Sequence[str | bytes]
     ) -> Iterator[tuple[int, Window, NDArray[np.float32]]]:
-        """The windows of all recordings: index of the recording, range, features (frames, bands).
+        """The windows of all recordings: index of the recording, range, features.
 
         Reads each recording twice, first to find pauses, to save memory.
         """
-        seconds, bands = self.settings["window"], self.settings["mel_bands"]
-        length = seconds * FRAMES
+        seconds = self.settings["window"]
         overlap, pause = self.prediction.overlap, self.prediction.pause
         for index, source in enumerate(inputs):
             levels, count = block_loudness(blocks(source))
             ranges = windows(levels, count, seconds, overlap=overlap, pause=pause)
             for window, samples in zip(ranges, window_samples(blocks(source), ranges), strict=True):
-                yield index, window, to_window(log_mel(samples, bands, length), length)
+                yield index, window, self.features(samples)
 
 
 def blocks(source: str | bytes) -> Iterator[NDArray[np.float32]]:

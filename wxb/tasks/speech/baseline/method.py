@@ -13,7 +13,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import read_columns, write_columns
 from wxb.tasks import baselines
-from wxb.tasks.speech.params import Baseline, Windows
+from wxb.tasks.speech.params import Baseline, Spectrograms
 from wxb.tasks.speech.predictor import Recogniser, read
 from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
 from wxb.tasks.speech.record.audio.parallel import map_parallel
@@ -28,7 +28,7 @@ def _statistics(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.concatenate(moments, axis=1).round(DECIMALS)
 
 
-def _of_recording(job: tuple[str, Windows]) -> NDArray[np.float32]:
+def _of_recording(job: tuple[str, Spectrograms]) -> NDArray[np.float32]:
     """The statistics of a recording, truncated to a window."""
     path, encoding = job
     length = encoding.window * FRAMES

@@ -1,0 +1,1 @@
+"""Keyword spotting: one of the training transcripts, by logistic regression on mean MFCCs."""
