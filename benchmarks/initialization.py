@@ -25,7 +25,7 @@ from wxb.cli.running import run_benchmark
 from wxb.core.params import load
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import load as load_tokenizer
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 from wxb.training.backbone import pretrain
 from wxb.training.backbones import weights
 

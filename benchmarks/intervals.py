@@ -21,7 +21,7 @@ from wxb.cli.running import run_benchmark
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.metrics.scorer import ratio
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 

@@ -36,7 +36,7 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.metrics.intervals import Groups, intervals, paired_difference
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.record import Labelling

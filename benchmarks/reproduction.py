@@ -15,7 +15,7 @@ import typer
 from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.files import read_json
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 from wxb.project.reproduction.ranges import Range, ranges
 from wxb.reporting.charts.scores import headline
 from wxb.reporting.tables import test_sets

@@ -23,7 +23,7 @@ from wxb.cli.running import run_benchmark
 from wxb.corpora import reading
 from wxb.corpora.division import drop_duplicates
 from wxb.corpora.records import Record
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.classification.params import Corpus
 from wxb.tasks.classification.reading import Reading
 from wxb.tasks.classification.record.leakage import without_leakage

@@ -30,7 +30,7 @@ from wxb.core.params.section import Section
 from wxb.core.progress import track
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "texts"  # of the corpus and of the study

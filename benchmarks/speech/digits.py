@@ -47,7 +47,7 @@ from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.speech.record.audio.cleaning import change_speed
 from wxb.tasks.speech.record.audio.features import RATE, mean_mfcc
 

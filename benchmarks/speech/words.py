@@ -30,7 +30,7 @@ from demos.spoken.espeak import Utterance, voices
 from wxb.cli.running import run_benchmark
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics.intervals import Groups, intervals
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.speech import metrics
 from wxb.tasks.speech.record.audio.features import RATE
 

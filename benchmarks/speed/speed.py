@@ -35,7 +35,7 @@ from timing import Comparison
 from wxb.core import paths
 from wxb.core.errors import WxbError, error_line
 from wxb.core.progress import Progress
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("torch", "transformers", "tokenizers", "trl", "dvc", "snakemake", "numpy", "pyarrow")

@@ -22,7 +22,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import Params, check, read_yaml
-from wxb.project import benchmarks
+from wxb.project.reproduction import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 CORPUS, BACKBONE, STUDY = "pairs", "pieces", "translation"

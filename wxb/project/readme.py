@@ -11,7 +11,8 @@ from typing import Any
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import read_yaml
-from wxb.project import benchmarks, profiles, provenance, revisions
+from wxb.project import profiles, provenance, revisions
+from wxb.project.reproduction import benchmarks
 from wxb.reporting.charts.formatting import listed
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
