@@ -267,7 +267,7 @@ def test_missing_inputs_are_errors(benchmark, project, options, message):
 
 def test_errors_have_no_traceback(benchmark, project):
     failed = run("--study", "nre")
-    assert failed.returncode == 1
+    assert failed.returncode == 2
     assert failed.stderr.startswith("spacy_ner: studies has no 'nre'")
     assert "Traceback" not in failed.stderr
 

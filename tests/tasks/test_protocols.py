@@ -37,7 +37,6 @@ def test_methods_and_predictors_are_complete(task, name):
 
 
 def test_a_missing_optional_part_is_none():
-    assert tasks.get("chat").card is None
     assert tasks.get("chat").exports is None
     assert tasks.get("chat").new is None
     assert tasks.get("ner").new is not None

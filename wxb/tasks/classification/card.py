@@ -23,16 +23,13 @@ class Card(cards.Card):
     def facts(
         self, experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Scores by class, why plain transformers cannot load the model, and further test sets.
+        """Scores by class, and why plain transformers cannot load the model.
 
         Raises WxbError if there are no scores by class.
         """
         return {
             "by_class": cards.rows_by_f1(predictions / CLASSES, "class"),
             "why_not": _why_not_transformers(experiment, model),
-            "further": sorted(
-                key.removesuffix("_accuracy") for key in scores if key.endswith("_accuracy")
-            ),
         }
 
 

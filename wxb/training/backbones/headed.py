@@ -60,7 +60,8 @@ class Headed(tuning.BackboneModel):
             from wxb.training.backbones.weights import load_backbone
 
             backbone = tuning.load(
-                folder, partial(load_backbone, bidirectional=bidirectional, four_bit=four_bit)
+                folder,
+                partial(load_backbone, bidirectional=bidirectional, four_bit=four_bit, strict=True),
             )
         model = cls(backbone, **shape)
         model.load_heads(folder)

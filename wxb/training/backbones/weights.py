@@ -97,14 +97,16 @@ def load_backbone(
     bidirectional: bool = False,
     four_bit: bool = False,
     native: bool = False,
+    strict: bool = False,
 ) -> Any:
     """Load the backbone of a folder in float32, without the heads of pretraining.
 
     `generative` keeps the head of a language model; `bidirectional` removes the causal mask;
     `four_bit` quantizes the linear layers to 4 bits (NF4 with double quantization: Dettmers et al.
-    2023, section 3); `native` copies the weights into the native architecture.
+    2023, section 3); `native` copies the weights into the native architecture; `strict` refuses
+    settings that training does not write, which published checkpoints may have.
     """
-    config = pretrained.config(folder)
+    config = pretrained.config(folder) if strict else pretrained.checkpoint_config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
     if config.model_type == "bert":
         # BERT's pooler is pretrained for NSP only.
