@@ -40,10 +40,8 @@ test test-all:
 trust: .venv/test ## try 2,000 random edits, faults and runs, 500 kills and 40,000 inputs; takes hours, and writes reports/benchmarks/trust.json
 	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
 
-bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json and docs/speed.md
+bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
-	git add reports/benchmarks/speed.json
-	wxb readme
 
 # The constraints keep the versions that results were made with.
 .venv/bench: .venv/test
