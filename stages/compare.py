@@ -54,7 +54,6 @@ def main(params: Params, name: str) -> None:
         "seeds": study.seeds,
         **comparisons.pop(TEST),
         "further": comparisons,
-        "left_out": [],  # those of the folder are in the log: results depend on params.yaml alone
     }
     for member, system in comparison["systems"].items():
         metrics = read_json(paths.metrics(name, member))

@@ -217,7 +217,6 @@ def comparison(
         "pairs": pairs,
         "further": {},
         "level": 0.95,
-        "left_out": [],
     }
 
 

@@ -38,7 +38,7 @@ def test_sets(folder: Path) -> list[str]:
 def test_set_facts(folder: Path) -> dict[str, dict[str, Any]]:
     """Facts about the test sets of a clean corpus that studies report, by name of the set.
 
-    `grouped_by` is the field whose values are resampled, None if groups have no field. `nearness`
+    `grouped_by` is the field of the groups, None if they have none. `nearness`
     is as in `profile.nearness`.
     """
     profile = read_json(folder / "profile.json")

@@ -66,14 +66,14 @@ def divide(
 def with_test_groups(
     splits: Splits, split: Split, wording: Wording, key: str | None = None
 ) -> tuple[Splits, dict[str, str | None]]:
-    """Set the groups of test records to those that intervals and tests resample.
+    """Set the groups of test records to those of intervals and tests.
 
-    A test set that holds out values of a field resamples these values, as its score is about other
-    values. Values that share a group or a wording count as one. Any other test set, and one that
-    holds out a single value, resamples the values of `key` in gold; without these, the groups by
-    which the corpus was divided.
+    A test set that holds out values of a field has a group for each value, as its score is about
+    other values. Values that share a group or a wording count as one. Any other test set, and one
+    that holds out a single value, has a group for each value of `key` in gold; without these, the
+    groups by which the corpus was divided.
 
-    Also returns the field whose values are resampled by test set, None if groups have no field.
+    Also returns the field of the groups by test set, None if groups have no field.
     """
     index_of = {name: index for index, name in enumerate(split.held_out_fields)}
     grouped, fields = dict(splits), {}

@@ -14,7 +14,7 @@ class Record:
     The input is a text, or the path of a file in tasks that read files, such as audio.
 
     Records of one `group` stay together when records are divided; test records then get the group
-    that intervals resample. The last three fields are used until then and are not saved: the
+    of their intervals. The last three fields are used until then and are not saved: the
     published split, the values of the fields of further test sets, and one entry per repair by the
     reader.
     """

@@ -214,34 +214,6 @@ def _benchmark(path: str, tree: revisions.Tree) -> Iterator[str]:
     yield f"\n{provenance.sentence(content['made'])}.\n"
 
 
-def _speed_table() -> Iterator[str]:
-    """The figures of benchmarks/speed/speed.py: a row for each, and the machine."""
-    content = json.loads(
-        revisions.index().read((paths.BENCHMARKS / "speed.json").as_posix()) or b"{}"
-    )
-    if not content:
-        return
-    yield "| what | compared with | median | range | unit | goal | met |"
-    yield "|---|---|---:|---:|---|---:|---|"
-    for row in content["rows"]:
-        if row["value"] is None:
-            yield f"| {row['what']} | {row['note']} | | | | | |"
-            continue
-        spread = "" if row["low"] is None else f"{row['low']:,.4g} to {row['high']:,.4g}"
-        goal = "" if row["goal"] is None else f"{row['goal']:,.4g}"
-        met = {True: "yes", False: "no", None: ""}[row["met"]]
-        yield (
-            f"| {row['what']} | {row['peer']} | {row['value']:,.4g} | {spread} | {row['unit']}"
-            f" | {goal} | {met} |"
-        )
-    made = content["made"]
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    yield (
-        f"\n{provenance.sentence(made)}, on {made['cores']} cores with a load of {made['load']} at"
-        f" the start; {versions}. Each figure is the median of {content['turns']} or more turns.\n"
-    )
-
-
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The stages of dvc.yaml in order: name, section of params.yaml or "once", and block."""
     for verb, stage in read_yaml(path)["stages"].items():

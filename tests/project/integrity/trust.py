@@ -1,4 +1,4 @@
-"""Random steps, kills and inputs for long; writes what came of them as JSON: `make trust`.
+"""Random steps, kills and inputs for long; writes the counts as JSON: `make trust`.
 
 `python -m tests.project.integrity.trust FILE --steps 2000 --kills 500`.
 """
