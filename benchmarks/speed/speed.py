@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import engines
+import gpu
 import masking
 import models
 import recurrent
@@ -175,9 +176,18 @@ def no_op(sizes: Sizes) -> Iterator[Row]:
     yield Row.from_comparison(engines.no_op(sizes.turns))
 
 
-def gpu(_: Sizes) -> Iterator[Row]:
+def on_gpu(sizes: Sizes) -> Iterator[Row]:
     """Training on a GPU."""
-    yield Row("training on a GPU", note="not measured: this benchmark has no part for GPUs yet")
+    has_gpu = torch.cuda.is_available()
+    for run in gpu.measure(sizes.turns, rows=32 if has_gpu else 4, has_gpu=has_gpu):
+        what = f"training step on a GPU, {run.what}"
+        if not has_gpu:
+            yield Row(what, note="not measured: no GPU; a tiny model was trained on the CPU")
+            continue
+        yield Row.from_values(what, run.tokens, unit="tokens/s")
+        unit = "% of matmul rate"
+        yield Row.from_values(what, run.shares, peer="torch.matmul", unit=unit, goal=gpu.GOAL)
+        yield Row(what, value=run.memory, unit="MiB")
 
 
 GROUPS: tuple[Callable[[Sizes], Iterator[Row]], ...] = (
@@ -188,7 +198,7 @@ GROUPS: tuple[Callable[[Sizes], Iterator[Row]], ...] = (
     chat,
     dag,
     no_op,
-    gpu,
+    on_gpu,
 )
 
 
