@@ -6,6 +6,7 @@ The files are those of the stages tokenize, align and train.
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +156,7 @@ def fit(
     if (folder / "models" / name).is_dir():
         return
     base, work = folder / "models" / settings.backbone, folder / "features" / name
+    shutil.rmtree(work, ignore_errors=True)  # of a command that was stopped
     work.mkdir(parents=True)
     encoding = Method.with_vocabulary(settings, [], SavedTokenizer(base))
     method = Method.with_vocabulary(settings, [], load(base))

@@ -44,6 +44,7 @@ def test_a_trained_model_transcribes_and_classifies(recogniser, tmp_path):
     train("byte-level-bpe", 270, [*SYLLABLES]).save_pretrained(tmp_path / "models/tokens")
     settings = experiment(backbone="tokens", training={"epochs": 20, "learning_rate": 2e-2})
     few = recordings[:4]
+    (tmp_path / "features/songs").mkdir(parents=True)  # of a command that was stopped
     recogniser.fit(tmp_path, "songs", recordings, few, settings, 1)
     texts = [recording.text for recording in few]
     assert recogniser.transcribe(tmp_path, "songs", few) == texts
