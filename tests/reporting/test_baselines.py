@@ -85,8 +85,8 @@ def test_tables_mark_baselines():
     assert "| copy (baseline) |  | 0.400" in tables.score_table(made)
     assert "| a | a | 0.900" in tables.score_table(made)
     assert "copy" not in tables.summary(made) + tables.over_seeds(made)
-    (names, *_), _ = tables.columns(made)
-    assert names == ["experiment", "a", "b", "copy (baseline)"]
+    rows, _ = tables.score_columns(made)
+    assert [row[0] for row in rows] == ["experiment", "a", "b", "copy (baseline)"]
 
 
 def test_a_study_of_baselines_alone_is_refused():

@@ -29,8 +29,16 @@ def test_no_word_is_broken_or_cut(width):
     assert all(word in words for row in ROWS for cell in row for word in cell.split())
 
 
-def test_a_table_that_is_too_wide_becomes_a_list():
-    first, second, *_ = shown(40).splitlines()
-    assert first.strip() == "train@ner-decoder-bidirectional"
-    assert second.startswith("  parameters: 702,891   FLOPs: 4.0e+12")
-    assert len(shown(80).splitlines()) == 4
+def test_columns_that_do_not_fit_are_below_with_the_names_repeated():
+    assert shown(40).count("pretrain@encoder") == 3
+    assert shown(80).count("pretrain@encoder") == 1
+
+
+@pytest.mark.parametrize(("width", "last"), [(50, ""), (60, "FLOPs"), (80, "memory")])
+def test_columns_that_are_not_required_are_left_out_if_they_do_not_fit(width, last):
+    screen = io.StringIO()
+    Console(file=screen, width=width).print(table(HEADER, ROWS, numbers=True, required=2))
+    lines = screen.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) == 2 + len(ROWS)
+    assert [title in lines[0] for title in HEADER[2:]] == [bool(last), last == "memory"]

@@ -198,7 +198,8 @@ def table(
         else:
             comparison = _read_output(paths.study(name), "report")
             console.print(Text(comparison["title"], style="bold"))
-            console.print(listing.score_table(*tables.columns(comparison), console.width))
+            (header, *rows), required = tables.score_columns(comparison)
+            console.print(terminal.table(header, rows, numbers=True, required=required))
             if caption := tables.caption(comparison):
                 console.print(Text(caption))
             console.print(Text(pairs.claim(comparison)))

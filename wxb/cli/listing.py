@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from wxb.core import paths
@@ -118,42 +116,6 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         yield grid(files, title="Files", numbers=True)
     yield grid(_settings(facts["settings"], facts["defaults"]), title="Settings")
     yield grid(facts["commands"].items(), title="Commands")
-
-
-GAP = 2  # spaces between columns
-
-
-def score_table(columns: Sequence[Sequence[str]], required: int, width: int) -> RenderableType:
-    """The columns that fit into `width`, and the first `required` ones in any case.
-
-    Names are not wrapped. Intervals are on a line of their own unless all required columns fit. If
-    they do not fit either, each experiment has a line for each column.
-    """
-
-    def needed(column: Sequence[str], wrapped: bool) -> int:
-        title, *cells = column
-        parts = [part for cell in cells for part in (cell.split() if wrapped else [cell])]
-        return max(map(len, [*title.split(), *parts])) + GAP
-
-    names, *others = columns
-    left = width - max(map(len, names))
-    first = others[: required - 1]
-    wrapped = sum(needed(column, False) for column in first) > left
-    if wrapped and sum(needed(column, True) for column in first) > left:
-        header, *rows = zip(*columns[:required], strict=True)
-        return table(header, rows, numbers=True)
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    grid.add_column(names[0], no_wrap=True, min_width=max(map(len, names)))
-    shown = [names]
-    for column in others:
-        left -= needed(column, wrapped)
-        if left < 0 and len(shown) >= required:
-            break
-        grid.add_column(column[0], justify="right", width=needed(column, wrapped) - GAP)
-        shown.append(column)
-    for row in list(zip(*shown, strict=True))[1:]:
-        grid.add_row(*row)
-    return grid
 
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # Keys of a system in a comparison that are no scores: model size and amount of training.
 SIZES = ("parameters", "trainable_parameters", "updates", "examples")
-COLUMNS = 7  # of a table on a terminal, at most
 INTERVAL = "(95% interval)"
 
 
@@ -109,15 +108,14 @@ def caption(comparison: Mapping[str, Any]) -> str:
     return " ".join(sentences)
 
 
-def columns(comparison: Mapping[str, Any]) -> tuple[list[list[str]], int]:
-    """The first columns of the score table with their titles, and how many must be shown.
+def score_columns(comparison: Mapping[str, Any]) -> tuple[list[list[str]], int]:
+    """The header and rows of the score table without counts, and how many columns are required.
 
     These are the names, the tiers and the headline metric on each test set.
     """
-    rows = _score_rows(comparison)
     required = 1 + len(_tier_column(comparison)) + len(test_sets(comparison))
-    shown = max(required, min(COLUMNS, required - 1 + len(metrics(comparison))))
-    return [list(column) for column in zip(*rows, strict=True)][:shown], required
+    count = required - 1 + len(metrics(comparison))
+    return [row[:count] for row in _score_rows(comparison)], required
 
 
 def _score(system: Mapping[str, Any], metric: Metric) -> str:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.columns import Columns
 from rich.console import (
     Console,
     ConsoleOptions,
@@ -16,7 +15,6 @@ from rich.console import (
     RenderResult,
 )
 from rich.measure import measure_renderables
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -43,55 +41,79 @@ def show_json(content: object) -> None:
 
 
 class FittedTable:
-    """A table whose columns wrap between words only; too wide a table becomes a list of rows."""
+    """A table whose columns wrap between words only.
 
-    def __init__(self, header: Sequence[str], rows: Iterable[Row], *, numbers: bool) -> None:
+    Columns that do not fit are in another table below, with the first column repeated.
+    Those after the first `required` ones are left out unless all fit without wrapped cells.
+    """
+
+    def __init__(
+        self, header: Sequence[str], rows: Iterable[Row], *, numbers: bool, required: int
+    ) -> None:
         cells = [tuple(Text(c) if isinstance(c, str) else c for c in row) for row in rows]
         self.header, self.rows, self.numbers = header, cells, numbers
+        self.required = required
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         columns = [
             [Text(title), *column]
             for title, column in zip(self.header, zip(*self.rows, strict=True), strict=True)
         ]
-        # The shortest width of each column without a broken word, and the one without wrapping.
         sizes = [[measure_renderables(console, options, [c]) for c in column] for column in columns]
-        least = [max(size.minimum for size in column) for column in sizes]
-        widths = [max(size.maximum for size in column) for column in sizes]
-        room = options.max_width - GAP * (len(columns) - 1)
-        if sum(least) > room:
-            yield from self._list()
+        unwrapped = [max(title.minimum, *(c.maximum for c in cells)) for title, *cells in sizes]
+        count = len(columns)
+        while count > self.required and sum(unwrapped[:count]) > _room(options, count):
+            count -= 1
+        # The shortest width of each column without a broken word, and the one without wrapping.
+        least = [max(size.minimum for size in column) for column in sizes[:count]]
+        widths = [max(size.maximum for size in column) for column in sizes[:count]]
+        room = _room(options, count)
+        if sum(least) > room and count > 2:
+            fitting = (n for n in range(count - 1, 2, -1) if sum(least[:n]) <= _room(options, n))
+            first = next(fitting, 2)
+            yield self._part(range(first))
+            yield ""
+            yield self._part([0, *range(first, count)])
             return
         while sum(widths) > room:
             widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
             widths[widest] -= 1
         grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for index, (title, width) in enumerate(zip(self.header, widths, strict=True)):
+        for index, (title, width) in enumerate(zip(self.header, widths, strict=False)):
             right = self.numbers and index > 0
             _add_column(grid, Text(title), right=right, width=width)
         for row in self.rows:
-            grid.add_row(*row)
+            grid.add_row(*row[:count])
         yield grid
 
-    def _list(self) -> RenderResult:
-        """The first cell of each row, then the others with their titles."""
-        for first, *others in self.rows:
-            cells = [
-                Text.assemble(f"{title}: ", cell) if isinstance(cell, Text) else cell
-                for title, cell in zip(self.header[1:], others, strict=True)
-            ]
-            yield first
-            yield Padding(Columns(cells, padding=(0, 3)), (0, 0, 0, 2))
+    def _part(self, columns: Sequence[int]) -> FittedTable:
+        """A table of some columns."""
+        header = [self.header[i] for i in columns]
+        rows = [[row[i] for i in columns] for row in self.rows]
+        return FittedTable(header, rows, numbers=self.numbers, required=len(columns))
+
+
+def _room(options: ConsoleOptions, columns: int) -> int:
+    """The width of the cells of a row without the gaps between them."""
+    return options.max_width - GAP * (columns - 1)
 
 
 def table(
-    header: Sequence[str], rows: Iterable[Row], *, title: str = "", numbers: bool = False
+    header: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    title: str = "",
+    numbers: bool = False,
+    required: int | None = None,
 ) -> RenderableType:
-    """A table with a header; `numbers` right-aligns all columns but the first."""
+    """A table with a header; `numbers` right-aligns all columns but the first.
+
+    Columns after the first `required` ones are left out if they do not fit; by default none.
+    """
     rows = [tuple(row) for row in rows]
     if not rows:
         return Text(title)
-    fitted = FittedTable(header, rows, numbers=numbers)
+    fitted = FittedTable(header, rows, numbers=numbers, required=required or len(header))
     return Group(Text(title, style="bold"), fitted) if title else fitted
 
 
