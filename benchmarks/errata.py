@@ -30,7 +30,6 @@ from errata_training import training_pairs
 from transformers import logging
 
 from wxb import tasks
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -131,4 +130,4 @@ def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

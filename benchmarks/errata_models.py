@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.cli.running import run_benchmark
 from wxb.core.params import load
 from wxb.lessons import parity
 from wxb.lessons.parity import difference
@@ -350,4 +349,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

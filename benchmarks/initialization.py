@@ -21,7 +21,6 @@ import torch
 import typer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from wxb.cli.running import run_benchmark
 from wxb.core.params import load
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import load as load_tokenizer
@@ -74,4 +73,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

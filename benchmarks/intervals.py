@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from rich.progress import track
 from scipy.special import expit, logit
 
-from wxb.cli.running import run_benchmark
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.metrics.scorer import ratio
@@ -152,4 +151,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

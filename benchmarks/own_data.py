@@ -28,7 +28,6 @@ import typer
 from numpy.typing import NDArray
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
-from wxb.cli.running import run_benchmark
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish, read_json, write_json, write_jsonl
 from wxb.core.params import Params, check, read_yaml
@@ -372,4 +371,4 @@ def table_rows(name: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.project.reproduction import benchmarks
@@ -130,4 +129,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -29,7 +29,6 @@ from spacy_peer import (
 import typer
 from spacy.language import Language
 
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.errors import WxbError, require_output
 from wxb.core.files import read_json
@@ -253,4 +252,4 @@ def _seconds_notes(params: Params, ours: Iterable[str]) -> Iterable[str]:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

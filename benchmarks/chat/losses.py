@@ -15,13 +15,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics.intervals import Groups, intervals
 from wxb.project import trained
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.predictor import Replier
 from wxb.tasks.chat.record import Labelling
@@ -93,4 +93,4 @@ def _exact_match(predictor: Replier, records: Sequence[Record]) -> str:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -13,7 +13,7 @@ import wxb  # silences the libraries that are imported below  # noqa: F401
 import os
 from dataclasses import replace
 
-from wxb.cli.running import run_benchmark
+from wxb.project.reproduction import benchmarks
 from wxb.training.run import TrainingRun
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, for both sides
@@ -215,4 +215,4 @@ def _compare_masks(theirs: Any, ours: Any) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -19,7 +19,6 @@ import typer
 from numpy.typing import NDArray
 from texts import Classes, Fields, File, Seed, tfidf_predictions
 
-from wxb.cli.running import run_benchmark
 from wxb.corpora import reading
 from wxb.corpora.division import drop_duplicates
 from wxb.corpora.records import Record
@@ -144,4 +143,4 @@ def _row(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

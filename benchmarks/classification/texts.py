@@ -22,7 +22,6 @@ import typer
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
 from wxb import tasks
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import check, read_yaml
@@ -286,4 +285,4 @@ def _plain(blocks: Mapping[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -42,7 +42,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from demos.spoken.espeak import Utterance, voices
-from wxb.cli.running import run_benchmark
 from wxb.core.progress import track
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
@@ -234,4 +233,4 @@ def table_rows(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

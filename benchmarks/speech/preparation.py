@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from stages.preprocess import preprocess
-from wxb.cli.running import run_benchmark
 from wxb.core.files import write_jsonl
 from wxb.core.progress import track
 from wxb.corpora import clean
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.speech import reading, record
 from wxb.tasks.speech.params import Corpus, Seq2Seq
 from wxb.tasks.speech.reading.writing import write
@@ -157,4 +157,4 @@ def run_stages(folder: Path, seconds: float, bands: int) -> None:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

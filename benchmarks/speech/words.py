@@ -27,7 +27,6 @@ from recogniser import (
 )
 
 from demos.spoken.espeak import Utterance, voices
-from wxb.cli.running import run_benchmark
 from wxb.corpora.text.tokenizers import train
 from wxb.metrics.intervals import Groups, intervals
 from wxb.project.reproduction import benchmarks
@@ -120,4 +119,4 @@ def table_row(title: str, pairs: Sequence[tuple[Recording, str]]) -> dict[str, A
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -27,12 +27,12 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
 from demos.pii import generate
-from wxb.cli.running import run_benchmark
 from wxb.core.progress import Progress
 from wxb.corpora.text.tokenizers import load
 from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read_operators
 from wxb.project import trained
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.ner.tagging.bio import tag_names
 from wxb.training.backbones.weights import load_backbone
 
@@ -137,4 +137,4 @@ def _agreement(recognizer: Any, peer: Any, texts: Sequence[str]) -> float:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -30,8 +30,8 @@ from transformers import (
     set_seed,
 )
 
-from wxb.cli.running import run_benchmark
 from wxb.lessons.parity import MODELS, twin
+from wxb.project.reproduction import benchmarks
 from wxb.training.backbones.generator import Generator
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -170,4 +170,4 @@ def _generation(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

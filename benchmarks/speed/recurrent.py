@@ -18,8 +18,8 @@ from timing import Comparison, compare, table
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from wxb.cli.running import run_benchmark
 from wxb.models.lstm import LSTM, run_bidirectional
+from wxb.project.reproduction import benchmarks
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 console = Console(width=100)  # fixed, so that no terminal truncates the table
@@ -103,4 +103,4 @@ def _step(run: Run, inputs: Tensor, mask: Tensor) -> float:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

@@ -19,7 +19,6 @@ import torch
 import typer
 from rich.progress import track
 
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -133,4 +132,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

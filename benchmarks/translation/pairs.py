@@ -17,7 +17,6 @@ import torch
 import typer
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish, read_json, write_json
@@ -129,4 +128,4 @@ def project(recipe: Mapping[str, Any], data: Path) -> Params:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

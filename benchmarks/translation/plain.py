@@ -30,7 +30,6 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import get_cosine_schedule_with_warmup, set_seed
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -38,6 +37,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.metrics.intervals import Groups, paired_difference
 from wxb.models import decoding
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.methods import collator
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import sums
@@ -249,4 +249,4 @@ def greedy(begin: Any, records: Sequence[Any], tokenizer: Any) -> list[list[int]
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

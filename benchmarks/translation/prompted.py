@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.table import Table
 from transformers import GenerationConfig, GPT2LMHeadModel
 
-from wxb.cli.running import run_benchmark
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
@@ -32,6 +31,7 @@ from wxb.corpora.text.tokenizers import token_ids
 from wxb.metrics.intervals import Groups, intervals
 from wxb.models.decoding import DecoderState, beam_search, decoder_step
 from wxb.project import trained
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.predictor import Translator, decode, source_ids
@@ -203,4 +203,4 @@ def untrained(predictor: Translator) -> Translator:
 
 
 if __name__ == "__main__":
-    run_benchmark(app)
+    benchmarks.run(app)

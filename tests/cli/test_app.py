@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from tests import commands
-from wxb.cli.app import app
+from wxb.cli.app import app, main
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
@@ -266,3 +266,13 @@ def test_paths_are_relative_to_the_current_folder(evaluated):
 def test_an_empty_params_yaml_is_an_error(project):
     (project / "params.yaml").write_text("# nothing\n")
     assert "params.yaml is empty; expected seed" in wxb(project, "list").stderr
+
+
+def test_a_forbidden_file_is_an_error_of_one_line(monkeypatch, capsys):
+    def forbidden(prog_name):
+        raise PermissionError(13, "Permission denied", "models/x")
+
+    monkeypatch.setattr("wxb.cli.app.app", forbidden)
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    assert capsys.readouterr().err.startswith("wxb: models/x: Permission denied; change")

@@ -19,9 +19,8 @@ from wxb.cli import predict as prediction
 from wxb.cli import watch as watching
 from wxb.cli.new import command as new
 from wxb.cli.options import AsJson, Study, page_names
-from wxb.cli.running import one_line_errors
 from wxb.core import paths
-from wxb.core.errors import require_output
+from wxb.core.errors import WxbError, require_output, storage_error
 from wxb.core.files import read_json
 from wxb.core.params import load, missing_paths, read_yaml
 from wxb.project import (
@@ -382,11 +381,17 @@ def _read_output(path: Path, verb: str) -> Any:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. A WxbError, and a full or forbidden disk, exit with 1 and one line."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     signals.raise_keyboard_interrupt()
-    with one_line_errors("wxb"):
+    try:
         if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:
             require_shell()
         app(prog_name="wxb")
+    except (WxbError, OSError) as error:
+        line = str(error) if isinstance(error, WxbError) else storage_error(error)
+        if line is None:
+            raise
+        print(f"wxb: {line}", file=sys.stderr)
+        sys.exit(1)

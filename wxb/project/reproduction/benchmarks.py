@@ -1,8 +1,8 @@
-"""Results of benchmarks/: files in reports/benchmarks, and their tables in docs/.
+"""Run scripts of benchmarks/, and format their results for reports/benchmarks and docs/.
 
-A file has `made` (when and where it was made), `rows` (dicts from headings to cells) and `formats`
-(format specifications of headings). A cell is None, text, a number, an interval (value, low, high)
-or a pair of numbers.
+A file in reports/benchmarks has `made` (when and where it was made), `rows` (dicts from headings to
+cells) and `formats` (format specifications of headings). A cell is None, text, a number, an
+interval (value, low, high) or a pair of numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from wxb.core.errors import WxbError
 from wxb.core.files import write_json
 from wxb.project import provenance
 from wxb.runtime.costs import process_cost
 
 _STARTED = time.monotonic()
+NO_INPUT = 2  # exit code of a benchmark without its input, as of wrong arguments
+
+
+def run(app: typer.Typer) -> None:
+    """Run a script of benchmarks/; a WxbError or an absent file ends it with exit code 2."""
+    try:
+        app()
+    except WxbError as error:
+        line = str(error)
+    except FileNotFoundError as error:
+        absent = error.filename or error
+        line = f"{absent} does not exist; benchmarks/README.md says what writes it"
+    else:
+        return
+    print(f"{Path(sys.argv[0]).stem}: {line}", file=sys.stderr)
+    sys.exit(NO_INPUT)
 
 
 def report(
