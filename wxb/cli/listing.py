@@ -53,30 +53,19 @@ def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterato
     """The tables of `wxb list` and notes; `unknown` is why staleness is unknown, else empty."""
     for name, study in blocks["studies"].items():
         yield from _study(name, study, blocks["experiments"])
-    yield _blocks(
-        ["lesson", "metric (95% interval)", "state"],
-        [
-            (name, _description(facts), _headline_metrics(facts["metrics"]), state(facts))
-            for name, facts in blocks["lessons"].items()
-        ],
-    )
-    yield Text()
-    yield _blocks(
-        ["backbone", "on held-out texts", "state"],
-        [
-            (name, _description(facts), _backbone_metrics(facts["metrics"]), state(facts))
-            for name, facts in blocks["backbones"].items()
-        ],
-    )
-    yield Text()
-    yield _blocks(
-        ["corpus", "records by split", "state"],
-        [
-            (name, _description(facts), _records(facts["records"]), state(facts))
-            for name, facts in blocks["corpora"].items()
-        ],
-    )
-    yield Text()
+    for section, header, cell in (
+        ("lessons", ["lesson", "metric (95% interval)", "state"], _headline_metrics),
+        ("backbones", ["backbone", "on held-out texts", "state"], _backbone_metrics),
+        ("corpora", ["corpus", "records by split", "state"], _records),
+    ):
+        yield _blocks(
+            header,
+            [
+                (name, _description(facts), cell(facts), state(facts))
+                for name, facts in blocks[section].items()
+            ],
+        )
+        yield Text()
     states = [state(facts) for section in blocks.values() for facts in section.values()]
     for word, note in NOTES.items():
         if any(word in text for text in states):
@@ -200,17 +189,19 @@ def _description(facts: Facts) -> str:
     return f"{facts['origin']}, {facts['objective']}; {facts['corpus']}"
 
 
-def _backbone_metrics(metrics: Mapping[str, float]) -> str:
+def _backbone_metrics(backbone: Facts) -> str:
+    metrics = backbone["metrics"]
     if not metrics:
         return "–"
     perplexity = f"perplexity {metrics['perplexity']:,.1f}, " if "perplexity" in metrics else ""
     return f"{perplexity}{amount(metrics['parameters'])} parameters"
 
 
-def _records(records: Mapping[str, int]) -> str:
+def _records(corpus: Facts) -> str:
     """The counts of each split in profile.json, without those of raw and rejected records."""
-    counts = [f"{name} {n:,}" for name, n in records.items() if name not in ("raw", "rejected")]
-    return ", ".join(counts) or "–"
+    counts = corpus["records"].items()
+    splits = [f"{name} {count:,}" for name, count in counts if name not in ("raw", "rejected")]
+    return ", ".join(splits) or "–"
 
 
 def _interval(metrics: Mapping[str, float], key: str) -> str:
@@ -221,8 +212,9 @@ def _interval(metrics: Mapping[str, float], key: str) -> str:
     )
 
 
-def _headline_metrics(metrics: Mapping[str, float]) -> str:
+def _headline_metrics(lesson: Facts) -> str:
     """The metrics that have an interval, with their names."""
+    metrics = lesson["metrics"]
     texts = [f"{words(key)} {_interval(metrics, key)}" for key in headlines(metrics)]
     return ", ".join(texts) or "–"
 
