@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr, suppress
 from datetime import datetime
 from typing import Annotated
@@ -29,7 +29,6 @@ from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
 
 REFRESH_SECONDS = 1.0
-LINE_SECONDS = 15.0  # between two progress lines of a stage, without a terminal
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
 MAX_NAMES = 8  # of waiting or stopped stages
 LOG_LINES = 40  # printed of a run that failed
@@ -192,23 +191,15 @@ def _cause(stage: str) -> str:
 
 
 def progress_lines(states: Iterable[State]) -> Iterator[str]:
-    """Lines with a time: changes between states, and progress of running stages now and then."""
-    printed: dict[str, float] = {}  # time of the last progress line of each stage
-    before: State | None = None
+    """A line with the time, the counts, and the running and failed stages, if these change."""
+    before = ""
     for state in states:
-        clock = datetime.now().astimezone().strftime("%H:%M:%S")
-        if before is None or _counts(state) != _counts(before):
-            yield f"{clock} {headline(state)}"
-        for name, change in _changes(before, state):
-            yield f"{clock} {name}: {change}"
-        for stage in state.running:
-            now = time.monotonic()
-            is_due = now - printed.get(stage.stage, now - 60) > LINE_SECONDS
-            if stage.share is not None and is_due:
-                printed[stage.stage] = now
-                rest = ", ".join(filter(None, [describe_progress(stage), _time_left(stage)]))
-                yield f"{clock} {stage.stage}: {_percent(stage.share)}, {rest}"
-        before = state
+        stages = [stage.stage for stage in state.running]
+        stages += [f"{stage} failed" for stage in state.stopped]
+        line = ": ".join(filter(None, [headline(state), ", ".join(stages)]))
+        if line != before:
+            yield f"{datetime.now().astimezone():%H:%M:%S} {line}"
+        before = line
 
 
 def headline(state: State) -> str:
@@ -243,30 +234,6 @@ def describe_progress(stage: Running) -> str:
         count = f"{stage.done:,} of {stage.total:,}" if stage.total else f"{stage.done:,}"
         parts.append(f"{stage.unit} {count}")
     return ", ".join([*parts, *(f"{words(key)} {value}" for key, value in stage.metrics.items())])
-
-
-def _changes(before: State | None, state: State) -> Iterator[tuple[str, str]]:
-    """The stages whose state has changed since `before`, with the new one."""
-    old = _states_by_stage(before) if before else {}
-    for stage, name in _states_by_stage(state).items():
-        if before and old.get(stage) != name and name != "waiting":
-            yield stage, {"running": "begins"}.get(name, name)
-
-
-def _states_by_stage(state: State) -> Mapping[str, str]:
-    running = [stage.stage for stage in state.running]
-    groups = {
-        "running": running,
-        "waiting": state.waiting,
-        "failed": state.stopped,
-        "done": state.done,
-        "saving": state.saving,
-    }
-    return {stage: name for name, stages in groups.items() for stage in stages}
-
-
-def _counts(state: State) -> tuple[int, ...]:
-    return tuple(map(len, state[:5]))
 
 
 def _percent(share: float | None) -> str:
