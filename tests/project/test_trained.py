@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import wxb
+from tests.commands import wxb as run
 from tests.ner_project import SENTENCES, create_project
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
@@ -24,39 +25,26 @@ def project(tmp_path_factory):
     return create_project(tmp_path_factory.mktemp("project"))
 
 
-def command(folder, *arguments, stdin=b""):
-    return subprocess.run(
-        [sys.executable, "-c", "from wxb.cli.app import main; main()", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        input=stdin,
-        capture_output=True,
-        check=False,
-    )
-
-
 def test_a_trained_experiment_masks_and_its_mapping_unmasks(project):
-    content = "".join(f"{json.dumps({'id': 1, 'text': text})}\n" for text, _ in SENTENCES).encode()
+    content = "".join(f"{json.dumps({'id': 1, 'text': text})}\n" for text, _ in SENTENCES)
     path = project / "in.jsonl"
-    path.write_bytes(content)
-    options = ("--mapping", "m.json", "--verify", "--report", "report.json")
-    masked = command(project, "mask", "-e", "ner-encoder", "in.jsonl", *options)
-    warning = b"ner-encoder was trained on generated texts. It misses more in real ones"
+    path.write_text(content)
+    mask = ("mask", "in.jsonl", "--mapping", "m.json", "-e")
+    masked = run(*mask, "ner-encoder", "--verify", "--report", "report.json", cwd=project)
+    warning = "ner-encoder was trained on generated texts. It misses more in real ones"
     assert masked.returncode == 0
     assert masked.stderr.startswith(warning)
     placeholders = {name: f"<NAME_{index}>" for index, (_, name) in enumerate(SENTENCES, 1)}
-    assert masked.stdout.decode() == "".join(
+    assert masked.stdout == "".join(
         json.dumps({"id": 1, "text": text.replace(name, placeholders[name])}) + "\n"
         for text, name in SENTENCES
     )
     report = json.loads((project / "report.json").read_text())
     assert (report["masked"], report["left"]) == ({"NAME": 24}, {})
-    unmasked = command(
-        project, "unmask", "--mapping", "m.json", "--format", "jsonl", stdin=masked.stdout
-    )
-    assert unmasked.stdout == content
-    again = command(project, "mask", "-e", "models/ner-encoder", "in.jsonl", "--mapping", "m.json")
-    assert (again.stdout, again.stderr) == (masked.stdout, b"")
+    unmask = ("unmask", "--mapping", "m.json", "--format", "jsonl")
+    assert run(*unmask, cwd=project, stdin=masked.stdout).stdout == content
+    again = run(*mask, "models/ner-encoder", cwd=project)
+    assert (again.stdout, again.stderr) == (masked.stdout, "")
 
 
 def test_only_names_of_params_are_known_to_have_generated_records(project, monkeypatch):
