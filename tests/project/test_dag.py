@@ -12,7 +12,7 @@ from dvc.repo import Repo
 from dvc.utils.serialize import LOADERS, load_yaml
 
 from wxb.project import dag
-from wxb.project.dag import LOCKFILE, UnreadableError, paths_in_use, steps
+from wxb.project.dag import LOCKFILE, PlanError, paths_in_use, steps
 from wxb.runtime.engine import RWLOCK
 
 DVC_YAML = """
@@ -167,13 +167,13 @@ def test_a_half_written_lock_file_is_read_again(project, monkeypatch, part):
 def test_a_lock_file_that_always_changes_is_an_error(project, monkeypatch):
     monkeypatch.setattr(dag, "SECONDS_BETWEEN", 0)
     monkeypatch.setattr(dag, "_steps", lambda: LOCKFILE.write_text(LOCKFILE.read_text() + " "))
-    with pytest.raises(UnreadableError, match=r"dvc\.lock is being written"):
+    with pytest.raises(PlanError, match=r"dvc\.lock is being written"):
         steps()
 
 
 def test_a_project_that_dvc_cannot_read_is_an_error(project):
     Path("dvc.yaml").write_text("stages: [")
-    with pytest.raises(UnreadableError, match=r"DVC cannot read this project: .*dvc\.yaml"):
+    with pytest.raises(PlanError, match=r"DVC cannot read this project: .*dvc\.yaml"):
         steps()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
+from wxb.core.errors import WxbError
 from wxb.runtime.engine import writers
 
 LOCKFILE = Path("dvc.lock")
@@ -28,8 +29,8 @@ ATTEMPTS = 8
 SECONDS_BETWEEN = 0.25
 
 
-class UnreadableError(Exception):
-    """DVC cannot read the project; the message has no full stop."""
+class PlanError(WxbError):
+    """DVC cannot read the project, or a run cannot start; the message has no full stop."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def steps() -> list[Step]:
     """All stages that `dvc repro` visits, upstream first, each with what changed since it ran.
 
     Takes a second and no lock of DVC. Reads again while DVC is writing dvc.lock. Raises
-    UnreadableError if DVC cannot read the project.
+    PlanError if DVC cannot read the project.
     """
     from dvc.exceptions import DvcException
 
@@ -73,10 +74,10 @@ def steps() -> list[Step]:
             fault = f"DVC cannot read this project: {' '.join(str(error).split())}"
         if file_version(LOCKFILE) == version:  # else it may have been half written
             if fault:
-                raise UnreadableError(fault)
+                raise PlanError(fault)
             return result
         time.sleep(SECONDS_BETWEEN)
-    raise UnreadableError(f"{LOCKFILE} is being written again and again; try again later")
+    raise PlanError(f"{LOCKFILE} is being written again and again; try again later")
 
 
 def paths_in_use() -> dict[str, int]:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core import paths
-from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 from wxb.project import dag
+from wxb.project.dag import PlanError
 from wxb.project.integrity import dvc, repair
 from wxb.runtime import locks
 
@@ -42,10 +42,6 @@ SNAKEMAKE = Path(".snakemake")
 
 # The command that makes DVC run a stage; append the stage's name.
 REPRO = [sys.executable, "-m", dvc.__name__, "--wait-for-lock", "repro", "--single-item"]
-
-
-class PlanError(WxbError):
-    """A run cannot start or be planned."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +68,8 @@ def plan() -> list[Stage]:
     Leaves out `check`, which runs before planning (see `prepare`). Changes nothing, and does not
     disturb a run. Raises PlanError if DVC cannot read the project.
     """
-    try:
-        steps = dag.steps()
-    except dag.UnreadableError as error:
-        raise PlanError(str(error)) from error
     stages: dict[str, Stage] = {}
-    for step in steps:
+    for step in dag.steps():
         if step.name != dag.CHECK:
             upstream = tuple(name for name in step.upstream if name != dag.CHECK)
             is_due = step.is_due or any(stages[name].is_due for name in upstream)

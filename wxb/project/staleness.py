@@ -51,7 +51,7 @@ def staleness() -> Staleness:
     """
     try:
         steps = dag.steps()
-    except dag.UnreadableError as error:
+    except dag.PlanError as error:
         return Staleness(unknown=str(error))
     upstream: dict[str, list[str]] = {}
     for step in steps:
