@@ -66,12 +66,12 @@ class Inventory(NamedTuple):
 
     def _brief(self, section: str, name: str) -> Facts:
         block = getattr(self.params, section)[name]
-        outputs = _outputs(name, block)
+        description, outputs = _description(name, block)
         # A trained model without metrics is stale only if training is.
         verb = MAIN_STAGES[section] if outputs.get("scored") is False else LAST_STAGES[section]
         is_stale = self.staleness.is_stale(f"{verb}@{name}") if any(outputs.values()) else False
         return {
-            **_description(name, block),
+            **description,
             **outputs,
             "stale": is_stale,
             "uncached": any(
@@ -167,56 +167,46 @@ def headlines(metrics: Mapping[str, float]) -> list[str]:
     return [key for key in metrics if {f"{key}_low", f"{key}_high"} <= metrics.keys()]
 
 
-def _description(name: str, block: Section) -> Facts:
-    """What a block is, with its metrics."""
+def _description(name: str, block: Section) -> tuple[Facts, dict[str, bool]]:
+    """What a block is, with its metrics; and which of its outputs exist, by the order of stages."""
     match block:
         case Corpus():
-            profile = _read(paths.clean(name) / paths.PROFILE)
+            folder = paths.clean(name)
+            profile = _read(folder / paths.PROFILE)
             # Lists of a task, such as the labels of its records.
             lists = {key: value for key, value in profile.items() if isinstance(value, list)}
-            return {"origin": _origin(block), "records": profile.get("records", {}), **lists}
+            facts = {"origin": _origin(block), "records": profile.get("records", {}), **lists}
+            return facts, {"cleaned": folder.is_dir()}
         case Backbone():
-            shape = block.architecture
-            return {
+            shape, metrics = block.architecture, paths.metrics(paths.PRETRAIN, name)
+            facts = {
                 "origin": shape.model_type if shape else block.checkpoint or "only a tokenizer",
                 "objective": block.objective,
                 "corpus": block.corpus,
-                "metrics": _read(paths.metrics(paths.PRETRAIN, name)),
+                "metrics": _read(metrics),
             }
+            return facts, {"pretrained": paths.model(name).is_dir(), "measured": metrics.exists()}
         case Experiment():
-            return {
+            metrics = paths.metrics(block.study, name)
+            facts = {
                 "study": block.study,
                 "task": block.task,
                 "corpus": block.corpus,
                 "backbone": block.backbone,
                 "tuning": tuning_text(block),
-                "metrics": _read(paths.metrics(block.study, name)),
+                "metrics": _read(metrics),
             }
+            return facts, {"trained": paths.model(name).is_dir(), "scored": metrics.exists()}
         case Study():
-            return {"title": block.title, "experiments": block.experiments}
+            facts = {"title": block.title, "experiments": block.experiments}
+            outputs = {"compared": paths.study(name), "reported": paths.page(name)}
         case Lesson():
-            metrics = _read(paths.metrics(paths.LESSONS, name))
-            return {"title": block.title, "lesson": block.lesson, "metrics": metrics}
-    raise TypeError(type(block))
-
-
-def _outputs(name: str, block: Section) -> dict[str, bool]:
-    """Which outputs of a block exist, in the order of its stages."""
-    match block:
-        case Corpus():
-            return {"cleaned": paths.clean(name).is_dir()}
-        case Backbone():
-            measured = paths.metrics(paths.PRETRAIN, name).exists()
-            return {"pretrained": paths.model(name).is_dir(), "measured": measured}
-        case Experiment():
-            trained = paths.model(name).is_dir()
-            return {"trained": trained, "scored": paths.metrics(block.study, name).exists()}
-        case Lesson():
-            measured = paths.metrics(paths.LESSONS, name).exists()
-            return {"measured": measured, "reported": paths.page(name).exists()}
+            metrics = paths.metrics(paths.LESSONS, name)
+            facts = {"title": block.title, "lesson": block.lesson, "metrics": _read(metrics)}
+            outputs = {"measured": metrics, "reported": paths.page(name)}
         case _:
-            table, page = paths.study(name), paths.page(name)
-            return {"compared": table.exists(), "reported": page.exists()}
+            raise TypeError(type(block))
+    return facts, {key: path.exists() for key, path in outputs.items()}
 
 
 def _origin(corpus: Corpus) -> str:
