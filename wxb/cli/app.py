@@ -30,7 +30,6 @@ from wxb.project import (
     leftovers,
     profiles,
     provenance,
-    readme,
     revisions,
     staleness,
 )
@@ -348,6 +347,8 @@ def refresh_readme() -> None:
 
     Uses the results in git's index, and records their machines in reports/provenance.json.
     """
+    from wxb.project import readme  # imports numpy
+
     provenance.record(load(), revisions.index())
     for path in readme.pages():
         readme.refresh(path)

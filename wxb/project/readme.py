@@ -14,6 +14,15 @@ from wxb.core.params import read_yaml
 from wxb.project import profiles, provenance, revisions
 from wxb.project.reproduction import benchmarks
 from wxb.reporting.charts.formatting import listed
+from wxb.reporting.charts.pairs import claim, verdicts
+from wxb.reporting.tables import (
+    caption,
+    markdown,
+    over_seeds,
+    score_table,
+    side_by_side,
+    summary,
+)
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
 BLOCK = re.compile(r"(<!-- generated: (?P<name>\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -66,9 +75,6 @@ RERUN = (
 
 def _summary() -> Iterator[str]:
     """The demo's studies with several seeds: the table and the claim of each."""
-    from wxb.reporting.charts.pairs import claim  # imports numpy
-    from wxb.reporting.tables import caption, summary
-
     for study in _demo_with_seeds():
         yield f"**{study['title']}** {claim(study)}\n"
         yield summary(study)
@@ -91,8 +97,6 @@ def _with_seeds(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
 
 def _results() -> Iterator[str]:
     """The studies in git's index that no profile adds, each with its provenance."""
-    from wxb.reporting.tables import markdown  # imports numpy
-
     index = revisions.index()
     added = _studies_of_profiles(index)
     for study in provenance.studies(index):
@@ -104,9 +108,6 @@ def _results() -> Iterator[str]:
 
 def _seeds() -> Iterator[str]:
     """The demo's studies with several seeds: the table of each, and its paired tests."""
-    from wxb.reporting.charts.pairs import claim, verdicts  # imports numpy
-    from wxb.reporting.tables import caption, over_seeds
-
     for study in _demo_with_seeds():
         yield over_seeds(study)
         yield f"{caption(study)}\n"
@@ -117,9 +118,6 @@ def _seeds() -> Iterator[str]:
 
 def _public() -> Iterator[str]:
     """The studies that profiles add to the tasks of the demo: one table, and the claim of each."""
-    from wxb.reporting.charts.pairs import claim  # imports numpy
-    from wxb.reporting.tables import caption, side_by_side
-
     index = revisions.index()
     names = _added(index, demo_tasks=True)
     if not names:
@@ -136,9 +134,6 @@ def _public() -> Iterator[str]:
 
 def _other_tasks() -> Iterator[str]:
     """The studies that profiles add for tasks that the demo lacks: a table each."""
-    from wxb.reporting.charts.pairs import claim  # imports numpy
-    from wxb.reporting.tables import caption, score_table
-
     index = revisions.index()
     origins = {}
     for name in _added(index, demo_tasks=False):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from wxb.metrics import TEST
 from wxb.reporting.charts import pairs
-from wxb.reporting.charts.baselines import behind_baseline, trained, without_baselines
+from wxb.reporting.charts.baselines import NAMED, behind_baseline, trained, without_baselines
 from wxb.reporting.charts.formatting import amount, duration, in_words, listed, rounded
 from wxb.reporting.charts.parts import Page
 from wxb.reporting.charts.scores import headline, is_worse
@@ -68,7 +68,7 @@ def _further(comparison: Mapping[str, Any], usable: float | None) -> Iterator[st
             yield f"On {name}, {groups} groups are too few to tell experiments apart ({scores})."
         elif len(best) > 1:
             many = f"{in_words(len(best))} experiments"
-            who = listed(best) if len(best) <= pairs.NAMED else many
+            who = listed(best) if len(best) <= NAMED else many
             yield f"On {name}, no difference was found between {who} ({scores})."
         else:
             verb = "is best with" if len(trained(other)) > 1 else "has"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
@@ -154,24 +154,34 @@ def _score_rows(comparison: Mapping[str, Any]) -> list[list[str]]:
     mean = f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
     first = headline(comparison)
     others = [metric for metric in metrics(comparison).values() if metric != first]
+    titles = [
+        f"{first.title}{mean} {INTERVAL}",
+        *(f"{name}: {first.title} {INTERVAL}" for name in comparison["further"]),
+        *(metric.title for metric in others),
+        *comparison["counts"].values(),
+    ]
+    return _tiered_rows(
+        comparison,
+        titles,
+        lambda name, system: [
+            *_headline_cells(comparison, name),
+            *(rounded(system[metric.key]["value"], metric) for metric in others),
+            *(f"{system[count]:,}" for count in comparison["counts"]),
+        ],
+    )
+
+
+def _tiered_rows(
+    comparison: Mapping[str, Any],
+    titles: Sequence[str],
+    cells: Callable[[str, Mapping[str, Any]], Sequence[str]],
+) -> list[list[str]]:
+    """A header and a row for each experiment: its name, its tier and its other cells."""
     tier = _tier_column(comparison)
     return [
-        [
-            "experiment",
-            *("tier" for _ in tier),
-            f"{first.title}{mean} {INTERVAL}",
-            *(f"{name}: {first.title} {INTERVAL}" for name in comparison["further"]),
-            *(metric.title for metric in others),
-            *comparison["counts"].values(),
-        ],
+        ["experiment", *("tier" for _ in tier), *titles],
         *(
-            [
-                _name(comparison, name),
-                *(letters[name] for letters in tier),
-                *_headline_cells(comparison, name),
-                *(rounded(system[metric.key]["value"], metric) for metric in others),
-                *(f"{system[count]:,}" for count in comparison["counts"]),
-            ]
+            [_name(comparison, name), *(letters[name] for letters in tier), *cells(name, system)]
             for name, system in comparison["systems"].items()
         ),
     ]
@@ -283,43 +293,27 @@ def over_seeds(comparison: Mapping[str, Any]) -> str:
 
     Without baselines, which have no seed.
     """
-    comparison = without_baselines(comparison)
-    metric, tier = headline(comparison), _tier_column(comparison)
-    return markdown_table(
-        [
-            [
-                "experiment",
-                *("tier" for _ in tier),
-                *(f"seed {seed}" for seed in comparison["seeds"]),
-                *(f"{name}: mean ± deviation {INTERVAL}" for name in test_sets(comparison)),
-            ],
-            *(
-                [
-                    name,
-                    *(letters[name] for letters in tier),
-                    *(rounded(score, metric) for score in system[f"{metric.key}_by_run"]),
-                    *_headline_cells(comparison, name),
-                ]
-                for name, system in comparison["systems"].items()
-            ),
-        ]
-    )
+    comparison, metric = without_baselines(comparison), headline(comparison)
+    titles = [
+        *(f"seed {seed}" for seed in comparison["seeds"]),
+        *(f"{name}: mean ± deviation {INTERVAL}" for name in test_sets(comparison)),
+    ]
+
+    def cells(name: str, system: Mapping[str, Any]) -> list[str]:
+        runs = (rounded(score, metric) for score in system[f"{metric.key}_by_run"])
+        return [*runs, *_headline_cells(comparison, name)]
+
+    return markdown_table(_tiered_rows(comparison, titles, cells))
 
 
 def summary(comparison: Mapping[str, Any]) -> str:
     """Markdown table of the headline metric on each test set, without baselines."""
     comparison = without_baselines(comparison)
     spread = " ± deviation" if len(comparison["seeds"]) > 1 else ""
-    title, tier = f"{headline(comparison).title}{spread} {INTERVAL}", _tier_column(comparison)
-    header = [*("tier" for _ in tier), *(f"`{name}`: {title}" for name in test_sets(comparison))]
+    title = f"{headline(comparison).title}{spread} {INTERVAL}"
+    titles = [f"`{name}`: {title}" for name in test_sets(comparison)]
     return markdown_table(
-        [
-            ["experiment", *header],
-            *(
-                [name, *(letters[name] for letters in tier), *_headline_cells(comparison, name)]
-                for name in comparison["systems"]
-            ),
-        ]
+        _tiered_rows(comparison, titles, lambda name, _: _headline_cells(comparison, name))
     )
 
 

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from wxb.metrics import LEVEL, Metric
 from wxb.reporting.charts import tiers as letters
-from wxb.reporting.charts.baselines import behind_baseline, trained
+from wxb.reporting.charts.baselines import NAMED, behind_baseline, trained
 from wxb.reporting.charts.formatting import in_words, listed, rounded, signed
 from wxb.reporting.charts.scores import headline
 
-NAMED = 3  # experiments that a sentence names; more are counted
 BEYOND_NOISE = "beyond noise"
 ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
