@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
 from wxb.core.errors import WxbError
@@ -144,10 +145,8 @@ def nearest(
 @torch.inference_mode()
 def _forward(backbone: Any, rows: list[NDArray[np.int32]], pad: int, pooling: Pooling) -> Tensor:
     """The vector (B, H) of each row of token ids."""
-    ids = torch.full((len(rows), max(map(len, rows))), pad)  # (B, T)
-    mask = torch.zeros_like(ids)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.from_numpy(row.astype(np.int64))
-        mask[index, : len(row)] = 1
+    texts = [torch.from_numpy(row.astype(np.int64)) for row in rows]
+    ids = pad_sequence(texts, batch_first=True, padding_value=pad)  # (B, T)
+    mask = pad_sequence([torch.ones_like(text) for text in texts], batch_first=True)
     hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, H)
     return hidden[:, 0] if pooling == "cls" else mean(hidden, mask)
