@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import plotly.graph_objects as go
 from markupsafe import Markup
 
 from wxb.core.params import Params
 from wxb.reporting.charts.figures import Curve
+from wxb.reporting.charts.rendering import render
 
 Place = Literal["lead", "results", "noise", "cost", "training"]
 
@@ -51,6 +52,20 @@ class Part(NamedTuple):
     place: Place  # the section that it follows
     html: Markup  # as `rendering.render` returns it
     charts: Mapping[str, go.Figure]  # by the id of their element in `html`
+
+    @classmethod
+    def from_template(
+        cls,
+        package: str,
+        id_: str,
+        title: str,
+        place: Place,
+        charts: Mapping[str, go.Figure] | None = None,
+        **context: Any,
+    ) -> Self:
+        """The section of the template `<id>.html`, rendered as in `rendering.render`."""
+        html = render(package, f"{id_}.html", charts, **context)
+        return cls(id_, title, place, html, charts or {})
 
 
 class Page(ABC):

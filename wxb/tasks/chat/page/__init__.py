@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.parts import Part, Study
-from wxb.reporting.charts.rendering import render
 from wxb.reporting.charts.scores import headline
 from wxb.tasks.chat.metrics import PredictionRow
 from wxb.tasks.chat.page import published
@@ -60,39 +60,36 @@ class Page(parts.Page):
         """The parts: kinds and prompts if there are any, replies, published choices, speed."""
         systems = study.comparison["systems"]
         shared = {"systems": systems, "chips": figures.chips(systems)}
+        part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
         kinds = list(next(iter(systems.values()))["by_kind"])
         prompts = {
             name: system["by_prompt"] for name, system in systems.items() if system["by_prompt"]
         }
-        sections = []
-        if kinds:
-            html = render(__package__, "kinds.html", **shared, kinds=kinds)
-            sections.append(Part("kinds", "Kinds of question", "noise", html, {}))
+        sections = [part("kinds", "Kinds of question", "noise", kinds=kinds)] if kinds else []
         if prompts:
             names = [*dict.fromkeys(name for rows in prompts.values() for name in rows)]
-            html = render(__package__, "prompts.html", **shared, prompts=prompts, names=names)
-            sections.append(Part("prompts", "Prompts", "noise", html, {}))
-        html = render(
-            __package__,
-            "replies.html",
-            **shared,
-            examples=examples(study.predictions),
-            max_characters=MAX_CHARACTERS,
-        )
-        sections.append(Part("replies", "Replies", "noise", html, {}))
-        html = render(
-            __package__,
-            "published.html",
-            **shared,
-            published_loss=published.LOSS,
-            effects=published.effects(study.params, study.comparison),
-            headline=headline(study.comparison),
-        )
-        sections.append(Part("published", "Published", "training", html, {}))
+            sections.append(part("prompts", "Prompts", "noise", prompts=prompts, names=names))
         rates = {name: f"{rate:,.0f}" for name, rate in study.rates("tokens").items()}
-        shared |= {"heading": "Tokens per second", "note": SPEED, "rates": rates}
-        html = render(__package__, "speed.html", **shared)
-        return [*sections, Part("speed", "Tokens per second", "cost", html, {})]
+        title = "Tokens per second"
+        return [
+            *sections,
+            part(
+                "replies",
+                "Replies",
+                "noise",
+                examples=examples(study.predictions),
+                max_characters=MAX_CHARACTERS,
+            ),
+            part(
+                "published",
+                "Published",
+                "training",
+                published_loss=published.LOSS,
+                effects=published.effects(study.params, study.comparison),
+                headline=headline(study.comparison),
+            ),
+            part("speed", title, "cost", heading=title, note=SPEED, rates=rates),
+        ]
 
 
 def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> list[Example]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.parts import Part, Study
-from wxb.reporting.charts.rendering import render
 from wxb.tasks.speech.metrics import EDITS
 from wxb.tasks.speech.page import recordings
 
@@ -54,24 +54,26 @@ class Page(parts.Page):
         """The parts: errors by kind, length and noise with confusions; recordings; speed."""
         systems = study.comparison["systems"]
         shared = {"systems": systems, "chips": figures.chips(systems), "colours": COLOURS}
+        part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
         rows = {name: {edit: system[edit] for edit in EDITS} for name, system in systems.items()}
-        charts = {"edits": figures.stacked(rows, COLOURS, x_title="characters")}
-        errors = render(
-            __package__,
-            "errors.html",
-            charts,
-            **shared,
-            bins={title: _table(systems, key) for key, title in BINS.items()},
-            confusions={name: _top_confusions(system) for name, system in systems.items()},
-        )
-        clips = render(__package__, "recordings.html", **shared, clips=recordings.clips(study))
         factors = {name: f"{1 / rate:.3f}" for name, rate in study.rates("seconds").items()}
-        shared |= {"heading": "Real-time factor", "note": REAL_TIME, "rates": factors}
-        speed = render(__package__, "speed.html", **shared)
+        title = "Real-time factor"
         return [
-            Part("errors", "Errors", "noise", errors, charts),
-            Part("recordings", "Recordings", "noise", clips, {}),
-            Part("speed", "Real-time factor", "cost", speed, {}),
+            part(
+                "errors",
+                "Errors",
+                "noise",
+                {"edits": figures.stacked(rows, COLOURS, x_title="characters")},
+                bins={title: _table(systems, key) for key, title in BINS.items()},
+                confusions={
+                    name: [
+                        (_confusion(*pair), count) for *pair, count in system["confusions"][:SHOWN]
+                    ]
+                    for name, system in systems.items()
+                },
+            ),
+            part("recordings", "Recordings", "noise", clips=recordings.clips(study)),
+            part("speed", title, "cost", heading=title, note=REAL_TIME, rates=factors),
         ]
 
 
@@ -90,10 +92,6 @@ def _bounds(row: Mapping[str, Any]) -> str:
     if low is None:
         return f"below {high:g}"
     return f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
-
-
-def _top_confusions(system: Mapping[str, Any]) -> list[tuple[str, int]]:
-    return [(_confusion(ref, hyp), count) for ref, hyp, count in system["confusions"][:SHOWN]]
 
 
 def _confusion(reference: str, hypothesis: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.formatting import listed, origin, rounded
 from wxb.reporting.charts.parts import Part, Study
-from wxb.reporting.charts.rendering import render
 from wxb.tasks.translation.metrics import UNSEEN, PredictionRow, Scorer
 from wxb.tasks.translation.page import published
 from wxb.tasks.translation.page.examples import examples
@@ -53,32 +53,25 @@ class Page(parts.Page):
     def parts(self, study: Study) -> list[Part]:
         """The parts: kinds of sentences, translations, attention if any, published scores."""
         systems = study.comparison["systems"]
-        context = {"systems": systems, "chips": figures.chips(systems)}
-        kinds = render(
-            __package__,
-            "kinds.html",
-            **context,
-            kinds=next(iter(systems.values()))["by_kind"],
-            metric=Scorer.METRICS[0],
-        )
+        shared = {"systems": systems, "chips": figures.chips(systems)}
+        part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
+        kinds = next(iter(systems.values()))["by_kind"]
         rows = {name: study.predictions[name] for name in systems}
-        side_by_side = render(__package__, "examples.html", **context, examples=examples(rows))
         maps = _attention_maps(rows)
         charts = {id_: _chart(row) for by_id in maps.values() for id_, row in by_id.items()}
-        attention = render(__package__, "attention.html", charts, **context, maps=maps)
         corpus = study.params.experiments[next(iter(systems))].corpus
-        others = render(
-            __package__,
-            "published.html",
-            published=published,
-            comparison=study.comparison,
-            origin=origin(study.params.corpora[corpus]),
-        )
         return [
-            Part("kinds", "Kinds of sentences", "noise", kinds, {}),
-            Part("translations", "Translations", "noise", side_by_side, {}),
-            *([Part("attention", "Attention", "noise", attention, charts)] if maps else []),
-            Part("published", "Published scores", "training", others, {}),
+            part("kinds", "Kinds of sentences", "noise", kinds=kinds, metric=Scorer.METRICS[0]),
+            part("translations", "Translations", "noise", examples=examples(rows)),
+            *([part("attention", "Attention", "noise", charts, maps=maps)] if maps else []),
+            part(
+                "published",
+                "Published scores",
+                "training",
+                published=published,
+                comparison=study.comparison,
+                origin=origin(study.params.corpora[corpus]),
+            ),
         ]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wxb.tasks.translation.metrics import PredictionRow, sums
+from wxb.tasks.translation.metrics import PredictionRow, Scorer, sums
 
 COUNT = 4  # sentences of each kind
 
@@ -25,7 +24,7 @@ def examples(rows: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Exam
 
     Among equals, longer sources come first, then earlier records. No sentence has two kinds.
     """
-    chrf = {name: sums.chrf(_statistics(system_rows)) for name, system_rows in rows.items()}
+    chrf = {name: sums.chrf(Scorer().statistics(system_rows)) for name, system_rows in rows.items()}
     scores = np.stack([*chrf.values()])  # (systems, sentences)
     first = next(iter(rows.values()))
     lengths = np.array([len(row.input) for row in first])
@@ -48,7 +47,3 @@ def examples(rows: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Exam
             for index in unused
         ]
     return by_kind
-
-
-def _statistics(rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
-    return sums.statistics([row.predicted for row in rows], [row.gold for row in rows])
