@@ -62,6 +62,12 @@ def concatenate(
     return arrays, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
+def join_rows(rows: Sequence[NDArray[Any]], kind: type) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The rows as one array and its splits; without rows, an empty array of this kind."""
+    splits = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return np.concatenate([np.zeros(0, kind), *rows]), splits
+
+
 def write_columns(
     path: Path, columns: Mapping[str, NDArray[Any]], splits: NDArray[np.int64]
 ) -> None:

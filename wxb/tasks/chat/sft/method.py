@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import IGNORED, Columns, read_columns, write_columns
+from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_columns
 from wxb.tasks import methods
 from wxb.tasks.chat import predictor
 from wxb.tasks.chat.params import Sft
@@ -70,12 +70,9 @@ class Method(methods.Method):
                     kept = truncate(tokenizer, conversation, settings.template, settings.max_length)
                     tokens = kept.tokens or template.Tokens(tokens.ids[:0], tokens.generated[:0])
                 rows.append(tokens)
-        splits = np.concatenate([[0], np.cumsum([len(row.ids) for row in rows])]).astype(np.int64)
-        columns = {
-            "ids": np.concatenate([np.zeros(0, np.int32), *(row.ids for row in rows)]),
-            "generated": np.concatenate([np.zeros(0, np.int8), *(row.generated for row in rows)]),
-        }
-        write_columns(path, columns, splits)
+        ids, splits = join_rows([row.ids for row in rows], np.int32)
+        generated, _ = join_rows([row.generated for row in rows], np.int8)
+        write_columns(path, {"ids": ids, "generated": generated}, splits)
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import read_columns, write_columns
+from wxb.corpora.text.encoded import join_rows, read_columns, write_columns
 from wxb.tasks import baselines
 from wxb.tasks.speech.params import Baseline, Spectrograms
 from wxb.tasks.speech.predictor import Recogniser, read
@@ -61,9 +61,8 @@ class Method(baselines.Method):
             super().encode(records, path, label=label)
             return
         jobs = [(record.input, self.experiment.encoding) for record in records]
-        rows = [*map_parallel(_of_recording, jobs, label)]
-        splits = np.arange(len(rows) + 1) * 2 * self.experiment.encoding.mel_bands
-        write_columns(path, {STATISTICS: np.concatenate(rows)}, splits)
+        values, splits = join_rows([*map_parallel(_of_recording, jobs, label)], np.float32)
+        write_columns(path, {STATISTICS: values}, splits)
 
     def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
         """The statistics and the record of each training recording; only records of others."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import read_columns, write_columns
+from wxb.corpora.text.encoded import join_rows, read_columns, write_columns
 from wxb.tasks import baselines
 from wxb.tasks.speech.params import Keywords
 from wxb.tasks.speech.predictor import Recogniser, read
@@ -65,8 +65,8 @@ class Method(baselines.Method):
         """Write the mean MFCCs of recordings. Works in parallel; shows progress."""
         settings: Keywords = self.experiment
         jobs = [(record.input, settings.encoding.window) for record in records]
-        rows = [np.zeros(0, np.float32), *map_parallel(_features, jobs, label)]
-        write_columns(path, {MFCC: np.concatenate(rows)}, np.cumsum([len(row) for row in rows]))
+        values, splits = join_rows([*map_parallel(_features, jobs, label)], np.float32)
+        write_columns(path, {MFCC: values}, splits)
 
     def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
         """The item of each recording."""

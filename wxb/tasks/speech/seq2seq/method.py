@@ -17,7 +17,7 @@ from tokenizers import AddedToken
 from wxb.core.errors import WxbError
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, read_columns
+from wxb.corpora.text.encoded import Columns, join_rows, read_columns
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.tasks import methods
 from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq
@@ -184,8 +184,8 @@ class Method(methods.Method):
                 account["gold"] += 1
                 account[status] += 1
                 labels.append(ids if status == "kept" else ids[:0])
-        values = np.concatenate([end[:0], *labels])
-        return {"labels": values}, np.cumsum([0, *map(len, labels)]).astype(np.int64), account
+        values, splits = join_rows(labels, np.int32)
+        return {"labels": values}, splits, account
 
     def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Items:
         """One item per recording with labels."""

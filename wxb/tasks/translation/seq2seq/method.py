@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, read_columns, write_columns
+from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_columns
 from wxb.corpora.text.tokenizers import CHUNK, special_tokens, token_ids
 from wxb.tasks import methods
 from wxb.tasks.translation.metrics import Scorer, sums
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     import torch
 
     from wxb.tasks.translation.seq2seq.model import Seq2SeqModel
-
-
-def _columns(name: str, rows: Sequence[NDArray[np.int32]]) -> Columns:
-    """Rows of token ids as one column."""
-    splits = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    return {name: np.concatenate([np.zeros(0, np.int32), *rows])}, splits
 
 
 class Method(methods.Method):
@@ -62,7 +56,8 @@ class Method(methods.Method):
         for start in track(starts, label, len(starts), unit="chunk"):
             texts = [record.input for record in records[start : start + CHUNK]]
             rows += source_ids(self.tokenizer, texts)
-        write_columns(path, *_columns("ids", rows))
+        ids, splits = join_rows(rows, np.int32)
+        write_columns(path, {"ids": ids}, splits)
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
@@ -81,7 +76,8 @@ class Method(methods.Method):
         kept = [row if len(row) <= max_length else row[:0] for row in rows]
         lost = sum(not len(row) for row in kept)
         account = {"gold": len(rows), "kept": len(rows) - lost, "lost": lost}
-        return *_columns("labels", kept), account
+        labels, splits = join_rows(kept, np.int32)
+        return {"labels": labels}, splits, account
 
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
