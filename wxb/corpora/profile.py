@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.near import distances
-from wxb.corpora.reading import Reading
+from wxb.corpora.reading import Reading, length_quantiles
 from wxb.corpora.records import Record, Reject
 
 
@@ -71,7 +71,6 @@ def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading)
     `wordings` are the normalized texts of the records.
     """
     labelled = [record for record in records if record.gold is not None]
-    lengths = np.array([len(record.input) for record in records])
     groups: dict[str, list[str]] = {}
     for record, wording in zip(records, wordings, strict=True):
         if wording:
@@ -84,10 +83,7 @@ def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading)
         "groups_sharing_wordings": len(
             {*chain(*(members for members in groups.values() if len({*members}) > 1))}
         ),
-        "characters": {
-            name: int(np.quantile(lengths, share, method="nearest"))
-            for name, share in (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
-        },
+        "characters": length_quantiles([len(record.input) for record in records]),
         "languages": _sorted_counts(record.language or "unknown" for record in records),
         **task.describe(labelled),
     }

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import track
 from wxb.corpora import formats
@@ -105,6 +107,12 @@ class Reading(ABC):
     ) -> list[Record] | None:
         """Additional training records made from these; None if the corpus has no augmentation."""
         return None
+
+
+def length_quantiles(lengths: Sequence[int]) -> dict[str, int]:
+    """The median, the 95th percentile and the maximum of lengths; 0 if there are none."""
+    shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
+    return {name: int(np.quantile(lengths or [0], q, method="nearest")) for name, q in shares}
 
 
 def read(folder: Path, corpus: Corpus, task: Reading) -> Iterator[Record | Reject]:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
@@ -92,16 +90,12 @@ class Reading(reading.Reading):
         Lengths are the median, the 95th percentile and the longest of answers.
         """
         golds = [record.gold for record in records]
-        lengths = [len(gold["text"]) for gold in golds] or [0]
-        shares = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
         messages = Counter(len(from_text(record.input)) + 1 for record in records)
         return {
             "kinds": _value_counts(golds, "kind"),
             "formats": _value_counts(golds, "format"),
             "messages": {str(number): count for number, count in sorted(messages.items())},
-            "characters": {
-                name: int(np.quantile(lengths, share, method="nearest")) for name, share in shares
-            },
+            "characters": reading.length_quantiles([len(gold["text"]) for gold in golds]),
         }
 
 

@@ -118,13 +118,8 @@ class Reading(reading.Reading):
         """
         golds = [record.gold for record in records]
         speakers = Counter(g["speaker"] for g in golds if g["speaker"] is not None)
-        lengths = [len(g["text"]) for g in golds] or [0]
-        characters = (("median", 0.5), ("p95", 0.95), ("longest", 1.0))
         return {
-            "characters": {
-                name: int(np.quantile(lengths, share, method="nearest"))
-                for name, share in characters
-            },
+            "characters": reading.length_quantiles([len(g["text"]) for g in golds]),
             "hours": round(sum(g["seconds"] for g in golds) / 3600, 4),
             "speakers": dict(sorted(speakers.items())),
             "clipped": sum(g["clipped"] > 0 for g in golds),
