@@ -230,6 +230,23 @@ def decoder_step(forward: Callable[..., Any]) -> Step[DecoderState]:
     return step
 
 
+def encoder_decoder(model: Callable[..., Any], encoded: Any, **options: Any) -> Callable[..., Any]:
+    """Make a `forward` for `decoder_step` from a model with an encoder, as in transformers.
+
+    `encoded` is the output of the encoder; `options` are passed to the model at each step.
+    """
+
+    def forward(past_key_values: Any, **inputs: Tensor) -> Any:
+        return model(
+            encoder_outputs=encoded,
+            past_key_values=past_key_values,
+            **{f"decoder_{name}": tensor for name, tensor in inputs.items()},
+            **options,
+        )
+
+    return forward
+
+
 def complete(
     forward: Callable[..., Any],
     input_ids: Tensor,  # (B, T), padded on the left

@@ -18,7 +18,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
 from wxb.models.configuration import ACTIVATIONS
-from wxb.models.decoding import Cache, KeysValues, complete, extend
+from wxb.models.decoding import Cache, KeysValues, complete, encoder_decoder, extend
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,6 @@ class Config:
     activation_dropout: float = 0.0
     init_std: float = 0.02
     pad_token_id: int = 50256
-    decoder_start_token_id: int = 50257
 
     def __post_init__(self) -> None:
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
@@ -314,7 +313,6 @@ class WhisperForConditionalGeneration(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.config = config
         self.model = WhisperModel(config)
         self.proj_out = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.proj_out.weight = self.model.decoder.embed_tokens.weight
@@ -323,7 +321,6 @@ class WhisperForConditionalGeneration(nn.Module):
         self,
         input_features: Tensor | None = None,
         *,
-        decoder_input_ids: Tensor | None = None,  # None: the labels, shifted right
         labels: Tensor | None = None,  # (B, T), the next token of each; -100 is ignored
         **inputs: Any,
     ) -> Seq2SeqLMOutput:
@@ -331,9 +328,7 @@ class WhisperForConditionalGeneration(nn.Module):
 
         `inputs` are those of `WhisperModel`.
         """
-        if labels is not None and decoder_input_ids is None:
-            decoder_input_ids = self._shift_right(labels)
-        output = self.model(input_features, decoder_input_ids=decoder_input_ids, **inputs)
+        output = self.model(input_features, **inputs)
         logits = self.proj_out(output.last_hidden_state)  # (B, T, V)
         loss = None
         if labels is not None:
@@ -341,11 +336,6 @@ class WhisperForConditionalGeneration(nn.Module):
         return Seq2SeqLMOutput(
             loss, logits, output.past_key_values, output.encoder_last_hidden_state
         )
-
-    def _shift_right(self, labels: Tensor) -> Tensor:  # (B, T)
-        """A start token, then all labels but the last, with padding instead of -100."""
-        ids = F.pad(labels[:, :-1], (1, 0), value=self.config.decoder_start_token_id)
-        return ids.masked_fill(ids == -100, self.config.pad_token_id)
 
     @torch.inference_mode()
     def generate(
@@ -365,19 +355,8 @@ class WhisperForConditionalGeneration(nn.Module):
         language and task as start tokens. There are no rules for timestamps and no fallback
         temperatures, and only one window of 30 seconds is read.
         """
-        encoded = self.model.encoder(input_features)
-
-        def forward(past_key_values: Cache | None, **inputs: Tensor) -> Seq2SeqLMOutput:
-            output: Seq2SeqLMOutput = self(
-                encoder_outputs=encoded,
-                past_key_values=past_key_values,
-                use_cache=use_cache,
-                **{f"decoder_{name}": tensor for name, tensor in inputs.items()},
-            )
-            return output
-
         continuation = complete(
-            forward,
+            encoder_decoder(self, self.model.encoder(input_features), use_cache=use_cache),
             decoder_input_ids,
             decoder_attention_mask,
             max_new_tokens=max_new_tokens,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wxb.corpora.text.encoded import IGNORED
-from wxb.models.decoding import complete
+from wxb.models.decoding import complete, encoder_decoder
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.seq2seq.native import NativeWhisper
 from wxb.training.backbones import tuning
@@ -97,18 +97,9 @@ class Transcriber(nn.Module):
         """
         full = getattr(self.backbone, "get_base_model", lambda: self.backbone)()
         encoded = full.get_encoder()(input_features.transpose(1, 2))
-
-        def forward(past_key_values: Any, **inputs: Tensor) -> Any:
-            return full(
-                encoder_outputs=encoded,
-                past_key_values=past_key_values,
-                use_cache=True,
-                **{f"decoder_{name}": tensor for name, tensor in inputs.items()},
-            )
-
         start = torch.tensor([self.prompt], device=input_features.device)
         return complete(
-            forward,
+            encoder_decoder(full, encoded, use_cache=True),
             start.expand(len(input_features), -1),
             max_new_tokens=max_length,
             eos_token_id=end,
