@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from wxb.core.errors import WxbError
@@ -19,16 +19,8 @@ def normalize(text: str, rules: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of a text, split at white space; each Chinese character is a word of its own."""
-    spaced = "".join(f" {c} " if _is_han(c) else c for c in text)
-    return spaced.split()
-
-
-def _is_han(character: str) -> bool:
-    return unicodedata.name(character, "").startswith("CJK ")
-
-
-def _width(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
+    spaced = (f" {c} " if unicodedata.name(c, "").startswith("CJK ") else c for c in text)
+    return "".join(spaced).split()
 
 
 def _punctuation(text: str) -> str:
@@ -54,7 +46,7 @@ def _converter() -> Any:
 
 
 RULES: dict[str, Callable[[str], str]] = {
-    "width": _width,
+    "width": partial(unicodedata.normalize, "NFKC"),
     "case": str.casefold,
     "punctuation": _punctuation,
     "simplified": _simplified,
