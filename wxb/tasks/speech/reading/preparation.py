@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from wxb.corpora.records import RecordError
 from wxb.tasks.speech.params import Audio
 from wxb.tasks.speech.reading.writing import write
 from wxb.tasks.speech.record.audio import cleaning, reading
@@ -20,7 +21,7 @@ class Job(NamedTuple):
     audio: Audio
 
 
-def prepare_recording(job: Job) -> tuple[Measures, str] | reading.AudioError:
+def prepare_recording(job: Job) -> tuple[Measures, str] | RecordError:
     """Trim, measure and write a recording; its measures and the SHA-256 of its samples.
 
     Returns the error, which must not end other jobs, if the recording cannot be used.
@@ -35,6 +36,6 @@ def prepare_recording(job: Job) -> tuple[Measures, str] | reading.AudioError:
             shortest=audio.min_seconds,
             longest=audio.max_seconds,
         )
-    except reading.AudioError as error:
+    except RecordError as error:
         return error
     return measures, write(job.target, kept, RATE)
