@@ -29,7 +29,7 @@ from wxb.corpora import clean
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.speech import reading, record
 from wxb.tasks.speech.params import Corpus, Seq2Seq
-from wxb.tasks.speech.reading.writing import write
+from wxb.tasks.speech.reading.preparation import write
 from wxb.tasks.speech.seq2seq.method import Method
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)

@@ -27,7 +27,7 @@ from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import load, token_ids
 from wxb.metrics import Metric
 from wxb.tasks.speech.params import Seq2Seq
-from wxb.tasks.speech.reading.writing import write
+from wxb.tasks.speech.reading.preparation import write
 from wxb.tasks.speech.record.audio import cleaning, reading
 from wxb.tasks.speech.record.audio.features import FRAMES, RATE, log_mel, to_window
 from wxb.tasks.speech.seq2seq.method import Method

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from types import ModuleType
@@ -39,10 +39,6 @@ class Family(NamedTuple):
     heads: Mapping[str, Callable[[Any, torch.Generator, Batch], Batch]]
     prompt: tuple[str, ...] = ()
 
-    def name(self, classes: Iterable[str]) -> str:
-        """The class to compare, for a checkpoint saved from one of `classes`."""
-        return next((name for name in classes if name in self.heads), [*self.heads][-1])
-
 
 def load(block: Parity, name: str) -> PreTrainedModel:
     """Load the model of a block `name` in transformers, to evaluate, in float32.
@@ -74,7 +70,8 @@ def load(block: Parity, name: str) -> PreTrainedModel:
         with hub.checkpoint(block.checkpoint, block.revision, weights=True) as folder:
             config = pretrained.checkpoint_config(folder)
             family = _family(config.model_type, name)
-            cls = getattr(transformers, family.name(config.architectures or []))
+            saved = [head for head in config.architectures or [] if head in family.heads]
+            cls = getattr(transformers, saved[0] if saved else [*family.heads][-1])
             model = pretrained.model(cls, folder, config=config, dtype=torch.float32)
     model.eval()
     return model
@@ -272,10 +269,6 @@ def _bert_inputs(config: Any, rng: torch.Generator, padded: bool) -> Batch:
     return {**batch, "token_type_ids": types}
 
 
-def _decoder_inputs(config: Any, rng: torch.Generator, padded: bool) -> Batch:
-    return _text(config, rng, padded, left=True)
-
-
 def _whisper_inputs(config: Any, rng: torch.Generator, padded: bool) -> Batch:
     frames = 2 * config.max_source_positions
     text = _text(config, rng, padded, left=True, longest=config.max_target_positions)
@@ -318,6 +311,8 @@ def _no_labels(config: Any, rng: torch.Generator, batch: Batch) -> Batch:
     return {}
 
 
+_CAUSAL = partial(_text, left=True)
+_PROMPT = ("input_ids", "attention_mask")
 MODELS = {
     "bert": Family(
         bert,
@@ -330,18 +325,8 @@ MODELS = {
             "BertModel": _no_labels,
         },
     ),
-    "gpt2": Family(
-        gpt2,
-        _decoder_inputs,
-        {"GPT2LMHeadModel": _ids, "GPT2Model": _no_labels},
-        prompt=("input_ids", "attention_mask"),
-    ),
-    "llama": Family(
-        llama,
-        _decoder_inputs,
-        {"LlamaForCausalLM": _ids, "LlamaModel": _no_labels},
-        prompt=("input_ids", "attention_mask"),
-    ),
+    "gpt2": Family(gpt2, _CAUSAL, {"GPT2LMHeadModel": _ids, "GPT2Model": _no_labels}, _PROMPT),
+    "llama": Family(llama, _CAUSAL, {"LlamaForCausalLM": _ids, "LlamaModel": _no_labels}, _PROMPT),
     "whisper": Family(
         whisper,
         _whisper_inputs,

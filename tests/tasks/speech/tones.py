@@ -7,7 +7,7 @@ import numpy as np
 from tests.tasks.speech.record.audio.sounds import tone
 from wxb.corpora.records import Record
 from wxb.tasks.speech.params import Seq2Seq
-from wxb.tasks.speech.reading.writing import write
+from wxb.tasks.speech.reading.preparation import write
 from wxb.tasks.speech.record.audio.features import RATE
 
 SYLLABLES = {"啊": 300, "哦": 700, "一": 1500, "哎": 3100}

@@ -20,7 +20,7 @@ from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.predictor import read, windows
-from wxb.tasks.speech.reading.writing import write
+from wxb.tasks.speech.reading.preparation import write
 from wxb.tasks.speech.record.audio.cleaning import block_loudness
 from wxb.tasks.speech.record.audio.features import RATE
 from wxb.tasks.speech.seq2seq import layout
