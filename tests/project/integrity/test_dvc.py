@@ -1,4 +1,4 @@
-"""DVC, as Snakemake starts it, never leaves half of its rwlock or dvc.lock."""
+"""DVC, as Snakemake starts it, writes its rwlock and dvc.lock atomically, and dvc.lock faster."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dvc import dvcfile
 from dvc.repo import Repo
 from dvc.utils.serialize import _yaml
 from dvc_objects.fs.local import FsspecLocalFileSystem
@@ -65,6 +66,38 @@ def test_a_signal_while_dvc_writes_changes_nothing(is_atomic, monkeypatch, modul
         reproduce_a_change()
         assert Path("used").read_text() == "other\n"
         git("diff", "--exit-code", "--", "dvc.yaml")
+
+
+VALUES = {
+    "none": None,
+    "numbers": [0, -1, 1.5, 2e-05, 1e300, True],
+    "texts": ["", "yes", "null", "1e3", "012", "a: b", " x ", "two\nlines", "漢字 é", "word " * 40],
+    "empty": [{}, []],
+}
+
+
+def test_dvc_lock_is_written_faster_with_the_same_bytes(project, monkeypatch):
+    def written(value):
+        with dvcfile.modify_yaml(LOCKFILE) as data:
+            data["stages"]["other"] = value
+        return LOCKFILE.read_bytes()
+
+    expected = [written(value) for value in (VALUES, None)]
+    monkeypatch.setattr(dvcfile, "modify_yaml", dvcfile.modify_yaml)  # restored after the test
+    dvc.write_fast()
+    dvc.write_fast()  # once is enough
+    monkeypatch.setattr(_yaml, "parse_yaml_for_update", None)
+    assert [written(value) for value in (VALUES, None)] == expected
+
+
+def test_comments_of_dvc_yaml_are_kept(project, monkeypatch):
+    path = Path("dvc.yaml")
+    path.write_text("# comment\n" + path.read_text())
+    monkeypatch.setattr(dvcfile, "modify_yaml", dvcfile.modify_yaml)
+    dvc.write_fast()
+    with dvcfile.modify_yaml(path) as data:
+        data["vars"] = []
+    assert "# comment" in path.read_text()
 
 
 def test_snakemake_starts_this_dvc(project):

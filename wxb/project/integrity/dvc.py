@@ -1,7 +1,10 @@
-"""The command `dvc` with atomic writes: `python -m wxb.project.integrity.dvc repro`.
+"""The command `dvc` with atomic and faster writes: `python -m wxb.project.integrity.dvc repro`.
 
 DVC rewrites its rwlock and dvc.lock in place, so a signal or a full disk at that moment damages
 them. Both are written through `open` of one class, which DVC has no setting for.
+
+DVC reads dvc.lock again before each write, with a parser that keeps comments. This takes 0.9 s for
+50 stages, six times as long as without; dvc.lock has no comments.
 """
 
 from __future__ import annotations
@@ -27,6 +30,30 @@ def write_atomically() -> None:
         setattr(FsspecLocalFileSystem, "open", _opener(FsspecLocalFileSystem.open))  # noqa: B010
 
 
+def write_fast() -> None:
+    """Make DVC read dvc.lock without comments before it writes the same bytes as before."""
+    from dvc import dvcfile
+
+    if dvcfile.modify_yaml.__module__ != __name__:
+        dvcfile.modify_yaml = _modifier(dvcfile.modify_yaml)
+
+
+def _modifier(modify: Callable[..., Any]) -> Callable[..., Any]:
+    @contextmanager
+    def modify_yaml(path: str, fs: Any = None) -> Iterator[Any]:
+        from dvc.utils.serialize import dump_yaml, load_yaml
+
+        if Path(path).name != LOCKFILE.name:
+            with modify(path, fs=fs) as data:
+                yield data
+            return
+        data = load_yaml(path, fs=fs) if Path(path).exists() else {}
+        yield data
+        dump_yaml(path, data, fs=fs)
+
+    return modify_yaml
+
+
 def _opener(open_: Callable[..., Any]) -> Callable[..., Any]:
     def open_atomically(fs: Any, path: Any, mode: str = "r", **kwargs: Any) -> Any:
         if "w" in mode and Path(path).name in NAMES:
@@ -47,5 +74,6 @@ if __name__ == "__main__":
     from dvc.cli import main
 
     write_atomically()
+    write_fast()
     sys.argv[0] = "dvc"  # the name in DVC's rwlock
     sys.exit(main())
