@@ -4,10 +4,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LARGE = ("torch", "transformers", "peft", "bitsandbytes", "sklearn", "dvc", "plotly")
+LARGE = (
+    "torch",
+    "pandas",
+    "scipy.stats",
+    "scipy.sparse",
+    "transformers",
+    "peft",
+    "bitsandbytes",
+    "sklearn",
+    "dvc",
+    "plotly",
+)
 # The large libraries that modules import; stages import the modules of tasks by name.
 EXPECTED = {
     "wxb": set(),
@@ -32,3 +45,22 @@ def test_modules_import_only_the_libraries_that_they_use(modules):
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert {*process.stdout.split()} == EXPECTED[modules]
+
+
+def test_inputs_are_read_and_features_written_without_pandas(tmp_path):
+    """`pa.array`, `pq.read_table` and `feather.write_feather` import pandas if it is installed."""
+    pq.write_table(pa.table({"input": ["a"]}), tmp_path / "clean.parquet")
+    code = """
+import sys
+import numpy as np
+from pathlib import Path
+from wxb.corpora.clean import input_texts
+from wxb.corpora.text.encoded import write_columns
+assert input_texts(Path("clean.parquet")) == ["a"]
+write_columns(Path("columns.arrow"), {"ids": np.arange(3)}, np.array([0, 1, 3]))
+print("pandas" in sys.modules)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "False\n"

@@ -106,8 +106,14 @@ def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterat
 
 def input_texts(path: Path) -> list[str]:
     """The inputs of all records of a Parquet file, in order."""
-    texts: list[str] = pq.read_table(path, columns=["input"])["input"].to_pylist()
+    texts: list[str] = _column(path, "input").to_pylist()
     return texts
+
+
+def _column(path: Path, name: str) -> pa.ChunkedArray:
+    """A column of a Parquet file. `pq.read_table` would import pandas, which takes a second."""
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=[name])[name]
 
 
 def gold_texts(path: Path) -> list[str]:
@@ -115,7 +121,7 @@ def gold_texts(path: Path) -> list[str]:
 
     If gold has fields, these are the values of `text`. Raises WxbError if gold is not text.
     """
-    column = pq.read_table(path, columns=["gold"])["gold"].drop_null()
+    column = _column(path, "gold").drop_null()
     if pa.types.is_struct(column.type) and column.type.get_field_index("text") >= 0:
         column = pc.struct_field(column, "text")
     if pa.types.is_list(column.type):

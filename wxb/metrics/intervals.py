@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import expit, logit
+from scipy.special import expit, logit, stdtr, stdtrit  # scipy.stats imports slowly
 
 from wxb.metrics import LEVEL, Metric
 
@@ -115,11 +114,8 @@ def paired_difference(
         return Difference(value, -top, top, 1.0)
     without = [_left_out(groups, scores)[metric.key].mean(axis=1) for groups in (a, b)]
     error, freedom = _error(a.sizes, without[0] - without[1], values)
-    if error == 0:
-        p_value = float(value == 0)
-    else:
-        p_value = 2 * float(stats.t.sf(abs(value) / error, freedom))
-    reach = error * float(stats.t.ppf((1 + level) / 2, freedom))
+    p_value = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    reach = error * float(stdtrit(freedom, (1 + level) / 2))
     bound = metric.scale or np.inf
     return Difference(
         value,
@@ -175,7 +171,7 @@ def _interval(
     if len(groups.sizes) == 1:
         return Interval(value, 0.0, top)
     error, freedom = _error(groups.sizes, left_out.mean(axis=1), [values])
-    reach = error * float(stats.t.ppf(1 - tail, freedom))
+    reach = error * float(stdtrit(freedom, 1 - tail))
     if reach == 0 and value in (0, top):
         share = tail ** (1 / len(groups.sizes))
         return Interval(value, *((top * share, top) if value else (0.0, top * (1 - share))))

@@ -77,14 +77,17 @@ def write_columns(
     """
     if any(len(values) != splits[-1] for values in columns.values()):
         raise ValueError(f"splits end at {splits[-1]}, not with the values")
-    offsets = pa.array(splits)
-    table = pa.table(
-        {
-            name: pa.LargeListArray.from_arrays(offsets, pa.array(values))
-            for name, values in columns.items()
-        }
-    )
-    feather.write_feather(table, path, compression="uncompressed", chunksize=max(1, table.num_rows))
+    offsets = _array(splits)
+    lists = [pa.LargeListArray.from_arrays(offsets, _array(v)) for v in columns.values()]
+    table = pa.Table.from_arrays(lists, [*columns])
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+
+
+def _array(values: NDArray[Any]) -> pa.Array:
+    """Numbers as an Arrow array, not copied. `pa.array` imports pandas, which takes a second."""
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
 def read_columns(path: Path, names: Sequence[str]) -> Columns:

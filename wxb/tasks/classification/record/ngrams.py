@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
-from scipy.sparse import csr_array
 
 from wxb.core.errors import WxbError
 from wxb.tasks.classification.predictor import Weights, by_class
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 WEIGHTS = "model.safetensors"
 
@@ -69,6 +71,8 @@ class Tfidf:
 
     def features(self, texts: Sequence[NDArray[np.int32]]) -> csr_array:
         """The vectors of texts (N, F), each of length 1, or 0 for a text without known n-grams."""
+        from scipy.sparse import csr_array  # imports slowly
+
         columns, data, starts = [np.empty(0, np.int64)], [np.empty(0)], [0]
         for words in texts:
             indices, _ = self.ngram_features(words)
