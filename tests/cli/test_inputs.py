@@ -9,7 +9,7 @@ from tests.cli.new.formats import CASES, TOKENS, as_lines, write
 from wxb.cli.inputs import Texts
 from wxb.cli.new import corpus
 from wxb.core.errors import WxbError
-from wxb.core.params.tasks import variants
+from wxb.core.params.tasks import corpora
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
 def texts_of(task, block=None):
     """Texts for an experiment of a task, on the corpus of a block if any."""
     texts = Texts("experiment")
-    params = variants("Corpus")()[task].model_validate(block) if block else None
+    params = corpora()[task].model_validate(block) if block else None
     vars(texts).update(task=task, corpus=params)
     return texts
 

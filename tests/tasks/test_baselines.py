@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from tests.tasks.speech import tones
 from wxb import tasks
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.params.tasks import module
+from wxb.core.params.tasks import methods
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import write_columns
@@ -60,7 +59,7 @@ def block(task, kind, **changes):
     names = {"study": "s", "corpus": "c", "task": task, "method": "baseline", "backbone": "b"}
     encoding = {"window": 2, "mel_bands": 16} if task == "speech" else {}
     groups = {"encoding": encoding, "model": {"kind": kind}, "prediction": {}}
-    return TypeAdapter(module(task, "params").AnyExperiment).validate_python(
+    return methods(task)["baseline"].model_validate(
         {
             **names,
             **groups,

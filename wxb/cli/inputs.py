@@ -14,7 +14,7 @@ from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params import PARAMS, load
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.tasks import variants
+from wxb.core.params.tasks import corpora
 from wxb.corpora import formats
 from wxb.corpora.layout import decode, has_records
 from wxb.corpora.records import RecordError
@@ -88,7 +88,7 @@ class Texts:
         if guess is None:
             return None
         content = {"task": self.task, "path": str(file), **guess.content}
-        corpus: Corpus = variants("Corpus")()[self.task].model_validate(content)
+        corpus: Corpus = corpora()[self.task].model_validate(content)
         return corpus
 
     def _texts(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ from wxb import tasks
 from wxb.cli.new import corpus
 from wxb.cli.new.layout import as_folder
 from wxb.core.errors import WxbError
-from wxb.core.params.tasks import variants
+from wxb.core.params.tasks import corpora
 from wxb.corpora.reading import read
 from wxb.corpora.records import Record
 
@@ -40,7 +40,7 @@ def test_every_format_is_recognized_and_read(case):
     guess = corpus.guess_corpus(Path(case.path), None)
     ((_, block),) = YAML(typ="safe").load(guess.block).items()
     assert block["task"] == case.task
-    params = variants("Corpus")()[case.task].model_validate(block)
+    params = corpora()[case.task].model_validate(block)
     task = tasks.get(case.task)
     with as_folder(Path(case.path)) as raw:
         items = [*read(raw, params, task.reading)]

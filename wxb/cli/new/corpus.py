@@ -10,7 +10,7 @@ from wxb.cli.new import layout, trial
 from wxb.cli.new.trial import Trial
 from wxb.core.errors import WxbError, choices
 from wxb.core.params.corpora import Corpus
-from wxb.core.params.tasks import variants
+from wxb.core.params.tasks import corpora
 from wxb.corpora.layout import data_files
 from wxb.project.params_file import to_yaml
 from wxb.tasks import guessing
@@ -37,7 +37,7 @@ def guess_corpus(path: Path, name: str | None, task: str | None = None) -> Corpu
     files = layout.find_files(path)
     task, guess = _guess(files, task)
     block = {"task": task, "path": _path_in_params(path)}
-    form = variants("Corpus")()[task]
+    form = corpora()[task]
     guess = _with_published_splits(path, form.model_validate({**block, **guess.content}), guess)
     content = {**block, **guess.content}
     corpus = form.model_validate(content)

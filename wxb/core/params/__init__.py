@@ -21,13 +21,13 @@ from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEv
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices, did_you_mean
+from wxb.core.params import tasks
 from wxb.core.params.backbones import Backbone, Parity
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import LESSONS, Lesson
 from wxb.core.params.resources import Resources, find_errors, stage_resources
 from wxb.core.params.section import Name, OneOf, Section, Seed
-from wxb.core.params.tasks import variants
 
 PARAMS = Path("params.yaml")
 MODELS = Path("wxb/models")
@@ -51,9 +51,9 @@ class Params(Section):
     seed: Seed
     threads: Annotated[int, Field(gt=0, le=1024)]
     portable: bool
-    corpora: dict[Name, Annotated[Corpus, OneOf("task", variants("Corpus"))]]
+    corpora: dict[Name, Annotated[Corpus, OneOf("task", tasks.corpora)]]
     backbones: dict[Name, Backbone]
-    experiments: dict[Name, Annotated[Experiment, OneOf("task", variants("AnyExperiment"))]]
+    experiments: dict[Name, Annotated[Experiment, OneOf("task", tasks.experiments)]]
     studies: dict[Name, Study]
     resources: dict[str, Resources] = Field(default={})
     lessons: dict[Name, Annotated[Lesson, OneOf("lesson", lambda: LESSONS)]]

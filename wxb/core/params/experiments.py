@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core import paths
 from wxb.core.params.section import Fraction, Name, PositiveFloat, Section, Seed
+
+Kind = TypeVar("Kind", bound=str)
 
 
 class LowRank(Section):
@@ -128,10 +130,10 @@ class Untuned(Experiment):
         return self
 
 
-class BaselineModel(Section):
-    """The rule of a baseline."""
+class Rule(Section, Generic[Kind]):
+    """The rule of a baseline; `Kind` is a Literal of the rules that its task has."""
 
-    kind: str
+    kind: Kind
 
 
 class Baseline(Untuned):
@@ -142,9 +144,8 @@ class Baseline(Untuned):
 
     is_baseline: ClassVar[bool] = True
 
-    method: Literal["baseline"]
     encoding: Section
-    model: BaselineModel
+    model: Rule[Any]
     training: Section
     prediction: Prediction
 

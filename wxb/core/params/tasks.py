@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
-from wxb.core.params.experiments import Prediction
+from wxb.core.params.corpora import Corpus
+from wxb.core.params.experiments import Experiment, Prediction
 from wxb.core.params.section import OneOf
 
 FOLDER = Path(__file__).parents[2] / "tasks"
@@ -31,16 +33,26 @@ def has_module(task: str, name: str) -> bool:
     return spec is not None and spec.origin is not None  # a folder without __init__.py has none
 
 
+def corpora() -> dict[str, type[Corpus]]:
+    """The class of the blocks of `corpora` for each task."""
+    return {task: module(task, "params").Corpus for task in names()}
+
+
+def experiments() -> dict[str, Any]:
+    """The annotation of the blocks of `experiments` for each task: one class for each method."""
+    return {
+        task: Annotated[Experiment, OneOf("method", partial(methods, task))] for task in names()
+    }
+
+
+def methods(task: str) -> Mapping[str, type[Experiment]]:
+    """The class of the blocks of `experiments` for each method of a task."""
+    classes: Mapping[str, type[Experiment]] = module(task, "params").METHODS
+    return classes
+
+
 def prediction_class(task: str, method: str) -> type[Prediction]:
     """The class of the `prediction` block of experiments with this task and method."""
-    experiment: Any = module(task, "params").AnyExperiment
-    for annotation in getattr(experiment, "__metadata__", ()):
-        if isinstance(annotation, OneOf):
-            experiment = annotation.variants()[method]
-    cls: type[Prediction] = experiment.model_fields["prediction"].annotation
+    annotation: Any = methods(task)[method].model_fields["prediction"].annotation
+    cls: type[Prediction] = annotation
     return cls
-
-
-def variants(name: str) -> Callable[[], Mapping[str, Any]]:
-    """A function that returns, by task, the class `name` of the task's module `params`."""
-    return lambda: {task: getattr(module(task, "params"), name) for task in names()}

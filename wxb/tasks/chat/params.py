@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import OneOf, Section
+from wxb.core.params.section import Section
 from wxb.core.params.training import Training
 
 Prompt = Literal["zero-shot", "few-shot", "instruction", "system"]
@@ -33,7 +33,6 @@ class Fields(corpora.Fields):
 class Corpus(corpora.Corpus):
     """A corpus of conversations that end with an answer."""
 
-    task: Literal["chat"]
     fields: Fields = Fields()
 
 
@@ -64,8 +63,6 @@ class Prediction(experiments.Prediction):
 class Sft(experiments.Experiment):
     """Supervised fine-tuning of a decoder on conversations."""
 
-    task: Literal["chat"]
-    method: Literal["sft"]
     encoding: Encoding
     model: Section
     training: Training
@@ -79,18 +76,10 @@ class Sft(experiments.Experiment):
         return [*loss, *prompt]
 
 
-class BaselineModel(experiments.BaselineModel):
-    """The answer to the nearest training question."""
-
-    kind: Literal["nearest"]
-
-
 class Baseline(experiments.Baseline):
     """Replies without training."""
 
-    task: Literal["chat"]
-    model: BaselineModel
+    model: experiments.Rule[Literal["nearest"]]
 
 
 METHODS = {"sft": Sft, "baseline": Baseline}
-AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

@@ -24,7 +24,6 @@ class Fields(corpora.Fields):
 class Corpus(corpora.Corpus):
     """Texts with one class each, named by a field or by the file."""
 
-    task: Literal["classification"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None  # of tables without a header
     format: Literal["fasttext", "files"] | None = None  # lines with __label__, or a text per file
@@ -91,7 +90,6 @@ class Prediction(experiments.Prediction):
 class Experiment(experiments.Experiment):
     """An experiment in text classification."""
 
-    task: Literal["classification"]
     prediction: Prediction
 
 
@@ -147,7 +145,6 @@ class Encoder(Experiment):
     a frozen backbone.
     """
 
-    method: Literal["encoder"]
     encoding: Encoding
     model: EncoderModel
     training: Annotated[
@@ -190,7 +187,6 @@ class RecurrentModel(Section):
 class Recurrent(Experiment, experiments.Untuned):
     """A bidirectional LSTM, trained from scratch."""
 
-    method: Literal["recurrent"]
     encoding: Encoding
     model: RecurrentModel
     training: Training
@@ -199,25 +195,16 @@ class Recurrent(Experiment, experiments.Untuned):
 class Tfidf(Experiment, experiments.Untuned):
     """Logistic regression on TF-IDF weights of n-grams."""
 
-    method: Literal["tfidf"]
     encoding: Source
     model: TfidfModel
     training: Regression
 
 
-class BaselineModel(experiments.BaselineModel):
-    """The most frequent class, or the class of the nearest training text."""
-
-    kind: Literal["majority", "nearest"]
-
-
 class Baseline(experiments.Baseline):
     """A class without training."""
 
-    task: Literal["classification"]
     encoding: Source
-    model: BaselineModel
+    model: experiments.Rule[Literal["majority", "nearest"]]
 
 
 METHODS = {"encoder": Encoder, "recurrent": Recurrent, "tfidf": Tfidf, "baseline": Baseline}
-AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import Fraction, Label, OneOf, Section
+from wxb.core.params.section import Fraction, Label, Section
 from wxb.core.params.training import Training
 
 
@@ -49,7 +49,6 @@ class Corpus(corpora.Corpus):
 
     format_hint: ClassVar[str] = "; or set `conll` to read column files"
 
-    task: Literal["ner"]
     fields: Fields = Fields()
     conll: Conll | None = None
     repair: Literal["by-value"] | None = None
@@ -127,7 +126,6 @@ class TaggingModel(Section):
 class Experiment(experiments.Experiment):
     """An experiment of named entity recognition."""
 
-    task: Literal["ner"]
     encoding: Encoding
     training: Training
 
@@ -135,7 +133,6 @@ class Experiment(experiments.Experiment):
 class Tagging(Experiment):
     """An experiment that tags tokens."""
 
-    method: Literal["tagging"]
     model: TaggingModel
     prediction: experiments.Prediction
 
@@ -177,24 +174,15 @@ class Generation(Experiment):
 
     is_slow: ClassVar[bool] = True
 
-    method: Literal["generation"]
     encoding: GenerationEncoding
     model: Section
     prediction: GenerationPrediction
 
 
-class BaselineModel(experiments.BaselineModel):
-    """The mentions of training, wherever they occur."""
-
-    kind: Literal["mentions"]
-
-
 class Baseline(experiments.Baseline):
     """Entities without training."""
 
-    task: Literal["ner"]
-    model: BaselineModel
+    model: experiments.Rule[Literal["mentions"]]
 
 
 METHODS = {"tagging": Tagging, "generation": Generation, "baseline": Baseline}
-AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

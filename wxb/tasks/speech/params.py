@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
-from wxb.core.params.section import Fraction, OneOf, PositiveFloat, Section
+from wxb.core.params.section import Fraction, PositiveFloat, Section
 from wxb.core.params.training import Training
 
 POSITIONS = 50  # of Whisper's encoder, per second
@@ -79,7 +79,6 @@ class Corpus(corpora.Corpus):
     per recording; the others add columns to the rows with the same id.
     """
 
-    task: Literal["speech"]
     fields: Fields = Fields()
     generate: Generate | None = None
     manifest: Annotated[list[str], Field(min_length=1)] | None = None
@@ -160,8 +159,6 @@ class Prediction(experiments.Prediction):
 class Seq2Seq(experiments.Experiment):
     """Transcription by a Whisper."""
 
-    task: Literal["speech"]
-    method: Literal["seq2seq"]
     encoding: Encoding
     model: Seq2SeqModel
     training: Training
@@ -203,27 +200,17 @@ class Regression(Section):
 class Keywords(experiments.Untuned):
     """The choice among the training transcripts, by logistic regression on mean MFCCs."""
 
-    task: Literal["speech"]
-    method: Literal["keywords"]
     encoding: Windows
     training: Regression
     prediction: Prediction
 
 
-class BaselineModel(experiments.BaselineModel):
-    """The transcript of the training recording with the nearest features."""
-
-    kind: Literal["nearest"]
-
-
 class Baseline(experiments.Baseline):
     """Transcripts without training."""
 
-    task: Literal["speech"]
     encoding: Spectrograms
-    model: BaselineModel
+    model: experiments.Rule[Literal["nearest"]]
     prediction: Prediction
 
 
 METHODS = {"seq2seq": Seq2Seq, "keywords": Keywords, "baseline": Baseline}
-AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]

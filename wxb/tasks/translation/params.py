@@ -49,7 +49,6 @@ class Corpus(corpora.Corpus):
         "; or set `columns` to read tab-separated lines, `parallel` to read pairs of files"
     )
 
-    task: Literal["translation"]
     fields: Fields = Fields()
     columns: Annotated[list[str], Field(min_length=2)] | None = None
     # Two suffixes: a file of each has the translations of the other, line by line.
@@ -164,35 +163,19 @@ class Prediction(experiments.Prediction):
         return self
 
 
-class Experiment(experiments.Experiment):
+class Experiment(experiments.Untuned):
     """An experiment in translation, trained from random weights."""
 
-    task: Literal["translation"]
-    method: Literal["seq2seq"]
     encoding: experiments.Encoding
     model: AnyModel
     training: Training
     prediction: Prediction
 
-    @model_validator(mode="after")
-    def _refuse_tuning(self) -> Experiment:
-        if self.tuning != experiments.Tuning():
-            raise ValueError("method seq2seq has no backbone to tune; leave `tuning` empty")
-        return self
-
-
-class BaselineModel(experiments.BaselineModel):
-    """The translation of the nearest training source."""
-
-    kind: Literal["nearest"]
-
 
 class Baseline(experiments.Baseline):
     """Translations without training."""
 
-    task: Literal["translation"]
-    model: BaselineModel
+    model: experiments.Rule[Literal["nearest"]]
 
 
 METHODS = {"seq2seq": Experiment, "baseline": Baseline}
-AnyExperiment = Annotated[experiments.Experiment, OneOf("method", lambda: METHODS)]
