@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import training_steps
 from tests.tasks.speech import tones
 from wxb import tasks
 from wxb.core.errors import WxbError
@@ -15,7 +16,6 @@ from wxb.core.files import read_json
 from wxb.core.params.tasks import methods
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import write_columns
 from wxb.tasks.baselines import WORD, Texts
 from wxb.tasks.ner.baseline.method import MentionFinder, Method
 from wxb.tasks.ner.record.spans import Span
@@ -77,19 +77,10 @@ def train(folder, case, records):
     cls = tasks.get(case.task).method("baseline")
     tokenizer = tokenizers.train("words", 100, ["some words"])
     method = cls.with_vocabulary(experiment, case.labels, tokenizer)
-    features, targets = folder / "train.arrow", folder / "targets.arrow"
-    method.encode(records, features, label="test")
-    columns, splits, account = method.align(features, [records])
-    assert account == {"gold": len(records), "kept": len(records)}
-    write_columns(targets, columns, splits)
-    items = method.dataset(features, targets, records)
-    run = method.training_run(items, items, seed=1, checkpoints=folder, label="test")
-    model, history = method.fit(folder, run)
+    predictor, history, counts = training_steps.train(method, folder, records, folder)
     assert history == [{"step": 0, "epoch": 0}]
-    predictor = method.Predictor.from_training(model, method, targets)
-    predictor.calibrate(records, label="test")
-    predictor.save(folder / "model", experiment, updates=0, examples=0)
-    return predictor, method.Predictor.load(folder / "model", experiment.prediction)
+    assert counts == {"gold": len(records), "kept": len(records)}
+    return predictor, training_steps.saved_and_loaded(predictor, experiment, folder / "model")
 
 
 def as_records(gold):

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from tests import tiny
+from tests import tiny, training_steps
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import write_columns
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.tasks.classification import params
 
@@ -76,17 +75,7 @@ def train(method, experiment, folder: Path, kind="wordpiece"):
     if kind == "wordpiece":
         tiny.bert(backbone, vocab_size=len(SavedTokenizer(backbone)))
     classifier = method.with_vocabulary(experiment, LABELS, tokenizers.load(backbone))
-    classifier.encode(RECORDS, folder / "features", label="test")
-    columns, splits, account = classifier.align(folder / "features", [RECORDS])
-    assert account == {"gold": len(RECORDS), "kept": len(RECORDS), "lost": 0}
-    write_columns(folder / "targets", columns, splits)
-    items = classifier.dataset(folder / "features", folder / "targets", RECORDS)
-    run = classifier.training_run(
-        items, items, seed=1, checkpoints=folder / "checkpoints", label="test"
-    )
-    model, history = classifier.fit(backbone, run)
+    predictor, history, counts = training_steps.train(classifier, backbone, RECORDS, folder)
     assert {"step", "epoch"} <= {*history[-1]}
-    predictor = method.Predictor.from_training(model, classifier, folder / "targets")
-    predictor.calibrate(RECORDS, label="test")
-    predictor.save(folder / "model", experiment, updates=1, examples=1)
-    return predictor, method.Predictor.load(folder / "model", experiment.prediction)
+    assert counts == {"gold": len(RECORDS), "kept": len(RECORDS), "lost": 0}
+    return predictor, training_steps.saved_and_loaded(predictor, experiment, folder / "model")

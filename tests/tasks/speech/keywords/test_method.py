@@ -10,11 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests import training_steps
 from tests.tasks.speech import tones
 from tests.tasks.speech.record.audio.sounds import noise
 from wxb.core.errors import WxbError
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import write_columns
 from wxb.tasks import baselines
 from wxb.tasks.speech.keywords.method import KeywordRecogniser, Method
 from wxb.tasks.speech.params import Keywords
@@ -41,19 +41,11 @@ def train(folder, words, copies=3):
     records = [tones.record(folder, word, index) for index, (_, word) in enumerate(pairs)]
     experiment = Keywords.model_validate(BLOCK)
     method = Method.with_vocabulary(experiment, [], tokenizers.train("words", 100, ["some words"]))
-    features, targets = folder / "train.arrow", folder / "targets.arrow"
-    method.encode(records, features, label="test")
-    columns, splits, account = method.align(features, [records])
-    assert account == {"gold": len(records), "kept": len(records)}
-    write_columns(targets, columns, splits)
-    items = method.dataset(features, targets, records)
-    run = method.training_run(items, items, seed=1, checkpoints=folder, label="test")
-    model, history = method.fit(folder, run)
-    predictor = method.Predictor.from_training(model, method, targets)
-    predictor.calibrate(records, label="test")
-    predictor.save(folder / "model", experiment, updates=2, examples=2)
+    predictor, history, counts = training_steps.train(method, folder, records, folder)
+    assert counts == {"gold": len(records), "kept": len(records)}
+    loaded = training_steps.saved_and_loaded(predictor, experiment, folder / "model")
     assert {path.suffix for path in (folder / "model").iterdir()} == {".json"}
-    return records, history, method.Predictor.load(folder / "model", experiment.prediction)
+    return records, history, loaded
 
 
 @pytest.mark.parametrize("words", [["啊", "哦啊"], [*tones.SYLLABLES, "一一哎"]], ids=len)
