@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
@@ -59,7 +60,7 @@ class Classifier(Trained):
         """A prediction for each text; the first `prediction.explained` ones have evidence."""
         encoded = self.read(texts)
         logits = self.logits(encoded, texts, label=label)
-        probabilities = calibration.softmax(logits, self.settings.get("temperature", 1.0))
+        probabilities = softmax(logits / self.settings.get("temperature", 1.0), axis=1)
         count = min(self.prediction.explained, len(texts))
         evidence: list[tuple[WeightedSpan, ...] | None] = [None] * len(texts)
         if count:
@@ -78,15 +79,19 @@ class Classifier(Trained):
         ]
 
     def read(self, texts: Sequence[str]) -> Encoded:
-        """The tokens of texts that the model reads, without leakage and truncated."""
-        settings = self.settings
+        """The tokens of texts without leakage, not truncated."""
         encoded = encode(self.tokenizer, texts)
-        encoded = without_leakage_tokens(encoded, texts, settings["leakage"])
+        return without_leakage_tokens(encoded, texts, self.settings["leakage"])
+
+    def truncated(self, encoded: Encoded) -> Encoded:
+        """The tokens that a network reads."""
+        settings = self.settings
         return truncate(encoded, self.tokenizer, settings["max_length"], settings["keep"])
 
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts and their tokens."""
-        items = inputs(encoded, self.tokenizer, self.settings["max_length"])
+        length = self.settings["max_length"]
+        items = inputs(self.truncated(encoded), self.tokenizer, length)
         logits = [output["logits"] for output in self.outputs(items, label=label)]
         return np.array(logits, np.float64).reshape(-1, len(self.labels))
 
@@ -102,6 +107,7 @@ class Classifier(Trained):
 
         from wxb.training.batches import collate
 
+        encoded = self.truncated(encoded)
         items = inputs(encoded, self.tokenizer, self.settings["max_length"])
         leading = len(special_tokens(self.tokenizer)[0])
         device = next(self.model.parameters()).device
@@ -144,7 +150,7 @@ class Classifier(Trained):
         temperature = self.settings["temperature"]
         probabilities = np.array([[*p.probabilities.values()] for p in predictions])
         logs = np.log(np.maximum(probabilities.reshape(-1, len(self.labels)), 1e-300))
-        confidences = calibration.softmax(temperature * logs).max(axis=1)
+        confidences = softmax(temperature * logs, axis=1).max(axis=1)
         pairs = zip(records, predictions, strict=True)
         right = np.array([record.gold == prediction.label for record, prediction in pairs])
         sums = calibration.histogram(right, confidences).sum(axis=0)
@@ -190,12 +196,16 @@ def by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class Method(methods.Method):
     """A method that reads texts without leakage, unless the encoding keeps it."""
 
+    def read(self, features: Path, records: Sequence[Record]) -> Encoded:
+        """The tokens of records without leakage, not truncated; `features` has all tokens."""
+        texts, leakage = [record.input for record in records], self.experiment.encoding.leakage
+        return without_leakage_tokens(read_encoded(features), texts, leakage)
+
     def dataset(
         self, features: Path, targets: Path, records: Sequence[Record]
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per text: its `input_ids` and the index of its class as `labels`."""
-        encoding, texts = self.experiment.encoding, [record.input for record in records]
-        encoded = without_leakage_tokens(read_encoded(features), texts, encoding.leakage)
+        encoding, encoded = self.experiment.encoding, self.read(features, records)
         encoded = truncate(encoded, self.tokenizer, encoding.max_length, encoding.keep)
         items = inputs(encoded, self.tokenizer, encoding.max_length)
         columns, _ = read_columns(targets, self.TARGETS)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from transformers import AutoModelForSequenceClassification, pipeline
 
@@ -15,7 +16,6 @@ from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text import tokenizers
 from wxb.tasks.classification.encoder.method import Method
 from wxb.tasks.classification.encoder.model import Classifier
-from wxb.tasks.classification.metrics.calibration import softmax
 from wxb.tasks.classification.params import EncoderModel, Words
 from wxb.tasks.methods import inputs
 
@@ -112,7 +112,7 @@ def test_a_regression_is_scikit_learns_on_the_means_of_a_frozen_backbone(tmp_pat
     theirs = LogisticRegression(C=10, class_weight="balanced", max_iter=1000, tol=1e-6)
     expected = theirs.fit(features, gold).predict_log_proba(features)
     ours = predictor.logits(encoded, texts, label="test")
-    np.testing.assert_allclose(np.log(softmax(ours)), expected, atol=1e-3)
+    np.testing.assert_allclose(np.log(softmax(ours, axis=1)), expected, atol=1e-3)
     for one, other in zip(loaded.predict(texts), predictor.predict(texts), strict=True):
         assert one.probabilities == other.probabilities
     assert read_json(tmp_path / "model/wxb.json")["shape"] == {

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
@@ -14,7 +15,6 @@ from tests.tasks.classification import trained
 from wxb.core.errors import WxbError
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.saved import SavedTokenizer
-from wxb.tasks.classification.metrics.calibration import softmax
 from wxb.tasks.classification.predictor import by_class
 from wxb.tasks.classification.record.ngrams import Tfidf
 from wxb.tasks.classification.tfidf import method
@@ -81,7 +81,7 @@ def test_probabilities_are_those_of_scikit_learns_pipeline(tokenizer, classes, t
     logits = Tfidf.from_pretrained(tmp_path / "model").logits(
         model.features(words(OTHERS, tokenizer))
     )
-    ours = softmax(logits)
+    ours = softmax(logits, axis=1)
     np.testing.assert_allclose(ours, theirs.predict_proba(vectors.transform(OTHERS)), atol=1e-4)
     assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".safetensors"}
     assert history[0]["C"] == 10.0

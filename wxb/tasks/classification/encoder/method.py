@@ -14,16 +14,14 @@ from scipy.sparse import csr_array, hstack
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Encoded, read_encoded
-from wxb.corpora.text.tokenizers import encode, special_tokens
+from wxb.corpora.text.encoded import Encoded
+from wxb.corpora.text.tokenizers import special_tokens
 from wxb.tasks.classification import predictor
 from wxb.tasks.classification.params import Encoder, EncoderModel, Regression
 from wxb.tasks.classification.predictor import (
     Classifier,
     WeightedSpan,
     by_class,
-    truncate,
-    without_leakage_tokens,
 )
 from wxb.tasks.classification.record.ngrams import Tfidf
 from wxb.tasks.methods import Items
@@ -61,16 +59,9 @@ class EncoderClassifier(Classifier):
         count = parameter_count(module, trainable=trainable)
         return count + (words.coef.size if words else 0)
 
-    def read(self, texts: Sequence[str]) -> Encoded:
-        """The tokens of texts without leakage; truncated, unless n-grams of all are read."""
-        if not self.model.words:
-            return super().read(texts)
-        encoded = encode(self.tokenizer, texts)
-        return without_leakage_tokens(encoded, texts, self.settings["leakage"])
-
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts and their tokens."""
-        logits = super().logits(self._truncated(encoded), texts, label=label)
+        logits = super().logits(encoded, texts, label=label)
         if words := self.model.words:
             logits = logits + words.logits(words.features(token_ids(encoded)))
         return logits
@@ -79,7 +70,7 @@ class EncoderClassifier(Classifier):
         self, encoded: Encoded, texts: Sequence[str], logits: NDArray[np.float64]
     ) -> Iterable[list[WeightedSpan]]:
         """The words of each text by gradient times embedding, and n-grams by contribution."""
-        rows = super().weighted_spans(self._truncated(encoded), texts, logits)
+        rows = super().weighted_spans(encoded, texts, logits)
         words = self.model.words
         if not words:
             yield from rows
@@ -91,11 +82,6 @@ class EncoderClassifier(Classifier):
             for left, right, weight in words.contributions(ids, best, second):
                 sums[int(starts[left]), int(ends[right])] += weight
             yield [(start, end, weight) for (start, end), weight in sums.items()]
-
-    def _truncated(self, encoded: Encoded) -> Encoded:
-        """The tokens that the backbone reads."""
-        settings = self.settings
-        return truncate(encoded, self.tokenizer, settings["max_length"], settings["keep"])
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """The shape of the model, and whether its backbone was frozen."""
@@ -137,9 +123,7 @@ class Method(predictor.Method):
         items = super().dataset(features, targets, records)
         if not self.experiment.model.words:
             return items
-        texts, leakage = [record.input for record in records], self.experiment.encoding.leakage
-        encoded = without_leakage_tokens(read_encoded(features), texts, leakage)
-        rows = zip(items, token_ids(encoded), strict=True)
+        rows = zip(items, token_ids(self.read(features, records)), strict=True)
         return [{**item, "words": ids} for item, ids in rows]
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Any, list[dict[str, float]]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from wxb.metrics import DIGITS
 
@@ -49,19 +50,11 @@ def rows(sums: NDArray[Any]) -> list[dict[str, float]]:
     ]
 
 
-def softmax(logits: NDArray[np.float64], temperature: float = 1.0) -> NDArray[np.float64]:
-    """Probabilities (N, K) of logits (N, K)."""
-    scaled = logits / temperature
-    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    probabilities: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-    return probabilities
-
-
 def cross_entropy(
     logits: NDArray[np.float64], labels: NDArray[np.int64], temperature: float = 1.0
 ) -> float:
     """The mean cross-entropy of logits (N, K) with labels (N,)."""
-    likelihoods = softmax(logits, temperature)[np.arange(len(labels)), labels]
+    likelihoods = softmax(logits / temperature, axis=1)[np.arange(len(labels)), labels]
     return -float(np.log(np.maximum(likelihoods, 1e-300)).mean())
 
 

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Encoded, read_columns, read_encoded
-from wxb.corpora.text.tokenizers import encode
+from wxb.corpora.text.encoded import Encoded, read_columns
 from wxb.tasks.classification import predictor
 from wxb.tasks.classification.params import Tfidf
-from wxb.tasks.classification.predictor import Classifier, WeightedSpan, without_leakage_tokens
+from wxb.tasks.classification.predictor import Classifier, WeightedSpan
 from wxb.tasks.classification.record.ngrams import Tfidf as Model
 
 if TYPE_CHECKING:
@@ -77,11 +76,6 @@ class TfidfClassifier(Classifier):
         arrays = [self.model.coef, self.model.intercept]
         return sum(array.size for array in (arrays if trainable else [*arrays, self.model.idf]))
 
-    def read(self, texts: Sequence[str]) -> Encoded:
-        """The tokens of texts without leakage, not truncated."""
-        encoded = encode(self.tokenizer, texts)
-        return without_leakage_tokens(encoded, texts, self.settings["leakage"])
-
     def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
         """Logits (N, K) of N texts and their tokens."""
         ids = [text.ids for text in select_words(encoded, texts, self.tokenizer)]
@@ -114,10 +108,9 @@ class Method(predictor.Method):
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per text: the ids of its words as `input_ids`, and the index of its class."""
         texts = [record.input for record in records]
-        leakage = self.experiment.encoding.leakage
-        encoded = without_leakage_tokens(read_encoded(features), texts, leakage)
+        words = select_words(self.read(features, records), texts, self.tokenizer)
         columns, _ = read_columns(targets, self.TARGETS)
-        rows = zip(select_words(encoded, texts, self.tokenizer), columns["labels"], strict=True)
+        rows = zip(words, columns["labels"], strict=True)
         return [{"input_ids": text.ids, "labels": label} for text, label in rows]
 
     def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
