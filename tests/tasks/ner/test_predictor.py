@@ -29,11 +29,13 @@ class Counting(Recognizer):
     prediction = Prediction(batch_size=4)
     load_model = None
 
-    def predict_windows(self, encoded, windows, indices, texts):
+    def predict_windows(self, inputs, indices):
+        texts, _, windows = inputs
         self.lengths.append([int(windows.lasts[i] - windows.firsts[i]) for i in indices])
         return [texts[windows.rows[i]] for i in indices]
 
-    def merge_windows(self, encoded, windows, outputs, texts):
+    def merge_windows(self, inputs, outputs):
+        texts, _, windows = inputs
         for row, parts in outputs.items():
             assert list(parts) == np.flatnonzero(windows.rows == row).tolist()
             assert set(parts.values()) == {texts[row]}

@@ -31,6 +31,14 @@ class ScoredSpan(NamedTuple):
     score: float
 
 
+class WindowedTexts(NamedTuple):
+    """Texts with their tokens and windows."""
+
+    texts: Sequence[str]
+    encoded: Encoded
+    windows: Windows
+
+
 class SpanFinder(Trained):
     """A trained model that predicts the spans of texts."""
 
@@ -90,23 +98,17 @@ class Recognizer(SpanFinder):
         self.settings["threshold"] = threshold
 
     @abstractmethod
-    def predict_windows(
-        self, encoded: Encoded, windows: Windows, indices: Sequence[int], texts: Sequence[str]
-    ) -> list[Any]:
+    def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Run the model on one batch of windows; returns one output per window."""
 
     @abstractmethod
     def merge_windows(
-        self,
-        encoded: Encoded,
-        windows: Windows,
-        outputs: Mapping[int, Mapping[int, Any]],
-        texts: Sequence[str],
+        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
     ) -> list[list[ScoredSpan]]:
         """The spans of some texts, from the outputs of their windows.
 
-        `outputs` has those of each text by its index in `texts`, and by index of the window, in
-        ascending order. Spans may overlap: `candidates` resolves that.
+        `outputs` has those of each text by its index, and by index of the window, in ascending
+        order. Spans may overlap: `candidates` resolves that.
         """
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
@@ -121,12 +123,13 @@ class Recognizer(SpanFinder):
         encoded = encode(self.tokenizer, texts)
         lengths = {name: self.settings[name] for name in ("max_length", "stride")}
         windows = text_windows(encoded, self.tokenizer, **lengths)
+        inputs = WindowedTexts(texts, encoded, windows)
         batches = batches_by_length(windows.lasts - windows.firsts, self.prediction.batch_size)
         window_counts = np.bincount(windows.rows, minlength=len(texts))
         outputs: dict[int, dict[int, Any]] = {}  # by text and window, of unfinished texts
         spans: list[list[ScoredSpan]] = [[] for _ in texts]
         for indices in track(batches, label, len(batches), unit="batch"):
-            batch = self.predict_windows(encoded, windows, indices, texts)
+            batch = self.predict_windows(inputs, indices)
             for index, output in zip(indices, batch, strict=True):
                 outputs.setdefault(int(windows.rows[index]), {})[index] = output
             finished = {
@@ -134,7 +137,7 @@ class Recognizer(SpanFinder):
                 for row in dict.fromkeys(windows.rows[indices].tolist())
                 if len(outputs[row]) == window_counts[row]
             }
-            merged = self.merge_windows(encoded, windows, finished, texts)
+            merged = self.merge_windows(inputs, finished)
             for row, overlapping in zip(finished, merged, strict=True):
                 spans[row] = resolve_overlaps(overlapping)
         return spans

@@ -434,7 +434,7 @@ def test_spans_of_two_windows_do_not_overlap(trained, backbone, monkeypatch):
     wide = ScoredSpan(Span(stop - 8, stop + 9, "NAME"), 0.9)
     outputs = {0: before, 1: [wide]}
     monkeypatch.setattr(
-        predictor, "predict_windows", lambda *args: [outputs.get(w, []) for w in args[2]]
+        predictor, "predict_windows", lambda *args: [outputs.get(w, []) for w in args[1]]
     )
     assert predictor.candidates([LONG.input], label="test") == [[wide]]
 

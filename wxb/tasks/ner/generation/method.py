@@ -22,7 +22,7 @@ from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks import methods
 from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.params import Generation
-from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.record import encoding
 from wxb.tasks.ner.record.alignment import Status
 from wxb.tasks.ner.record.spans import Span
@@ -163,11 +163,12 @@ class GenerativeRecognizer(Recognizer):
         return {"longest": self.longest}
 
     def predict_windows(
-        self, encoded: Encoded, windows: Windows, indices: Sequence[int], texts: Sequence[str]
+        self, inputs: WindowedTexts, indices: Sequence[int]
     ) -> list[list[ScoredSpan]]:
         """Generate the answers to one batch of windows, and locate their mentions in the texts."""
         from wxb.training.batches import collate
 
+        texts, encoded, windows = inputs
         pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
         items = [{"input_ids": p} for p in _prompts(encoded, windows, indices, self.tokenizer)]
         device = next(self.model.parameters()).device
@@ -190,13 +191,10 @@ class GenerativeRecognizer(Recognizer):
         return outputs
 
     def merge_windows(
-        self,
-        encoded: Encoded,
-        windows: Windows,
-        outputs: Mapping[int, Mapping[int, Any]],
-        texts: Sequence[str],
+        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
     ) -> list[list[ScoredSpan]]:
         """The spans whose middle character their window decides on."""
+        texts, encoded, windows = inputs
         kept: list[list[ScoredSpan]] = []
         for row, parts in outputs.items():
             kept.append([])

@@ -21,7 +21,7 @@ from wxb.metrics import Metric
 from wxb.tasks import methods
 from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
-from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
+from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.record import encoding
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import (
@@ -39,10 +39,8 @@ if TYPE_CHECKING:
 
 
 def _inputs(
-    encoded: Encoded,
-    windows: Windows,
+    inputs: WindowedTexts,
     indices: Iterable[int],
-    texts: Sequence[str],
     tokenizer: Any,
     word_features: WordFeatures | None,
 ) -> list[dict[str, NDArray[Any]]]:
@@ -50,6 +48,7 @@ def _inputs(
     from wxb.tasks.ner.tagging import words
 
     before, after = special_tokens(tokenizer)
+    texts, encoded, windows = inputs
     items: list[dict[str, NDArray[Any]]] = []
     for window in indices:
         tokens = slice(windows.firsts[window], windows.lasts[window])
@@ -95,16 +94,14 @@ class TaggingRecognizer(Recognizer):
         return dict(experiment.model.model_dump())
 
     def predict_windows(
-        self, encoded: Encoded, windows: Windows, indices: Sequence[int], texts: Sequence[str]
+        self, inputs: WindowedTexts, indices: Sequence[int]
     ) -> list[tuple[NDArray[Any], ...]]:
         """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
         import torch
 
         from wxb.training.batches import collate
 
-        items = _inputs(
-            encoded, windows, indices, texts, self.tokenizer, _word_features(self.settings)
-        )
+        items = _inputs(inputs, indices, self.tokenizer, _word_features(self.settings))
         batch = collate(items, self.tokenizer.pad_token_id)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
@@ -112,22 +109,17 @@ class TaggingRecognizer(Recognizer):
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
         before = len(special_tokens(self.tokenizer)[0])
-        tokens = [
-            slice(before, before + windows.lasts[window] - windows.firsts[window])
-            for window in indices
-        ]
+        lengths = inputs.windows.lasts - inputs.windows.firsts
+        tokens = [slice(before, before + lengths[window]) for window in indices]
         return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(tokens)]
 
     def merge_windows(
-        self,
-        encoded: Encoded,
-        windows: Windows,
-        outputs: Mapping[int, Mapping[int, Any]],
-        texts: Sequence[str],
+        self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
     ) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text; each window decides on its own tokens."""
         from wxb.tasks.ner.tagging.words import continues_word
 
+        texts, encoded, windows = inputs
         decided = [_decided(windows, parts) for parts in outputs.values()]
         tokens = [slice(*encoded.splits[row : row + 2]) for row in outputs]
         edges = [(encoded.starts[t], encoded.ends[t]) for t in tokens]
@@ -215,10 +207,9 @@ class Method(methods.Method):
         encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
         windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
         before, after = map(len, special_tokens(self.tokenizer))
-        indices = range(len(windows.rows))
-        texts = [record.input for record in records]
         word_features = self.experiment.model.word_features
-        items = _inputs(encoded, windows, indices, texts, self.tokenizer, word_features)
+        inputs = WindowedTexts([record.input for record in records], encoded, windows)
+        items = _inputs(inputs, range(len(windows.rows)), self.tokenizer, word_features)
         for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
             for name, values in columns.items():
                 item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
