@@ -259,26 +259,26 @@ def columns(rows, sentences=30):
 
 
 @pytest.mark.parametrize(
-    ("rows", "conll", "scheme"),
+    ("rows", "conll"),
     [
-        ("Ann# B-NAME\nMay I-NAME\nis# O\n", {}, "BIO"),
-        ("Ann#\tNNP\tB-NP\tI-NAME\nis#\tVBZ\tB-VP\tO\n", {}, "IOB1"),
-        ("1 Ann# B-NAME\n2 is# O\n", {"token": 1}, "BIO"),
-        ("Ann# B-NAME x\nis# O y\n", {"tag": 1}, "BIO"),
-        ("Ann# S-NAME\nis# O\n", {}, "BIOES"),
-        ("Ann# B-NAME\nMay L-NAME\n", {}, "BILOU"),
-        ("Ann# W-NAME\nis# O\n", {}, "BMEWO"),
-        ("王\tB-PER\n明\tI-PER\n字\tO\n来\tO\n", {"join": ""}, "BIO"),
-        ("王0\tB-PER\n明1\tI-PER\n字0\tO\n来0\tO\n", {"join": "", "characters": True}, "BIO"),
+        ("Ann# B-NAME\nMay I-NAME\nis# O\n", {}),
+        ("Ann#\tNNP\tB-NP\tI-NAME\nis#\tVBZ\tB-VP\tO\n", {}),
+        ("1 Ann# B-NAME\n2 is# O\n", {"token": 1}),
+        ("Ann# B-NAME x\nis# O y\n", {"tag": 1}),
+        ("Ann# S-NAME\nis# O\n", {}),
+        ("-DOCSTART- O\n\nAnn# B-NAME\nis# O\n", {}),
+        ("Ann# B-NAME\nMay L-NAME\n", {}),
+        ("Ann# W-NAME\nis# O\n", {}),
+        ("王\tB-PER\n明\tI-PER\n字\tO\n来\tO\n", {"join": ""}),
+        ("王0\tB-PER\n明1\tI-PER\n字0\tO\n来0\tO\n", {"join": "", "characters": True}),
     ],
 )
-def test_columns(rows, conll, scheme):
+def test_columns(rows, conll):
     Path("town.conll").write_text(columns(rows), encoding="utf-8")
     block = guessed("town.conll")
     expected = {"token": 0, "tag": -1, "join": " ", "unit": "sentence", **conll}
     assert block["conll"] == expected
     guess = corpus.guess_corpus(Path("town.conll"), None)
-    assert f"{scheme} tags" in guess.notes[0]
     assert not guess.trial.rejects
     assert cleaned("town.conll", block)["labels"]
 
@@ -292,11 +292,6 @@ def test_an_html_page_is_an_error():
     Path("town.txt").write_text("<!DOCTYPE html><html>")
     with pytest.raises(WxbError, match=r"town\.txt: found an HTML page; expected records"):
         corpus.guess_corpus(Path("town.txt"), None)
-
-
-def test_document_marks_are_counted():
-    Path("town.txt").write_text(columns("-DOCSTART- O\n\nAnn# B-NAME\nis# O\n", 12))
-    assert "12 lines -DOCSTART- begin one" in corpus.guess_corpus(Path("town.txt"), None).block
 
 
 def test_a_file_without_tags_says_what_is_expected():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import regex
 from wxb.core.errors import WxbError
 from wxb.corpora.layout import decode
 from wxb.tasks.guessing import Guess
-from wxb.tasks.ner.reading.conll import BEGINNING, DOCUMENT, PREFIXES, cells
+from wxb.tasks.ner.reading.conll import DOCUMENT, PREFIXES, cells
 from wxb.tasks.ner.reading.tokens import join
 from wxb.tasks.values import split_settings
 
@@ -48,10 +47,9 @@ def guess(files: Sequence[Path]) -> Guess | None:
     numbered = _share(NUMBERED.fullmatch(t) is not None for t in tokens) > MOST
     separator = join(tokens)
     content: dict[str, Any] = {"token": token, "tag": tag, "join": separator}
-    scheme = _scheme([line[tag] if line else "" for line in rows])
     reasons = {
         "conll.token": f"guessed: {', '.join(list(dict.fromkeys(tokens))[:3])}",
-        "conll.tag": f"guessed: {scheme}; -1 is the last column",
+        "conll.tag": "guessed; -1 is the last column",
         "conll.join": "guessed: words" if separator else "guessed: a script without spaces",
     }
     if numbered:
@@ -59,17 +57,10 @@ def guess(files: Sequence[Path]) -> Guess | None:
         reasons["conll.characters"] = (
             f"guessed: tokens such as {tokens[0]} are a character and its index in the word"
         )
-    documents = sum(
-        text.count(f"\n{DOCUMENT}") + text.startswith(DOCUMENT) for text in texts.values()
-    )
     content["unit"] = "sentence"
-    reasons["conll.unit"] = "or document: " + (
-        f"{documents:,} lines {DOCUMENT} begin one"
-        if documents
-        else f"lines {DOCUMENT} would begin one"
-    )
+    reasons["conll.unit"] = f"or document: lines {DOCUMENT} begin one"
     delimiter = "tabs" if any("\t" in text for text in texts.values()) else "spaces"
-    notes = [f"{len(tokens):,} tokens with {scheme} tags in columns separated by {delimiter}"]
+    notes = [f"{len(tokens):,} tokens with tags in columns separated by {delimiter}"]
     reasons |= {"split.by": "by document", "split.test": "share of all records"}
     return Guess({"conll": content, "split": split_settings(None)}, reasons, notes, EVIDENCE)
 
@@ -103,16 +94,6 @@ def _columns(lines: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     others = [c for c in range(width) if c not in tags]
     tokens = [c for c in others if not all(row[c].isdigit() for row in rows)]
     return (tokens[0], tag - width if tag == width - 1 else tag) if tokens else None
-
-
-def _scheme(tags: Sequence[str]) -> str:
-    """The name of the scheme of tags, for the user: the reader does not need it."""
-    prefixes = {tag[0] for tag in tags if "-" in tag}
-    for name, unique in (("BMEWO", {*"MW"}), ("BILOU", {*"LU"}), ("BIOES", {*"ES"})):
-        if prefixes & unique:
-            return name
-    begins = any(b[:1] in BEGINNING and a[2:] != b[2:] for a, b in pairwise(["O", *tags]) if b)
-    return "BIO" if begins else "IOB1"
 
 
 def _no_columns(file: Path, text: str) -> str:
