@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 from wxb.core.errors import require_output
 
-NUMERIC_COLUMNS = ("precision", "recall", "f1")
-
 
 class Card:
     """The template, metadata and scores of a task's model cards; the defaults fit any task."""
@@ -37,16 +35,12 @@ class Card:
         return {}
 
 
-def rows_by_f1(table: Path, name: str) -> list[dict[str, Any]]:
-    """The rows of a CSV file that `evaluate` wrote, with NUMERIC_COLUMNS as floats.
+def rows_by_f1(table: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a CSV file that `evaluate` wrote.
 
     The lowest F1 comes first; equal ones are sorted by the column `name`. Raises WxbError if the
     file does not exist.
     """
     require_output(table, f"evaluate@{table.parent.name}")
     with table.open(encoding="utf-8", newline="") as file:
-        rows = [
-            {**row, **{key: float(row[key]) for key in NUMERIC_COLUMNS}}
-            for row in csv.DictReader(file)
-        ]
-    return sorted(rows, key=lambda row: (row["f1"], row[name]))
+        return sorted(csv.DictReader(file), key=lambda row: (float(row["f1"]), row[name]))

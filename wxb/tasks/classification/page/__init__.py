@@ -52,63 +52,32 @@ class Page(parts.Page):
 
     def parts(self, study: Study) -> list[Part]:
         """Classes with confusions, calibration, evidence, and the answer of `worth.sentence`."""
-        systems = study.comparison["systems"]
+        systems, names = study.comparison["systems"], trained(study.comparison)
         context = {"systems": systems, "chips": figures.chips(systems)}
         classes = [*next(iter(systems.values()))["by_class"]]
+        confusions = {}
+        if len(classes) > MAX_TABLE:
+            confusions = {f"confusions-{name}": _confusions(systems[name]) for name in systems}
+        shown = {"classes": classes, "show_charts": bool(confusions)}
+        classes_html = render(__package__, "classes.html", confusions, **context, **shown)
         reliability = {"reliability": _reliability(systems)}
-        confusions = (
-            {f"confusions-{name}": _confusions(system) for name, system in systems.items()}
-            if len(classes) > MAX_TABLE
-            else {}
-        )
+        calibration_html = render(__package__, "calibration.html", reliability, **context)
         experiments: Any = study.params.experiments  # all of this task
+        first_rows = next(iter(study.predictions.values()))
+        evidence_html = render(
+            __package__,
+            "evidence.html",
+            chips=context["chips"],
+            systems={name: systems[name] for name in names},
+            leaky=[name for name in names if experiments[name].encoding.leakage == "kept"],
+            further=study.comparison["further"],
+            explained=sum(row.evidence is not None for row in first_rows),
+            examples={name: examples(study.predictions[name]) for name in names},
+        )
         return [
-            Part(
-                "classes",
-                "Classes",
-                "noise",
-                render(
-                    __package__,
-                    "classes.html",
-                    confusions,
-                    **context,
-                    classes=classes,
-                    show_charts=bool(confusions),
-                ),
-                confusions,
-            ),
-            Part(
-                "calibration",
-                "Calibration",
-                "noise",
-                render(__package__, "calibration.html", reliability, **context),
-                reliability,
-            ),
-            Part(
-                "evidence",
-                "What decides",
-                "noise",
-                render(
-                    __package__,
-                    "evidence.html",
-                    chips=context["chips"],
-                    systems={name: systems[name] for name in trained(study.comparison)},
-                    leaky=[
-                        n
-                        for n in trained(study.comparison)
-                        if experiments[n].encoding.leakage == "kept"
-                    ],
-                    further=study.comparison["further"],
-                    explained=sum(
-                        row.evidence is not None for row in next(iter(study.predictions.values()))
-                    ),
-                    examples={
-                        name: examples(study.predictions[name])
-                        for name in trained(study.comparison)
-                    },
-                ),
-                {},
-            ),
+            Part("classes", "Classes", "noise", classes_html, confusions),
+            Part("calibration", "Calibration", "noise", calibration_html, reliability),
+            Part("evidence", "What decides", "noise", evidence_html, {}),
             Part("worth", "", "lead", worth.sentence(study), {}),
         ]
 
