@@ -13,8 +13,7 @@ from wxb.core.errors import require_output
 class Card:
     """The template, metadata and scores of a task's model cards; the defaults fit any task."""
 
-    # Markdown in Jinja: it begins with `card_data` between lines of ---
-    TEMPLATE: ClassVar[Path] = Path(__file__).with_name("card.md")
+    TEMPLATE: ClassVar[str] = "card.md"  # a path in wxb/tasks: Markdown in Jinja
     TASK: ClassVar[str] = "other"  # the hub's name of the task
     TAGS: ClassVar[Sequence[str]] = ()  # further tags on the hub
     SCORES: ClassVar[Sequence[str]] = ()  # the keys of the scores in the metadata

@@ -17,6 +17,7 @@ from wxb.core.errors import WxbError, require_output
 from wxb.core.files import publish, read_json
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
+from wxb.core.params.tasks import FOLDER
 from wxb.metrics import TEST
 from wxb.project import trained
 from wxb.reporting.about import tuning_text
@@ -32,6 +33,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     Raises WxbError if the experiment is unknown, a baseline, not trained or not scored.
     """
     from huggingface_hub import ModelCard
+    from jinja2 import Environment, FileSystemLoader
 
     experiment: Experiment = params.block("experiments", name)
     if experiment.is_baseline:
@@ -45,9 +47,9 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
     corpus = params.corpora[experiment.corpus]
     splits = read_json(paths.clean(experiment.corpus) / paths.PROFILE)["splits"]
     languages = [code for code in splits["train"]["languages"] if code != "unknown"]
-    model_card = ModelCard.from_template(
-        _metadata(task, name, experiment, scores, languages),
-        template_path=str(task.TEMPLATE),
+    template = Environment(loader=FileSystemLoader(FOLDER)).get_template(task.TEMPLATE)
+    text = template.render(
+        card_data=_metadata(task, name, experiment, scores, languages).to_yaml(),
         name=name,
         folder=folder or model,
         base=paths.model(experiment.backbone).as_posix(),
@@ -72,7 +74,7 @@ def card(params: Params, name: str, folder: Path | None = None) -> str:
         further=[name for name in splits if f"{name}_{scorer.HEADLINE}" in scores],
         **task.facts(experiment, model, paths.predictions(experiment.study, name), scores),
     )
-    return str(model_card)
+    return str(ModelCard(text))
 
 
 def share(params: Params, name: str, folder: Path) -> None:

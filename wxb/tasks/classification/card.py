@@ -15,7 +15,7 @@ from wxb.tasks.classification.metrics import CLASSES
 class Card(cards.Card):
     """The model cards of text classifiers."""
 
-    TEMPLATE = Path(__file__).with_suffix(".md")
+    TEMPLATE = "classification/card.md"
     TASK = "text-classification"
     TAGS = ("text-classification",)
     SCORES = ("accuracy", "f1_macro", "auroc")

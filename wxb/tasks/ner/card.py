@@ -15,7 +15,7 @@ from wxb.tasks.ner.metrics import BY_TYPE
 class Card(cards.Card):
     """Cards of models that find entities."""
 
-    TEMPLATE = Path(__file__).with_suffix(".md")
+    TEMPLATE = "ner/card.md"
     TASK = "token-classification"
     TAGS = ("named-entity-recognition",)
     SCORES = ("f1", "precision", "recall")
