@@ -144,10 +144,6 @@ class Method(methods.Method):
         """A function that makes the model from the training items."""
         return lambda items: Model(self.values(items))
 
-    def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
-        """A function without padding, which would import torch; there are no batches."""
-        return lambda items: {"items": items}
-
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Model, list[dict[str, float]]]:
         """The model after no update, and a history without scores."""
         return self.build(backbone)(run.train), [{"step": 0, "epoch": 0}]

@@ -172,10 +172,14 @@ def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> list[dict[str, 
 
 
 def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor]]:
-    """A function that pads items to the longest of a batch."""
+    """A function that pads items to the longest of a batch; only a call of it imports torch."""
+    return partial(_collate, tokenizer=tokenizer)
+
+
+def _collate(items: Sequence[Any], tokenizer: Any) -> dict[str, torch.Tensor]:
     from wxb.training.batches import collate
 
-    return partial(collate, pad=tokenizer.pad_token_id)
+    return collate(items, tokenizer.pad_token_id)
 
 
 def batches_by_length(lengths: Sequence[int] | NDArray[np.int64], size: int) -> list[list[int]]:

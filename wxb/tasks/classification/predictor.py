@@ -212,19 +212,21 @@ class Method(methods.Method):
         return [{**item, "labels": n} for item, n in zip(items, columns["labels"], strict=True)]
 
     def fit_regression(
-        self, features: Mapping[str, Any], labels: Mapping[str, NDArray[np.int64]], run: TrainingRun
+        self, features: Mapping[str, Any], run: TrainingRun
     ) -> tuple[Weights, list[dict[str, float]]]:
         """The best of the logistic regressions with each C, the smallest C among equals; history.
 
-        `features` (N, F) and `labels` (N,) are those of `train` and `valid`. Validation accuracy
-        decides, or with `folds` the accuracy of cross-validation on `train`. The history has a row
-        for each C. Its steps and epochs count the solver's iterations. Also prints the rows. Raises
-        WxbError if the training records have one class only.
+        `features` (N, F) are those of the items `train` and `valid`. Validation accuracy decides,
+        or with `folds` the accuracy of cross-validation on `train`. The history has a row for each
+        C. Its steps and epochs count the solver's iterations. Also prints the rows. Raises WxbError
+        if the training records have one class only.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import StratifiedKFold, cross_val_score
 
         settings: params.Regression = run.settings
+        splits = {"train": run.train, "valid": run.valid}
+        labels = {s: np.array([item["labels"] for item in items]) for s, items in splits.items()}
         known = labels["valid"] != IGNORED
         sizes = np.unique(labels["train"], return_counts=True)[1]
         if len(sizes) < 2:

@@ -126,6 +126,14 @@ def test_a_regression_is_scikit_learns_on_the_means_of_a_frozen_backbone(tmp_pat
     )
 
 
+def run_of(method, labels):
+    """A training on items with these labels, validated on the same ones."""
+    items = [{"labels": label} for label in labels]
+    return SimpleNamespace(
+        settings=method.experiment.training, train=items, valid=items, seed=1, label="test"
+    )
+
+
 def test_cross_validation_chooses_c_without_validation_records(tmp_path):
     """On the training records themselves the largest C is the best."""
     noise = np.random.default_rng(1)
@@ -134,9 +142,8 @@ def test_cross_validation_chooses_c_without_validation_records(tmp_path):
     chosen = {}
     for folds in (None, 5):
         method = Method(trained.regression(C=[0.01, 1000.0], folds=folds), ["a", "b"], None)
-        run = SimpleNamespace(settings=method.experiment.training, seed=1, label="test")
-        splits = {"train": features, "valid": features}
-        weights, history = method.fit_regression(splits, dict.fromkeys(splits, labels), run)
+        run = run_of(method, labels)
+        weights, history = method.fit_regression({"train": features, "valid": features}, run)
         chosen[folds] = np.abs(weights.coef).max()
         assert ("folds_accuracy" in history[0]) == bool(folds)
     assert chosen[5] < chosen[None]
@@ -171,8 +178,7 @@ def test_states_with_the_factor_0_do_not_count(tmp_path):
 @pytest.mark.filterwarnings("error")
 def test_a_class_with_one_record_has_no_warnings():
     method = Method(trained.regression(folds=5), LABELS[:2], None)
-    run = SimpleNamespace(settings=method.experiment.training, seed=1, label="test")
     features = np.random.default_rng(0).standard_normal((8, 4))
-    splits, labels = {"train": features, "valid": features}, np.array([0] * 7 + [1])
-    weights, _ = method.fit_regression(splits, {"train": labels, "valid": labels}, run)
+    run = run_of(method, [0] * 7 + [1])
+    weights, _ = method.fit_regression({"train": features, "valid": features}, run)
     assert weights.logits(features).shape == (8, 2)

@@ -140,7 +140,6 @@ class Method(predictor.Method):
         splits = {"train": run.train, "valid": run.valid}
         states = {split: self._pooled(model, items, run.label) for split, items in splits.items()}
         length = np.linalg.norm(states["train"], axis=1).mean()
-        labels = {s: np.array([item["labels"] for item in items]) for s, items in splits.items()}
         words: dict[str, Any] = {}
         if shape:
             texts = {split: [item["words"] for item in items] for split, items in splits.items()}
@@ -159,7 +158,7 @@ class Method(predictor.Method):
                     split: csr_array(hstack([csr_array(rows), words[split]]))
                     for split, rows in features.items()
                 }
-            fitted, rows = self.fit_regression(features, labels, run)
+            fitted, rows = self.fit_regression(features, run)
             before = history[-1]["step"] if history else 0
             steps = [before + row["step"] for row in rows]
             history += [

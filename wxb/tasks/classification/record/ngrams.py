@@ -96,10 +96,6 @@ class Tfidf:
         """Logits (N, K) of features (N, F)."""
         return Weights(self.coef, self.intercept).logits(features)
 
-    def weights(self) -> NDArray[np.float64]:
-        """The weight of each feature for each class: (K, F)."""
-        return by_class(self.coef)
-
     def contributions(
         self, words: NDArray[np.int32], best: int, second: int
     ) -> list[tuple[int, int, float]]:
@@ -107,7 +103,7 @@ class Tfidf:
 
         The weight is the exact contribution to the logit of class `best` minus that of `second`.
         """
-        weights = self.weights()
+        weights = by_class(self.coef)  # (K, F)
         features = self.features([words]).toarray()[0]
         indices, ends = self.ngram_features(words)
         counts = np.bincount(indices[indices >= 0], minlength=len(features))

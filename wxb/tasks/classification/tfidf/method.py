@@ -113,13 +113,6 @@ class Method(predictor.Method):
         rows = zip(words, columns["labels"], strict=True)
         return [{"input_ids": text.ids, "labels": label} for text, label in rows]
 
-    def collator(self) -> Callable[[Sequence[Any]], dict[str, Any]]:
-        """A function that makes one batch of all items, without padding."""
-        return lambda items: {
-            "texts": [item["input_ids"] for item in items],
-            "labels": np.array([item["labels"] for item in items]),
-        }
-
     def build(self, backbone: Path) -> Callable[[Sequence[NDArray[np.int32]]], Model]:
         """A function that makes the model from training texts, whose n-grams are its features."""
         shape = self.experiment.model.model_dump()
@@ -130,10 +123,10 @@ class Method(predictor.Method):
 
         Raises WxbError if the training records have one class only or no n-grams.
         """
-        batches = {"train": run.collate(run.train), "valid": run.collate(run.valid)}
-        model = self.build(backbone)(batches["train"]["texts"])
-        features = {split: model.features(batch["texts"]) for split, batch in batches.items()}
-        labels = {split: batch["labels"] for split, batch in batches.items()}
-        weights, history = self.fit_regression(features, labels, run)
+        splits = {"train": run.train, "valid": run.valid}
+        texts = {split: [item["input_ids"] for item in items] for split, items in splits.items()}
+        model = self.build(backbone)(texts["train"])
+        features = {split: model.features(words) for split, words in texts.items()}
+        weights, history = self.fit_regression(features, run)
         model.coef, model.intercept = weights
         return model, history
