@@ -35,7 +35,7 @@ GROUPS = {
 }
 LABELS = {
     *("label", "labels", "class", "category", "type", "tag", "tags", "sentiment", "topic"),
-    *("intent", "rating", "score", "split", "fold", "language", "lang", "locale"),
+    *("intent", "rating", "score", "split", "fold", *LANGUAGES),
 }
 
 
@@ -84,11 +84,6 @@ class Files:
     def fields(self) -> list[str]:
         """The names of the fields, in the order of their first record."""
         return list(dict.fromkeys(str(name) for row in self.rows for name in row))
-
-    def fields_of(self, file: Path) -> set[str]:
-        """The names of the fields of one of the files."""
-        contents = (raw.content for raw in raw_records(file))
-        return {name for row in contents if isinstance(row, Mapping) for name in row}
 
     @property
     def has_split_names(self) -> bool:

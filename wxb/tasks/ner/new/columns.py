@@ -14,7 +14,7 @@ from wxb.corpora.layout import decode
 from wxb.tasks.guessing import Guess
 from wxb.tasks.ner.reading.conll import DOCUMENT, PREFIXES, cells
 from wxb.tasks.ner.reading.tokens import join
-from wxb.tasks.values import split_settings
+from wxb.tasks.values import Files, split_settings
 
 TAG = regex.compile(rf"O|[{''.join(sorted(PREFIXES))}]-.+")
 NUMBERED = regex.compile(r".\d{1,2}")  # a character and its index in a word, as in Weibo
@@ -25,7 +25,7 @@ MOST = 0.95  # share of lines with a tag; the reader rejects the others
 def has_tags(files: Sequence[Path]) -> bool:
     """Whether all files are `.tsv`, with columns of tokens and of tags (95% of lines have both)."""
     is_tsv = all(file.suffix.lower() == ".tsv" for file in files)
-    return is_tsv and all(_columns([*_lines(decode(file))]) for file in files)
+    return is_tsv and all(_columns(_lines(decode(file))) for file in files)
 
 
 def guess(files: Sequence[Path]) -> Guess | None:
@@ -34,13 +34,16 @@ def guess(files: Sequence[Path]) -> Guess | None:
     Raises WxbError if some of the files lack such columns, for the first that does.
     """
     texts = {file: decode(file) for file in files}
-    lines = {file: [*_lines(text)] for file, text in texts.items()}
+    lines = {file: _lines(text) for file, text in texts.items()}
     columns_of = {file: _columns(table) for file, table in lines.items()}
     if 2 * sum(map(bool, columns_of.values())) < len(files) or not any(columns_of.values()):
         return None
     for file, columns in columns_of.items():
         if columns is None:
-            raise WxbError(_no_columns(file, texts[file]))
+            raise WxbError(
+                f"{file}: found {Files(file, [file]).summary()}; other files here have a token and"
+                " its tag per line, such as B-NAME. A file without records has to leave the folder"
+            )
     (token, tag), _ = Counter(filter(None, columns_of.values())).most_common(1)[0]
     rows = [line for table in lines.values() for line in table]
     tokens = [line[token] for line in rows if len(line) > token]
@@ -94,15 +97,6 @@ def _columns(lines: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     others = [c for c in range(width) if c not in tags]
     tokens = [c for c in others if not all(row[c].isdigit() for row in rows)]
     return (tokens[0], tag - width if tag == width - 1 else tag) if tokens else None
-
-
-def _no_columns(file: Path, text: str) -> str:
-    """The message of the error for a file without columns next to files with columns."""
-    first = "; ".join(repr(line[:60]) for line in text.split("\n")[:3] if line.strip())
-    return (
-        f"{file}: found lines such as {first}; other files here have a token and its tag per line,"
-        " such as B-NAME. A file without records has to leave the folder"
-    )
 
 
 def _share(tests: Any) -> float:

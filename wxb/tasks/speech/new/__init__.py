@@ -40,6 +40,7 @@ def _has_audio(files: Files) -> bool:
 
 def _manifest(files: Files, sentence: str) -> list[str]:
     """The names of the tables, the one of transcripts first; empty for one table, or if unclear."""
-    first = [file.name for file in files.members if sentence in files.fields_of(file)]
+    tables = [Files(files.path, [file]) for file in files.members]
+    first = [table.names[0] for table in tables if sentence in table.fields]
     others = [name for name in files.names if name not in first]
     return [*first, *others] if len(first) == 1 and others else []
