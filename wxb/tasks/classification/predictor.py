@@ -213,13 +213,14 @@ class Method(methods.Method):
 
     def fit_regression(
         self, features: Mapping[str, Any], run: TrainingRun
-    ) -> tuple[Weights, list[dict[str, float]]]:
-        """The best of the logistic regressions with each C, the smallest C among equals; history.
+    ) -> tuple[float, Weights, list[dict[str, float]]]:
+        """The best of the logistic regressions with each C, by its score and weights; the history.
 
-        `features` (N, F) are those of the items `train` and `valid`. Validation accuracy decides,
-        or with `folds` the accuracy of cross-validation on `train`. The history has a row for each
-        C. Its steps and epochs count the solver's iterations. Also prints the rows. Raises WxbError
-        if the training records have one class only.
+        `features` (N, F) are those of the items `train` and `valid`. The score is accuracy on
+        `valid`, or with `folds` that of cross-validation on `train`; of equal ones the smallest C
+        is best. The history has a row for each C. Its steps and epochs count the solver's
+        iterations. Also prints the rows. Raises WxbError if the training records have one class
+        only.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -277,7 +278,7 @@ class Method(methods.Method):
             if best is None or score > best[0]:
                 best = score, weights
         assert best is not None
-        return best[1], history
+        return *best, history
 
 
 def without_leakage_tokens(encoded: Encoded, texts: Sequence[str], leakage: str) -> Encoded:

@@ -143,7 +143,7 @@ def test_cross_validation_chooses_c_without_validation_records(tmp_path):
     for folds in (None, 5):
         method = Method(trained.regression(C=[0.01, 1000.0], folds=folds), ["a", "b"], None)
         run = run_of(method, labels)
-        weights, history = method.fit_regression({"train": features, "valid": features}, run)
+        _, weights, history = method.fit_regression({"train": features, "valid": features}, run)
         chosen[folds] = np.abs(weights.coef).max()
         assert ("folds_accuracy" in history[0]) == bool(folds)
     assert chosen[5] < chosen[None]
@@ -180,5 +180,5 @@ def test_a_class_with_one_record_has_no_warnings():
     method = Method(trained.regression(folds=5), LABELS[:2], None)
     features = np.random.default_rng(0).standard_normal((8, 4))
     run = run_of(method, [0] * 7 + [1])
-    weights, _ = method.fit_regression({"train": features, "valid": features}, run)
+    _, weights, _ = method.fit_regression({"train": features, "valid": features}, run)
     assert weights.logits(features).shape == (8, 2)

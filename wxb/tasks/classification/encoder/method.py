@@ -29,8 +29,6 @@ from wxb.tasks.methods import Items
 if TYPE_CHECKING:
     from wxb.training.run import TrainingRun
 
-FOLDS_SCORE, VALID_SCORE = (f"{kind}_{predictor.Method.BEST.key}" for kind in ("folds", "valid"))
-
 
 def token_ids(encoded: Encoded) -> list[NDArray[np.int32]]:
     """The token ids of each text."""
@@ -158,14 +156,13 @@ class Method(predictor.Method):
                     split: csr_array(hstack([csr_array(rows), words[split]]))
                     for split, rows in features.items()
                 }
-            fitted, rows = self.fit_regression(features, run)
+            score, fitted, rows = self.fit_regression(features, run)
             before = history[-1]["step"] if history else 0
             steps = [before + row["step"] for row in rows]
             history += [
                 {**row, "step": step, "epoch": step, "states": factor}
                 for row, step in zip(rows, steps, strict=True)
             ]
-            score = max(row.get(FOLDS_SCORE, row[VALID_SCORE]) for row in rows)
             if best is None or score > best[0]:
                 coef, size = by_class(fitted.coef), states["train"].shape[1]
                 coef[:, :size] *= factor / length

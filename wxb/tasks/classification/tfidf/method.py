@@ -127,6 +127,6 @@ class Method(predictor.Method):
         texts = {split: [item["input_ids"] for item in items] for split, items in splits.items()}
         model = self.build(backbone)(texts["train"])
         features = {split: model.features(words) for split, words in texts.items()}
-        weights, history = self.fit_regression(features, run)
+        _, weights, history = self.fit_regression(features, run)
         model.coef, model.intercept = weights
         return model, history
