@@ -18,9 +18,9 @@ def main(params: Params, name: str) -> None:
     with publish(paths.features(name)) as (out,):
         out.mkdir()
         for split in clean.splits(corpus):
-            records = clean.read_labelled(corpus / f"{split}.parquet", task.record)
             label = f"tokenize@{name}: {split}"
-            method.encode(records, out / f"{split}.arrow", label=label)
+            chunks = clean.read_labelled_chunks(corpus / f"{split}.parquet", task.record, label)
+            method.encode(chunks, out / f"{split}.arrow", label=label)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Fine-tune the model of an experiment; a killed run resumes from its last checkpoint."""
 
 import shutil
+from functools import partial
 
 from wxb import tasks
 from wxb.core import paths
@@ -24,13 +25,14 @@ def main(params: Params, name: str) -> None:
     # A baseline does not need transformers, whose import takes seconds.
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
     method = tasks.method_of(experiment, labels, tokenizer)
+    labelling = tasks.get(experiment.task).record
     records = {
-        split: clean.read_labelled(corpus / f"{split}.parquet", tasks.get(experiment.task).record)
+        split: partial(clean.read_labelled, corpus / f"{split}.parquet", labelling)
         for split in ("train", "valid")
     }
     items = {
-        split: method.dataset(features / f"{split}.arrow", targets / f"{split}.arrow", members)
-        for split, members in records.items()
+        split: method.dataset(features / f"{split}.arrow", targets / f"{split}.arrow", read())
+        for split, read in records.items()
     }
     settings = experiment.model_dump(exclude={"prediction"})
     checkpoint_folders = {
@@ -56,7 +58,7 @@ def main(params: Params, name: str) -> None:
             if processes.rank():  # only the first process saves the model, which all have
                 continue
             predictor = method.Predictor.from_training(model, method, targets / "train.arrow")
-            predictor.calibrate(records["valid"], label=f"{label}: calibrate")
+            predictor.calibrate(records["valid"](), label=f"{label}: calibrate")
             last = history[-1]
             predictor.save(
                 models / study.folder(seed),

@@ -67,7 +67,7 @@ def train_model(folder, tuning=None, **encoding):
     work = folder.parent / f"{folder.name}-work"
     work.mkdir()
     method = Method.with_vocabulary(settings, [], load(base))
-    method.encode(RECORDS, work / "train.arrow", label="test")
+    method.encode([RECORDS], work / "train.arrow", label="test")
     (work / "targets").mkdir()
     targets = work / "targets" / "train.arrow"
     columns, splits, _ = method.align(work / "train.arrow", [RECORDS])

@@ -56,7 +56,7 @@ def create_project(folder):
     backbone = tiny.bert(folder / "bert", vocab_size=len(tokenizer))
     features = folder / "features"
     method = Method(EXPERIMENT, ["NAME"], tokenizer)
-    method.encode(records, features, label="test")
+    method.encode([records], features, label="test")
     columns, lengths, _ = method.align(features, [records])
     write_columns(folder / "targets", columns, lengths)
     items = method.dataset(features, folder / "targets", records)

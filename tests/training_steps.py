@@ -9,7 +9,7 @@ def train(method, backbone, records, folder):
     Features and targets are written to an existing folder.
     """
     features, targets = folder / "train.arrow", folder / "targets.arrow"
-    method.encode(records, features, label="test")
+    method.encode([records], features, label="test")
     columns, splits, counts = method.align(features, [records])
     write_columns(targets, columns, splits)
     items = method.dataset(features, targets, records)

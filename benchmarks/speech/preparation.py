@@ -152,7 +152,7 @@ def run_stages(folder: Path, seconds: float, bands: int) -> None:
     for name in clean.splits(out):
         records = clean.read_labelled(out / f"{name}.parquet", record.Labelling())
         Method(experiment, [], None).encode(
-            records, folder / f"{name}.arrow", label=f"tokenize: {name}"
+            [records], folder / f"{name}.arrow", label=f"tokenize: {name}"
         )
 
 

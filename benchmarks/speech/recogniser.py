@@ -164,7 +164,7 @@ def fit(
     for split, recordings in (("train", train), ("valid", valid)):
         features, targets = work / f"{split}.arrow", work / split
         records = write_records(folder, recordings)
-        encoding.encode(records, features, label=f"tokenize: {name}")
+        encoding.encode([records], features, label=f"tokenize: {name}")
         columns, splits, _ = encoding.align(features, [records])
         write_columns(targets, columns, splits)
         items[split] = method.dataset(features, targets, records)

@@ -95,7 +95,7 @@ def demo(folder: Path, count: int, experiment: str = "ner-encoder", **shape: Any
     initial_model(backbone, tokenizer).save_pretrained(folder / "backbone")
     labels = sorted({span.type for record in records for span in record.gold})
     method = Method(block, labels, tokenizer)
-    method.encode(records, folder / "features", label="tokenize")
+    method.encode([records], folder / "features", label="tokenize")
     columns, splits, _ = method.align(folder / "features", [records])
     write_columns(folder / "targets", columns, splits)
     items = method.dataset(folder / "features", folder / "targets", records)

@@ -79,7 +79,7 @@ def test_inputs_have_special_tokens_and_are_truncated(tokenizer, items):
 
 def test_encoded_texts_are_written_and_read(tokenizer, tmp_path):
     records = [Record(text, text, None, None, "") for text in TEXTS]
-    Method(None, [], tokenizer).encode(records, tmp_path / "texts.arrow", label="encode")
+    Method(None, [], tokenizer).encode([records], tmp_path / "texts.arrow", label="encode")
     expected = tokenizers.encode(tokenizer, TEXTS)
     for column, expected_column in zip(
         read_encoded(tmp_path / "texts.arrow"), expected, strict=True
@@ -136,7 +136,7 @@ def test_accuracy_excludes_ignored_labels():
 def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
     records = [Record(label, label, label, None, "") for label in "abc"]
     method, files = Method(Experiment, ["a", "c"], tokenizer), [tmp_path / "f", tmp_path / "t"]
-    method.encode(records, files[0], label="encode")
+    method.encode([records], files[0], label="encode")
     columns, splits, counts = method.align(files[0], [records[:2], records[2:]])
     write_columns(files[1], columns, splits)
     assert columns["labels"].tolist() == [0, IGNORED, 1]

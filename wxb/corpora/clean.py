@@ -86,12 +86,15 @@ def _record(row: Mapping[str, Any], labelling: Labelling) -> Record:
 
 def read_labelled(path: Path, labelling: Labelling) -> list[Record]:
     """The labelled records of a Parquet file, in order: those whose gold is not None."""
-    return [
-        _record(row, labelling)
-        for batch in _batches(path)
-        for row in batch.to_pylist()
-        if row["gold"] is not None
-    ]
+    return [*iter_labelled(path, labelling)]
+
+
+def iter_labelled(path: Path, labelling: Labelling) -> Iterator[Record]:
+    """Yield what `read_labelled` returns, to save memory."""
+    for batch in _batches(path):
+        for row in batch.to_pylist():
+            if row["gold"] is not None:
+                yield _record(row, labelling)
 
 
 def read_labelled_chunks(path: Path, labelling: Labelling, label: str) -> Iterator[list[Record]]:

@@ -125,7 +125,7 @@ class Method(methods.Method):
     def values(self, items: Sequence[Any]) -> dict[str, Any]:
         """What the model keeps of the items of `dataset`, as JSON."""
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write an empty file: texts are read as they are."""
         path.touch()
 

@@ -68,13 +68,14 @@ class Method(ABC):
         """The tokenizer, to which a method may add its own tokens; none by default."""
         return self.tokenizer
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write the encoded inputs of records to the file `path`, whose stem is the split's name.
 
-        By default these are the tokens of their texts, with character offsets. Shows progress.
+        By default these are the tokens of their texts, with character offsets. `label` names the
+        progress of slower methods.
         """
-        texts = [record.input for record in records]
-        write_encoded(path, tokenizers.encode(self.tokenizer, texts, label=label))
+        texts = ([record.input for record in records] for records in chunks)
+        write_encoded(path, (tokenizers.encode(self.tokenizer, chunk) for chunk in texts))
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]

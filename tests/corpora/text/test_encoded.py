@@ -1,6 +1,7 @@
 """Tokens and targets are read unchanged from files, without copying."""
 
 import tempfile
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def assert_same(actual, expected):
 def test_tokens_and_targets_are_read_as_written(lengths, seed):
     encoded, targets = random_tokens(lengths, seed)
     with tempfile.TemporaryDirectory() as folder:
-        write_encoded(Path(folder, "features.arrow"), encoded)
+        write_encoded(Path(folder, "features.arrow"), [encoded])
         write_columns(Path(folder, "targets.arrow"), targets._asdict(), encoded.splits)
         assert_same(read_encoded(Path(folder, "features.arrow")), encoded)
         assert_same(read_targets(Path(folder, "targets.arrow")), targets)
@@ -86,12 +87,27 @@ def test_slices_concatenate_to_the_whole(lengths, cuts):
         ({name: getattr(part, name) for name in TOKENS}, part.splits) for part in parts
     )
     assert_same(Encoded(**columns, splits=splits), encoded)
+    with tempfile.TemporaryDirectory() as folder:
+        whole, joined = Path(folder, "whole.arrow"), Path(folder, "joined.arrow")
+        write_encoded(whole, [encoded])
+        write_encoded(joined, parts)
+        assert joined.read_bytes() == whole.read_bytes()
+        assert_same(read_encoded(joined), encoded)
+
+
+def test_chunks_are_written_in_the_memory_of_one(tmp_path):
+    chunks = (random_tokens([10_000] * 10, seed)[0] for seed in range(20))  # 1.2 MB each
+    tracemalloc.start()
+    write_encoded(tmp_path / "features.arrow", chunks)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6e6
 
 
 def test_the_same_features_give_the_same_bytes(tmp_path):
     encoded, targets = random_tokens([3, 0, 2])
     for name in ("a", "b"):
-        write_encoded(tmp_path / f"{name}.features", encoded)
+        write_encoded(tmp_path / f"{name}.features", [encoded])
         write_columns(tmp_path / f"{name}.targets", targets._asdict(), encoded.splits)
     for kind in ("features", "targets"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
@@ -100,12 +116,12 @@ def test_the_same_features_give_the_same_bytes(tmp_path):
 def test_splits_that_do_not_fit_are_refused(tmp_path):
     encoded, _ = random_tokens([3, 2])
     with pytest.raises(ValueError, match="splits end at 3"):
-        write_encoded(tmp_path / "features.arrow", encoded._replace(splits=encoded.splits[:-1]))
+        write_encoded(tmp_path / "features.arrow", [encoded._replace(splits=encoded.splits[:-1])])
 
 
 def test_files_are_memory_mapped(tmp_path):
     encoded, targets = random_tokens([1000] * 200)
-    write_encoded(tmp_path / "features.arrow", encoded)
+    write_encoded(tmp_path / "features.arrow", [encoded])
     write_columns(tmp_path / "targets.arrow", targets._asdict(), encoded.splits)
     before = pa.total_allocated_bytes()
     mapped = read_encoded(tmp_path / "features.arrow"), read_targets(tmp_path / "targets.arrow")

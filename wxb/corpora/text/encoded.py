@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,9 +43,9 @@ def slice_texts(encoded: Encoded, start: int, stop: int) -> Encoded:
     return Encoded(ids, starts, ends, splits - splits[0])
 
 
-def write_encoded(path: Path, encoded: Encoded) -> None:
-    """Write tokens to an Arrow file, one row per text."""
-    write_columns(path, dict(zip(TOKENS, encoded[:3], strict=True)), encoded.splits)
+def write_encoded(path: Path, chunks: Iterable[Encoded]) -> None:
+    """Write at least one chunk of tokens to an Arrow file, one row per text."""
+    write_chunks(path, ((dict(zip(TOKENS, c, strict=False)), c.splits) for c in chunks))
 
 
 def read_encoded(path: Path) -> Encoded:
@@ -66,6 +68,31 @@ def join_rows(rows: Sequence[NDArray[Any]], kind: type) -> tuple[NDArray[Any], N
     """The rows as one array and its splits; without rows, an empty array of this kind."""
     splits = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     return np.concatenate([np.zeros(0, kind), *rows]), splits
+
+
+def write_chunks(path: Path, chunks: Iterable[Columns]) -> None:
+    """Write at least one chunk of texts, with the bytes of `write_columns` for all of them.
+
+    Only one chunk is in memory: temporary files beside `path` collect the arrays.
+    """
+    files: dict[str, tuple[IO[bytes], np.dtype[Any]]] = {}
+    lengths = []
+    with ExitStack() as stack:
+        for columns, splits in chunks:
+            lengths.append(np.diff(splits))
+            for name, values in columns.items():
+                if name not in files:
+                    file = stack.enter_context(TemporaryFile(dir=path.parent))
+                    files[name] = file, values.dtype
+                files[name][0].write(np.ascontiguousarray(values))
+        arrays = {name: _map(*file) for name, file in files.items()}
+        write_columns(path, arrays, np.cumsum(np.concatenate([[0], *lengths])))
+
+
+def _map(file: IO[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values of a file, memory-mapped."""
+    file.flush()
+    return np.memmap(file, dtype, mode="r") if file.tell() else np.zeros(0, dtype)
 
 
 def write_columns(

@@ -24,7 +24,6 @@ from tokenizers import (
 from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Backbone
-from wxb.core.progress import track
 from wxb.corpora.text.encoded import Encoded, concatenate
 from wxb.corpora.text.offsets import token_offsets
 from wxb.corpora.text.pieces import Pieces
@@ -164,17 +163,15 @@ def load(folder: str | Path, revision: str | None = None) -> Any:
 CHUNK = 4096  # texts at a time: the library uses many bytes per token
 
 
-def encode(tokenizer: AnyTokenizer, texts: Sequence[str], *, label: str | None = None) -> Encoded:
+def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
     """Tokenize texts without special tokens or truncation, with checked offsets.
 
-    Prints progress if `label` is set. Raises WxbError if the tokenizer's offsets are wrong and
-    cannot be corrected.
+    Raises WxbError if the tokenizer's offsets are wrong and cannot be corrected.
     """
-    starts = range(0, max(1, len(texts)), CHUNK)
-    chunks = track(starts, label, len(starts), unit="chunk") if label else starts
     pieces = Pieces(tokenizer)
     columns, splits = concatenate(
-        _encode(tokenizer, pieces, texts[start : start + CHUNK]) for start in chunks
+        _encode(tokenizer, pieces, texts[start : start + CHUNK])
+        for start in range(0, max(1, len(texts)), CHUNK)
     )
     return Encoded(**columns, splits=splits)
 

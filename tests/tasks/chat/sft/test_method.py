@@ -24,7 +24,7 @@ def encode_and_align(folder, tokens, records, split="train", **encoding):
     settings = experiment(**encoding)
     path = folder / f"{split}.arrow"
     tokenizer = load(tokens)
-    Method(settings, [], tokenizer).encode(records, path, label="test")
+    Method(settings, [], tokenizer).encode([records], path, label="test")
     columns, splits, counts = Method(settings, [], tokenizer).align(path, [records])
     ids, _ = read_columns(path, ["ids"])
     return tokenizer, ids["ids"], columns["labels"], splits, counts
@@ -66,7 +66,7 @@ def test_long_conversations_lose_whole_turns_and_are_counted(tmp_path, tokens):
 
 def test_a_dataset_without_items_is_refused(tmp_path, tokens):
     features, targets, settings = tmp_path / "train.arrow", tmp_path / "t", experiment(max_length=4)
-    Method(settings, [], load(tokens)).encode(RECORDS, features, label="test")
+    Method(settings, [], load(tokens)).encode([RECORDS], features, label="test")
     columns, splits, _ = Method(settings, [], load(tokens)).align(features, [RECORDS])
     write_columns(targets, columns, splits)
     with pytest.raises(WxbError, match="raise it"):

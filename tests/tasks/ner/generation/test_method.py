@@ -113,7 +113,7 @@ def vocabulary(backbone, special):
 def write_targets(backbone, special, records, folder):
     """Write features and targets as the stages do; the tokenizer, and statuses by record."""
     encoded, windows = read(backbone, records)
-    write_encoded(folder / "features.arrow", encoded)
+    write_encoded(folder / "features.arrow", [encoded])
     tokenizer = vocabulary(backbone, special)
     columns, splits, statuses = method.encode_answers(encoded, windows, records, TYPES, tokenizer)
     write_columns(folder / "targets.arrow", columns, splits)

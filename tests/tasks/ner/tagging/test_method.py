@@ -101,7 +101,7 @@ def write_items(kind, texts, gold, folder, experiment=None):
     encoded = encode(tokenizer, texts)
     windows = windows_of(encoded, tokenizer, experiment)
     features, targets = folder / "features.arrow", folder / "targets.arrow"
-    write_encoded(features, encoded)
+    write_encoded(features, [encoded])
     records = records_of(texts, gold)
     columns, splits, counts = Method(experiment, TYPES, tokenizer).align(features, [records])
     write_columns(targets, columns, splits)

@@ -48,7 +48,7 @@ def encode(folder, records, name, backbone, experiment):
     method = Method.with_vocabulary(experiment, [], tokenizer)
     (folder / name).mkdir(exist_ok=True)
     features, targets = folder / name / "train.arrow", folder / name / "targets.arrow"
-    method.encode(records, features, label="test")
+    method.encode([records], features, label="test")
     columns, splits, account = method.align(features, [records])
     write_columns(targets, columns, splits)
     return features, targets, account

@@ -20,7 +20,7 @@ RECORDS = [
 def items(tmp_path):
     method = Method(experiment(), [], tokenizer())
     paths = tmp_path / "a.arrow", tmp_path / "b.arrow"
-    method.encode(RECORDS, paths[0], label="encode")
+    method.encode([RECORDS], paths[0], label="encode")
     columns, splits, account = method.align(paths[0], [RECORDS[:1], RECORDS[1:]])
     write_columns(paths[1], columns, splits)
     assert account == {"gold": 4, "kept": 3, "lost": 1}
@@ -45,7 +45,7 @@ def test_the_shortest_come_first(items):
 
 def test_no_records_have_no_targets(tmp_path):
     method = Method(experiment(), [], tokenizer())
-    method.encode([], tmp_path / "a.arrow", label="encode")
+    method.encode([[]], tmp_path / "a.arrow", label="encode")
     columns, splits, account = method.align(tmp_path, [])
     assert (columns["labels"].size, splits.tolist(), account["gold"]) == (0, [0], 0)
 

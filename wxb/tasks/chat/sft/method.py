@@ -6,6 +6,7 @@ Torch and the models are imported only in functions that need a model, since the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
-from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_columns
+from wxb.corpora.text.encoded import IGNORED, Columns, join_rows, read_columns, write_chunks
 from wxb.tasks import methods
 from wxb.tasks.chat import predictor
 from wxb.tasks.chat.params import Sft
@@ -50,16 +50,18 @@ class Method(methods.Method):
             )
         return template.add_template(self.tokenizer, self.experiment.encoding.template)
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write the tokens of each conversation with its answer, and a mask of the assistant's.
 
         Drops the oldest turns of a long conversation; it has no tokens if its last turn is too
-        long. Shows progress.
+        long.
         """
-        settings, tokenizer = self.experiment.encoding, self.vocabulary()
+        write_chunks(path, map(partial(self._columns, self.vocabulary()), chunks))
+
+    def _columns(self, tokenizer: Any, records: Sequence[Record]) -> Columns:
+        settings = self.experiment.encoding
         rows: list[template.Tokens] = []
-        starts = range(0, len(records), CHUNK)
-        for start in track(starts, label, len(starts), unit="chunk"):
+        for start in range(0, len(records), CHUNK):
             conversations = [
                 [*from_text(record.input), message("assistant", record.gold["text"])]
                 for record in records[start : start + CHUNK]
@@ -72,7 +74,7 @@ class Method(methods.Method):
                 rows.append(tokens)
         ids, splits = join_rows([row.ids for row in rows], np.int32)
         generated, _ = join_rows([row.generated for row in rows], np.int8)
-        write_columns(path, {"ids": ids, "generated": generated}, splits)
+        return {"ids": ids, "generated": generated}, splits
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken
 
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
+from wxb.corpora.text.encoded import (
+    IGNORED,
+    Columns,
+    join_rows,
+    Encoded,
+    read_columns,
+    read_encoded,
+)
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.corpora.text.windows import Windows, character_range
 from wxb.tasks import methods
@@ -113,8 +120,8 @@ def _answer_ids(
         )
         for row in parts
     ]
-    splits = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    return np.concatenate([np.zeros(0), *rows]).astype(np.int32), splits.astype(np.int64)
+    ids, splits = join_rows(rows, np.int32)
+    return ids.astype(np.int32, copy=False), splits
 
 
 def _prompts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +55,13 @@ class Method(baselines.Method):
     experiment: Baseline
     Predictor = NearestRecogniser
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write the statistics of the training recordings; for other splits an empty file."""
         if path.stem != clean.SPLITS[0]:
-            super().encode(records, path, label=label)
+            super().encode(chunks, path, label=label)
             return
-        jobs = [(record.input, self.experiment.encoding) for record in records]
+        encoding = self.experiment.encoding
+        jobs = [(record.input, encoding) for records in chunks for record in records]
         values, splits = join_rows([*map_parallel(_of_recording, jobs, label)], np.float32)
         write_columns(path, {STATISTICS: values}, splits)
 

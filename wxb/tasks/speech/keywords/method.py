@@ -6,7 +6,7 @@ needs no backbone and no torch, and its model is JSON.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +61,11 @@ class Method(baselines.Method):
     experiment: Any  # Keywords: not a baseline's block
     Predictor = KeywordRecogniser
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write the mean MFCCs of recordings. Works in parallel; shows progress."""
         settings: Keywords = self.experiment
-        jobs = [(record.input, settings.encoding.window) for record in records]
+        window = settings.encoding.window
+        jobs = [(record.input, window) for records in chunks for record in records]
         values, splits = join_rows([*map_parallel(_features, jobs, label)], np.float32)
         write_columns(path, {MFCC: values}, splits)
 

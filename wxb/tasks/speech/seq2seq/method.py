@@ -147,16 +147,17 @@ class Method(methods.Method):
         backend.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in missing])
         return self.tokenizer
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write the log-mel features of recordings; those at other speeds follow all originals.
 
         Works in parallel; shows progress.
         """
         encoding = self.experiment.encoding
+        recordings = [record.input for records in chunks for record in records]
         jobs = [
-            (record.input, speed, encoding)
+            (recording, speed, encoding)
             for speed in _speeds(path, encoding)
-            for record in records
+            for recording in recordings
         ]
         feature_file.write(path, map_parallel(_features, jobs, label), encoding.mel_bands)
 

@@ -23,11 +23,13 @@ class Words(NamedTuple):
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> Words:
         """The words of labelled records; others are skipped."""
-        labelled = [record for record in records if record.gold]
-        return cls(
-            frozenset(word for record in labelled for word in words(record.input)),
-            frozenset(word for r in labelled for text in r.gold for word in words(text)),
-        )
+        sources: set[str] = set()
+        references: set[str] = set()
+        for record in records:
+            if record.gold:
+                sources.update(words(record.input))
+                references.update(*map(words, record.gold))
+        return cls(frozenset(sources), frozenset(references))
 
 
 def words(text: str) -> list[str]:

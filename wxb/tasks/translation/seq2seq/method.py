@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
-from wxb.core.progress import track
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_columns
-from wxb.corpora.text.tokenizers import CHUNK, special_tokens, token_ids
+from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_chunks
+from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks import methods
 from wxb.tasks.translation.metrics import Scorer, sums
 from wxb.tasks.translation.params import Experiment
@@ -49,15 +48,11 @@ class Method(methods.Method):
             )
         return tokenizer
 
-    def encode(self, records: Sequence[Record], path: Path, *, label: str) -> None:
-        """Write the token ids of the sources; shows progress."""
-        rows: list[NDArray[np.int32]] = []
-        starts = range(0, len(records), CHUNK)
-        for start in track(starts, label, len(starts), unit="chunk"):
-            texts = [record.input for record in records[start : start + CHUNK]]
-            rows += source_ids(self.tokenizer, texts)
-        ids, splits = join_rows(rows, np.int32)
-        write_columns(path, {"ids": ids}, splits)
+    def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
+        """Write the token ids of the sources."""
+        texts = ([record.input for record in records] for records in chunks)
+        rows = (join_rows(source_ids(self.tokenizer, chunk), np.int32) for chunk in texts)
+        write_chunks(path, (({"ids": ids}, splits) for ids, splits in rows))
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
