@@ -152,6 +152,12 @@ def test_any_lost_object_reruns_no_stage(project):
         assert stages_run() == [], path
 
 
+def test_allow_missing_reruns_no_stage_without_repair(project):
+    for path in [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]:
+        path.unlink()
+        assert stages_run(allow_missing=True) == [], path
+
+
 def test_bytes_that_differ_are_not_put_into_the_cache(project):
     """DVC trusts the time of a file; here it is known and unchanged."""
     shutil.rmtree(".dvc/cache")

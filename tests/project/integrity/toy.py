@@ -29,11 +29,11 @@ def git(*arguments):
     subprocess.run(["git", *name, *arguments], check=True, capture_output=True)
 
 
-def stages_run():
+def stages_run(**options):
     """Run `dvc repro` in this process; returns the stages that ran."""
     Path("ran").write_text("")
     with Repo() as repo:
-        repo.reproduce()
+        repo.reproduce(**options)
     return Path("ran").read_text().split()
 
 
