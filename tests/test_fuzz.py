@@ -4,8 +4,10 @@
 """
 
 import os
+import tracemalloc
 from contextlib import suppress
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,3 +64,30 @@ def test_any_parameters_are_checked_or_refused(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "params.yaml"
     with suppress(WxbError):
         check(parse_yaml(text, path), path)
+
+
+# Files of one repeated part: beginning, part, separator, end, and the memory of reading it in bytes
+# per byte. Python needs 64 bytes for the two bytes of an empty list.
+REPEATED = {
+    ".jsonl": ("", '{"text": "one two", "label": "a"}\n', "", "", 10),
+    ".json": ("[", '{"text": "one two", "label": "a"}', ",", "]", 10),
+    ".csv": ("text,label\n", "one two,a\n", "", "", 10),
+    ".tsv": ("text\tlabel\n", "one two\ta\n", "", "", 10),
+    "long.json": ('[{"text": "😀', "a", "", '"}]', 10),
+    "tiny.json": ("[", "{}", ",", "]", 30),
+    "lists.json": ('[{"a":[', "[]", ",", "]}]", 30),
+    "commas.csv": ("a,b\n", ",", "", "", 30),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_memory_of_reading_a_file_is_bounded(tmp_path, name):
+    start, part, separator, end, bound = REPEATED[name]
+    path = tmp_path / f"any{name}"
+    path.write_text(start + separator.join([part] * (100_000 // len(part + separator))) + end)
+    tracemalloc.start()
+    for _ in formats.raw_records(path):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < bound * path.stat().st_size
