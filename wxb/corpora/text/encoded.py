@@ -84,7 +84,7 @@ def write_chunks(path: Path, chunks: Iterable[Columns]) -> None:
                 if name not in files:
                     file = stack.enter_context(TemporaryFile(dir=path.parent))
                     files[name] = file, values.dtype
-                files[name][0].write(np.ascontiguousarray(values))
+                files[name][0].write(np.ascontiguousarray(values).data)
         arrays = {name: _map(*file) for name, file in files.items()}
         write_columns(path, arrays, np.cumsum(np.concatenate([[0], *lengths])))
 

@@ -19,8 +19,8 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import (
     IGNORED,
     Columns,
-    join_rows,
     Encoded,
+    join_rows,
     read_columns,
     read_encoded,
 )
