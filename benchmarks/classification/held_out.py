@@ -17,8 +17,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from texts import Classes, Fields, File, Seed, tfidf_predictions
+from texts import Classes, Fields, Seed, corpus_settings, tfidf_predictions
 
+from wxb.core.errors import WxbError
 from wxb.corpora import reading
 from wxb.corpora.division import drop_duplicates
 from wxb.corpora.records import Record
@@ -42,7 +43,7 @@ Part = tuple[str, str]  # a class and a value of the field
 
 @app.command()
 def main(
-    source: File,
+    source: Annotated[Path, typer.Argument(help="folder of records with one class each")],
     by: Annotated[str, typer.Option(help="field whose values are held out")] = "subject",
     fields: Fields = "text",
     classes: Classes = [],  # noqa: B006
@@ -52,6 +53,8 @@ def main(
     """Train on the largest part of each class, and print the accuracy on every part."""
     records = read(source, by, fields, classes, seed)
     train, tests = divide(records)
+    if not tests or len({record.gold for record in train}) < 2:
+        raise WxbError(f"{source}: too few records of two classes, {len(records)} in all")
     trained = {_part(record) for record in train}
     right = {name: labels == _gold(tests) for name, labels in predictions(train, tests).items()}
     rows = [
@@ -61,28 +64,20 @@ def main(
     for seen in (True, False):
         among = [(_part(record) in trained) == seen for record in tests]
         rows.append(_row(("all", "all", seen), by, right, among))
-    files = [source] if source.is_file() else sorted(source.iterdir())
-    data = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    data = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(source.iterdir())}
     benchmarks.report(rows, output, data=data, by=by, seed=seed, train=len(train))
 
 
 def read(source: Path, by: str, fields: str, classes: Sequence[str], seed: int) -> list[Record]:
     """The distinct records of a folder, shuffled; their group is the value of the field `by`."""
-    names = [*fields.split(","), None][:2]
-    corpus = Corpus.model_validate(
-        {
-            "task": "classification",
-            "path": str(source),
-            "fields": {"input": names[0], "label": names[1]},
-            "classes": dict(pair.split("=") for pair in classes),
-            "max_characters": 100_000,
-            "split": {"by": by, "test": 0.2, "valid": 0.1},  # only `by` is used
-        }
-    )
+    split = {"by": by, "test": 0.2, "valid": 0.1}  # only `by` is used
+    corpus = Corpus.model_validate({**corpus_settings(source, fields, classes), "split": split})
     task, place = Reading(), Path()
     raw = reading.read(source, corpus, task)
     items = task.prepare(raw, corpus, folder=source, out=place, home=place, label="read")
     records = [item for item in items if isinstance(item, Record)]
+    if not records:
+        raise WxbError(f"{source}: no record has {by}, {fields} and a class")
     distinct, _ = drop_duplicates(records, task.wording)
     random.Random(seed).shuffle(distinct)
     return distinct

@@ -23,6 +23,7 @@ import typer
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
 from wxb import tasks
 from wxb.core import paths
+from wxb.core.errors import WxbError
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import check, read_yaml
 from wxb.core.params.section import Section
@@ -177,13 +178,8 @@ def read(
     source: Path, fields: str, classes: Iterable[str], group: str | None, seed: int
 ) -> list[Record]:
     """The records of a source, cleaned by the project and shuffled by the seed; prints counts."""
-    names = [*fields.split(","), None][:2]
     corpus = {
-        "task": "classification",
-        "path": str(source.resolve()),
-        "fields": {"input": names[0], "label": names[1]},
-        "classes": dict(pair.split("=") for pair in classes),
-        "max_characters": 100_000,
+        **corpus_settings(source.resolve(), fields, classes),
         "split": {"by": group, "test": TEST, "valid": VALID},
     }
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
@@ -200,6 +196,21 @@ def read(
         ]
     random.Random(seed).shuffle(records)
     return records
+
+
+def corpus_settings(source: Path, fields: str, classes: Iterable[str]) -> dict[str, Any]:
+    """The corpus block of a source without its split. Raises WxbError if no class is named."""
+    text, *label = fields.split(",")
+    pairs = [pair.partition("=") for pair in classes]
+    if not all(name for *_, name in pairs) or bool(label) == bool(pairs):
+        raise WxbError("give the class of texts as --fields TEXT,CLASS or as --class PATTERN=CLASS")
+    return {
+        "task": "classification",
+        "path": str(source),
+        "fields": {"input": text, "label": label[0] if label else None},
+        "classes": {pattern: name for pattern, _, name in pairs},
+        "max_characters": 100_000,
+    }
 
 
 def train_one(

@@ -4,11 +4,13 @@ import csv
 import json
 from dataclasses import replace
 
+import pytest
 from typer.testing import CliRunner
 
 from demos.news import generate
 from tests.benchmarks.script import script
 from tests.project_copy import ROOT
+from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
 
 benchmark = script("classification/held_out")
@@ -80,3 +82,14 @@ def test_the_docs_have_the_committed_figures():
         text = (ROOT / "docs" / name).read_text(encoding="utf-8")
         for system in ("tfidf", "tfidf_raw"):
             assert f"{content['rows'][-1][benchmark.TITLES[system]]:.3f}" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [("text", "give the class"), ("text,label", "no record"), ("subject,text", "too few")],
+)
+def test_a_folder_without_usable_classes_is_an_error(fields, error, tmp_path):
+    (tmp_path / "texts.csv").write_text("text,subject\nhello,a\n")
+    result = CliRunner().invoke(benchmark.app, [str(tmp_path), "--fields", fields])
+    assert isinstance(result.exception, WxbError)
+    assert error in str(result.exception)
