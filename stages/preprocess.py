@@ -11,6 +11,7 @@ from wxb.core.files import publish, write_json, write_jsonl
 from wxb.core.params import Params
 from wxb.core.params.corpora import Corpus
 from wxb.core.progress import Progress
+from wxb.core.wording import counted
 from wxb.corpora import clean, reading
 from wxb.corpora.division import SplitError, divide, with_test_groups
 from wxb.corpora.labelling import Labelling
@@ -90,7 +91,7 @@ def _cause(rejects: Sequence[Reject], corpus: Corpus) -> str:
     ((reason, count),) = Counter(reject.reason for reject in rejects).most_common(1)
     example = next(reject for reject in rejects if reject.reason == reason)
     return (
-        f"{len(rejects)} records were rejected, {count} like this one"
+        f"{counted(len(rejects), 'records')} rejected, {count} like this one"
         f" ({example.origin}) for {reason}: {example.detail}; {corpus.advice(reason)}"
     )
 

@@ -133,7 +133,7 @@ def test_verify_reports_spans_in_the_masked_texts(tmp_path):
     (tmp_path / "o.yaml").write_text("DEFAULT: {operator: replace, new_value: Z}\n")
     result = wxb(tmp_path, *MASK, "5ann", "--verify", "--operators", "o.yaml", "--report", "r")
     assert (result.returncode, result.stdout) == (3, b"Zann\n")
-    assert result.stderr.startswith(b"wxb: --verify: 1 spans still found in 1 of 1 documents")
+    assert result.stderr.startswith(b"wxb: --verify: 1 span still found in 1 of 1 document")
     assert b"ann" not in result.stderr + (tmp_path / "r").read_bytes()
     assert json.loads((tmp_path / "r").read_text())["left"] == {"NAME": 1}
 

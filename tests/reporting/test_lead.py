@@ -103,14 +103,14 @@ def test_failures_are_those_of_the_first_leader(compared):
 def test_too_few_groups_are_warned_of(compared):
     summary = lead(compared(SEVEN, groups=8), {})
     assert "no difference found" in summary.claim
-    assert "8 groups of test records are too few" in summary.noise
+    assert "number of groups of test records (8) is too low" in summary.noise
 
 
 def test_a_further_set_with_too_few_groups_compares_nothing(compared):
     content = compared(SEVEN)
     content["further"] = {"tweets": compared(SEVEN, groups=8)}
     assert lead(content, {}).further.startswith(
-        "On tweets, 8 groups are too few to tell experiments apart (F1 "
+        "On tweets, the number of groups (8) is too low to tell experiments apart (F1 "
     )
 
 

@@ -242,11 +242,11 @@ def test_too_few_groups_are_warned_of(compared):
     assert groups_warning(compared(SEVEN)) == ""
     assert groups_warning(compared({"a": 0.5, "b": 0.25}, groups=6)) == ""
     assert groups_warning(compared({"a": 0.5, "b": 0.25}, groups=4)) == (
-        "4 groups of test records are too few to compare two systems: no p value can be below"
-        " 0.125."
+        "The number of groups of test records (4) is too low to compare two systems: no p value can"
+        " be below 0.125."
     )
     content = compared(SEVEN, groups=8)
-    assert "8 groups" in groups_warning(content)
+    assert "(8) is too low" in groups_warning(content)
     assert "no corrected p value can be below 0.164" in groups_warning(content)
     assert not any(pair.beyond_noise for pair in corrected_pairs(content))
 

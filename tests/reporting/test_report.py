@@ -365,7 +365,7 @@ def test_further_test_sets_are_columns(tree):
     reports = tree(THREE, further=["new"])
     page = parsed_page(reports)
     text = page.text
-    assert "On new, 3 groups are too few to tell experiments apart" in text
+    assert "On new, the number of groups (3) is too low to tell experiments apart" in text
     assert "F1 on new" in text
     assert "On new" in text.split("Beyond noise?")[1]
     for name, system in reports.comparison["further"]["new"]["systems"].items():

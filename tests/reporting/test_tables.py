@@ -55,7 +55,7 @@ def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
     assert text.count("\n- ") <= 11
     assert text.count("\nExperiments that share a tier do not differ beyond noise. One seed:") == 1
     assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in text
-    assert "4 groups of test records are too few to compare 21 pairs" in text
+    assert "The number of groups of test records (4) is too low to compare 21 pairs" in text
     rows = [line.split()[1] for line in text.splitlines() if line.startswith("| ner")]
     assert rows == 3 * SEVEN
 

@@ -492,7 +492,7 @@ def test_no_value_of_a_field_is_in_two_splits_of_real_records(tmp_path):
 
 def test_the_cause_of_an_empty_split_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(WxbError, match=r": 19 records were rejected, 19 .* for duplicate id") as e:
+    with pytest.raises(WxbError, match=r": 19 records rejected, 19 .* for duplicate id") as e:
         run(tmp_path, [raw(index, id="1") for index in range(20)])
     assert "So the valid split has no labelled record" in str(e.value)
     assert len([*read_jsonl(tmp_path / "logs/preprocess@test.rejects.jsonl")]) == 19

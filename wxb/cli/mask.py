@@ -22,6 +22,7 @@ from wxb.cli.options import (
     usage_error,
 )
 from wxb.core.errors import WxbError, choices
+from wxb.core.wording import counted
 from wxb.masking import folders
 from wxb.masking.documents import Document
 from wxb.masking.sources import Format, Layout
@@ -235,7 +236,7 @@ def unmask(
         shown = [name for name in unknown if name.isupper() and name.isascii()][:SHOWN]
         names = [*shown, "..."] if len(unknown) > len(shown) else shown
         print(
-            f"wxb: {mapping} lacks {unknown.total()} placeholders, which are kept"
+            f"wxb: {mapping} lacks {counted(unknown.total(), 'placeholders')}, which are kept"
             f" ({', '.join(names)}); were they written with another mapping?",
             file=sys.stderr,
         )
@@ -387,7 +388,8 @@ def _report(counts: Report, report: Path | None, *, dry_run: bool) -> None:
     if counts.left:
         by_type = ", ".join(f"{type_} {count}" for type_, count in sorted(counts.left.items()))
         print(
-            f"wxb: --verify: {counts.left.total()} spans still found in {counts.documents_left} of"
-            f" {counts.documents} documents ({by_type}); a lower --threshold masks more",
+            f"wxb: --verify: {counted(counts.left.total(), 'spans')} still found in"
+            f" {counts.documents_left} of {counted(counts.documents, 'documents')} ({by_type});"
+            " a lower --threshold masks more",
             file=sys.stderr,
         )

@@ -24,6 +24,7 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params import load
+from wxb.core.wording import counted
 from wxb.project.inventory import headlines
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
@@ -207,7 +208,7 @@ def headline(state: State) -> str:
     if state.is_over:
         if not state.done:
             return "every stage is up to date"
-        return f"all done: {len(state.done)} stage{'s' if len(state.done) > 1 else ''}"
+        return f"all done: {counted(len(state.done), 'stages')}"
     counts = f"{len(state.done)} of {state.total} stages done, {len(state.running)} running"
     counts += f", {len(state.waiting)} waiting"
     if state.saving:

@@ -10,6 +10,7 @@ from itertools import chain
 
 from wxb.core.errors import WxbError
 from wxb.core.params.corpora import Split
+from wxb.core.wording import counted
 from wxb.corpora.near import units
 from wxb.corpora.records import Record, Reject
 
@@ -57,7 +58,10 @@ def divide(
         splits |= _divide_by_share(unique, split, wording, seed)
         rejects = [*rejects, *surplus]
         groups = len({record.group for record in unique})
-        source = f"{len(unique)} records in {groups} groups were divided, same wordings together"
+        source = (
+            f"{counted(len(unique), 'records')} in {counted(groups, 'groups')} were divided, same"
+            " wordings together"
+        )
     splits = {name: splits[name] for name in ("train", "valid", *split.test_sets)}
     _check_labelled(splits, source, rejects)
     return splits, rejects

@@ -14,6 +14,7 @@ from wxb.core import hub, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.core.params.lessons import AttentionLesson
+from wxb.core.wording import counted
 from wxb.lessons import Lesson, Part, Table
 from wxb.models import masks
 from wxb.models.attention import sinusoids
@@ -45,7 +46,11 @@ def run(params: Params, name: str) -> Lesson:
             for name in NAMES
         },
         answer=_answer(shares_by_head),
-        facts=[f"{len(tokens)} tokens", f"{layers} layers of {heads} heads", settings.path],
+        facts=[
+            counted(len(tokens), "tokens"),
+            f"{counted(layers, 'layers')} of {counted(heads, 'heads')}",
+            settings.path,
+        ],
         parts=[
             _positions(settings),
             _masks(),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wxb.core.params import Params
 from wxb.core.params.lessons import GatesLesson
+from wxb.core.wording import counted
 from wxb.lessons import Lesson, Part, Table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps
@@ -60,7 +61,11 @@ def run(params: Params, name: str) -> Lesson:
             **{f"xor_learnt_by_{width}": share for width, share in success.items()},
         },
         answer=_answer(accuracy, settings.hidden),
-        facts=[f"{len(GATES)} gates", f"{len(models)} models", f"{settings.epochs} epochs at most"],
+        facts=[
+            f"{len(GATES)} gates",
+            f"{len(models)} models",
+            f"{counted(settings.epochs, 'epochs')} at most",
+        ],
         parts=[
             Part(
                 "Accuracy",

@@ -64,8 +64,8 @@ def _further(comparison: Mapping[str, Any], usable: float | None) -> Iterator[st
             yield f"No experiment is usable on {name}."
         scores = f"{pairs.score_range(other, best)}{_change(comparison, best, values)}"
         if pairs.groups_warning(other):
-            groups = other["groups"]
-            yield f"On {name}, {groups} groups are too few to tell experiments apart ({scores})."
+            few = f"the number of groups ({other['groups']}) is too low"
+            yield f"On {name}, {few} to tell experiments apart ({scores})."
         elif len(best) > 1:
             many = f"{in_words(len(best))} experiments"
             who = listed(best) if len(best) <= NAMED else many

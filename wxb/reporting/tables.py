@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+from wxb.core.wording import counted
 from wxb.metrics import TEST, Metric
 from wxb.reporting.charts.baselines import is_baseline, without_baselines
 from wxb.reporting.charts.formatting import (
@@ -341,11 +342,13 @@ def test_set_line(name: str, results: Mapping[str, Any]) -> str:
     """The records, groups and units of a test set, and how near its texts are to training."""
     field = f" by {results['grouped_by']}" if results.get("grouped_by") else ""
     is_grouped = results["groups"] < results["documents"]
-    groups = f" in {results['groups']:,} groups{field}" if is_grouped else ""
-    units = "" if results["unit"] == "records" else f", {results['support']:,} {results['unit']}"
+    groups = f" in {counted(results['groups'], 'groups')}{field}" if is_grouped else ""
+    units = (
+        "" if results["unit"] == "records" else f", {counted(results['support'], results['unit'])}"
+    )
     # Committed studies that were not computed again since have no nearness.
     near = f"; {nearness_text(results['nearness'])}" if "nearness" in results else ""
-    return f"{name}: {results['documents']:,} records{groups}{units}{near}."
+    return f"{name}: {counted(results['documents'], 'records')}{groups}{units}{near}."
 
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from wxb.core.wording import counted
 from wxb.corpora.formats import raw_records
 from wxb.corpora.layout import SUFFIXES, TABLES, decode
 from wxb.tasks import tables
@@ -162,9 +163,7 @@ def value_counts(rows: Sequence[Row], name: str | None) -> str | None:
     counts = Counter(str(row.get(name)) for row in rows)
     first = ", ".join(value[:20] for value, _ in counts.most_common(SHOWN))
     more = ", ..." if len(counts) > SHOWN else ""
-    values = "value" if len(counts) == 1 else "values"
-    records = "record" if len(rows) == 1 else "records"
-    return f"{len(counts):,} {values} in {len(rows):,} {records} ({first}{more})"
+    return f"{counted(len(counts), 'values')} in {counted(len(rows), 'records')} ({first}{more})"
 
 
 def is_int(value: Any) -> bool:
@@ -180,7 +179,7 @@ def field_type(rows: Sequence[Row], name: str) -> str:
     kind = Counter(map(_kind, values)).most_common(1)[0][0]
     distinct = len(set(map(str, values)))
     if kind in ("text", "number") and distinct < len(values) / 2:
-        return f"{kind}, {distinct:,} values"
+        return f"{kind}, {counted(distinct, 'values')}"
     return kind
 
 

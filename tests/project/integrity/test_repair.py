@@ -110,7 +110,7 @@ def test_records_of_head_whose_outputs_exist_are_restored(project, capsys):
     text = LOCKFILE.read_text()
     LOCKFILE.write_text(text[: text.index("\n  score:") + 1])  # valid YAML
     prepare()
-    assert "lacked 1 records of HEAD whose outputs exist; restored" in capsys.readouterr().err
+    assert "lacked 1 record of HEAD whose outputs exist; restored" in capsys.readouterr().err
     assert hashes(LOCKFILE.read_text()) == hashes(text)
     LOCKFILE.write_text(text[: text.index("\n  score:") + 1])
     Path("score.json").unlink()  # as it may have been removed from purpose
@@ -137,7 +137,7 @@ def test_a_lost_cache_is_filled_from_the_workspace(project, capsys):
     assert {how for step in dag.steps() for how in step.changes.values()} == {"not in cache"}
     assert not any(step.is_due for step in dag.steps())
     prepare()
-    assert "they were put back from the workspace" in capsys.readouterr().err
+    assert "restored from the workspace" in capsys.readouterr().err
     assert stages_run() == []
     shutil.rmtree("made")
     with Repo() as repo:
@@ -174,6 +174,6 @@ def test_an_altered_object_is_not_restored(project, capsys):
             flip(oid)
     shutil.rmtree("made")
     prepare()
-    assert "1 objects of DVC's cache were altered; they were removed" in capsys.readouterr().err
+    assert "removed 1 altered object from DVC's cache" in capsys.readouterr().err
     assert stages_run() == ["make"]
     assert Path("made/other").read_text() == "1\n"

@@ -45,7 +45,7 @@ def guess_corpus(path: Path, name: str | None, task: str | None = None) -> Corpu
     if not counts.kept:
         reason, example = next(iter(counts.examples.items()))
         raise WxbError(
-            f"{path}: all {counts.rejects.total()} records would be rejected, the first for"
+            f"{path}: every record would be rejected, the first of {counts.rejects.total():,} for"
             f" {reason} ({example}). The guessed block:\n{to_yaml({name: content})}"
             "Change the file, or write the block yourself: docs/adding-a-corpus.md"
         )

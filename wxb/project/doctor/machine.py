@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.params import Params
+from wxb.core.wording import counted
 from wxb.project.doctor import Finding, Level
 from wxb.reporting.charts.formatting import size
 
@@ -44,7 +45,8 @@ def cpu(params: Params | None) -> Iterator[Finding]:
     if params is None or cores is None:
         yield Finding("CPU", "ok", f"{platform.machine()}, {cores or 'an unknown number of'} cores")
         return
-    message = f"{platform.machine()}, {cores} core(s), {params.threads} thread(s) per job"
+    counts = f"{counted(cores, 'cores')}, {counted(params.threads, 'threads')} per job"
+    message = f"{platform.machine()}, {counts}"
     if params.threads > cores:
         remedy = f"set `threads: {cores}` in params.yaml: more threads slow training down by far"
         yield Finding("CPU", "note", message, remedy)

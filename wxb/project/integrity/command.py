@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from wxb.core.wording import counted
 from wxb.project.integrity import verify as verification
 
 
@@ -25,6 +26,6 @@ def verify(
     report = verification.verify(repair)
     for fault in report.faults:
         print(f"{fault.kind}: {fault.path}" + (f" ({fault.remedy})" if fault.remedy else ""))
-    print(f"{report.files} files hashed, {len(report.faults)} faults")
+    print(f"{counted(report.files, 'files')} hashed, {counted(len(report.faults), 'faults')}")
     if not all(fault.is_restored for fault in report.faults):
         raise typer.Exit(1)

@@ -13,6 +13,7 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
 from wxb.core.files import publish, write_json
+from wxb.core.wording import counted
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK
@@ -95,8 +96,9 @@ def lockfile(repo: Repo) -> Iterator[str]:
         complete = _records(text[: starts[-1]] if starts else "")
         _write({**_records(committed), **complete})
         yield (
-            f"{LOCKFILE} was cut off by a killed run or a full disk; {len(complete)} records were"
-            " kept, and the others are those of HEAD or come from DVC's run cache"
+            f"{LOCKFILE} was cut off by a killed run or a full disk after"
+            f" {counted(len(complete), 'records')}; the others are those of HEAD or come from DVC's"
+            " run cache"
         )
         return
     stages = {
@@ -110,7 +112,8 @@ def lockfile(repo: Repo) -> Iterator[str]:
         if lost:
             _write({**current, **lost})
             repo._reset()
-            yield f"{LOCKFILE} lacked {len(lost)} records of HEAD whose outputs exist; restored"
+            records = counted(len(lost), "records")
+            yield f"{LOCKFILE} lacked {records} of HEAD whose outputs exist; restored"
 
 
 def cache(repo: Repo) -> Iterator[str]:
@@ -120,7 +123,7 @@ def cache(repo: Repo) -> Iterator[str]:
     """
     restored = [out for stage in repo.index.stages for out in stage.outs if _restore(out)]
     if restored:
-        yield f"DVC's cache lacked {len(restored)} outputs; they were put back from the workspace"
+        yield f"DVC's cache lacked {counted(len(restored), 'outputs')}; restored from the workspace"
 
 
 def objects(repo: Repo) -> Iterator[str]:
@@ -140,7 +143,7 @@ def objects(repo: Repo) -> Iterator[str]:
                 path.unlink()
                 removed += 1
     if removed:
-        yield f"{removed} objects of DVC's cache were altered; they were removed"
+        yield f"removed {counted(removed, 'altered objects')} from DVC's cache"
 
 
 def _restore(out: Output) -> bool:

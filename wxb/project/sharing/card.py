@@ -18,6 +18,7 @@ from wxb.core.files import publish, read_json
 from wxb.core.params import Params
 from wxb.core.params.experiments import Experiment
 from wxb.core.params.tasks import FOLDER
+from wxb.core.wording import counted
 from wxb.metrics import TEST
 from wxb.project import trained
 from wxb.reporting.about import tuning_text
@@ -136,9 +137,14 @@ def _backbone(params: Params, experiment: Experiment) -> str:
     if backbone.is_tokenizer_only:
         return "only a tokenizer of these texts; the model starts from random weights"
     kind = (
-        f"{shape.model_type} with {shape.num_hidden_layers} layers of {shape.hidden_size}"
+        f"{shape.model_type} with {counted(shape.num_hidden_layers, 'layers')} of"
+        f" {shape.hidden_size}"
         if shape
         else f"`{backbone.checkpoint}`"
     )
     steps = backbone.pretraining.steps if backbone.pretraining else 0
-    return f"{kind}, pretrained for {steps:,} steps ({backbone.objective})" if steps else kind
+    return (
+        f"{kind}, pretrained for {counted(steps, 'steps')} ({backbone.objective})"
+        if steps
+        else kind
+    )

@@ -106,7 +106,7 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
         return ""
     several = f"{pairs} pairs" if pairs > 1 else "two systems"
     return (
-        f"{groups} groups of test records are too few to compare {several}: no"
+        f"The number of groups of test records ({groups}) is too low to compare {several}: no"
         f" {'corrected ' if pairs > 1 else ''}p value can be below {rounded(least)}."
     )
 

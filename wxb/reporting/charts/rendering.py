@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from wxb.core.wording import counted
 from wxb.metrics import Metric
 from wxb.reporting.charts.figures import to_json
 from wxb.reporting.charts.formatting import (
@@ -50,6 +51,7 @@ def render(
         interval=interval,
         signed=lambda difference, metric=SHARE: signed(difference, metric).replace("-", "−"),
         count="{:,}".format,
+        counted=counted,
         amount=amount,
         duration=duration,
         mebibytes=lambda number: size(number * 2**20),
