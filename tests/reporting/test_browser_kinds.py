@@ -187,7 +187,6 @@ def test_print_cuts_nothing(page):
     paper = 794 - 2 * 57  # pixels of A4 without its margins
     page.set_viewport_size({"width": paper, "height": 900})
     page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
     cut = page.evaluate(
         """(width) => [...document.querySelectorAll(".wide, .figure .main-svg")].filter((one) =>
           one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > width + 1

@@ -186,7 +186,7 @@ def test_the_same_bytes_every_time(tmp_path):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        ([raw(1, text="")], r"raw: all 1 records.*\(records\.jsonl:line 1\).*blank text.*`fields`"),
+        ([raw(1, text="")], r"raw: all 1 record .*\(records\.jsonl:line 1\).*blank text.*`fields`"),
         (GOOD[:1], "split has no labelled record"),
         ([raw(i, spans=None) for i in range(30)], "split has no labelled record"),
     ],
