@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests import tiny
+
 ROOT = Path(__file__).parents[1]
 LARGE = (
     "torch",
@@ -59,6 +61,21 @@ from wxb.corpora.text.encoded import write_columns
 assert input_texts(Path("clean.parquet")) == ["a"]
 write_columns(Path("columns.arrow"), {"ids": np.arange(3)}, np.array([0, 1, 3]))
 print("pandas" in sys.modules)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "False\n"
+
+
+def test_a_native_backbone_is_loaded_without_the_compiler_of_torch(tmp_path):
+    tiny.llama(tmp_path, vocab_size=40)
+    code = """
+import sys
+from pathlib import Path
+from wxb.training.backbones.native import Native
+assert Native.from_folder(Path()) is not None
+print("torch._dynamo" in sys.modules)
 """
     process = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from wxb.core import pretrained
 from wxb.core.files import read_json
@@ -20,6 +22,30 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 # The module of token embeddings, by model type.
 EMBEDDINGS = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
+
+
+class Unfilled(TorchFunctionMode):
+    """A context in which modules draw no random weights, as others replace them.
+
+    The state of torch's random generator does not change. With `shapes_only`, weights take no
+    memory. `torch.device("meta")` would do the same, but imports torch's compiler, which takes as
+    long as torch itself.
+    """
+
+    def __init__(self, *, shapes_only: bool = False) -> None:
+        super().__init__()
+        self.options = {"device": "meta"} if shapes_only else {}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Return the tensor of a function of `torch.nn.init` as it is; call any other function."""
+        options = kwargs or {}
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return options["tensor"]
+        if func is torch.empty:  # the weights of modules
+            options |= self.options
+        return func(*args, **options)
 
 
 class Native(nn.Module):
@@ -40,7 +66,7 @@ class Native(nn.Module):
 
         Raises ValueError for settings that the architecture does not support.
         """
-        with torch.random.fork_rng(devices=[]):
+        with Unfilled():
             native = cls(backbone.config)
         native.backbone.load_state_dict(backbone.state_dict(), strict=True)
         native.config.architectures = [type(backbone).__name__]
@@ -59,13 +85,13 @@ class Native(nn.Module):
         config = SimpleNamespace(**read_json(folder / CONFIG))
         try:
             weights = _without_head(load_file(folder / WEIGHTS))
-            with torch.device("meta"):  # weights of another shape must not take memory
+            with Unfilled(shapes_only=True):  # weights of another shape must not take memory
                 expected = cls(config).backbone.state_dict()
             if {n: w.shape for n, w in expected.items()} != {
                 n: w.shape for n, w in weights.items()
             }:
                 return None
-            with torch.random.fork_rng(devices=[]):
+            with Unfilled():
                 native = cls(config)
             native.backbone.load_state_dict(weights, strict=True)
         except (ValueError, RuntimeError):  # left to transformers
