@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import tiny
+from wxb.training.backbones.weights import load_backbone
 
 ROOT = Path(__file__).parents[1]
 LARGE = (
@@ -69,7 +70,7 @@ print("pandas" in sys.modules)
 
 
 def test_a_native_backbone_is_loaded_without_the_compiler_of_torch(tmp_path):
-    tiny.llama(tmp_path, vocab_size=40)
+    load_backbone(tiny.bert(tmp_path / "hub", vocab_size=40), native=True).save_pretrained(tmp_path)
     code = """
 import sys
 from pathlib import Path

@@ -46,5 +46,5 @@ def test_download_then_preprocess_a_corpus_of_ones_own(project):
     cleaned = python(project, "-m", "stages.preprocess", "pii")
     assert cleaned.returncode == 0, cleaned.stderr
     profile = json.loads((project / "data/clean/pii/profile.json").read_text())
-    assert profile["records"] == {"raw": 40, "rejected": 0, "train": 28, "valid": 4, "test": 8}
+    assert profile["records"] == {"raw": 40, "rejected": 0, "train": 34, "valid": 2, "test": 4}
     assert not [p for p in project.rglob("*") if p.name.endswith(".partial")]

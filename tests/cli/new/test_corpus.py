@@ -329,7 +329,7 @@ def test_a_file_whose_records_are_all_rejected_shows_the_guess():
     rows = records()
     for row in rows:
         row["marks"].append(row["marks"][0])
-    with pytest.raises(WxbError, match=r"(?s)all 60 records.*overlapping spans.*input: body"):
+    with pytest.raises(WxbError, match=r"(?s)first of 60 .*overlapping spans.*input: body"):
         guessed(write("post.json", rows))
 
 
