@@ -36,8 +36,8 @@ test test-all:
 	pytest $(if $(filter test,$@),-m "not slow")
 	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "No audit: it takes the network.")
 
-# DVC flushes what it writes: hours on a disk.
-trust: .venv/test ## try 2,000 random edits, faults and runs, 500 kills and 40,000 inputs; takes hours, and writes reports/benchmarks/trust.json
+# DVC flushes what it writes, which takes long on a disk.
+trust: .venv/test ## try 2,000 random edits, faults and runs, 500 kills and 40,000 inputs; takes an hour or two, and writes reports/benchmarks/trust.json
 	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
 
 bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
