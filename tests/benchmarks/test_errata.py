@@ -216,7 +216,7 @@ def project(tmp_path_factory):
 @pytest.mark.slow
 def test_every_defect_has_a_row(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    errata.main(records=10, train_records=16, seeds=1)
+    errata.main(records=8, train_records=16, seeds=1)
     output = capsys.readouterr().out
     rows = re.findall(r"\| (\d+) \| (.+?) \| (\S+(?: \S+)?) \| \d\.\d{3} \| \d\.\d{3}", output)
     assert [int(row) for row, _, _ in rows] == list(range(1, 15))
@@ -227,7 +227,7 @@ def test_every_defect_has_a_row(project, monkeypatch, capsys):
         *by_system["ner-encoder"]
     }
     assert len(by_system["ner-generative"]) == 4
-    assert "10 test records" in output
+    assert "8 test records" in output
 
 
 @pytest.mark.slow

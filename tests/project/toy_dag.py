@@ -118,6 +118,7 @@ def create(project: Path, files: Mapping[str, str] = FILES) -> Path:
         "wxb/core/__init__.py",
         "wxb/core/errors.py",
         "wxb/core/files.py",
+        "wxb/core/wording.py",
         "wxb/core/paths.py",
         "wxb/project/dag.py",
         "wxb/project/engines.py",

@@ -86,7 +86,7 @@ class TestLesson:
         project.run("dvc", "repro", "lesson@gates")
         output, _ = watching.communicate(timeout=300)
         assert watching.returncode == 0
-        assert "lesson@gates: begins" in output
+        assert "1 running, 0 waiting: lesson@gates" in output
         assert output.splitlines()[-2].endswith("all done: 1 stage")
         assert output.splitlines()[-1].endswith("lesson@gates: done")
         assert "every stage is up to date" in wxb(project, "watch", "gates")
