@@ -18,7 +18,6 @@ from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
-from wxb.corpora.records import RecordError
 from wxb.tasks.methods import Trained
 from wxb.tasks.speech.params import Prediction
 from wxb.tasks.speech.record.audio import reading
@@ -119,7 +118,7 @@ def blocks(source: str | bytes) -> Iterator[NDArray[np.float32]]:
     """The samples of a recording, in blocks. Raises WxbError if it cannot be read."""
     try:
         yield from reading.blocks(source if isinstance(source, bytes) else Path(source))
-    except RecordError as error:
+    except reading.AudioError as error:
         name = "standard input" if isinstance(source, bytes) else source
         raise WxbError(f"{name}: {error.reason}: {error.detail}") from None
 

@@ -17,6 +17,7 @@ from wxb.tasks.speech.params import Corpus
 from wxb.tasks.speech.reading import manifest
 from wxb.tasks.speech.reading.preparation import Job, prepare_recording
 from wxb.tasks.speech.record.audio.parallel import map_parallel
+from wxb.tasks.speech.record.audio.reading import AudioError
 from wxb.tasks.speech.record.normalization import normalize
 
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
@@ -86,7 +87,7 @@ class Reading(reading.Reading):
         first: dict[str, str] = {}  # ids by digest
         results = map_parallel(prepare_recording, jobs, label)
         for record, job, result in zip(inside, jobs, results, strict=True):
-            if isinstance(result, RecordError):
+            if isinstance(result, AudioError):
                 detail = f"{record.input}: {result.detail}"
                 yield Reject(record.id, result.reason, detail, record.id)
                 continue

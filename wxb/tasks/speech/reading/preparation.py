@@ -11,7 +11,6 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from wxb.corpora.records import RecordError
 from wxb.tasks.speech.params import Audio
 from wxb.tasks.speech.record.audio import cleaning, reading
 from wxb.tasks.speech.record.audio.cleaning import Measures
@@ -26,7 +25,7 @@ class Job(NamedTuple):
     audio: Audio
 
 
-def prepare_recording(job: Job) -> tuple[Measures, str] | RecordError:
+def prepare_recording(job: Job) -> tuple[Measures, str] | reading.AudioError:
     """Trim, measure and write a recording; its measures and the SHA-256 of its samples.
 
     Returns the error, which must not end other jobs, if the recording cannot be used.
@@ -41,7 +40,7 @@ def prepare_recording(job: Job) -> tuple[Measures, str] | RecordError:
             shortest=audio.min_seconds,
             longest=audio.max_seconds,
         )
-    except RecordError as error:
+    except reading.AudioError as error:
         return error
     return measures, write(job.target, kept, RATE)
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tasks.speech.record.audio.sounds import noise, tone
-from wxb.corpora.records import RecordError
 from wxb.tasks.speech.record.audio.cleaning import MARGIN, change_speed, loudness, trim
 from wxb.tasks.speech.record.audio.features import HOP, RATE
+from wxb.tasks.speech.record.audio.reading import AudioError
 
 LIMITS = {"top_db": 40.0, "shortest": 0.1, "longest": 10.0}
 
@@ -36,7 +36,7 @@ def test_silence_at_the_ends_is_removed_once(before, after, length):
     ],
 )
 def test_unusable_samples_are_rejected_with_a_reason(samples, reason):
-    with pytest.raises(RecordError) as caught:
+    with pytest.raises(AudioError) as caught:
         trim(samples, **LIMITS)
     assert caught.value.reason == reason
 

@@ -9,8 +9,8 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from wxb.corpora.records import RecordError
 from wxb.tasks.speech.record.audio.features import HOP, RATE
+from wxb.tasks.speech.record.audio.reading import AudioError
 
 SILENT = -70.0  # dB of full scale; a recording that is never louder is silent
 CLIPPED = 0.999  # of full scale
@@ -33,19 +33,19 @@ def trim(
 ) -> tuple[NDArray[np.float32], Measures]:
     """The samples without the silence at their ends, and their measures.
 
-    Silence is `top_db` below the loudest moment. Raises RecordError for a silent recording, and if
+    Silence is `top_db` below the loudest moment. Raises AudioError for a silent recording, and if
     less than `shortest` or more than `longest` seconds are left.
     """
     levels = loudness(samples)
     if levels.max(initial=-np.inf) < SILENT:
-        raise RecordError("silent", f"nothing above {SILENT:g} dB of full scale")
+        raise AudioError("silent", f"nothing above {SILENT:g} dB of full scale")
     start, end = audible_range(levels, top_db)
     kept = samples[start:end]
     seconds = len(kept) / RATE
     if seconds < shortest:
-        raise RecordError("too short", f"{seconds:.2f} s, at least {shortest:g} s")
+        raise AudioError("too short", f"{seconds:.2f} s, at least {shortest:g} s")
     if seconds > longest:
-        raise RecordError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+        raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
     loud, quiet = np.percentile(levels, [SPEECH, NOISE])
     measures = Measures(
         seconds=seconds,

@@ -18,7 +18,6 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from wxb.corpora.records import RecordError
 from wxb.tasks.speech.record.audio.features import RATE
 
 FORMATS = ", ".join(soundfile.available_formats())
@@ -38,6 +37,14 @@ MP4 = b"ftyp"  # at byte 4 of .m4a, .mp4, .mov
 PAGE, LONGEST_PAGE, FLAGS, LAST, LENGTHS = b"OggS", 65_307, 5, 4, 27
 
 
+class AudioError(Exception):
+    """A recording cannot be used: a short reason, which is counted, and the details."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
 def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
     """All samples (N,) of `blocks`."""
     return np.concatenate([*blocks(source, longest=longest)])
@@ -46,31 +53,31 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
 def blocks(source: Path | bytes, *, longest: float | None = None) -> Iterator[NDArray[np.float32]]:
     """The samples of an audio file, or of its bytes, in blocks (n,): 16 kHz, full scale 1.
 
-    Averages the channels, without silent ones. Raises RecordError for a file that is missing,
+    Averages the channels, without silent ones. Raises AudioError for a file that is missing,
     unreadable or truncated, or has more than `longest` seconds.
     """
     with _opened(source) as sound:
         if not (sound.samplerate in RATES and sound.channels <= MAX_CHANNELS):
-            raise RecordError(
+            raise AudioError(
                 "unusual format",
                 f"{sound.samplerate} Hz and {sound.channels} channels; expected {RATES.start} to"
                 f" {RATES.stop - 1} Hz and at most {MAX_CHANNELS}",
             )
         seconds = sound.frames / sound.samplerate
         if longest is not None and seconds > longest:
-            raise RecordError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+            raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
         if not sound.frames:
-            raise RecordError("no samples", f"a header of {sound.format} and nothing behind it")
+            raise AudioError("no samples", f"a header of {sound.format} and nothing behind it")
         _check_size(sound)
         for block in _resampled(_mixed(sound, _shares(sound)), sound.samplerate):
             if not np.isfinite(block).all():
-                raise RecordError("not finite", "found samples that are no numbers or infinite")
+                raise AudioError("not finite", "found samples that are no numbers or infinite")
             yield block
 
 
 @contextmanager
 def _opened(source: Path | bytes) -> Iterator[Any]:
-    """Open a file with soundfile. Raises RecordError for errors in the block, too."""
+    """Open a file with soundfile. Raises AudioError for errors in the block, too."""
     try:
         with BytesIO(source) if isinstance(source, bytes) else source.open("rb", 0) as file:
             _check_kind(file)
@@ -81,29 +88,29 @@ def _opened(source: Path | bytes) -> Iterator[Any]:
                     yield sound
             except soundfile.LibsndfileError as error:
                 expected = f" Expected one of: {FORMATS}" if error.code == UNRECOGNISED else ""
-                raise RecordError("not readable", f"{error.error_string}{expected}") from None
+                raise AudioError("not readable", f"{error.error_string}{expected}") from None
     except FileNotFoundError:
-        raise RecordError("missing file", f"found no {source!s}") from None
+        raise AudioError("missing file", f"found no {source!s}") from None
     except OSError as error:
-        raise RecordError("not readable", str(error)) from None
+        raise AudioError("not readable", str(error)) from None
 
 
 def _check_kind(file: IO[bytes]) -> None:
-    """Raise RecordError for an empty file, and for one whose first bytes are not of audio."""
+    """Raise AudioError for an empty file, and for one whose first bytes are not of audio."""
     start = file.read(12)
     file.seek(0)
     if not start:
-        raise RecordError("empty file", "0 bytes")
+        raise AudioError("empty file", "0 bytes")
     if start.startswith(PAGE):
         _check_pages(file)
     if start[4:8] == MP4:
-        raise RecordError(
+        raise AudioError(
             "not readable", "an MP4 (.m4a); convert it, as with: ffmpeg -i in.m4a out.flac"
         )
 
 
 def _check_pages(file: IO[bytes]) -> None:
-    """Raise RecordError if the last page is missing or incomplete; libsndfile ignores that."""
+    """Raise AudioError if the last page is missing or incomplete; libsndfile ignores that."""
     file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_PAGE))
     tail = file.read()
     file.seek(0)
@@ -111,14 +118,14 @@ def _check_pages(file: IO[bytes]) -> None:
     lengths = page[LENGTHS : LENGTHS + page[LENGTHS - 1]] if len(page) >= LENGTHS else b""
     is_cut = not lengths or len(page) < LENGTHS + len(lengths) + sum(lengths)
     if is_cut or not page[FLAGS] & LAST:
-        raise RecordError("truncated", "the last page of an Ogg file is lacking or cut")
+        raise AudioError("truncated", "the last page of an Ogg file is lacking or cut")
 
 
 def _check_size(sound: Any) -> None:
-    """Raise RecordError if a file has fewer bytes of audio than its header states."""
+    """Raise AudioError if a file has fewer bytes of audio than its header states."""
     size = SIZE.search(sound.extra_info)
     if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
-        raise RecordError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
+        raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
 
 
 def _shares(sound: Any) -> NDArray[np.float32]:
@@ -135,14 +142,14 @@ def _shares(sound: Any) -> NDArray[np.float32]:
 
 
 def _decoded(sound: Any) -> Iterator[NDArray[np.float32]]:
-    """All samples from the start, in blocks (n, channels). Raises RecordError if truncated."""
+    """All samples from the start, in blocks (n, channels). Raises AudioError if truncated."""
     sound.seek(0)
     done = 0
     while len(block := sound.read(BLOCK, dtype="float32", always_2d=True)):
         done += len(block)
         yield block
     if done < sound.frames:
-        raise RecordError("truncated", f"{done} samples, of {sound.frames}")
+        raise AudioError("truncated", f"{done} samples, of {sound.frames}")
 
 
 def _mixed(sound: Any, shares: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
