@@ -1,13 +1,13 @@
 """Fine-tune the model of an experiment; a killed run resumes from its last checkpoint."""
 
 import shutil
-from functools import partial
 
 from wxb import tasks
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params
 from wxb.corpora import clean
+from wxb.corpora.records import Record
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import load
 from wxb.runtime.command import run
@@ -26,13 +26,15 @@ def main(params: Params, name: str) -> None:
     tokenizer = SavedTokenizer(backbone) if experiment.is_baseline else load(backbone)
     method = tasks.method_of(experiment, labels, tokenizer)
     labelling = tasks.get(experiment.task).record
-    records = {
-        split: partial(clean.read_labelled, corpus / f"{split}.parquet", labelling)
-        for split in ("train", "valid")
-    }
+
+    def records(split: str) -> list[Record]:
+        return clean.read_labelled(corpus / f"{split}.parquet", labelling)
+
     items = {
-        split: method.dataset(features / f"{split}.arrow", targets / f"{split}.arrow", read())
-        for split, read in records.items()
+        split: method.dataset(
+            features / f"{split}.arrow", targets / f"{split}.arrow", records(split)
+        )
+        for split in ("train", "valid")
     }
     settings = experiment.model_dump(exclude={"prediction"})
     checkpoint_folders = {
@@ -58,7 +60,7 @@ def main(params: Params, name: str) -> None:
             if processes.rank():  # only the first process saves the model, which all have
                 continue
             predictor = method.Predictor.from_training(model, method, targets / "train.arrow")
-            predictor.calibrate(records["valid"](), label=f"{label}: calibrate")
+            predictor.calibrate(records("valid"), label=f"{label}: calibrate")
             last = history[-1]
             predictor.save(
                 models / study.folder(seed),

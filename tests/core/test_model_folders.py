@@ -108,7 +108,7 @@ def test_settings_of_other_libraries_in_a_checkpoint_are_not_saved(folder):
     assert weights.load_backbone(folder / "saved")
 
 
-@pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "vocab_size"])
+@pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "head_dim", "vocab_size"])
 @pytest.mark.parametrize("loader", [Native.from_folder, weights.load_backbone])
 def test_a_configuration_larger_than_the_weights_is_an_error(folder, loader, key):
     edit(folder / "encoder/config.json", **{key: 10**6})

@@ -38,7 +38,15 @@ OLD_SETTINGS = {"position_embedding_type"}
 
 MAX_LAYERS = 1000  # of a folder without weights
 # Keys of config.json that are dimensions of weights.
-DIMENSIONS = ("hidden_size", "intermediate_size", "vocab_size", "d_model", "ffn_dim", "d_ff")
+DIMENSIONS = (
+    "hidden_size",
+    "head_dim",
+    "intermediate_size",
+    "vocab_size",
+    "d_model",
+    "ffn_dim",
+    "d_ff",
+)
 MAX_GROWTH = 1000  # characters that a tokenizer may make of one
 
 NO_CODE: dict[str, Any] = {"trust_remote_code": False}
