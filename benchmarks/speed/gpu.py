@@ -16,7 +16,6 @@ import wxb  # silences the libraries that are imported below  # noqa: F401
 # isort: split
 
 import io
-import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ import torch
 import typer
 from rich.console import Console
 from rich.table import Table
-from timing import seconds, spread
+from timing import matmul_rate, seconds, spread
 from torch import nn
 from training import Demo, demo
 
@@ -74,7 +73,7 @@ class Training(NamedTuple):
 def measure(turns: int, rows: int, *, has_gpu: bool) -> Iterator[Training]:
     """Time steps on batches of `rows` texts of about the same length, in bfloat16 on a GPU."""
     device = "cuda" if has_gpu else "cpu"
-    rate = _matmul_rate(turns, device)
+    rate = matmul_rate(turns, device)
     for what, (shape, experiment) in MODELS.items():
         with tempfile.TemporaryDirectory() as folder:
             data = demo(Path(folder), max(20, 4 * rows), experiment, **(shape if has_gpu else TINY))
@@ -120,20 +119,6 @@ def _operations(model: nn.Module) -> int:
     )
     weights = parameter_count(model) - embedded
     return 4 * weights + 2 * min(weights, parameter_count(model, trainable=True))
-
-
-def _matmul_rate(turns: int, device: str) -> float:
-    """Operations a second of a product of square matrices, in bfloat16 on a GPU."""
-    size, kind = (256, torch.float32) if device == "cpu" else (8192, torch.bfloat16)
-    matrix = torch.rand(size, size, dtype=kind, device=device)
-
-    def product() -> None:
-        torch.matmul(matrix, matrix)
-        if device != "cpu":
-            torch.cuda.synchronize()
-
-    product()
-    return 2 * size**3 / statistics.median(seconds(product) for _ in range(turns))
 
 
 @app.command()

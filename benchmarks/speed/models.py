@@ -19,7 +19,7 @@ import torch
 import transformers
 import typer
 from rich.console import Console
-from timing import Comparison, compare, seconds, table
+from timing import Comparison, compare, matmul_rate, seconds, table
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     AutoConfig,
@@ -117,15 +117,10 @@ def matmul_shares(turns: int) -> list[float]:
     """The share of the rate of matrix products that a training step at width 512 reaches, in %."""
     shape = shapes(width=512, heads=8, layers=2)["llama"]
     step = _training(twin(_theirs("llama", shape))[0])
-    matrix = torch.rand(1024, 1024)
     with FlopCounterMode(display=False) as counter:
         step()
-    rates = {step: counter.get_total_flops(), partial(torch.matmul, matrix, matrix): 2 * 1024**3}
-    shares = []
-    for _ in range(turns):
-        own, product = (flops / seconds(work) for work, flops in rates.items())
-        shares.append(100 * own / product)
-    return shares
+    operations = counter.get_total_flops()
+    return [100 * operations / seconds(step) / matmul_rate(turns=1) for _ in range(turns)]
 
 
 def _theirs(name: str, shape: dict[str, Any]) -> PreTrainedModel:

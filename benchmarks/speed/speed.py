@@ -129,6 +129,18 @@ def tagger(sizes: Sizes) -> Iterator[Row]:
         yield from map(Row.from_comparison, rows)
 
 
+def methods(sizes: Sizes) -> Iterator[Row]:
+    """Where the time of training goes, for each method."""
+    for row in training.profiles(sizes.records):
+        what = f"training of {row.what}"
+        yield Row(what, value=round(row.tokens), unit="tokens/s")
+        yield Row(what, value=round(row.padding), unit="% padding")
+        share = round(row.matmul)
+        yield Row(f"{what}, passes", "torch.matmul", share, unit="% of matmul rate")
+        outside = round(row.outside)
+        yield Row(f"{what}, outside of passes", value=outside, unit="% of its time")
+
+
 def _texts_per_second(recognizer: Any, inputs: list[str]) -> float:
     """Texts of CHARACTERS characters in a CPU second of prediction."""
     joined = " ".join(inputs)
@@ -194,6 +206,7 @@ GROUPS: tuple[Callable[[Sizes], Iterator[Row]], ...] = (
     tokens,
     stages,
     tagger,
+    methods,
     architectures,
     chat,
     dag,

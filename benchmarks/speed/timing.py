@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import torch
 from rich.table import Table
 
 Work = Callable[[], object]
@@ -46,6 +47,23 @@ def seconds(work: Work) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def matmul_rate(turns: int = 9, device: str = "cpu") -> float:
+    """Floating-point operations a second of a product of square matrices, the median of turns.
+
+    The matrices are of bfloat16 on a GPU, and of float32 elsewhere.
+    """
+    size, kind = (1024, torch.float32) if device == "cpu" else (8192, torch.bfloat16)
+    matrix = torch.rand(size, size, dtype=kind, device=device)
+
+    def product() -> None:
+        torch.matmul(matrix, matrix)
+        if device != "cpu":
+            torch.cuda.synchronize()
+
+    product()
+    return float(2 * size**3 / statistics.median(seconds(product) for _ in range(turns)))
 
 
 def table(comparisons: Iterable[Comparison], title: str | None = None) -> Table:

@@ -2,7 +2,7 @@
 
 Both start from the same random weights and read the same items. Ours validates, saves checkpoints
 and groups texts by length; the peer is `transformers.Trainer` with its default settings, which does
-none of these.
+none of these. A second table shows where the time of each method goes.
 """
 
 from __future__ import annotations
@@ -10,30 +10,34 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 import typer
 from rich.console import Console
-from timing import Comparison, compare, table
+from rich.table import Table
+from timing import Comparison, compare, matmul_rate, seconds, table
 from tokenize_align import demo_records
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import Trainer, TrainingArguments, set_seed
 
+from wxb import tasks
 from wxb.core.params import load
 from wxb.core.progress import Progress
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import write_columns
 from wxb.corpora.text.tokenizers import train
-from wxb.tasks.ner.tagging.method import Method
 from wxb.training import trainer
 from wxb.training.backbones.weights import initial_model
 
 ROOT = Path(__file__).parents[2]
 GOAL = 1.3  # how many times as fast as the peer
+METHODS = ("ner-encoder", "ner-decoder", "ner-decoder-lora", "ner-decoder-qlora", "ner-generative")
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -42,7 +46,7 @@ app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 class Demo:
     """The demo's encoder as a tagger with random weights, and its items."""
 
-    method: Method
+    method: Any  # of wxb/tasks/ner
     backbone: Path  # a folder
     records: Sequence[Record]
     items: list[dict[str, Any]]
@@ -52,7 +56,7 @@ class Demo:
         settings = self.method.experiment.training.model_copy(update={"epochs": epochs})
         experiment = self.method.experiment.model_copy(update={"training": settings})
         held_out = len(self.items) // 10
-        run = Method(experiment, self.method.labels, self.method.tokenizer).training_run(
+        run = type(self.method)(experiment, self.method.labels, self.method.tokenizer).training_run(
             self.items[held_out:],
             self.items[:held_out],
             seed=1,
@@ -93,8 +97,9 @@ def demo(folder: Path, count: int, experiment: str = "ner-encoder", **shape: Any
     tokenizer = train(backbone.tokenizer.kind, backbone.tokenizer.vocabulary, texts)
     set_seed(1)
     initial_model(backbone, tokenizer).save_pretrained(folder / "backbone")
+    tokenizer.save_pretrained(folder / "backbone")
     labels = sorted({span.type for record in records for span in record.gold})
-    method = Method(block, labels, tokenizer)
+    method = tasks.method_of(block, labels, tokenizer)
     method.encode([records], folder / "features", label="tokenize")
     columns, splits, _ = method.align(folder / "features", [records])
     write_columns(folder / "targets", columns, splits)
@@ -119,17 +124,88 @@ def comparison(data: Demo, turns: int) -> Comparison:
     return compare(what, ours, "transformers.Trainer", theirs, turns=turns, goal=GOAL)
 
 
+class Profile(NamedTuple):
+    """Where the time of training goes."""
+
+    what: str
+    tokens: float  # per second of training, without padding
+    padding: float  # % of the positions in batches
+    matmul: float  # % of the rate of matrix products that forward and backward passes reach
+    outside: float  # % of the time outside of these: optimizer, batches, validation, checkpoints
+
+
+class Steps:
+    """The forward and backward passes of one training, counted and timed."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.tokens = self.positions = self.operations = 0
+
+    @contextlib.contextmanager
+    def watch(self, *, operations: bool) -> Iterator[None]:
+        """Within this context, time all passes; or count their operations, which takes longer."""
+        run = Trainer.training_step
+
+        def step(trainer: Trainer, model: Any, inputs: dict[str, Any], *rest: Any) -> Any:
+            result: list[Any] = []
+            if operations:
+                with FlopCounterMode(display=False) as counter:
+                    result.append(run(trainer, model, inputs, *rest))
+                self.operations += counter.get_total_flops()
+                return result[0]
+            self.tokens += int(inputs["attention_mask"].sum())
+            self.positions += inputs["attention_mask"].numel()
+            self.seconds += seconds(lambda: result.append(run(trainer, model, inputs, *rest)))
+            return result[0]
+
+        with patch.object(Trainer, "training_step", step):
+            yield
+
+
+def profiles(records: int) -> Iterator[Profile]:
+    """Train the demo's methods for an epoch each."""
+    for name in METHODS:
+        with tempfile.TemporaryDirectory() as folder:
+            yield _profile(name, demo(Path(folder), records, name))
+
+
+def _profile(name: str, data: Demo) -> Profile:
+    set_seed(1)
+    model, steps = data.method.build(data.backbone), Steps()
+
+    def fit() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            data.fit(deepcopy(model), Path(folder), epochs=1)
+
+    with steps.watch(operations=True):
+        fit()
+    with steps.watch(operations=False):
+        total = seconds(fit)
+    return Profile(
+        name,
+        tokens=steps.tokens / total,
+        padding=100 * (1 - steps.tokens / steps.positions),
+        matmul=100 * steps.operations / steps.seconds / matmul_rate(),
+        outside=100 * (1 - steps.seconds / total),
+    )
+
+
 @app.command()
 def main(
     records: Annotated[int, typer.Option(min=20)] = 1000,
     turns: Annotated[int, typer.Option(min=1)] = 3,
     threads: Annotated[int, typer.Option(min=1, help="torch threads, on both sides")] = 1,
 ) -> None:
-    """Time an epoch of training with both."""
+    """Time an epoch of training with both, and show where the time of each method goes."""
     torch.set_num_threads(threads)
     Progress.console = io.StringIO()
+    console = Console(width=100)
     with tempfile.TemporaryDirectory() as folder:
-        Console(width=100).print(table([comparison(demo(Path(folder), records), turns)]))
+        console.print(table([comparison(demo(Path(folder), records), turns)]))
+    result = Table("method", "tokens/s", "padding, %", "% of matmul rate", "outside of passes, %")
+    for row in profiles(records):
+        result.add_row(row.what, *(f"{value:,.0f}" for value in row[1:]))
+    console.print(result)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,14 @@ def test_training_and_prediction_of_a_tagger_are_timed(monkeypatch):
     assert all(row.value > 0 for row in rows)
 
 
+def test_the_time_of_each_method_is_divided(monkeypatch):
+    monkeypatch.setattr(training, "METHODS", ("ner-generative",))
+    rows = list(speed.methods(SIZES._replace(records=40)))
+    assert len(rows) == 4
+    assert all(row.value > 0 for row in rows if row.unit != "% padding")
+    assert all(row.value < 100 for row in rows if row.unit != "tokens/s")
+
+
 def test_tiny_models_are_trained_where_there_is_no_gpu(monkeypatch):
     monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: False)
     assert table(gpu, "--turns", "1", "--rows", "2").count("LLaMA 1B") == 2
