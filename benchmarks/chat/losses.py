@@ -7,19 +7,17 @@ has the results.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import torch
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from wxb.core import paths
 from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.records import Record
-from wxb.metrics.intervals import Groups, intervals
+from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.project import trained
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.chat import metrics
@@ -38,29 +36,27 @@ def main(
         list[str] | None, typer.Argument(help="trained experiments of task chat")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
 ) -> None:
     """Print losses and exact match of trained models on each split."""
     torch.set_num_threads(threads)
-    table = Table("model", "split", "records", "loss, all", "loss, answers", "exact match")
-    table.box = box.MARKDOWN
-    params = load()
+    params, rows = load(), []
     for name in experiments or ["chat-full", "chat-all-tokens"]:
-        block = params.block("experiments", name)
+        corpus = paths.clean(params.block("experiments", name).corpus)
         predictor = trained.load(name)
-        for split in ("train", "valid", "test"):
-            records = clean.read_labelled(
-                paths.clean(block.corpus) / f"{split}.parquet", Labelling()
+        for split in clean.SPLITS:
+            records = clean.read_labelled(corpus / f"{split}.parquet", Labelling())
+            rows.append(
+                {
+                    "experiment": name,
+                    "split": split,
+                    "questions": len(records),
+                    "loss of all tokens": _mean_loss(predictor, records),
+                    "loss of answers": predictor.further_metrics(records, [])["loss"],
+                    "exact match (95% interval)": _exact_match(predictor, records),
+                }
             )
-            answers = predictor.further_metrics(records, [])["loss"]
-            table.add_row(
-                name,
-                split,
-                f"{len(records):,}",
-                f"{_mean_loss(predictor, records):.3f}",
-                f"{answers:.3f}",
-                _exact_match(predictor, records),
-            )
-    Console(width=130, highlight=False).print(table)
+    benchmarks.report(rows, output)
 
 
 def _mean_loss(predictor: Replier, records: Sequence[Record]) -> float:
@@ -79,7 +75,7 @@ def _mean_loss(predictor: Replier, records: Sequence[Record]) -> float:
     return total / count
 
 
-def _exact_match(predictor: Replier, records: Sequence[Record]) -> str:
+def _exact_match(predictor: Replier, records: Sequence[Record]) -> Interval:
     """Exact match with its interval, with kinds of questions as groups."""
     replies = predictor.predict([record.input for record in records])
     rows = [
@@ -88,8 +84,7 @@ def _exact_match(predictor: Replier, records: Sequence[Record]) -> str:
     ]
     scorer = metrics.Scorer()
     groups = Groups.from_records(scorer.statistics(rows), [row.group for row in rows])
-    exact = intervals(groups, scorer.scores, scorer.METRICS)["exact"]
-    return f"{exact.value:.3f} ({exact.low:.3f} to {exact.high:.3f})"
+    return intervals(groups, scorer.scores, scorer.METRICS)["exact"]
 
 
 if __name__ == "__main__":
