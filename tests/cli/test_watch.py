@@ -90,6 +90,12 @@ def test_lines_show_changes_once():
     ]
 
 
+def test_a_stage_without_progress_says_so():
+    assert watch.describe_progress(Running("train@a")) == "no progress reported yet"
+    assert watch.describe_progress(Running("train@a", "starting")) == "starting"
+    assert not watch.times(State([], [], [], [], seconds_left=0.0))
+
+
 def test_an_unknown_study_is_an_error():
     with pytest.raises(WxbError, match="no study or lesson 'nerr'; did you mean 'ner'"):
         watch.watch("nerr")
@@ -130,6 +136,12 @@ def test_without_a_terminal_a_run_prints_its_own_output(folder):
         path=[ROOT],
     )
     assert (result.returncode, result.stdout) == (3, "arguments ['-n']\n")
+
+
+@pytest.mark.parametrize("before", [[], ["--once"]])
+def test_a_command_without_a_study_runs_all_studies(folder, before):
+    result = wxb("watch", *before, "--", sys.executable, "-c", "print('started')", path=[ROOT])
+    assert (result.returncode, result.stdout) == (0, "started\n")
 
 
 def test_a_run_that_cannot_start_is_an_error(folder):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import sleeping_process
 from wxb.core import paths, progress
 from wxb.core.errors import WxbError
 from wxb.core.params import load
@@ -174,6 +175,17 @@ def test_another_watcher_shows_the_same_run(run, tmp_path, monkeypatch):
         assert names(watch.refresh()) == [["evaluate@a"], ["report@ner"], [], ["train@a"]]
     run_note.PATH.write_text(run_note.PATH.read_text().replace(str(os.getpid()), "99999999"))
     assert run_note.read() is None
+
+
+def test_a_stage_whose_dvc_has_begun_is_starting(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    watch = Watch(load(HOME / "params.yaml"))
+    watch.share()
+    assert names(watch.refresh())[:2] == [[], [*CHAIN]]
+    with sleeping_process(*engines.REPRO[1:], "train@b"), sleeping_process("train@a"):
+        state = watch.refresh()
+    assert state.running == [Running("train@b", "starting")]
+    assert state.waiting == ["train@a", "evaluate@a", "report@ner"]
 
 
 def test_the_time_left_counts_waiting_stages(run, write_progress):

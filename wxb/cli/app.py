@@ -305,7 +305,7 @@ app.command()(conversation.chat)
 app.command()(mask.mask)
 app.command()(mask.unmask)
 app.command()(search.search)
-app.command()(watching.watch)
+app.command(cls=watching.AllStudies)(watching.watch)
 
 
 @app.command()

@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperCommand
 
 from wxb.cli.options import Study, page_names
 from wxb.core import paths
@@ -31,8 +32,18 @@ from wxb.reporting.charts.formatting import duration, shortened, words
 
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
+PLANNING = "DVC finds out which stages are stale"  # shown until the first state is known
 MAX_NAMES = 8  # of waiting or stopped stages
 LOG_LINES = 40  # printed of a run that failed
+
+
+class AllStudies(TyperCommand):
+    """The command line of `wxb watch`: without a study before --, all studies."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # noqa: D102
+        if "--" in args and all(arg.startswith("-") for arg in args[: args.index("--")]):
+            args = ["all", *args]
+        return super().parse_args(ctx, args)
 
 
 def watch(
@@ -63,7 +74,7 @@ def watch(
     if once:
         console.print(render_state(next(states)))
     elif console.is_terminal:
-        with Live(console=console, auto_refresh=False, transient=True) as live:
+        with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
             for state in states:
                 live.update(render_state(state), refresh=True)
         console.print(render_state(state))
@@ -101,7 +112,7 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
 
 def _show_until_ended(process: subprocess.Popen[bytes], watcher: Watch, console: Console) -> None:
     is_stopping = False
-    with Live(console=console, auto_refresh=False, transient=True) as live:
+    with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
         while process.poll() is None:
             try:
                 if is_stopping:
@@ -221,12 +232,12 @@ def headline(state: State) -> str:
 def times(state: State) -> str:
     """The time since the run began and the time left, as far as known."""
     known = {"elapsed": state.elapsed, "left": state.seconds_left}
-    return ", ".join(f"{duration(s)} {name}" for name, s in known.items() if s is not None)
+    return ", ".join(f"{duration(s)} {name}" for name, s in known.items() if s)
 
 
 def describe_progress(stage: Running) -> str:
     """The step, epoch, units and metrics of a running stage, in a line."""
-    parts = []
+    parts = [] if stage.label else ["no progress reported yet"]
     if stage.label and stage.label.partition(" (seed ")[0] != stage.stage:
         parts.append(stage.label.removeprefix(f"{stage.stage}: "))
     if stage.epoch:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+import psutil  # type: ignore[import-untyped]
 
 from wxb.core import progress
 from wxb.core.params import Params
@@ -115,6 +118,9 @@ class Watch:
         left = {*self.due} - {*running} - saving - (set() if has_ended else finished)
         current = [_progress(name, self.params) for name in self._in_order(running)]
         waiting = self._in_order(left - {*self.last_run})
+        starting = self._in_order({*_starting()} & {*waiting})
+        waiting = [name for name in waiting if name not in starting]
+        current += [Running(name, "starting") for name in starting]
         return State(
             current,
             waiting,
@@ -164,6 +170,17 @@ def _leading_to(name: str | None, stages: Sequence[engines.Stage]) -> list[engin
             chosen.append(stage)
             wanted |= {*stage.upstream}
     return chosen[::-1]
+
+
+def _starting() -> Iterator[str]:
+    """The stages whose DVC a run that `wxb watch` started has begun."""
+    note = run_note.read()
+    with suppress(psutil.Error):
+        for process in psutil.Process(note.pid).children(recursive=True) if note else ():
+            with suppress(psutil.Error):  # it may end meanwhile
+                *command, name = process.cmdline() or [""]
+                if command[-1:] == engines.REPRO[-1:]:
+                    yield name
 
 
 def _progress(stage: str, params: Params) -> Running:
