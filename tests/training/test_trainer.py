@@ -307,6 +307,11 @@ def test_training_without_a_best_checkpoint_is_an_error(tmp_path):
         fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
 
 
+def test_a_training_that_diverges_is_an_error(tmp_path):
+    with pytest.raises(WxbError, match=r"loss is (nan|inf) at step \d+; try a lower learning_rate"):
+        fit_linear(tmp_path, training(learning_rate=1e38), Scripted([0.1] * 4))
+
+
 def test_a_stopped_training_is_not_continued_after_a_kill(tmp_path):
     settings = training(epochs=5, early_stopping_patience=2)
     model, history = fit_linear(tmp_path, settings, Scripted([0.1, 0.5, 0.4, 0.5]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
@@ -50,8 +51,8 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     ends with the same model. With `fsdp`, a copy is sharded, and `model` stays in main memory until
     training ends.
 
-    Raises WxbError if the best checkpoint is gone when training ends, if no metric was a number, or
-    if the number of processes is not that of the settings.
+    Raises WxbError if the training diverges, if the best checkpoint is gone when training ends, if
+    no metric was a number, or if the number of processes is not that of the settings.
     """
     settings, best = run.settings, run.best
     if settings.processes != processes.count():
@@ -163,6 +164,7 @@ def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArg
         save_total_limit=2,
         restore_callback_states_from_checkpoint=True,
         logging_steps=max(1, steps // LOGS),
+        logging_nan_inf_filter=False,  # True would log a diverged loss as 0
         label_names=list(run.targets),
         remove_unused_columns=False,
         use_cache=True,  # False would be saved with the model, and slow down its generation
@@ -249,7 +251,7 @@ class _Trainer(DistributedTrainer):
 
 
 class _ProgressCallback(TrainerCallback):
-    """Reports progress, and prints every logged row of metrics to the stage's log."""
+    """Reports progress, prints logged metrics to the stage's log, and ends a diverged training."""
 
     def __init__(self, label: str, best: Metric | None) -> None:
         self.label = label
@@ -299,6 +301,11 @@ class _ProgressCallback(TrainerCallback):
     ) -> None:
         row = dict(logs or {})
         print(f"step {state.global_step}: {row}", flush=True)
+        if not math.isfinite(loss := row.get("loss", 0.0)):
+            raise WxbError(
+                f"the training loss is {loss} at step {state.global_step}; try a lower"
+                " learning_rate"
+            )
         metrics = _without_timings(row)
         self.metrics |= {k: f"{v:.3f}" for k, v in metrics.items() if k in self.shown}
 
