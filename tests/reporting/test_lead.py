@@ -39,7 +39,7 @@ def test_two_beyond_noise(compared):
     summary = lead(compared(TWO), costs({"ann": 10, "bob": 25}))
     assert summary.claim == "bob (F1 0.750) is ahead of ann (0.500) beyond noise."
     assert summary.noise == (
-        "bob beats ann by 0.250 F1 (95% interval of the difference +0.240 to +0.260, p = 0.000)."
+        "bob beats ann by 0.250 F1 (95% interval of the difference +0.240 to +0.260, p < 0.001)."
     )
     assert summary.cost == (
         "bob trains 1.00 M parameters in 25.0 s. ann is cheaper: it trains 1.00 M parameters in"

@@ -231,7 +231,7 @@ def test_verdicts_of_many_are_the_leads_of_the_best_and_counts(compared):
         *(f"b beats {other}" for other in "cdefg"),
         "No difference found in 2 of 21 pairs.",
     ]
-    assert "p = 0.000, Holm 0.002" in sentences[0]
+    assert "p < 0.001, Holm 0.002" in sentences[0]
 
 
 def test_one_experiment_has_no_verdict(compared):
@@ -274,9 +274,9 @@ def test_the_lowest_wins_if_lower_is_better(compared):
     assert matrix(content)["ann"][1].value == -0.25
     assert verdicts(content) == [
         "cid beats ann by 0.375 CER (95% interval of the difference +0.365 to +0.385,"
-        " p = 0.000, Holm 0.000).",
+        " p < 0.001, Holm < 0.001).",
         "cid beats bob by 0.125 CER (95% interval of the difference +0.115 to +0.135,"
-        " p = 0.000, Holm 0.000).",
+        " p < 0.001, Holm < 0.001).",
     ]
 
 

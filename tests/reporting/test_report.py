@@ -12,7 +12,7 @@ from stages import report
 from tests.reporting.conftest import F1
 from wxb.core.params import check, load, read_yaml
 from wxb.reporting.charts import figures
-from wxb.reporting.charts.formatting import signed
+from wxb.reporting.charts.formatting import p_value, signed
 
 HOME = Path(__file__).resolve().parents[2]
 SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
@@ -108,7 +108,8 @@ def test_every_pair_is_in_the_matrix_twice(tree):
         value, low = pair["difference"]["value"], pair["difference"]["low"]
         for number in (value, 0 - value, low):
             assert signed(number, F1).replace("-", "−") in text
-        assert f"p {pair['difference']['p_value']:.3f} → " in text
+        p = p_value(pair["difference"]["p_value"])
+        assert f"p {p} → " in text
     assert "+0.000" not in text
     assert "−0.000" not in text
 

@@ -6,6 +6,7 @@ from wxb.reporting.charts.formatting import (
     duration,
     interval,
     listed,
+    p_value,
     rounded,
     shortened,
     signed,
@@ -93,3 +94,10 @@ def test_values_have_the_decimals_of_their_metric():
 )
 def test_differences_have_a_sign_unless_they_round_to_nothing(difference, metric, shown):
     assert signed(difference, metric) == shown
+
+
+def test_small_p_values_are_below_a_bound():
+    assert [p_value(p) for p in (1.0, 0.0114, 0.001, 0.0009, 0.0)] == [
+        *("1.000", "0.011", "0.001", "< 0.001", "< 0.001")
+    ]
+    assert p_value(0.5, "= ") == "= 0.500"

@@ -70,6 +70,11 @@ def rounded(value: float, metric: Metric = SHARE) -> str:
     return f"{value:z.{metric.decimals}f}"
 
 
+def p_value(value: float, equals: str = "") -> str:
+    """A p value with three decimals after `equals`, or "< 0.001" if it is lower."""
+    return f"{equals}{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
 def signed(difference: float, metric: Metric = SHARE) -> str:
     """A difference of two values with its sign, or without a sign if it rounds to 0."""
     text = f"{difference:+.{metric.decimals}f}"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from wxb.metrics import LEVEL, Metric
 from wxb.reporting.charts import tiers as letters
 from wxb.reporting.charts.baselines import NAMED, behind_baseline, trained
-from wxb.reporting.charts.formatting import in_words, listed, rounded, signed
+from wxb.reporting.charts.formatting import in_words, listed, p_value, rounded, signed
 from wxb.reporting.charts.scores import headline
 
 BEYOND_NOISE = "beyond noise"
@@ -75,8 +75,8 @@ def corrected_pairs(comparison: Mapping[str, Any]) -> list[Pair]:
     lower = headline(comparison).lower_is_better
     corrected = holm([pair["difference"]["p_value"] for pair in comparison["pairs"]])
     pairs = [
-        Pair(pair["a"], pair["b"], **pair["difference"], corrected=p_value)
-        for pair, p_value in zip(comparison["pairs"], corrected, strict=True)
+        Pair(pair["a"], pair["b"], **pair["difference"], corrected=p)
+        for pair, p in zip(comparison["pairs"], corrected, strict=True)
     ]
     if lower:  # a lower score leads, so the difference changes its sign
         pairs = [pair.swapped()._replace(a=pair.a, b=pair.b) for pair in pairs]
@@ -236,13 +236,13 @@ def unestablished(pairs: Sequence[Pair]) -> list[str]:
 
 def verdict(pair: Pair, metric: Metric, tests: int) -> str:
     """The result of one test in a sentence; `tests` is the number of tests of the study."""
-    p_value = f"p = {rounded(pair.p_value)}" + (
-        f", Holm {rounded(pair.corrected)}" if tests > 1 else ""
-    )
+    p = f"p {p_value(pair.p_value, '= ')}"
+    if tests > 1:
+        p += f", Holm {p_value(pair.corrected)}"
     if pair.value == 0:
-        return f"{pair.a} and {pair.b} have the same {metric.title} ({p_value})."
+        return f"{pair.a} and {pair.b} have the same {metric.title} ({p})."
     low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
-    noise = f"95% interval of the difference {low} to {high}, {p_value}"
+    noise = f"95% interval of the difference {low} to {high}, {p}"
     if pair.beyond_noise:
         return f"{pair.a} beats {pair.b} by {rounded(pair.value, metric)} {metric.title} ({noise})."
     difference = f"{signed(pair.value, metric)} {metric.title}"
