@@ -194,3 +194,14 @@ def test_print_cuts_nothing(page):
         paper,
     )
     assert cut == []
+
+
+def test_print_leaves_out_the_headings_of_closed_details(page):
+    page.emulate_media(media="print")
+    for is_open in (False, True):
+        page.evaluate(
+            "(open) => { for (const one of document.querySelectorAll('details')) one.open = open }",
+            is_open,
+        )
+        every, shown = (page.locator(f".folded{state}").count() for state in ("", ":visible"))
+        assert shown == (every if is_open else 0)

@@ -85,6 +85,12 @@ def test_times_are_not_compared_unless_one_machine_measured_all(compared, measur
     )
 
 
+def test_an_experiment_without_training_is_not_called_cheaper(compared):
+    content = compared(TWO)
+    content["systems"]["ann"]["trainable_parameters"] = 0
+    assert "cheaper" not in lead(content, costs({"ann": 10, "bob": 25})).cost
+
+
 @pytest.mark.parametrize("noise", [0.01, 1.0])
 def test_the_leader_may_be_the_cheapest(compared, noise):
     content = compared({"a": 0.9, "b": 0.5, "c": 0.3}, noise=noise)

@@ -25,6 +25,10 @@ class Task:
         return "It mishears."
 
     @staticmethod
+    def example(row):
+        return "the input"
+
+    @staticmethod
     def answer(row):
         return f"<{row}>"
 
@@ -81,6 +85,7 @@ def test_a_page_if_lower_is_better(make_page):
     assert "A letter counts once." in page.sections["results"]
     assert "Lower is better." in page.sections["results"]
     assert "Hollow markers" not in page.text
+    assert "the input" in page.text
     assert "CER of the column minus CER of the row" in page.sections["noise"]
     ahead = [a for _, a in page.elements if (a.get("class") or "").split()[:1] == ["ahead"]]
     assert len(ahead) == 1

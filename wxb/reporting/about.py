@@ -19,7 +19,14 @@ TERMS = {
     "bidirectional": "a decoder without its causal mask: each token also sees the later ones",
     "frozen": "the backbone is not trained",
     "TF-IDF": "counts of words, weighted by how rare they are",
-    "baseline": "a rule without training",
+    "tfidf": "logistic regression on counts of words, weighted by how rare they are",
+    "recurrent": "an LSTM that is trained from random weights",
+    "sft": "supervised fine-tuning on questions and answers",
+}
+RULES = {  # of baselines
+    "majority": "the most frequent class of the training records",
+    "mentions": "the strings that are labelled in training records",
+    "nearest": "the answer of the most similar training record",
 }
 
 
@@ -39,7 +46,7 @@ def about(study: Study, task: Page) -> About:
     lines = {name: _line(study, name) for name in names}
     text = " ".join(lines.values())
     return About(
-        _shortened(first.input),
+        _shortened(task.example(first)),
         _shortened(task.answer(first)),
         lines,
         {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", text)},
@@ -61,11 +68,12 @@ def _line(study: Study, name: str) -> str:
     experiment = study.params.experiments[name]
     tuning = tuning_text(experiment)
     if experiment.is_baseline:
-        return f"baseline: {tuning}"
+        return f"baseline without training: {RULES.get(tuning, tuning)}"
     backbone = study.params.backbone_of(experiment)
     shape = backbone.architecture
     kind = f" ({shape.model_type})" if shape else ""
-    return ", ".join(filter(None, [f"{experiment.method} on {experiment.backbone}{kind}", tuning]))
+    where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
+    return ", ".join(filter(None, [f"{experiment.method}{where}", tuning]))
 
 
 def _shortened(text: str) -> str:

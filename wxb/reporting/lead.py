@@ -100,10 +100,9 @@ def _cost(comparison: Mapping[str, Any], costs: Costs, best: Sequence[str]) -> s
         time = f" in {duration(seconds[name])}" if seconds else ""
         return f"trains {amount(parameters[name])} parameters{time}"
 
-    cheapest, cheapest_of_all = (
-        min(best, key=price.__getitem__),
-        min(systems, key=price.__getitem__),
-    )
+    cheapest = min(best, key=price.__getitem__)
+    trains_any = [name for name in systems if parameters[name]]
+    cheapest_of_all = min(trains_any, key=price.__getitem__, default=cheapest)
     sentence = f"{cheapest} {trains(cheapest)}."
     if len(best) > 1:
         sentence = (

@@ -6,12 +6,11 @@ This package computes the numbers; templates/ has their wording and layout.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from wxb.reporting import costs, tables
 from wxb.reporting.about import about
 from wxb.reporting.charts import figures, pairs
-from wxb.reporting.charts.baselines import is_baseline
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.formatting import origin, words
 from wxb.reporting.charts.losses import smoothed
@@ -44,7 +43,6 @@ def assemble(study: Study, task: Page) -> str:
     comparison, params = study.comparison, study.params
     systems = comparison["systems"]
     names = list(systems)
-    chips = figures.chips(names)
     backbone_costs = costs.backbone_rows(params, names, study.pretrained, study.costs)
     experiment_costs = costs.experiment_rows(systems, study.costs)
     parts = {part.id: part for part in task.parts(study)}
@@ -55,9 +53,9 @@ def assemble(study: Study, task: Page) -> str:
             metric,
             scores,
             task.PUBLISHED_SCORES,
-            grey={name for name, system in systems.items() if is_baseline(system)},
+            study.baselines,
         ),
-        **_cost_charts(comparison, backbone_costs, experiment_costs),
+        **_cost_charts(study, backbone_costs, experiment_costs),
         **_curve_charts(study, validation),
         **{id_: chart for part in parts.values() for id_, chart in part.charts.items()},
     }
@@ -94,11 +92,11 @@ def assemble(study: Study, task: Page) -> str:
         experiment_costs=experiment_costs,
         backbone_costs=backbone_costs,
         structured=structured(params, [row.name for row in backbone_costs]),
-        chips=chips,
+        chips=study.chips,
         backbone_chips=figures.chips(study.pretraining),
         validation_titles=validation,
         validation_chips={
-            key: {name: chip for name, chip in chips.items() if key in study.curves[name]}
+            key: {name: chip for name, chip in study.chips.items() if key in study.curves[name]}
             for key in validation
         },
         stage_colours=STAGES,
@@ -125,11 +123,11 @@ def _section_titles(parts: Mapping[str, Part]) -> dict[str, str]:
 
 
 def _cost_charts(
-    comparison: Mapping[str, Any],
+    study: Study,
     backbone_costs: Sequence[costs.CostRow],
     experiment_costs: Sequence[costs.CostRow],
 ) -> _Figures:
-    metric, systems = headline(comparison), comparison["systems"]
+    metric, systems = headline(study.comparison), study.comparison["systems"]
     scores = {name: system[metric.key] for name, system in systems.items()}
     parameters = {name: system["trainable_parameters"] for name, system in systems.items()}
     spent = costs.seconds(experiment_costs)
@@ -138,13 +136,10 @@ def _cost_charts(
     pretraining = {
         f"{name} (backbone)": verbs for name, verbs in costs.seconds(backbone_costs).items()
     }
+    tradeoff = partial(figures.tradeoff, metric, scores, grey=study.baselines)
     return {
-        f"{metric.key}-seconds": figures.tradeoff(
-            metric, scores, training, x_title="seconds of training"
-        ),
-        f"{metric.key}-parameters": figures.tradeoff(
-            metric, scores, parameters, x_title="trained parameters"
-        ),
+        f"{metric.key}-seconds": tradeoff(training, x_title="seconds of training"),
+        f"{metric.key}-parameters": tradeoff(parameters, x_title="trained parameters"),
         "seconds": figures.stacked({**pretraining, **spent}, STAGES, x_title="seconds"),
     }
 

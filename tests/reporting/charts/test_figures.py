@@ -60,6 +60,18 @@ def test_forest_sets_published_scores_apart():
     assert theirs.y == ("a<br>(published)",)  # not the row of the experiment of that name
 
 
+def test_baselines_are_grey_in_charts_and_legends():
+    legend = {name: chip.colour for name, chip in figures.chips(SCORES, ["b"]).items()}
+    assert legend == {"a": figures.colour(0), "b": figures.OTHERS}
+    prices = dict.fromkeys(SCORES, 1.0)
+    price = figures.tradeoff(F1, SCORES, prices, x_title="seconds", grey=["b"])
+    (_, line) = figures.curves(
+        [figures.Line("a", 0, [(1, 0.5)]), figures.Line("b", 1, [(1, 0.5)], grey=True)], y_title=""
+    ).data
+    traces = [figures.forest(F1, SCORES, {}, ["b"]).data[1], price.data[1]]
+    assert {line.line.color, *(trace.marker.color for trace in traces)} == {figures.OTHERS}
+
+
 def test_tradeoff_keeps_markers_and_leaves_out_experiments_without_a_price():
     (only,) = figures.tradeoff(F1, SCORES, {"b": 100.0}, x_title="seconds").data
     assert (only.x, only.y) == ((100.0,), (0.75,))

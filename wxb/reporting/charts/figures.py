@@ -39,13 +39,21 @@ LABEL, LABELS = 12, 90  # pixels of one row label of a matrix, and of all its co
 Curve = Sequence[tuple[int, float]]  # (step, value)
 
 
+class Chip(NamedTuple):
+    """The character and the colour of a name in legends."""
+
+    symbol: str
+    colour: str
+
+
 class Line(NamedTuple):
-    """A line of `curves`; lines of the same `series` share a colour."""
+    """A line of `curves`; lines of the same `series` share a colour, if they are not `grey`."""
 
     name: str
     series: int
     points: Curve
     dashed: bool = False
+    grey: bool = False
 
 
 def forest(
@@ -57,8 +65,9 @@ def forest(
     """Forest plot: scores (`value`, `low`, `high`) by experiment; below, hollow, published ones."""
     rows = len(scores) + len(published)
     figure = _empty_figure(height=FRAME + ROW * rows)
+    symbols = chips(scores, grey)
     for index, (name, score) in enumerate(scores.items()):
-        fill = OTHERS if name in grey else colour(index)
+        fill = symbols[name].colour
         figure.add_scatter(
             x=[score["value"]],
             y=[wrap_label(name)],
@@ -93,18 +102,19 @@ def tradeoff(
     prices: Mapping[str, float],
     *,
     x_title: str,
+    grey: Collection[str] = (),
 ) -> go.Figure:
     """Scores with intervals over prices on a log scale; without a price above 0, no marker."""
-    figure = _empty_figure(height=320)
+    figure, symbols = _empty_figure(height=320), chips(scores, grey)
     for index, (name, score) in enumerate(scores.items()):
         if prices.get(name, 0) <= 0:
             continue
         figure.add_scatter(
             x=[prices[name]],
             y=[score["value"]],
-            error_y=_error_bar(score, colour(index)),
+            error_y=_error_bar(score, symbols[name].colour),
             mode="markers",
-            marker=_marker(index, colour(index)),
+            marker=_marker(index, symbols[name].colour),
             hovertemplate=(
                 f"{escape_label(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
                 "<extra></extra>"
@@ -152,7 +162,7 @@ def curves(
             mode="lines+markers" if len(line.points) < 20 else "lines",
             marker={"size": 7, "symbol": symbol(line.series)},
             line={
-                "color": colour(line.series),
+                "color": OTHERS if line.grey else colour(line.series),
                 "dash": "dash" if line.dashed else "solid",
                 "width": 2,
             },
@@ -264,9 +274,12 @@ def symbol(index: int) -> str:
     return list(SYMBOLS)[index % len(SYMBOLS)]
 
 
-def chips(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The character and the colour of each name, for legends."""
-    return {name: (SYMBOLS[symbol(index)], colour(index)) for index, name in enumerate(names)}
+def chips(names: Iterable[str], grey: Collection[str] = ()) -> dict[str, Chip]:
+    """The character and the colour of each name, for legends; `grey` names have no own colour."""
+    return {
+        name: Chip(SYMBOLS[symbol(index)], OTHERS if name in grey else colour(index))
+        for index, name in enumerate(names)
+    }
 
 
 def axis_title(metric: Metric) -> str:
@@ -280,9 +293,9 @@ def escape_label(name: str) -> str:
 
 
 def wrap_label(name: str, width: int = 18) -> str:
-    """An escaped name for an axis; names longer than `width` are broken after hyphens."""
+    """An escaped name for an axis; long ones break after hyphens and spaces."""
     lines = [""]
-    for part in re.findall("[^-]*-+|[^-]+", name):
+    for part in re.findall("[^- ]*[- ]+|[^- ]+", name):
         if lines[-1] and len(lines[-1]) + len(part) > width:
             lines.append("")
         lines[-1] += part

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from wxb.core.params import Params
-from wxb.reporting.charts.figures import Curve
+from wxb.reporting.charts.baselines import is_baseline
+from wxb.reporting.charts.figures import Chip, Curve, chips
 from wxb.reporting.charts.rendering import render
 
 Place = Literal["lead", "results", "noise", "cost", "training"]
@@ -26,6 +27,16 @@ class Study(NamedTuple):
     pretraining: Mapping[str, Mapping[str, Curve]]  # by backbone, then metric
     pretrained: Mapping[str, Mapping[str, float]]  # by backbone: metrics on held-out texts
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
+
+    @property
+    def baselines(self) -> list[str]:
+        """The names of the baselines, which are grey in legends and charts."""
+        return [name for name, row in self.comparison["systems"].items() if is_baseline(row)]
+
+    @property
+    def chips(self) -> dict[str, Chip]:
+        """The character and the colour of each experiment."""
+        return chips(self.comparison["systems"], self.baselines)
 
     def rates(self, key: str) -> dict[str, float]:
         """Units predicted per second by experiment; `key` is the unit's count in the comparison.
@@ -79,6 +90,10 @@ class Page(ABC):
     @abstractmethod
     def failures(self, system: Mapping[str, Any]) -> str:
         """Where one system of a comparison fails, in sentences."""
+
+    def example(self, row: Any) -> str:
+        """The input of a test record, as readers see it."""
+        return str(row.input)
 
     def answer(self, row: Any) -> str:
         """The gold of a test record, as readers see it."""

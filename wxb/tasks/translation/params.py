@@ -171,6 +171,13 @@ class Experiment(experiments.Untuned):
     training: Training
     prediction: Prediction
 
+    @property
+    def traits(self) -> list[str]:
+        """The architecture, which the model's settings choose."""
+        if isinstance(self.model, Recurrent):
+            return ["LSTM with attention" if self.model.attention else "LSTM"]
+        return ["Transformer" if isinstance(self.model, Transformer) else "GPT-2"]
+
 
 class Baseline(experiments.Baseline):
     """Translations without training."""

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wxb.metrics import evaluation
+from wxb.reporting.charts import figures
 from wxb.tasks.classification import metrics, page
 from wxb.tasks.classification.metrics import PredictionRow
 from wxb.tasks.classification.page import worth
@@ -39,6 +40,7 @@ def study(count, net, **more):
     }
     return SimpleNamespace(
         comparison={**comparison, "further": {}},
+        chips=figures.chips(systems),
         costs=COSTS,
         params=SimpleNamespace(experiments=experiments),
         predictions={name: runs[0] for name, runs in systems.items()},

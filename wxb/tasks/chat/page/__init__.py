@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts import parts
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.scores import headline
 from wxb.tasks.chat.metrics import PredictionRow
@@ -59,7 +59,7 @@ class Page(parts.Page):
     def parts(self, study: Study) -> list[Part]:
         """The parts: kinds and prompts if there are any, replies, published choices, speed."""
         systems = study.comparison["systems"]
-        shared = {"systems": systems, "chips": figures.chips(systems)}
+        shared = {"systems": systems, "chips": study.chips}
         part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
         kinds = list(next(iter(systems.values()))["by_kind"])
         prompts = {

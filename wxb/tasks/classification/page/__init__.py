@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.baselines import trained
+from wxb.reporting.charts.baselines import is_baseline, trained
 from wxb.reporting.charts.figures import Line
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.rendering import render
@@ -53,7 +53,7 @@ class Page(parts.Page):
     def parts(self, study: Study) -> list[Part]:
         """Classes with confusions, calibration, evidence, and the answer of `worth.sentence`."""
         systems, names = study.comparison["systems"], trained(study.comparison)
-        context = {"systems": systems, "chips": figures.chips(systems)}
+        context = {"systems": systems, "chips": study.chips}
         classes = [*next(iter(systems.values()))["by_class"]]
         confusions = {}
         if len(classes) > MAX_TABLE:
@@ -85,10 +85,16 @@ class Page(parts.Page):
 def _reliability(systems: Mapping[str, Any]) -> figures.go.Figure:
     """Accuracy by confidence, with the diagonal."""
     lines = [
-        Line(name, index, [(row["confidence"], row["accuracy"]) for row in system["calibration"]])
+        Line(
+            name,
+            index,
+            [(row["confidence"], row["accuracy"]) for row in system["calibration"]],
+            grey=is_baseline(system),
+        )
         for index, (name, system) in enumerate(systems.items())
     ]
-    diagonal = Line("accuracy equal to confidence", len(lines), [(0, 0.0), (1, 1.0)], dashed=True)
+    ends = [(0, 0.0), (1, 1.0)]
+    diagonal = Line("accuracy equal to confidence", 0, ends, dashed=True, grey=True)
     return figures.curves([*lines, diagonal], y_title="accuracy", x_title="confidence")
 
 

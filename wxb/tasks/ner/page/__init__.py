@@ -70,7 +70,7 @@ class Page(parts.Page):
     def parts(self, study: Study) -> list[Part]:
         """The sections on F1 by type, errors with examples, and published scores."""
         systems = study.comparison["systems"]
-        context = {"systems": systems, "chips": figures.chips(systems)}
+        context = {"systems": systems, "chips": study.chips}
         rows = {name: system["errors"] for name, system in systems.items()}
         errors = {"errors": figures.stacked(rows, ERRORS, x_title="spans")}
         types_html = render(

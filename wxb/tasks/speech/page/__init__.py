@@ -36,6 +36,10 @@ class Page(parts.Page):
     )
     USABLE_SCORE = 0.3  # CER, above which nobody would read a transcript
 
+    def example(self, row: Any) -> str:
+        """The length of a recording, as a page plays no example before its sections."""
+        return f"a recording of {row.seconds:.1f} s"
+
     def failures(self, system: Mapping[str, Any]) -> str:
         """The most frequent confusion, and the bin of signal-to-noise ratio with the worst CER."""
         sentences = []
@@ -53,7 +57,7 @@ class Page(parts.Page):
     def parts(self, study: Study) -> list[Part]:
         """The parts: errors by kind, length and noise with confusions; recordings; speed."""
         systems = study.comparison["systems"]
-        shared = {"systems": systems, "chips": figures.chips(systems), "colours": COLOURS}
+        shared = {"systems": systems, "chips": study.chips, "colours": COLOURS}
         part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
         rows = {name: {edit: system[edit] for edit in EDITS} for name, system in systems.items()}
         factors = {name: f"{1 / rate:.3f}" for name, rate in study.rates("seconds").items()}

@@ -53,7 +53,7 @@ class Page(parts.Page):
     def parts(self, study: Study) -> list[Part]:
         """The parts: kinds of sentences, translations, attention if any, published scores."""
         systems = study.comparison["systems"]
-        shared = {"systems": systems, "chips": figures.chips(systems)}
+        shared = {"systems": systems, "chips": study.chips}
         part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
         kinds = next(iter(systems.values()))["by_kind"]
         rows = {name: study.predictions[name] for name in systems}
