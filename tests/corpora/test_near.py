@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 from tests.corpora.records import record
 from wxb.corpora.near import CHUNK, FAR, distances, units
@@ -86,23 +88,35 @@ def test_units_are_named_by_the_smallest_of_their_values():
     ]
 
 
-def edits(left, right):
-    """Levenshtein's distance between two lists, by its definition."""
-    if not left or not right:
-        return len(left) + len(right)
-    other = edits(left[1:], right[1:]) + (left[0] != right[0])
-    return min(other, edits(left[1:], right) + 1, edits(left, right[1:]) + 1)
+def nearest(texts, others):
+    """`distances` by comparing all pairs."""
+    pairs = cdist(
+        [t.split() for t in texts], [t.split() for t in others], scorer=Levenshtein.distance
+    )
+    return np.minimum(pairs.min(axis=1, initial=FAR), FAR)
 
 
-some = st.lists(st.lists(st.sampled_from(["a", "bc", "{X}", "字", "7"]), max_size=5), max_size=4)
+def texts(longest, count):
+    words = st.lists(st.sampled_from(["a", "bc", "{X}", "字", "7"]), max_size=longest)
+    return st.lists(words.map(" ".join), max_size=count)
 
 
-@given(some, some)
-def test_the_distance_is_the_edits_to_the_nearest(texts, others):
-    expected = [min([FAR, *(edits(a, b) for b in others)]) for a in texts]
-    words = distances(map(" ".join, texts), map(" ".join, others))
-    assert words.tolist() == expected
+@given(texts(5, 12), texts(5, 4))
+def test_the_distance_is_the_edits_to_the_nearest(left, right):
+    words = distances(left, right)
+    assert words.tolist() == nearest(left, right).tolist()
     assert words.dtype == np.uint8
+
+
+@given(texts(12, 4), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=4))
+def test_edited_texts_are_as_near_as_all_pairs_say(others, changes):
+    edited = []
+    for text in others:
+        words = text.split()
+        for kind, index in changes:
+            words[index : index + kind % 2 + kind // 3] = ["new"] if kind // 2 else []
+        edited.append(" ".join(words))
+    assert distances(edited, others).tolist() == nearest(edited, others).tolist()
 
 
 @pytest.mark.parametrize(
@@ -121,10 +135,16 @@ def test_a_word_is_a_run_of_letters_or_one_other_character(text, other, words):
     assert distances([text], [other]).tolist() == [words]
 
 
-def test_many_texts_are_compared_in_chunks():
-    texts = [" ".join(pair) for pair in product("abcdefghijklmnopqrst", repeat=2)]
-    assert len(texts) > CHUNK
-    words = distances(texts, ["a b c", "t t"])
-    assert words[texts.index("t t")] == 0
-    assert words[texts.index("a b")] == words[texts.index("c t")] == 1
-    assert words[texts.index("k l")] == 2
+@pytest.mark.parametrize("others", [["x y", "c"], ["a b c", "t t"], ["b d"]])
+def test_many_short_texts_share_their_words(others):
+    pairs = [" ".join(pair) for pair in product("abcdefghijklmnopqrst", repeat=2)]
+    assert distances(pairs, others).tolist() == nearest(pairs, others).tolist()
+    triples = [f"{first} {second} {first}" for first, second in map(str.split, pairs)]
+    assert distances(others, triples).tolist() == nearest(others, triples).tolist()
+
+
+def test_the_nearest_of_many_texts_with_the_same_beginning_is_found():
+    others = [f"one two three {' '.join(str(index))} end" for index in range(10**3, 10**4)]
+    assert len(others) > CHUNK
+    found = distances(["one two three 9 9 9 8 x", "one two 4 end", "one two 5"], others)
+    assert found.tolist() == [1, FAR, FAR]
