@@ -1,6 +1,7 @@
 """Fine-tune the model of an experiment; a killed run resumes from its last checkpoint."""
 
 import shutil
+from collections.abc import Iterator
 
 from wxb import tasks
 from wxb.core import paths
@@ -27,8 +28,8 @@ def main(params: Params, name: str) -> None:
     method = tasks.method_of(experiment, labels, tokenizer)
     labelling = tasks.get(experiment.task).record
 
-    def records(split: str) -> list[Record]:
-        return clean.read_labelled(corpus / f"{split}.parquet", labelling)
+    def records(split: str) -> Iterator[Record]:
+        return clean.iter_labelled(corpus / f"{split}.parquet", labelling)
 
     items = {
         split: method.dataset(
@@ -60,7 +61,7 @@ def main(params: Params, name: str) -> None:
             if processes.rank():  # only the first process saves the model, which all have
                 continue
             predictor = method.Predictor.from_training(model, method, targets / "train.arrow")
-            predictor.calibrate(records("valid"), label=f"{label}: calibrate")
+            predictor.calibrate([*records("valid")], label=f"{label}: calibrate")
             last = history[-1]
             predictor.save(
                 models / study.folder(seed),

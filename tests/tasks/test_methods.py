@@ -143,3 +143,13 @@ def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
     assert splits.tolist() == [0, 1, 2, 3]
     assert counts == {"gold": 3, "kept": 2, "lost": 1}
     assert [item["labels"] for item in method.dataset(*files, records)] == [0, IGNORED, 1]
+
+
+def test_items_are_made_on_access():
+    made = []
+    items = methods.LazyItems(3, lambda index: made.append(index) or {"index": index})
+    assert (len(items), made) == (3, [])
+    assert items[-1] == {"index": 2}
+    assert [item["index"] for item in items] == [0, 1, 2]
+    with pytest.raises(IndexError):
+        items[3]

@@ -136,9 +136,9 @@ class Method(methods.Method):
         count = sum(map(len, chunks))
         return {}, np.zeros(1, np.int64), {"gold": count, "kept": count}
 
-    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The records."""
-        return records
+        return [*records]
 
     def build(self, backbone: Path) -> Callable[[Sequence[Any]], Model]:
         """A function that makes the model from the training items."""

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -44,6 +43,20 @@ if TYPE_CHECKING:
 ACCURACY = Metric("accuracy", "accuracy")
 
 Items = Sequence[Mapping[str, NDArray[Any]]]  # arrays by the names of the model's inputs
+
+
+class LazyItems(Sequence[Mapping[str, NDArray[Any]]]):
+    """Items that a function makes of their indices on each access."""
+
+    def __init__(self, count: int, item: Callable[[int], Mapping[str, NDArray[Any]]]) -> None:
+        self.indices, self.item = range(count), item
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One item. Raises IndexError beyond the last."""
+        return self.item(self.indices[index])
 
 
 @dataclass(frozen=True)
@@ -92,16 +105,16 @@ class Method(ABC):
         counts = {"gold": len(gold), "kept": len(gold) - lost, "lost": lost}
         return {"labels": np.array(gold, np.int64)}, np.arange(len(gold) + 1), counts
 
-    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Items:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """The training items, from the files that `encode` (features) and `align` (targets) wrote.
 
+        A method that needs no texts does not read `records`, which may be many.
         By default one item per text: its `input_ids` and the index of its label.
         """
         length = self.experiment.encoding.max_length
         items = inputs(read_encoded(features), self.tokenizer, length)
         columns, _ = read_columns(targets, ["labels"])
-        labels = columns["labels"]
-        return [{**item, "labels": label} for item, label in zip(items, labels, strict=True)]
+        return with_labels(items, columns["labels"])
 
     @abstractmethod
     def build(self, backbone: Path) -> Any:
@@ -162,14 +175,23 @@ class Method(ABC):
         return model, trainer.fit(model, run)
 
 
-def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> list[dict[str, NDArray[np.int32]]]:
+def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> LazyItems:
     """One item per text: `input_ids` with special tokens, truncated to `max_length` in all."""
     before, after = special_tokens(tokenizer)
     room = max_length - len(before) - len(after)
-    return [
-        {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
-        for start, stop in pairwise(encoded.splits)
-    ]
+
+    def item(index: int) -> dict[str, NDArray[np.int32]]:
+        start, stop = encoded.splits[index : index + 2]
+        return {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
+
+    return LazyItems(len(encoded.splits) - 1, item)
+
+
+def with_labels(items: Items, labels: NDArray[Any]) -> LazyItems:
+    """The items with a label each. Raises ValueError if their numbers differ."""
+    if len(items) != len(labels):
+        raise ValueError(f"found {len(labels)} labels of {len(items)} items")
+    return LazyItems(len(items), lambda index: {**items[index], "labels": labels[index]})
 
 
 def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor]]:

@@ -122,7 +122,7 @@ def _items(params: Params, name: str) -> Sequence[Any]:
         return ()
     labels = read_json(paths.targets(name) / paths.LABELS)
     method = tasks.method_of(experiment, labels, tokenizers.load(backbone))
-    records = clean.read_labelled(
+    records = clean.iter_labelled(
         paths.clean(experiment.corpus) / "train.parquet", tasks.get(experiment.task).record
     )
     items = method.dataset(files[0], files[1], records)

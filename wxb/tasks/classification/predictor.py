@@ -196,20 +196,18 @@ def by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class Method(methods.Method):
     """A method that reads texts without leakage, unless the encoding keeps it."""
 
-    def read(self, features: Path, records: Sequence[Record]) -> Encoded:
+    def read(self, features: Path, records: Iterable[Record]) -> Encoded:
         """The tokens of records without leakage, not truncated; `features` has all tokens."""
         texts, leakage = [record.input for record in records], self.experiment.encoding.leakage
         return without_leakage_tokens(read_encoded(features), texts, leakage)
 
-    def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
-    ) -> list[dict[str, NDArray[Any]]]:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> methods.Items:
         """One item per text: its `input_ids` and the index of its class as `labels`."""
         encoding, encoded = self.experiment.encoding, self.read(features, records)
         encoded = truncate(encoded, self.tokenizer, encoding.max_length, encoding.keep)
         items = inputs(encoded, self.tokenizer, encoding.max_length)
         columns, _ = read_columns(targets, self.TARGETS)
-        return [{**item, "labels": n} for item, n in zip(items, columns["labels"], strict=True)]
+        return methods.with_labels(items, columns["labels"])
 
     def fit_regression(
         self, features: Mapping[str, Any], run: TrainingRun

@@ -98,7 +98,7 @@ class Method(methods.Method):
         return {"labels": labels}, splits, counts
 
     def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
+        self, features: Path, targets: Path, records: Iterable[Record]
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per conversation that is not too long. Raises WxbError if there is none."""
         inputs, splits = read_columns(features, ["ids"])
@@ -110,8 +110,8 @@ class Method(methods.Method):
         ]
         if not items:
             raise WxbError(
-                f"{features}: all {len(records)} conversations are longer than encoding.max_length"
-                f" ({self.experiment.encoding.max_length}); raise it"
+                f"{features}: all {len(splits) - 1} conversations are longer than"
+                f" encoding.max_length ({self.experiment.encoding.max_length}); raise it"
             )
         return items
 

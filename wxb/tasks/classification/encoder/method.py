@@ -114,10 +114,9 @@ class Method(predictor.Method):
             backbone, experiment.tuning, labels=self.labels, settings=experiment.model
         )
 
-    def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
-    ) -> list[dict[str, NDArray[Any]]]:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per text, as `predictor.Method`; for n-grams also all token ids as `words`."""
+        records = [*records]
         items = super().dataset(features, targets, records)
         if not self.experiment.model.words:
             return items

@@ -104,9 +104,10 @@ class Method(predictor.Method):
     Predictor = TfidfClassifier
 
     def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
+        self, features: Path, targets: Path, records: Iterable[Record]
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per text: the ids of its words as `input_ids`, and the index of its class."""
+        records = [*records]
         texts = [record.input for record in records]
         words = select_words(self.read(features, records), texts, self.tokenizer)
         columns, _ = read_columns(targets, self.TARGETS)

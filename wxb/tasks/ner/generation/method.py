@@ -5,9 +5,8 @@ Functions that need a model import torch, so that the stages before training sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -125,15 +124,17 @@ def _answer_ids(
 
 
 def _prompts(
-    encoded: Encoded, windows: Windows, indices: Iterable[int], tokenizer: Any
-) -> list[NDArray[np.int32]]:
-    """The prompts of some windows, the same in training and prediction: the text, then `=>`."""
+    encoded: Encoded, windows: Windows, tokenizer: Any
+) -> Callable[[int], NDArray[np.int32]]:
+    """A function of a window's index: its prompt, the text, then `=>`, as in training."""
     before, after = special_tokens(tokenizer)
     boundary = token_ids(tokenizer, [answers.BOUNDARY], special=True)[0]
-    return [
-        np.concatenate([before, encoded.ids[windows.firsts[w] : windows.lasts[w]], after, boundary])
-        for w in indices
-    ]
+
+    def prompt(window: int) -> NDArray[np.int32]:
+        tokens = encoded.ids[windows.firsts[window] : windows.lasts[window]]
+        return np.concatenate([before, tokens, after, boundary])
+
+    return prompt
 
 
 class GenerativeRecognizer(Recognizer):
@@ -177,7 +178,8 @@ class GenerativeRecognizer(Recognizer):
 
         texts, encoded, windows = inputs
         pad, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
-        items = [{"input_ids": p} for p in _prompts(encoded, windows, indices, self.tokenizer)]
+        prompts = map(_prompts(encoded, windows, self.tokenizer), indices)
+        items = [{"input_ids": prompt} for prompt in prompts]
         device = next(self.model.parameters()).device
         batch = {k: v.to(device) for k, v in collate(items, pad, side="left").items()}
         ids, log_probs = self.model.generate(**batch, max_new_tokens=self.longest, eos=end, pad=pad)
@@ -241,23 +243,23 @@ class Method(methods.Method):
         )
 
     def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
-    ) -> list[dict[str, NDArray[Any]]]:
+        self, features: Path, targets: Path, records: Iterable[Record]
+    ) -> methods.LazyItems:
         """One item per window: `input_ids` of prompt and answer, `labels` IGNORED on the prompt."""
         encoded = read_encoded(features)
         windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
         columns, splits = read_columns(targets, self.TARGETS)
-        prompts = _prompts(encoded, windows, range(len(windows.rows)), self.tokenizer)
-        items = []
-        for prompt, (start, end) in zip(prompts, pairwise(splits), strict=True):
-            answer = columns["labels"][start:end]
-            items.append(
-                {
-                    "input_ids": np.concatenate([prompt, answer]),
-                    "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
-                }
-            )
-        return items
+        prompts = _prompts(encoded, windows, self.tokenizer)
+
+        def item(window: int) -> dict[str, NDArray[Any]]:
+            prompt = prompts(window)
+            answer = columns["labels"][splits[window] : splits[window + 1]]
+            return {
+                "input_ids": np.concatenate([prompt, answer]),
+                "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
+            }
+
+        return methods.LazyItems(len(windows.rows), item)
 
     def build(self, backbone: Path) -> Generator:
         """A new generator on a backbone; the embeddings of added tokens are random."""

@@ -39,25 +39,16 @@ if TYPE_CHECKING:
 
 
 def _inputs(
-    inputs: WindowedTexts,
-    indices: Iterable[int],
-    tokenizer: Any,
-    word_features: WordFeatures | None,
-) -> list[dict[str, NDArray[Any]]]:
-    """The inputs of the model for some windows, without padding: tokens and word features."""
-    from wxb.tasks.ner.tagging import words
-
-    before, after = special_tokens(tokenizer)
-    texts, encoded, windows = inputs
-    items: list[dict[str, NDArray[Any]]] = []
-    for window in indices:
-        tokens = slice(windows.firsts[window], windows.lasts[window])
-        items.append({"input_ids": np.concatenate([before, encoded.ids[tokens], after])})
-        if word_features:
-            text, starts, ends = texts[windows.rows[window]], encoded.starts, encoded.ends
-            features = words.features(text, starts[tokens], ends[tokens], word_features)
-            items[-1]["words"] = np.pad(features, ((len(before), len(after)), (0, 0)))
-    return items
+    ids: NDArray[np.int32],
+    specials: tuple[NDArray[np.int32], NDArray[np.int32]],
+    features: NDArray[np.integer] | None,
+) -> dict[str, NDArray[Any]]:
+    """The inputs of the model for a window, without padding: tokens and word features, if any."""
+    before, after = specials
+    inputs: dict[str, NDArray[Any]] = {"input_ids": np.concatenate([before, ids, after])}
+    if features is not None:
+        inputs["words"] = np.pad(features, ((len(before), len(after)), (0, 0)))
+    return inputs
 
 
 def _token_spans(tags: NDArray[Any]) -> list[Span]:
@@ -99,19 +90,29 @@ class TaggingRecognizer(Recognizer):
         """Log-probabilities of tags (T, K), p_start (T,) and p_end (T,) of each window's tokens."""
         import torch
 
+        from wxb.tasks.ner.tagging import words
         from wxb.training.batches import collate
 
-        items = _inputs(inputs, indices, self.tokenizer, _word_features(self.settings))
+        texts, encoded, windows = inputs
+        specials = special_tokens(self.tokenizer)
+        word_features = _word_features(self.settings)
+        items = []
+        for window in indices:
+            tokens, features = slice(windows.firsts[window], windows.lasts[window]), None
+            if word_features:
+                edges = encoded.starts[tokens], encoded.ends[tokens]
+                features = words.features(texts[windows.rows[window]], *edges, word_features)
+            items.append(_inputs(encoded.ids[tokens], specials, features))
         batch = collate(items, self.tokenizer.pad_token_id)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             output = self.model(**{name: value.to(device) for name, value in batch.items()})
         tags = output["tags"].float().log_softmax(-1).cpu().numpy()  # (B, T, K)
         starts, ends = (output[k].float().sigmoid().cpu().numpy() for k in ("starts", "ends"))
-        before = len(special_tokens(self.tokenizer)[0])
-        lengths = inputs.windows.lasts - inputs.windows.firsts
-        tokens = [slice(before, before + lengths[window]) for window in indices]
-        return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(tokens)]
+        before = len(specials[0])
+        lengths = windows.lasts - windows.firsts
+        inner = [slice(before, before + lengths[window]) for window in indices]
+        return [(tags[i, real], starts[i, real], ends[i, real]) for i, real in enumerate(inner)]
 
     def merge_windows(
         self, inputs: WindowedTexts, outputs: Mapping[int, Mapping[int, Any]]
@@ -201,19 +202,28 @@ class Method(methods.Method):
         )
 
     def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
-    ) -> list[dict[str, NDArray[Any]]]:
+        self, features: Path, targets: Path, records: Iterable[Record]
+    ) -> methods.LazyItems:
         """One item per window: its inputs and targets, by the names of the model's `forward`."""
+        from wxb.tasks.ner.tagging import words
+
         encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
         windows = encoding.windows(encoded, self.tokenizer, self.experiment.encoding)
-        before, after = map(len, special_tokens(self.tokenizer))
-        word_features = self.experiment.model.word_features
-        inputs = WindowedTexts([record.input for record in records], encoded, windows)
-        items = _inputs(inputs, range(len(windows.rows)), self.tokenizer, word_features)
-        for item, first, last in zip(items, windows.firsts, windows.lasts, strict=True):
+        specials = special_tokens(self.tokenizer)
+        before, after = (np.full(len(ids), IGNORED, np.int8) for ids in specials)
+        word_features, of_window = self.experiment.model.word_features, None
+        if word_features:
+            texts = (record.input for record in records)
+            of_window = words.window_features(texts, encoded, windows, word_features)
+
+        def item(window: int) -> dict[str, NDArray[Any]]:
+            tokens = slice(windows.firsts[window], windows.lasts[window])
+            own = _inputs(encoded.ids[tokens], specials, of_window and of_window(window))
             for name, values in columns.items():
-                item[name] = np.pad(values[first:last], (before, after), constant_values=IGNORED)
-        return items
+                own[name] = np.concatenate([before, values[tokens], after])
+            return own
+
+        return methods.LazyItems(len(windows.rows), item)
 
     def build(self, backbone: Path) -> Tagger:
         """A new tagger on a backbone; the head is random."""

@@ -65,13 +65,13 @@ class Method(baselines.Method):
         values, splits = join_rows([*map_parallel(_of_recording, jobs, label)], np.float32)
         write_columns(path, {STATISTICS: values}, splits)
 
-    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The statistics and the record of each training recording; only records of others."""
         if features.stem != clean.SPLITS[0]:
-            return records
+            return [*records]
         columns, _ = read_columns(features, [STATISTICS])
-        rows = columns[STATISTICS].reshape(len(records), -1)
-        return [*zip(rows, records, strict=True)]
+        known = [*records]
+        return [*zip(columns[STATISTICS].reshape(len(known), -1), known, strict=True)]
 
     def values(self, items: Sequence[tuple[NDArray[np.float32], Record]]) -> dict[str, Any]:
         """The statistics and the transcript of each recording."""

@@ -69,11 +69,11 @@ class Method(baselines.Method):
         values, splits = join_rows([*map_parallel(_features, jobs, label)], np.float32)
         write_columns(path, {MFCC: values}, splits)
 
-    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Any:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
         """The item of each recording."""
         columns, _ = read_columns(features, [MFCC])
-        rows = columns[MFCC].reshape(len(records), -1)
-        return [(row, record.gold["text"]) for row, record in zip(rows, records, strict=True)]
+        texts = [record.gold["text"] for record in records]
+        return [*zip(columns[MFCC].reshape(len(texts), -1), texts, strict=True)]
 
     def values(self, items: Sequence[Item], strength: float = 1.0) -> dict[str, Any]:
         """The K transcripts, their weights (K, F) and intercepts (K,), with C = `strength`."""

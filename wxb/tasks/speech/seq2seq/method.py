@@ -188,7 +188,7 @@ class Method(methods.Method):
         values, splits = join_rows(labels, np.int32)
         return {"labels": values}, splits, account
 
-    def dataset(self, features: Path, targets: Path, records: Sequence[Record]) -> Items:
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
         """One item per recording with labels."""
         return Items(features, targets, self.experiment.encoding.window * FRAMES)
 

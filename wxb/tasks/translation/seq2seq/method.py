@@ -75,7 +75,7 @@ class Method(methods.Method):
         return {"labels": labels}, splits, account
 
     def dataset(
-        self, features: Path, targets: Path, records: Sequence[Record]
+        self, features: Path, targets: Path, records: Iterable[Record]
     ) -> list[dict[str, NDArray[Any]]]:
         """One item per reference: `input_ids` of its truncated source, and its own `labels`.
 
