@@ -7,9 +7,6 @@ from typer.testing import CliRunner
 
 from demos.reviews import generate
 from tests.benchmarks.script import script
-from wxb.core.params import read_yaml
-from wxb.project.params_file import parse
-from wxb.tasks import guessing
 
 benchmark = script("classification/texts")
 
@@ -23,16 +20,6 @@ def file(tmp_path_factory):
         records = generate(labelled=150, unlabelled=0, languages=["en"], seed=1)
         rows.writerows([record["review"], record["sentiment"]] for record in records)
     return path
-
-
-@pytest.mark.parametrize(
-    ("system", "row"), [("first-tfidf", "$study-tfidf"), ("combined", "$study-combined")]
-)
-def test_systems_are_those_of_a_first_study(system, row):
-    ours = read_yaml(benchmark.RECIPES)["experiments"][system]
-    template = parse(guessing.template("classification"))["experiments"][row]
-    keys = ("method", "architecture", "encoding", "model", "tuning", "training")
-    assert [ours[key] for key in keys] == [template[key] for key in keys]
 
 
 def run(*arguments):

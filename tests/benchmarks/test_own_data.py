@@ -1,44 +1,40 @@
-"""Sets of records for spaCy and our systems: splits, results in files, and the recipes of docs."""
+"""Sets of records for first studies and their peers: divisions, results in files, and recipes."""
 
-import importlib.util
 import json
 import re
-import sys
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from ruamel.yaml import YAML
 
+from tests.benchmarks.script import script
+from wxb.cli.new import studies
+from wxb.cli.new.recipes import recipe
 from wxb.core.errors import WxbError
-from wxb.core.files import write_json, write_jsonl
+from wxb.core.files import write_jsonl
 from wxb.core.params import check, read_yaml
 from wxb.corpora.records import Record
+from wxb.project.params_file import parse, to_yaml
+from wxb.tasks import guessing
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "benchmarks/own_data.py"
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
+WORDS = ["".join(letters) for letters in product("bdfgh", "aeiou", "klmn")]
 
-
-@pytest.fixture(scope="module")
-def benchmark():
-    pytest.importorskip("spacy", reason="spaCy is not installed: pip install -e '.[benchmarks]'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(SCRIPT.parent)
-        spec = importlib.util.spec_from_file_location("own_data", SCRIPT)
-        module = importlib.util.module_from_spec(spec)
-        patch.setitem(sys.modules, "own_data", module)  # typer resolves annotations there
-        spec.loader.exec_module(module)
-    return module
+benchmark = script("own_data")
+peers, sets = script("own_data_peers"), script("own_data_sets")
 
 
 def members(count, group=str):
     return [Record(str(n), f"text {n}", (), None, group(n)) for n in range(count)]
 
 
-def test_a_set_is_limited_to_a_size(benchmark):
+def test_a_set_is_limited_to_a_size():
     splits = {"train": members(100), "valid": members(30), "test": members(50)}
-    limited = benchmark.limit(splits, 40, 20, tune=False)
+    limited = sets.limit(splits, 40, 20, tune=False)
     assert {name: len(records) for name, records in limited.items()} == {
         "train": 40,
         "valid": 8,
@@ -47,92 +43,183 @@ def test_a_set_is_limited_to_a_size(benchmark):
     assert limited["train"] == splits["train"][:40]
 
 
-def test_tuning_uses_no_test_record_and_divides_no_group(benchmark):
+def test_tuning_uses_no_test_record_and_divides_no_group():
     train = members(100, lambda index: str(index // 8))
     valid = members(30)
     splits = {"train": train, "valid": valid, "test": members(50)}
-    limited = benchmark.limit(splits, 50, 20, tune=True)
+    limited = sets.limit(splits, 50, 20, tune=True)
     assert limited["test"] == valid[:20]
     assert [record.id for record in limited["valid"]] == [str(n) for n in range(99, 89, -1)]
     # The last 10 records are in two groups, whose other records are neither in valid nor train.
     assert [record.id for record in limited["train"]] == [str(n) for n in range(87, 37, -1)]
 
 
-@pytest.mark.parametrize("cell", ["conl", "conll-300-minilm"])
-def test_unknown_cells_are_errors(benchmark, cell):
-    with pytest.raises(WxbError, match="unknown s"):
-        list(benchmark.parse_cells([cell], {"pretrained": {}, "scratch": {}}))
+def test_a_group_is_held_out():
+    splits = sets.hold_out(members(24, lambda index: "abc"[index % 3]), "b")
+    assert {name: len(records) for name, records in splits.items()} == {
+        "train": 14,
+        "valid": 2,
+        "test": 8,
+    }
+    assert {record.group for record in splits["test"]} == {"b"}
+    assert not {"b"} & {record.group for name in ("train", "valid") for record in splits[name]}
+
+
+def test_cells_are_named_by_task_set_size_and_row():
+    assert [*benchmark.parse_cells(["conll-300-decoder"])] == [("conll", 300, ["decoder"])]
+    assert [*benchmark.parse_cells(["digits"])] == [*benchmark.parse_cells(["speech"])]
+    with pytest.raises(WxbError, match="unknown set 'conl'"):
+        list(benchmark.parse_cells(["conl"]))
+
+
+@pytest.mark.parametrize(("name", "ours", "sign"), [("titles", [3, 4], 1), ("digits", [3, 4], -1)])
+def test_a_gain_is_positive_if_the_first_study_is_better(monkeypatch, name, ours, sign):
+    """Accuracy is better if higher, CER if lower."""
+    if name == "digits":
+        pytest.importorskip("jiwer")
+    counts = {"titles": lambda n: [n, 4], "digits": lambda n: [n, 0, 0, 4, n, 0, 0, 4]}[name]
+    cells = {
+        system: {
+            "system": system,
+            "train": 8,
+            "test": 16,
+            "seconds": 1.0,
+            "statistics": [counts(n), counts(1), counts(n), counts(0)],
+            "sizes": [4] * 4,
+        }
+        for system, n in (("peer", 1), ("first", ours[0]))
+    }
+    (row,) = benchmark.table_rows(name, cells)
+    assert row[benchmark.GAIN][0] * sign == 0.25
+
+
+def run(capsys, folder, **changed):
+    """The printed lines of the benchmark on the sets in `folder`."""
+    options = {"data": folder, "folder": folder / "cells", "recipes": None, "output": None}
+    options |= {"tests": 40, "seed": 1, "tune": False, "is_printing_only": False}
+    benchmark.main(**options | changed)
+    return capsys.readouterr().out.splitlines()
 
 
 @pytest.fixture
-def small(benchmark, tmp_path, monkeypatch):
-    """A folder with a small set and a recipe that trains in seconds."""
-    words = ["".join(letters) for letters in product("bdfgh", "aeiou", "klmn")]
+def texts(tmp_path, monkeypatch):
+    """A folder with a small set of texts with classes."""
+    rows = [
+        {"text": f"{word} {('good', 'bad')[n % 2]} {WORDS[-n]}.", "label": "ab"[n % 2]}
+        for n, word in enumerate(WORDS[:60])
+    ]
+    write_jsonl(tmp_path / "texts.jsonl", rows)
+    corpus = {"path": "texts.jsonl", "split": {"test": 0.25, "valid": 0.1}}
+    corpus["fields"] = {"input": "text", "language": None, "id": None}
+    monkeypatch.setitem(sets.SETS, "texts", sets.Data("classification", corpus, (30,)))
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: False)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_results_are_reused_unless_settings_change(texts, monkeypatch, capsys):
+    *_, row = run(capsys, texts, cells=["texts"])
+    assert row.startswith("| texts | 30 | 15 | accuracy |")
+    assert "| tfidf |" in row
+    cell = json.loads((texts / "cells/texts-30-first.json").read_text())
+    assert [count for _, count in cell["statistics"]] == [1] * 15
+    monkeypatch.setattr(benchmark, "train_one", lambda *_, **__: pytest.fail("trained again"))
+    assert run(capsys, texts, cells=["texts"])[-1] == row
+    with pytest.raises(pytest.fail.Exception, match="trained again"):
+        run(capsys, texts, cells=["texts"], tests=4)
+
+
+@pytest.mark.slow
+def test_other_rows_of_the_study_and_other_templates_are_run(texts, capsys):
+    template = parse(guessing.template("classification"))
+    template["experiments"]["$study-tfidf"]["training"]["C"] = [1]
+    (texts / "template.yaml").write_text(to_yaml(template))
+    lines = run(capsys, texts, cells=["texts-30-majority"], recipes=texts / "template.yaml")
+    assert "| majority |" in lines[-1]
+    cell = json.loads((texts / "cells/texts-30-majority.json").read_text())
+    assert cell["settings"]["recipe"]["experiments"]["$study-tfidf"]["training"]["C"] == [1]
+
+
+@pytest.mark.slow
+def test_speakers_are_held_out_in_turn(tmp_path, monkeypatch, capsys):
+    (tmp_path / "tones").mkdir()
+    rng, rows = np.random.default_rng(1), [("ID", "sentence", "speaker")]
+    for speaker, word, take in product("abc", ("low", "high"), range(10)):
+        name, pitch = f"{speaker}-{word}-{take}", {"low": 200, "high": 900}[word]
+        wave = 0.3 * np.sin(np.arange(4000) / 8000 * 2 * np.pi * pitch * (1 + rng.random() / 10))
+        soundfile.write(tmp_path / f"tones/{name}.wav", wave + rng.normal(0, 0.01, 4000), 8000)
+        rows.append((name, word, speaker))
+    (tmp_path / "tones/table.csv").write_text("\n".join(",".join(row) for row in rows))
+    corpus = {"path": "tones", "fields": {"language": None}}
+    corpus["split"] = {"by": "speaker", "test": 0.33, "valid": 0.33}
+    tones = sets.Data("speech", corpus, (24,), holds_out_groups=True)
+    monkeypatch.setitem(sets.SETS, "tones", tones)
+    *_, row = run(capsys, tmp_path, cells=["tones"])
+    assert row.startswith("| tones | 24 | 60 | CER | 0.000 ")
+    assert "| keywords |" in row
+
+
+@pytest.mark.slow
+def test_spans_are_compared_with_spacy(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("spacy", reason="spaCy is not installed: pip install -e '.[benchmarks]'")
     rows = [
         {
-            "text": f"{name} {' '.join(words[4 * index : 4 * index + 4])}.",
+            "text": f"{name} {' '.join(WORDS[4 * index : 4 * index + 4])}.",
             "spans": [{"start": 0, "end": len(name), "type": "NAME"}],
         }
         for index, name in enumerate(NAMES * 3)
     ]
     write_jsonl(tmp_path / "data.jsonl", rows)
-    corpus = {
-        "path": "data.jsonl",
-        "fields": {"input": "text", "language": None, "id": None},
-        "split": {"by": None, "test": 0.25, "valid": 0.25},
-    }
-    monkeypatch.setattr(benchmark, "SETS", {"names": benchmark.Data(corpus, "zh", (None,))})
-    recipe = YAML(typ="safe").load(SCRIPT.with_suffix(".yaml"))["scratch"]
-    recipe["backbone"]["tokenizer"]["vocabulary"] = 300
-    recipe["backbone"]["architecture"].update(hidden_size=16, num_hidden_layers=1)
-    recipe["backbone"]["pretraining"].update(steps=2, checkpoints=1)
-    recipe["epochs"] = {"examples": 1, "least": 2, "most": 2}
-    write_json(tmp_path / "recipes.json", {"scratch": recipe})
-    return tmp_path
+    corpus = {"path": "data.jsonl", "fields": {"input": "text", "language": None, "id": None}}
+    corpus["split"] = {"by": None, "test": 0.25, "valid": 0.25}
+    monkeypatch.setitem(sets.SETS, "names", sets.Data("ner", corpus, (None,), "zh"))
+    monkeypatch.setattr(studies, "are_packages_installed", lambda: False)
+    monkeypatch.setattr(peers, "RECORDS", 1)
+    template = parse(guessing.template("ner"))
+    backbone = template["backbones"]["$study-llama"]
+    backbone["architecture"] |= {"hidden_size": 16, "num_hidden_layers": 1}
+    backbone["pretraining"] |= {"steps": 2, "checkpoints": 1}
+    backbone["tokenizer"]["vocabulary"] = 300
+    template["rows"]["$study-decoder"]["epochs"] = {"examples": 1, "least": 2, "most": 2}
+    (tmp_path / "template.yaml").write_text(to_yaml(template))
+    cells, recipes = ["names-all-decoder"], tmp_path / "template.yaml"
+    *_, row = run(capsys, tmp_path, cells=cells, tests=5, recipes=recipes)
+    assert row.startswith("| names | 12 | 5 | F1 |")
+    assert "| decoder |" in row
 
 
-def test_results_are_reused_unless_settings_change(benchmark, small, monkeypatch, capsys):
-    options = {
-        "cells": ["names-all-scratch"],
-        "data": small,
-        "folder": small / "cells",
-        "recipes": small / "recipes.json",
-        "tests": 5,
-        "seed": 1,
-        "tune": False,
-        "is_printing_only": False,
-    }
-    benchmark.main(**options)
-    cell = json.loads((small / "cells/names-all-scratch.json").read_text())
-    assert (cell["test"], cell["epochs"], len(cell["valid_f1"])) == (5, 2, 2)
-    assert sum(gold for _, gold, _ in cell["counts"]) == 5
-    first = capsys.readouterr().out
-    assert "| names |" in first
-    monkeypatch.setattr(benchmark, "train_one", lambda *_: pytest.fail("trained again"))
-    benchmark.main(**options)
-    assert first.endswith(capsys.readouterr().out)
-    with pytest.raises(pytest.fail.Exception, match="trained again"):
-        benchmark.main(**options | {"tests": 4})
+@pytest.mark.slow
+def test_translations_are_compared_with_the_nearest_sources(tmp_path, monkeypatch, capsys):
+    rows = [
+        {"source": f"{a} {b}", "target": f"{b} {a}"} for a, b in product(WORDS[:8], WORDS[8:14])
+    ]
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    corpus = {"path": "pairs.jsonl", "fields": {"input": "source", "language": None, "id": None}}
+    corpus["split"] = {"test": 0.2, "valid": 0.1}
+    monkeypatch.setitem(sets.SETS, "pairs", sets.Data("translation", corpus, (20,)))
+    *_, row = run(capsys, tmp_path, cells=["pairs"], tests=4)
+    assert row.startswith("| pairs | 20 | 4 | BLEU |")
 
 
 @pytest.mark.parametrize(
-    ("page", "kind"), [("docs/your-data.md", "pretrained"), ("docs/adding-a-corpus.md", "scratch")]
+    ("page", "row"), [("your-data", "$study-pretrained"), ("adding-a-corpus", "$study-decoder")]
 )
-def test_the_recipes_of_the_pages_are_those_compared(benchmark, page, kind):
-    blocks = re.findall(r"^```yaml\n(backbones:.*?)^```", (ROOT / page).read_text(), re.M | re.S)
-    content = YAML(typ="safe").load(blocks[0])
-    (backbone,) = content["backbones"].values()
-    (experiment,) = content["experiments"].values()
-    recipe = YAML(typ="safe").load(SCRIPT.with_suffix(".yaml"))[kind]
-    recipe["experiment"]["training"]["epochs"] = experiment["training"]["epochs"]
-    corpus = {"corpus": backbone["corpus"]}
-    assert backbone == recipe["backbone"] | corpus
-    names = {key: experiment[key] for key in ("study", "backbone")}
-    assert experiment == recipe["experiment"] | corpus | names
-    augment = content.get("corpora", {}).get(backbone["corpus"], {}).get("augment")
-    assert augment == recipe["augment"]
-    lengths = recipe["epochs"]
-    assert lengths["least"] <= experiment["training"]["epochs"] <= lengths["most"]
+def test_the_recipes_of_the_pages_are_those_of_first_studies(page, row):
+    text = (ROOT / f"docs/{page}.md").read_text()
+    content = parse(re.findall(r"^```yaml\n(backbones:.*?)^```", text, re.M | re.S)[0])
+    ((_, backbone),), ((_, experiment),) = (
+        content[section].items() for section in ("backbones", "experiments")
+    )
+    template = parse(guessing.template("ner"))
+    expected = template["experiments"][row]
+    expected_backbone = template["backbones"][expected["backbone"]]
+    assert backbone | {"corpus": ""} == expected_backbone | {"corpus": ""}
+    names = dict.fromkeys(("study", "corpus", "backbone", "training"))
+    assert experiment | names == expected | names
+    lengths = recipe(template).rows[row].epochs
+    assert lengths.least <= experiment["training"]["epochs"] <= lengths.most
+    for key in ("batch_size", "learning_rate"):
+        assert experiment["training"][key] == expected["training"][key]
 
 
 def test_the_blocks_of_the_page_are_valid_together():
@@ -145,22 +232,3 @@ def test_the_blocks_of_the_page_are_valid_together():
     check(content)
     assert {"mine", "news"} <= content["corpora"].keys()
     assert "mine" in content["studies"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), [("pretrained", "s-pretrained"), ("scratch", "s-decoder")]
-)
-def test_wxb_new_writes_the_recipes_compared(kind, name):
-    recipe = read_yaml(ROOT / "benchmarks/own_data.yaml")[kind]
-    text = (ROOT / "wxb/tasks/ner/new/study.yaml").read_text(encoding="utf-8")
-    blocks = YAML(typ="safe").load(text.replace("$study", "s").replace("$corpus", "c"))
-    experiment = dict(blocks["experiments"][name])
-    backbone = blocks["backbones"][experiment["backbone"]]
-    for training in (experiment["training"], compared := dict(recipe["experiment"]["training"])):
-        training.pop("early_stopping_patience")
-    assert experiment["training"].pop("epochs") in range(recipe["epochs"]["least"], 16)
-    compared.pop("epochs")
-    assert experiment["training"] == compared
-    assert {**recipe["backbone"], "corpus": "c"} == backbone
-    for key in ("architecture", "encoding", "model", "tuning", "prediction"):
-        assert experiment[key] == recipe["experiment"][key]

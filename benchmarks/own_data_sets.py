@@ -1,0 +1,242 @@
+"""The sets of own_data.py: labelled records, and their division into training and test records."""
+
+from __future__ import annotations
+
+import csv
+import random
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stages import download, preprocess
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import write_jsonl
+from wxb.core.params import check
+from wxb.corpora import clean
+from wxb.corpora.records import Record
+
+NAME = "set"  # of the corpus that `read` makes
+VALID = 5  # training records for each validation record
+
+
+class Data(NamedTuple):
+    """A set of records: its task, block of `corpora`, numbers of training records, and language.
+
+    A size of None means all records. If `holds_out_groups`, each group is the test set in turn.
+    """
+
+    task: str
+    corpus: dict[str, Any]
+    sizes: tuple[int | None, ...]
+    language: str = "en"
+    holds_out_groups: bool = False
+
+
+Splits = Mapping[str, Sequence[Record]]
+
+SIZES = (100, 300, 1000)
+SHARES = {"test": 0.25, "valid": 0.1}
+NEWS = {"path": "news", "classes": {"Fake.csv": "fake", "True.csv": "real"}}
+PUBLISHED = {"token": 0, "tag": -1, "join": " "}
+CHARACTERS = {**PUBLISHED, "join": ""}
+
+
+def _fields(**names: str | None) -> dict[str, Any]:
+    return {"language": None, "id": None, **names}
+
+
+def _files(**patterns: str) -> dict[str, Any]:
+    return {"files": {split: [pattern] for split, pattern in patterns.items()}}
+
+
+# Paths are relative to the folder of `--data`.
+SETS = {
+    "articles": Data(
+        "classification",
+        {**NEWS, "fields": _fields(input="text", label=None), "split": {"by": "title", **SHARES}},
+        SIZES,
+    ),
+    "titles": Data(
+        "classification",
+        {**NEWS, "fields": _fields(input="title", label=None), "split": SHARES},
+        SIZES,
+    ),
+    "subjects": Data(
+        "classification",
+        {"path": "news", "fields": _fields(input="title", label="subject"), "split": SHARES},
+        SIZES,
+    ),
+    "reviews": Data(
+        "classification",
+        {
+            "path": "sentiment/imdb_reviews.csv",
+            "fields": _fields(input="review", label="sentiment"),
+            "split": {"test": 0.14, "valid": 0.1},
+        },
+        (*SIZES, 3000),
+    ),
+    "digits": Data(
+        "speech",
+        {
+            "path": "speech/fsdd",
+            "manifest": ["transcripts.csv", "metadata.csv"],
+            "fields": _fields(id="ID"),
+            "split": {"by": "speaker", "test": 0.25, "valid": 0.25},
+        },
+        (100, None),
+        holds_out_groups=True,
+    ),
+    "synth": Data(
+        "ner",
+        {
+            "path": "pii/synth_dataset_v2.json",
+            "fields": _fields(
+                input="full_text",
+                start="start_position",
+                end="end_position",
+                type="entity_type",
+                value="entity_value",
+            ),
+            "split": {"by": "template_id", **SHARES},
+        },
+        (100, 300, None),
+    ),
+    "conll": Data(
+        "ner",
+        {
+            "path": "ner/conll2003",
+            "conll": PUBLISHED,
+            "split": _files(train="train.txt", valid="valid.txt", test="test.txt"),
+        },
+        (*SIZES, 3000),
+    ),
+    "wnut": Data(
+        "ner",
+        {
+            "path": "ner/wnut17",
+            "conll": PUBLISHED,
+            "split": _files(train="*train*", valid="*dev*", test="*test*"),
+        },
+        (1000, 3000),
+    ),
+    "weibo": Data(
+        "ner",
+        {
+            "path": "ner/weibo",
+            "conll": {**CHARACTERS, "characters": True},
+            "split": _files(train="*train", valid="*dev", test="*test"),
+        },
+        (300, None),
+        "zh",
+    ),
+    "msra": Data(
+        "ner",
+        {"path": "ner/msra/msra_test_bio.txt", "conll": CHARACTERS, "split": SHARES},
+        (300, 1000),
+        "zh",
+    ),
+    "tatoeba": Data(
+        "translation",
+        {
+            "path": "translation/chinese_english.csv",
+            "fields": _fields(input="chinese", target="english"),
+            "split": {"test": 0.05, "valid": 0.05},
+        },
+        (1000, 3000),
+        "zh",
+    ),
+}
+
+
+def empty_project(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a params.yaml without blocks."""
+    names = ("corpora", "backbones", "experiments", "studies", "lessons", "parity")
+    return {**options, **{name: {} for name in names}}
+
+
+def folds(
+    set_: Data, data: Path, options: Mapping[str, Any], size: int | None, tests: int, *, tune: bool
+) -> list[Splits]:
+    """The records of a set, limited to a size; several divisions of them if it holds out groups.
+
+    Runs the stages download and preprocess in the working folder.
+    """
+    splits = read(set_, data, options)
+    if set_.holds_out_groups:
+        records = [record for members in splits.values() for record in members]
+        return [
+            limit(hold_out(records, group), size, tests, tune=tune)
+            for group in sorted({record.group for record in records})
+        ]
+    return [limit(splits, size, tests, tune=tune)]
+
+
+def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[Record]]:
+    """The labelled records of a set by split, each shuffled by the seed."""
+    corpus = {**set_.corpus, "task": set_.task, "path": str(data / set_.corpus["path"])}
+    params = check({**empty_project(options), "corpora": {NAME: corpus}})
+    for stage in (download, preprocess):
+        stage.main(params, NAME)
+    labelling, shuffle = tasks.get(set_.task).record, random.Random(options["seed"]).shuffle
+    splits = {
+        name: clean.read_labelled(paths.clean(NAME) / f"{name}.parquet", labelling)
+        for name in clean.SPLITS
+    }
+    for members in splits.values():
+        shuffle(members)
+    return splits
+
+
+def hold_out(records: Sequence[Record], group: str) -> Splits:
+    """Test on the records of a group; the others are for training and validation."""
+    others = [record for record in records if record.group != group]
+    count = len(others) // (VALID + 1)
+    test = [record for record in records if record.group == group]
+    return {"train": others[count:], "valid": others[:count], "test": test}
+
+
+def limit(splits: Splits, size: int | None, tests: int, *, tune: bool) -> Splits:
+    """The first records of each split; validation has a fifth as many as training.
+
+    If `tune`, the test records are the validation records, and validation records are from the end
+    of training.
+    """
+    train, valid, test = (splits[name] for name in clean.SPLITS)
+    size = size or len(train)
+    if tune:
+        valid, train, test = *split_groups(train[::-1], size // VALID), valid
+    train = train[:size]
+    return {"train": train, "valid": valid[: len(train) // VALID], "test": test[:tests]}
+
+
+def split_groups(members: Sequence[Record], count: int) -> tuple[list[Record], list[Record]]:
+    """The first `count` records with all others of their groups, and the rest."""
+    groups = {record.group for record in members[:count]}
+    front = [record for record in members if record.group in groups]
+    return front, [record for record in members if record.group not in groups]
+
+
+def write(splits: Splits, task: str, folder: Path) -> None:
+    """Write records as a user has them: a file for each split, and recordings beside it."""
+    folder.mkdir()
+    for name, members in splits.items():
+        if task != "speech":
+            rows = (row for record in members for row in _rows(record, task))
+            write_jsonl(folder / f"{name}.jsonl", rows)
+            continue
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["path", "sentence", "speaker"])
+            for record in members:
+                recording = shutil.copy(record.input, folder)
+                table.writerow([Path(recording).name, record.gold["text"], record.gold["speaker"]])
+
+
+def _rows(record: Record, task: str) -> list[dict[str, Any]]:
+    if task == "ner":
+        return [{"text": record.input, "spans": [span._asdict() for span in record.gold]}]
+    if task == "translation":
+        return [{"source": record.input, "target": target} for target in record.gold]
+    return [{"text": record.input, "label": record.gold}]
