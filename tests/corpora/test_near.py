@@ -1,5 +1,3 @@
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +6,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from tests.corpora.records import record
-from wxb.corpora.near import CHUNK, FAR, distances, units
+from wxb.corpora.near import FAR, distances, units
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 
@@ -133,18 +131,3 @@ def test_edited_texts_are_as_near_as_all_pairs_say(others, changes):
 )
 def test_a_word_is_a_run_of_letters_or_one_other_character(text, other, words):
     assert distances([text], [other]).tolist() == [words]
-
-
-@pytest.mark.parametrize("others", [["x y", "c"], ["a b c", "t t"], ["b d"]])
-def test_many_short_texts_share_their_words(others):
-    pairs = [" ".join(pair) for pair in product("abcdefghijklmnopqrst", repeat=2)]
-    assert distances(pairs, others).tolist() == nearest(pairs, others).tolist()
-    triples = [f"{first} {second} {first}" for first, second in map(str.split, pairs)]
-    assert distances(others, triples).tolist() == nearest(others, triples).tolist()
-
-
-def test_the_nearest_of_many_texts_with_the_same_beginning_is_found():
-    others = [f"one two three {' '.join(str(index))} end" for index in range(10**3, 10**4)]
-    assert len(others) > CHUNK
-    found = distances(["one two three 9 9 9 8 x", "one two 4 end", "one two 5"], others)
-    assert found.tolist() == [1, FAR, FAR]
