@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import torch
@@ -53,6 +54,7 @@ def main(
     sentences: Annotated[int, typer.Option(min=1, help="test sentences to translate")] = 64,
     turns: Annotated[int, typer.Option(min=1, help="measurements of each system")] = 3,
     threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table of BLEU")] = None,
 ) -> None:
     """Compare the speed with transformers; score with and without the reference in the prompt."""
     torch.set_num_threads(threads)
@@ -60,7 +62,7 @@ def main(
     corpus = paths.clean(load().block("experiments", experiment).corpus)
     records = clean.read_labelled(corpus / "test.parquet", Labelling())
     console.print(speeds(predictor, [r.input for r in records[:sentences]], turns, experiment))
-    console.print(prompts(predictor, records))
+    benchmarks.report(prompts(predictor, records), output, {"BLEU (95% interval)": ".1f"})
 
 
 def speeds(predictor: Any, texts: Sequence[str], turns: int, experiment: str) -> Table:
@@ -140,13 +142,13 @@ def before(ids: list[int], eos: int) -> list[int]:
     return ids[: ids.index(eos)] if eos in ids else ids
 
 
-def prompts(predictor: Translator, records: Sequence[Record]) -> Table:
-    """A table of BLEU with and without the reference in the prompt, for trained and random weights.
+def prompts(predictor: Translator, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """BLEU with and without the reference in the prompt, for trained and random weights.
 
     The published evaluation scores the whole text, prompt included, against source and reference.
     """
     random, scorer = untrained(predictor), metrics.Scorer()
-    table = Table("weights", "prompt", "scored text", "BLEU", box=box.MARKDOWN)
+    rows = []
     for name, model in (("trained", predictor), ("random", random)):
         correct = [t.text for t in model.predict([record.input for record in records])]
         leaky = texts_after_reference(model, records)
@@ -169,9 +171,9 @@ def prompts(predictor: Translator, records: Sequence[Record]) -> Table:
             names = [record.group for record in records]
             groups = Groups.from_records(sums.statistics(texts, gold), names)
             bleu = intervals(groups, scorer.scores, scorer.METRICS)["bleu"]
-            interval = f"{bleu.value:.1f} ({bleu.low:.1f} to {bleu.high:.1f})"
-            table.add_row(name, prompt, scored, interval)
-    return table
+            cells = {"weights": name, "prompt": prompt, "scored text": scored}
+            rows.append({**cells, "BLEU (95% interval)": bleu})
+    return rows
 
 
 def texts_after_reference(predictor: Translator, records: Sequence[Record]) -> list[str]:

@@ -9,13 +9,23 @@ from typer.testing import CliRunner
 from stages import align, download, preprocess, pretrain, tokenize
 from stages import tokenizer as tokenizer_stage
 from tests.benchmarks.script import script
-from tests.tasks.translation.translators import PAIRS, SHAPES, experiment, random_model, tokenizer
+from tests.tasks.translation.translators import (
+    PAIRS,
+    SHAPES,
+    SOURCES,
+    TARGETS,
+    experiment,
+    random_model,
+    tokenizer,
+)
 from wxb.core.files import read_json
 from wxb.core.params import read_yaml
-from wxb.tasks.translation.predictor import special_ids
+from wxb.corpora.records import Record
+from wxb.tasks.translation.predictor import Translator, special_ids
+from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
 
 pairs, plain = script("translation/pairs"), script("translation/plain")
-learning_rates = script("translation/learning_rates")
+learning_rates, prompted = script("translation/learning_rates"), script("translation/prompted")
 
 
 def test_the_recipes_are_blocks_of_one_study(tmp_path):
@@ -104,3 +114,28 @@ def test_the_search_keeps_scores_with_their_machine(tmp_path, monkeypatch):
     content = read_json(output)
     assert len(content["rows"]) == len(recipe.experiments) + 1
     assert content["made"]["machines"][0]["torch"] == torch.__version__
+
+
+def test_a_prompted_decoder_is_timed_and_scored_with_and_without_the_reference(
+    tmp_path, monkeypatch
+):
+    settings = experiment("gpt2")
+    shape = settings.model.model_dump()
+    sizes = {"special": special_ids(tokenizer()), "max_length": 100}
+    network = build_network(shape, *sizes.values())
+    model = Seq2SeqModel(network, tokenizer(), longest=8, shape=shape)
+    translator = Translator(model, tokenizer(), shape=shape, longest=8, **sizes)
+    folder = tmp_path / "models/gpt2"
+    folder.mkdir(parents=True)
+    translator.save(folder, settings, updates=1, examples=1)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(prompted, "LONGEST", 4)
+    speeds = prompted.speeds(translator, SOURCES[:2], 1, "gpt2")
+    assert speeds.row_count == 6
+    records = [
+        Record(str(i), source, [target], None, str(i))
+        for i, (source, target) in enumerate(zip(SOURCES[:4], TARGETS, strict=False))
+    ]
+    rows = prompted.prompts(translator, records)
+    assert len(rows) == 6
+    assert all(0 <= row["BLEU (95% interval)"].value <= 100 for row in rows)
