@@ -70,7 +70,7 @@ def preprocess(
     splits, statistics["test_groups"] = with_test_groups(
         splits, corpus.split, task.wording, task.TEST_GROUP
     )
-    known = {record.input for record in records}
+    known = (record.input for record in records)
     copies = task.augment(splits["train"], corpus, known=known, seed=seed)
     if copies is not None:
         splits["train"] += copies

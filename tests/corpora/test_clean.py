@@ -61,3 +61,11 @@ def test_gold_that_is_not_text_is_an_error(tmp_path):
     clean.write(path, [Record("1", "a", (Span(0, 1, "A"),), None, "1")], Labelling())
     with pytest.raises(WxbError, match=r"found gold of type .*expected text"):
         clean.gold_texts(path)
+
+
+def test_the_bytes_of_a_file_do_not_depend_on_the_chunks(tmp_path, monkeypatch):
+    records = [Record(str(n), f"text {n} " * 9, (), "en", f"group {n}") for n in range(3000)]
+    for name, chunk in (("one", 4096), ("more", 1024)):
+        monkeypatch.setattr(clean, "CHUNK", chunk)
+        clean.write(tmp_path / name, records, Labelling())
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "more").read_bytes()

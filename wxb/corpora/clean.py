@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from wxb.corpora.labelling import Labelling
 
 SPLITS = ("train", "valid", "test")  # of every corpus
-CHUNK = 10_000  # records
+# Records. A multiple of the rows that Parquet writes at once, so that files do not depend on it.
+CHUNK = 10 * 1024
 
 COLUMNS = dict.fromkeys(("id", "input", "language", "group"), pa.string())
 
@@ -64,8 +65,7 @@ def write(path: Path, records: Iterable[Record], labelling: Labelling) -> None:
             for record in chunk
         ]
         tables.append(pa.Table.from_pylist(rows, schema=schema))
-    # One chunk per column, so that the bytes of the file do not depend on CHUNK.
-    pq.write_table(pa.concat_tables(tables).combine_chunks(), path)
+    pq.write_table(pa.concat_tables(tables), path)
 
 
 def read(path: Path, labelling: Labelling) -> list[Record]:

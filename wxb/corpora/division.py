@@ -124,7 +124,7 @@ def drop_duplicates(
         rejects.append(Reject(record.id, "duplicate text", f"same text as {other.id}", record.id))
     held_out_wordings = {wording(record): record for record in reversed(held_out)}
     held_out_wordings.pop("", None)
-    for record in [*unique.values()]:
+    for record in [*unique.values()] if held_out_wordings else []:
         if other := held_out_wordings.get(wording(record)):
             del unique[record.input]
             detail = f"same wording as {other.id}"

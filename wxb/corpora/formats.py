@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from wxb.core.errors import WxbError
 from wxb.corpora import class_names
 from wxb.corpora.adapters import adapt
-from wxb.corpora.layout import DELIMITERS, TABLES, decode, decode_table
+from wxb.corpora.layout import DELIMITERS, TABLES, decode, decode_lines, decode_table
 from wxb.corpora.records import RecordError
 
 # Python's parser needs about 400 bytes of memory per character.
@@ -108,7 +108,7 @@ def _json(file: Path) -> Iterator[Raw]:
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
-    for index, line in enumerate(decode(file).split("\n"), start=1):
+    for index, line in enumerate(decode_lines(file), start=1):
         if line.strip():
             yield Raw(f"line {index}", _parse(line))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF32_BE, BOM_UTF32_LE
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -110,6 +110,23 @@ def decode(file: Path) -> str:
     """
     text, _ = decode_table(file, legacy=())
     return text
+
+
+def decode_lines(file: Path) -> Iterator[str]:
+    """Yield the lines of what `decode` returns, to save memory; raises the same errors."""
+    encoding, is_blank = "utf-8-sig", True
+    with file.open("rb") as lines:
+        for line in lines:
+            try:
+                text = line.decode(encoding)
+            except UnicodeDecodeError:
+                text = decode(file)  # raises, as it does for UTF-16 and empty files
+            if encoding == "utf-8-sig" and "\0" in text[:2]:
+                decode(file)
+            encoding, is_blank = "utf-8", is_blank and not text.strip()
+            yield text.removesuffix("\n")
+    if is_blank:
+        decode(file)
 
 
 def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str | None]:

@@ -6,14 +6,18 @@ Near duplicates have the same wording, which a task computes (`Reading.wording`)
 from __future__ import annotations
 
 import sys
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 import numpy as np
 import regex
-from networkx.utils import UnionFind
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from wxb.corpora.records import Record
 
@@ -36,16 +40,23 @@ def units(
     These are records with the same value, group or wording, directly or through other records. A
     unit is named after the smallest of its values.
     """
-    union = UnionFind()
+    next_node = count().__next__
+    values, groups, wordings = (defaultdict[str, int](next_node) for _ in range(3))
+    begins, ends = array("i"), array("i")  # of edges
     for record in records:
-        text = wording(record)
-        wordings = [("wording", text)] if text else []
-        union.union(("value", value(record)), ("group", record.group), *wordings)
-    names: dict[tuple[str, str], str] = {}
-    roots = [union["value", value(record)] for record in records]
-    for root, record in zip(roots, records, strict=True):
-        names[root] = min(names.get(root, value(record)), value(record))
-    return [names[root] for root in roots]
+        own = values[value(record)]
+        begins.append(own)
+        ends.append(groups[record.group])
+        if text := wording(record):
+            begins.append(own)
+            ends.append(wordings[text])
+    del groups, wordings  # a million wordings take memory
+    edges = coo_array((np.ones(len(ends), bool), (begins, ends)), shape=(next_node(),) * 2)
+    unit_of = connected_components(edges, directed=False)[1].tolist()
+    names: dict[int, str] = {}
+    for name, node in values.items():
+        names[unit_of[node]] = min(names.get(unit_of[node], name), name)
+    return [names[unit_of[values[value(record)]]] for record in records]
 
 
 def distances(texts: Iterable[str], others: Iterable[str]) -> NDArray[np.uint8]:

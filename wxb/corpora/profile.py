@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ def profile(
 ) -> dict[str, Any]:
     """Counts of records, rejects and gold by split, and similarity of test sets to training."""
     records = [record for members in splits.values() for record in members]
-    wordings = {name: [*map(task.wording, members)] for name, members in splits.items()}
     return {
         "records": {
             "raw": len(records) + len(rejects),
@@ -35,7 +33,7 @@ def profile(
             for name, members in splits.items()
             if name not in ("train", "valid")
         },
-        "splits": {name: _describe(splits[name], wordings[name], task) for name in splits},
+        "splits": {name: _describe(members, task) for name, members in splits.items()},
     }
 
 
@@ -55,34 +53,32 @@ def nearness(
     }
 
 
-def _leakage_texts(records: Sequence[Record], task: Reading) -> list[str]:
+def _leakage_texts(records: Iterable[Record], task: Reading) -> Iterator[str]:
     """The leakage texts of labelled records, without empty ones."""
-    texts = [task.leakage_text(record) for record in records if record.gold is not None]
-    return [text for text in texts if text]
+    return filter(None, (task.leakage_text(r) for r in records if r.gold is not None))
 
 
 def _share(mask: NDArray[np.bool_]) -> float | None:
     return round(float(mask.mean()), 4) if len(mask) else None
 
 
-def _describe(records: Sequence[Record], wordings: Sequence[str], task: Reading) -> dict[str, Any]:
-    """Statistics of a split: records, groups, lengths, languages, and the task's own of gold.
-
-    `wordings` are the normalized texts of the records.
-    """
+def _describe(records: Sequence[Record], task: Reading) -> dict[str, Any]:
+    """Statistics of a split: records, groups, lengths, languages, and the task's own of gold."""
     labelled = [record for record in records if record.gold is not None]
-    groups: dict[str, list[str]] = {}
-    for record, wording in zip(records, wordings, strict=True):
-        if wording:
-            groups.setdefault(wording, []).append(record.group)
+    first_group: dict[str, str] = {}  # by wording
+    near_duplicates, sharing = 0, set()
+    for record in records:
+        if wording := task.wording(record):
+            near_duplicates += wording in first_group
+            first = first_group.setdefault(wording, record.group)
+            if first != record.group:
+                sharing |= {first, record.group}
     return {
         "labelled": len(labelled),
         "unlabelled": len(records) - len(labelled),
-        "near_duplicates": sum(len(members) - 1 for members in groups.values()),
+        "near_duplicates": near_duplicates,
         "groups": len({record.group for record in records}),
-        "groups_sharing_wordings": len(
-            {*chain(*(members for members in groups.values() if len({*members}) > 1))}
-        ),
+        "groups_sharing_wordings": len(sharing),
         "characters": length_quantiles([len(record.input) for record in records]),
         "languages": _sorted_counts(record.language or "unknown" for record in records),
         **task.describe(labelled),

@@ -7,6 +7,7 @@ raises WxbError. A record that cannot be used becomes a Reject.
 from __future__ import annotations
 
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -103,7 +104,7 @@ class Reading(ABC):
         """Counts of the gold of labelled records, for profile.json."""
 
     def augment(
-        self, records: Sequence[Record], corpus: Any, *, known: set[str], seed: int
+        self, records: Sequence[Record], corpus: Any, *, known: Iterable[str], seed: int
     ) -> list[Record] | None:
         """Additional training records made from these; None if the corpus has no augmentation."""
         return None
@@ -179,7 +180,7 @@ def _record(raw: Any, corpus: Corpus, task: Reading, origin: str) -> Record:
         id=origin if id_ is None else str(id_),
         input=text,
         gold=gold,
-        language=None if language is None else str(language),
+        language=None if language is None else sys.intern(str(language)),
         group=group,
         values=tuple(str(required_field(raw, field)) for field in held_out),
         repaired=repaired,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ class Reading(reading.Reading):
         }
 
     def augment(
-        self, records: Sequence[Record], corpus: Corpus, *, known: set[str], seed: int
+        self, records: Sequence[Record], corpus: Corpus, *, known: Iterable[str], seed: int
     ) -> list[Record] | None:
         """Copies of records with other mentions; None if the corpus has no `augment`."""
         if corpus.augment is None:
@@ -142,7 +143,7 @@ def _span(raw: Mapping[str, Any], start: int, end: int, text: str, corpus: Corpu
         raise RecordError("blank span", f"{start}-{end} is {mention!r}")
     # Offsets of tokens exclude outer white space, too.
     start += len(mention) - len(mention.lstrip())
-    return Span(start, start + len(mention.strip()), type_)
+    return Span(start, start + len(mention.strip()), sys.intern(type_))
 
 
 def _offset(raw: Mapping[str, Any], field: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from wxb.tasks.ner.record.spans import Span
 
 
 def replace_mentions(
-    records: Sequence[Record], settings: Augment, *, known: set[str], seed: int
+    records: Sequence[Record], settings: Augment, *, known: Iterable[str], seed: int
 ) -> list[Record]:
     """Copies of records with spans, in which a share of mentions is replaced by others of the type.
 
