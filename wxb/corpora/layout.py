@@ -114,14 +114,15 @@ def decode(file: Path) -> str:
 
 def decode_lines(file: Path) -> Iterator[str]:
     """Yield the lines of what `decode` returns, to save memory; raises the same errors."""
-    encoding, is_blank = "utf-8-sig", True
+    encoding, head, is_blank = "utf-8-sig", "", True
     with file.open("rb") as lines:
         for line in lines:
             try:
                 text = line.decode(encoding)
             except UnicodeDecodeError:
                 text = decode(file)  # raises, as it does for UTF-16 and empty files
-            if encoding == "utf-8-sig" and "\0" in text[:2]:
+            head = head if len(head) > 1 else head + text[:2]
+            if "\0" in head[:2]:
                 decode(file)
             encoding, is_blank = "utf-8", is_blank and not text.strip()
             yield text.removesuffix("\n")
