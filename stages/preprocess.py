@@ -1,7 +1,7 @@
 """Clean a corpus and divide it into train, valid and test sets; rejected records are listed."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from wxb import tasks
@@ -70,20 +70,28 @@ def preprocess(
     splits, statistics["test_groups"] = with_test_groups(
         splits, corpus.split, task.wording, task.TEST_GROUP
     )
-    known = (record.input for record in records)
-    copies = task.augment(splits["train"], corpus, known=known, seed=seed)
+    inputs = (record.input for record in records)
+    copies = task.augment(splits["train"], corpus, known=inputs, seed=seed)
     if copies is not None:
         splits["train"] += copies
         statistics["augmented"] = len(copies)
     out.mkdir(exist_ok=True)
-    for name, members in splits.items():
-        clean.write(out / f"{name}.parquet", members, labelling)
+    del records, inputs  # `_drain` frees each record that is written
+    for name in [*splits]:
+        clean.write(out / f"{name}.parquet", _drain(splits.pop(name)), labelling)
     write_jsonl(out / "rejects.jsonl", (reject._asdict() for reject in rejects))
     write_json(out / paths.PROFILE, statistics)
     if rejects:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in statistics["rejects"].items())
         share = f"{len(rejects):,} of {statistics['records']['raw']:,} records rejected"
         print(f"{label}: {share} (rejects.jsonl): {counts}", file=Progress.console)
+
+
+def _drain(records: list[Record]) -> Iterator[Record]:
+    """Yield records in order, and remove them from the list."""
+    records.reverse()
+    while records:
+        yield records.pop()
 
 
 def _cause(rejects: Sequence[Reject], corpus: Corpus) -> str:

@@ -222,5 +222,7 @@ def test_runs_of_every_test_set_are_saved_and_loaded(tmp_path):
     }
     facts = {"test": {"grouped_by": "author"}, "new": {"grouped_by": None}}
     evaluation.save(metrics.Scorer(), tmp_path / "out", runs, facts)
-    assert evaluation.load(metrics.Scorer(), tmp_path / "out") == runs
+    loaded = evaluation.load(metrics.Scorer(), tmp_path / "out")
+    lists = {name: {seed: [*run] for seed, run in sets.items()} for name, sets in loaded.items()}
+    assert lists == runs
     assert evaluation.load_facts(tmp_path / "out") == facts

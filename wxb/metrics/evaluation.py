@@ -7,13 +7,15 @@ runs; details are those of the first run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import stdev
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
@@ -26,7 +28,18 @@ PREDICTIONS = "predictions.jsonl"
 TEST_SETS = "test-sets.json"
 
 Facts = Mapping[str, Any]  # of a test set, see `clean.test_set_facts`
-Run = Sequence[Row]  # the test records with the predictions of the model of one seed
+Run = Iterable[Row]  # the test records with the predictions of the model of one seed
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run in a folder that `write` wrote. Each iteration reads its file, to save memory."""
+
+    scorer: Scorer
+    folder: Path
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.scorer.parse, read_jsonl(self.folder / PREDICTIONS))
 
 
 def metrics(scorer: Scorer, runs: Sequence[Run]) -> dict[str, float]:
@@ -34,7 +47,8 @@ def metrics(scorer: Scorer, runs: Sequence[Run]) -> dict[str, float]:
 
     The headline has an interval, and with several runs a standard deviation over them.
     """
-    groups, key = _groups(scorer, runs), scorer.HEADLINE
+    counts = np.stack([scorer.statistics([*run]) for run in runs], axis=1)
+    groups, key = Groups.from_records(counts, _group_names(runs[0])), scorer.HEADLINE
     scores = intervals(groups, scorer.scores, scorer.METRICS)
     sums = groups.sums.sum(axis=0)  # (runs, C)
     spread = (
@@ -54,17 +68,19 @@ def compare(
 ) -> dict[str, Any]:
     """Scores with intervals and details of each system, and tests of all pairs by the headline.
 
-    A system has one run for each seed. `baselines` are marked, and in no pair. Raises WxbError
-    unless all runs have the same records.
+    A system has one run for each seed; one run is in memory at a time. `baselines` are marked, and
+    in no pair. Raises WxbError unless all runs have the same records.
     """
     names = list(systems)
-    first = systems[names[0]][0]
+    records = [*map(scorer.identity, systems[names[0]][0])]
+    groups, details = {}, {}
     for name, runs in systems.items():
-        if any([*map(scorer.identity, run)] != [*map(scorer.identity, first)] for run in runs):
+        summary = _summary(scorer, runs, records)
+        if summary is None:
             raise WxbError(
                 f"{name} and {names[0]} were scored on different records; evaluate both again"
             )
-    groups = {name: _groups(scorer, runs) for name, runs in systems.items()}
+        groups[name], details[name] = summary
     sums = {name: groups[name].sums.sum(axis=0) for name in names}  # (runs, C)
     return {
         "metrics": {metric.key: metric._asdict() for metric in scorer.METRICS},
@@ -73,7 +89,7 @@ def compare(
         "unit": scorer.UNIT,
         "counts": dict(scorer.COUNTS),
         "shares": dict(scorer.SHARES),
-        "documents": len(first),
+        "documents": len(records),
         "groups": len(groups[names[0]].sizes),
         "support": scorer.totals(sums[names[0]])["support"],
         "level": LEVEL,
@@ -89,10 +105,10 @@ def compare(
                     _round(value) for value in scorer.scores(sums[name])[scorer.HEADLINE].tolist()
                 ],
                 **scorer.totals(sums[name]),
-                **scorer.details(runs[0]),
+                **details[name],
                 **({"baseline": True} if name in baselines else {}),
             }
-            for name, runs in systems.items()
+            for name in names
         },
         "pairs": [
             {
@@ -147,24 +163,42 @@ def write(scorer: Scorer, folder: Path, run: Run) -> None:
     """Write predictions, and the detail files of the scorer, to a new folder."""
     folder.mkdir(parents=True)
     write_jsonl(folder / PREDICTIONS, (row._asdict() for row in run))
-    scorer.write_details(folder, run)
+    scorer.write_details(folder, [*run])
 
 
 def read(scorer: Scorer, folder: Path) -> list[Any]:
     """Read the predictions of a folder that `write` wrote."""
-    return [scorer.parse(row) for row in read_jsonl(folder / PREDICTIONS)]
+    return [*SavedRun(scorer, folder)]
 
 
 def _runs(scorer: Scorer, folder: Path) -> dict[str, Run]:
-    others = {path.name: read(scorer, path) for path in folder.glob(f"{paths.SEED}*")}
-    return {"": read(scorer, folder), **others}
+    others = {path.name: SavedRun(scorer, path) for path in folder.glob(f"{paths.SEED}*")}
+    return {"": SavedRun(scorer, folder), **others}
 
 
-def _groups(scorer: Scorer, runs: Sequence[Run]) -> Groups:
-    """Statistics of the groups of test records, with a seed for each run."""
-    counts = np.stack([scorer.statistics(run) for run in runs], axis=1)
-    # Prefixes, as an id may equal the name of a group.
-    return Groups.from_records(counts, [f"+{r.group}" if r.group else f"-{r.id}" for r in runs[0]])
+def _summary(
+    scorer: Scorer, runs: Sequence[Run], records: Sequence[Any]
+) -> tuple[Groups, dict[str, Any]] | None:
+    """Statistics of the groups of test records, with a seed for each run; details of the first.
+
+    None unless all runs have these records, by the scorer's identities.
+    """
+    counts: list[NDArray[Any]] = []
+    names: list[str] = []
+    details: dict[str, Any] = {}
+    for run in runs:
+        rows = [*run]
+        if [*map(scorer.identity, rows)] != records:
+            return None
+        if not counts:
+            names, details = _group_names(rows), scorer.details(rows)
+        counts.append(scorer.statistics(rows))
+    return Groups.from_records(np.stack(counts, axis=1), names), details
+
+
+def _group_names(run: Run) -> list[str]:
+    """The group of each row. Prefixes, as an id may equal the name of a group."""
+    return [f"+{row.group}" if row.group else f"-{row.id}" for row in run]
 
 
 def _round(value: float) -> float:

@@ -91,10 +91,8 @@ def test_clips_and_confusions_are_kept_with_the_predictions(tmp_path):
     rows = [metrics.Scorer().row(record, nothing, None) for record in records]
     runs = {"test": {"": rows}, "voices": {"": rows[:3]}}
     evaluation.save(metrics.Scorer(), tmp_path / "kept", runs, {})
-    assert evaluation.load(metrics.Scorer(), tmp_path / "kept") == {
-        "test": {"": rows},
-        "voices": {"": rows[:3]},
-    }
+    loaded = evaluation.load(metrics.Scorer(), tmp_path / "kept")
+    assert [[*loaded[name][""]] for name in ("test", "voices")] == [rows, rows[:3]]
     metrics.Scorer().write_details(tmp_path, rows)
     kept = sorted(path.name for path in tmp_path.glob("clip-*"))
     assert kept == [f"clip-{n:03}.flac" for n in range(0, 12, 2)]
