@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
 
     turns: int
     records: int  # for training, prediction and tokens
-    stage_records: tuple[int, ...]  # raw records of preprocess, tokenize and align
+    stage_records: tuple[int, ...]  # raw records of the stages
     empty_stages: tuple[int, ...]  # stages of DVC and Snakemake
 
 
@@ -100,13 +100,13 @@ def tokens(sizes: Sizes) -> Iterator[Row]:
 
 
 def stages(sizes: Sizes) -> Iterator[Row]:
-    """Peak memory and records a second of the stages before training."""
+    """Peak memory and records per CPU second of all stages but training."""
     sample = tokenize_align.demo_records(sizes.records)
     for run in tokenize_align.stages("wordpiece", sample, sizes.stage_records):
         what = f"stage {run.verb}, {run.size:,} records"
         yield Row(what, value=round(run.peak), unit="MiB", goal=MEMORY)
         if run.size >= LONG:
-            yield Row(what, value=round(run.rate), unit="records/s")
+            yield Row(what, value=round(run.rate), unit="records per CPU s")
 
 
 def tagger(sizes: Sizes) -> Iterator[Row]:

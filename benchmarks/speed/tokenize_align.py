@@ -6,8 +6,9 @@ All measurements use records of the demo's generator:
    tokenizer library.
 2. `align` (tags, and the status of every span) in memory, compared with a loop over spans and
    tokens.
-3. The stages preprocess, tokenize and align on increasing numbers of records: records a second and
-   peak memory.
+3. The stages preprocess, tokenize, align, evaluate and compare, and the reading of training items,
+   on increasing numbers of records: records per CPU second and peak memory. A list of mentions is
+   evaluated, as its predictions take little memory.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -32,6 +32,7 @@ from timing import Comparison, compare
 from timing import table as comparison_table
 
 from demos.pii import generate
+from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import load
 from wxb.corpora.records import Record
@@ -45,16 +46,25 @@ ROOT = Path(__file__).parents[2]
 VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo
 KINDS = ("wordpiece", "byte-level-bpe")
 LANGUAGES = ("en", "de", "fr", "es", "zh")
-OUTPUTS = {"preprocess": "clean", "tokenize": "features", "align": "targets"}  # in data/
-# Runs a module, and prints the peak memory of its process; that of `wait4` includes its parent's.
+# What is measured, with its block of params.yaml, in order.
+STEPS = {
+    "preprocess": "pii",
+    "tokenize": "timed",
+    "align": "timed",
+    "items": "timed",
+    "evaluate": "mentions",
+    "compare": "ner",
+}
+# Runs a module, and prints the CPU seconds and the peak memory of its process; that of `wait4`
+# includes its parent's.
 PEAK = """
-import runpy, sys
+import runpy, sys, time
 sys.argv = sys.argv[1:]
 try:
     runpy.run_module(sys.argv[0], run_name="__main__")
 finally:
-    status = open("/proc/self/status").read().splitlines()
-    print(*[line for line in status if line.startswith("VmHWM")], flush=True)
+    status = dict(line.split(":") for line in open("/proc/self/status"))
+    print(time.process_time(), status["VmHWM"].split()[0], flush=True)
 """
 FEW = 100  # records of which a stage is mostly start-up
 ENCODE, ALIGN = 0.8, 2.0  # goals: how many times as fast
@@ -81,7 +91,7 @@ def main(
     )
     for kind in KINDS:
         console.print(comparison_table(comparisons(kind, sample, turns), title=kind))
-        table = Table("stage", "records", "records/s", "peak MiB", title=f"{kind}, stages")
+        table = Table("stage", "records", "per CPU s", "peak MiB", title=f"{kind}, stages")
         for row in stages(kind, sample, [int(size) for size in sizes.split(",") if size]):
             table.add_row(row.verb, f"{row.size:,}", f"{row.rate:,.0f}", f"{row.peak:,.0f}")
         console.print(table)
@@ -155,7 +165,7 @@ class StageRun(NamedTuple):
 
     verb: str
     size: int  # records
-    rate: float  # records/s
+    rate: float  # records per CPU second
     peak: float  # MiB
 
 
@@ -165,25 +175,52 @@ def stages(kind: str, sample: Sequence[Record], sizes: Sequence[int]) -> Iterato
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _create_project(folder, kind, tokenizer, sample)
-        start_up = {verb: _run(verb, folder)[0] for verb in OUTPUTS}
+        start_up = {verb: seconds for verb, seconds, _ in _run_all(folder)}
         for size in sizes:
             _repeat(folder, sample, size)
-            for verb in OUTPUTS:
-                seconds, peak = _run(verb, folder)
-                yield StageRun(verb, size, size / (seconds - start_up[verb]), peak)
+            for verb, seconds, peak in _run_all(folder):
+                yield StageRun(verb, size, size / max(seconds - start_up[verb], 0.01), peak)
+
+
+def _run_all(folder: Path) -> Iterator[tuple[str, float, float]]:
+    """Run all STEPS; yields each with its CPU seconds and peak memory (MiB)."""
+    for verb, name in STEPS.items():
+        if verb == "evaluate":
+            for earlier in ("tokenize", "align", "train"):
+                _run(earlier, name, folder)
+        yield verb, *_run(verb, name, folder)
+        if verb == "evaluate":
+            _copy_results(folder)
+
+
+def _copy_results(folder: Path) -> None:
+    """Copy the results of the baseline to the tagger, which is not trained."""
+    for path in (paths.predictions, paths.metrics):
+        source, target = (folder / path("ner", name) for name in ("mentions", "timed"))
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copy(source, target)
 
 
 def _create_project(folder: Path, kind: str, tokenizer: Any, sample: Sequence[Record]) -> None:
-    """Write a project with one experiment, its tokenizer and few raw records."""
+    """Write a project with a tagger and a baseline, their tokenizers and few raw records."""
     content = load(ROOT / "params.yaml").model_dump(mode="json")
     experiment = "ner-encoder" if kind == "wordpiece" else "ner-decoder"
     content["threads"] = os.cpu_count()
     content["corpora"]["pii"]["split"] = {"by": None, "test": 0.2, "valid": 0.1}
-    content["experiments"] = {"timed": content["experiments"][experiment]}
-    content["studies"]["ner"]["experiments"] = ["timed"]
+    timed, mentions = (content["experiments"][name] for name in (experiment, "ner-mentions"))
+    content["experiments"] = {"timed": timed, "mentions": mentions}
+    content["studies"] = {
+        "ner": {**content["studies"]["ner"], "experiments": [*content["experiments"]]}
+    }
     YAML().dump(content, folder / "params.yaml")
-    backbone = content["experiments"]["timed"]["backbone"]
-    tokenizer.save_pretrained(folder / "data/tokenizers" / backbone)
+    for path in (
+        paths.tokenizer(timed["backbone"]),
+        paths.tokenizer("words"),
+        paths.model("words"),
+    ):
+        tokenizer.save_pretrained(folder / path)
     (folder / "data/raw/pii").mkdir(parents=True)
     _repeat(folder, sample, FEW)
 
@@ -202,21 +239,19 @@ def _repeat(folder: Path, sample: Sequence[Record], size: int) -> None:
             file.write(json.dumps({**row, "language": record.language}) + "\n")
 
 
-def _run(verb: str, folder: Path) -> tuple[float, float]:
-    """Run a stage in a subprocess; returns its seconds and peak memory (MiB)."""
-    shutil.rmtree(folder / "data" / OUTPUTS[verb], ignore_errors=True)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    name = "pii" if verb == "preprocess" else "timed"
-    command = [sys.executable, "-c", PEAK, f"stages.{verb}", name]
-    started = time.perf_counter()
+def _run(verb: str, name: str, folder: Path) -> tuple[float, float]:
+    """Run a stage, or `items`, in a subprocess; returns its CPU seconds and peak memory (MiB)."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}"}
+    module = verb if verb == "items" else f"stages.{verb}"
+    command = [sys.executable, "-c", PEAK, module, name]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    seconds = time.perf_counter() - started
     if done.returncode:
         raise WxbError(f"{verb}: {done.stderr[-500:]}")
-    log = (folder / f"logs/{verb}@{name}.log").read_text()  # the stage's standard output
-    return seconds, int(log.split()[-2]) / 1024
+    log = folder / f"logs/{verb}@{name}.log"  # the standard output of a stage
+    seconds, peak = (log.read_text() if log.exists() else done.stdout).split()[-2:]
+    return float(seconds), int(peak) / 1024
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+"""Read the items of an experiment as training does, without training: `items.py <experiment>`."""
+
+import sys
+
+from wxb import tasks
+from wxb.core import paths
+from wxb.core.files import read_json
+from wxb.core.params import Params, load
+from wxb.corpora import clean
+from wxb.corpora.text.saved import SavedTokenizer
+
+
+def main(params: Params, name: str) -> None:
+    """Make each training and validation item once, as batches by length need it."""
+    experiment = params.block("experiments", name)
+    features, targets = paths.features(name), paths.targets(name)
+    tokenizer = SavedTokenizer(paths.tokenizer(experiment.backbone))
+    method = tasks.method_of(experiment, read_json(targets / paths.LABELS), tokenizer)
+    labelling = tasks.get(experiment.task).record
+    for split in ("train", "valid"):
+        files = (folder / f"{split}.arrow" for folder in (features, targets))
+        path = paths.clean(experiment.corpus) / f"{split}.parquet"
+        for _ in method.dataset(*files, clean.iter_labelled(path, labelling)):
+            pass
+
+
+if __name__ == "__main__":
+    main(load(), sys.argv[1])
