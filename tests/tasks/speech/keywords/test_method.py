@@ -2,6 +2,8 @@
 
 import warnings
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,6 +81,18 @@ def test_transcripts_are_those_of_scikit_learns_pipeline(count):
     items = [*zip(features[:40], texts[:40], strict=True)]
     predictor = KeywordRecogniser(baselines.Model(method.values(items, 0.3)), None)
     assert predictor.transcribe(features) == expected.tolist()
+
+
+def test_the_model_is_fitted_to_validation_recordings_too():
+    rng = np.random.default_rng(1)
+    items = [(rng.normal(n % 3, 0.1, 8), f"word {n % 3}") for n in range(30)]
+    train = [item for item in items if item[1] != "word 2"]
+    settings = Keywords.model_validate(BLOCK).training
+    run = SimpleNamespace(train=train, valid=items, settings=settings)
+    model, history = Method(Keywords.model_validate(BLOCK), [], None).fit(Path(), run)
+    assert model.values["transcripts"] == ["word 0", "word 1", "word 2"]
+    # The history has the accuracy without them: word 2 is unknown.
+    assert [round(row["valid_accuracy"], 3) for row in history] == [0.667, 0.667]
 
 
 @pytest.mark.parametrize("samples", [100, 1600, 2100, 16_000])

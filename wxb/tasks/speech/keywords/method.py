@@ -93,17 +93,19 @@ class Method(baselines.Method):
     def fit(
         self, backbone: Path, run: TrainingRun
     ) -> tuple[baselines.Model, list[dict[str, float]]]:
-        """The model with the best C on validation recordings, the smallest among equals; history.
+        """The model, and a history with a row for each C.
 
-        The history has a row for each C. Raises WxbError if all transcripts are equal.
+        The C that is best on validation recordings, the smallest among equals, fits the model to
+        training and validation recordings together. Raises WxbError if all transcripts are equal.
         """
         if len({text for _, text in run.train}) < 2:
             raise WxbError("all training recordings have one transcript; add recordings of others")
         features, texts = np.stack([row for row, _ in run.valid]), [text for _, text in run.valid]
-        history, models = [], []
+        history: list[dict[str, float]] = []
         for step, strength in enumerate(sorted(run.settings.C), start=1):
-            models.append(baselines.Model(self.values(run.train, strength)))
-            predicted = self.Predictor(models[-1], None).transcribe(features)
+            model = baselines.Model(self.values(run.train, strength))
+            predicted = self.Predictor(model, None).transcribe(features)
             accuracy = float(np.mean(np.array(predicted) == texts))
             history.append({"step": step, "epoch": step, "C": strength, "valid_accuracy": accuracy})
-        return models[int(np.argmax([row["valid_accuracy"] for row in history]))], history
+        best = max(history, key=lambda row: row["valid_accuracy"])  # the first among equals
+        return baselines.Model(self.values([*run.train, *run.valid], best["C"])), history
