@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from peft import LoraConfig
 
 import wxb
 from tests import tiny
@@ -24,6 +25,9 @@ from wxb.training.backbones.native import Native
 
 TEXTS = ["Ann Lee met Bob in Rome."]
 LOW_RANK = LowRank(r=2, alpha=4, target_modules=["query", "value"])
+
+
+ADAPTER_LOADERS = [Native.from_folder, partial(tuning.load, load_backbone=weights.load_backbone)]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,7 @@ def edit(path, **changes):
 @pytest.mark.parametrize("task_type", ["FEATURE_EXTRACTION", None])
 def test_what_training_saves_is_loaded(folder, task_type):
     assert tuning.load(folder / f"adapter-{task_type}", weights.load_backbone)
+    assert isinstance(Native.from_folder(folder / f"adapter-{task_type}"), Native)
     weights.load_backbone(folder / "encoder").save_pretrained(folder / "tuned")
     assert isinstance(Native.from_folder(folder / "tuned"), Native)
 
@@ -64,8 +69,9 @@ def test_an_adapter_imports_no_module(folder, monkeypatch):
     monkeypatch.syspath_prepend(Path.cwd())
     for config in ({}, {"a": 1}, None):
         edit(Path("adapter_config.json"), megatron_config=config, megatron_core="megatron.evil")
-        with pytest.raises(WxbError, match=r"adapter_config\.json: found `megatron_co(nfig|re)`"):
-            tuning.load(Path.cwd(), weights.load_backbone)
+        for load_adapter in ADAPTER_LOADERS:
+            with pytest.raises(WxbError, match=r"_config\.json: found `megatron_co(nfig|re)`"):
+                load_adapter(Path.cwd())
     assert not Path("trace").exists()
     assert "megatron.evil" not in sys.modules
 
@@ -78,6 +84,7 @@ def test_an_adapter_imports_no_module(folder, monkeypatch):
         ("auto_mapping", {"parent_library": "os", "base_model_class": "x"}, "found `auto_mapping`"),
         ("unheard_of", 1, "found `unheard_of`: 1"),
         ("unheard_of", None, "found `unheard_of`: null"),
+        ("use_dora", True, "found `use_dora`: true"),
         ("r", 10**9, r"`r`: found 1000000000; the weights have 2"),
         ("r", True, "`r`: found true"),
         ("lora_alpha", float("nan"), "`lora_alpha`: found NaN"),
@@ -85,8 +92,16 @@ def test_an_adapter_imports_no_module(folder, monkeypatch):
 )
 def test_an_adapter_has_only_the_settings_that_training_writes(folder, key, value, fault):
     edit(Path("adapter_config.json"), **{key: value})
-    with pytest.raises(WxbError, match=fault):
-        tuning.load(Path.cwd(), weights.load_backbone)
+    for load_adapter in ADAPTER_LOADERS:
+        with pytest.raises(WxbError, match=fault):
+            load_adapter(Path.cwd())
+
+
+def test_defaults_of_adapters_are_those_of_peft():
+    """Keys and values that training writes are compared without importing peft."""
+    theirs = LoraConfig().to_dict().items()
+    others = {k: v for k, v in theirs if k not in pretrained.Adapter.model_fields}
+    assert others == pretrained.ADAPTER_DEFAULTS
 
 
 @pytest.mark.parametrize(("key", "value"), [("megatron_core", "evil"), ("save_pretrained", 1)])

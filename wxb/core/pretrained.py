@@ -37,7 +37,8 @@ TOKENIZER = "tokenizer.json"
 OLD_SETTINGS = {"position_embedding_type"}
 
 MAX_LAYERS = 1000  # of a folder without weights
-# Keys of config.json that are dimensions of weights.
+# Ends of keys of config.json that are numbers of layers, and dimensions of weights.
+LAYERS = ("layers", "n_layer")
 DIMENSIONS = (
     "hidden_size",
     "head_dim",
@@ -46,6 +47,8 @@ DIMENSIONS = (
     "d_model",
     "ffn_dim",
     "d_ff",
+    "n_embd",
+    "n_inner",
 )
 MAX_GROWTH = 1000  # characters that a tokenizer may make of one
 
@@ -131,7 +134,7 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
     return loaded
 
 
-class _Adapter(BaseModel):
+class Adapter(BaseModel):
     """The keys of adapter_config.json that training sets; all others keep peft's defaults."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
@@ -139,6 +142,7 @@ class _Adapter(BaseModel):
     r: PositiveInt
     lora_alpha: float
     lora_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    fan_in_fan_out: bool = False  # peft sets it for the layers of GPT-2
     target_modules: list[str]  # a text would be a regular expression
     trainable_token_indices: list[int] | dict[str, list[int]] | None = None
     task_type: str | None = None
@@ -149,15 +153,62 @@ class _Adapter(BaseModel):
     inference_mode: bool = True
 
 
+# peft's defaults of all other keys: importing peft takes seconds.
+ADAPTER_DEFAULTS: dict[str, Any] = {
+    "alora_invocation_tokens": None,
+    "alpha_pattern": {},
+    "arrow_config": None,
+    "bias": "none",
+    "corda_config": None,
+    "ensure_weight_tying": False,
+    "eva_config": None,
+    "exclude_modules": None,
+    "init_lora_weights": True,
+    "kasa_config": None,
+    "layer_replication": None,
+    "layers_pattern": None,
+    "layers_to_transform": None,
+    "loftq_config": {},
+    "lora_bias": False,
+    "lora_ga_config": None,
+    "megatron_config": None,
+    "megatron_core": "megatron.core",
+    "modules_to_save": None,
+    "monteclora_config": None,
+    "qalora_group_size": 16,
+    "rank_pattern": {},
+    "revision": None,
+    "target_parameters": None,
+    "use_bdlora": None,
+    "use_dora": False,
+    "use_qalora": False,
+    "use_rslora": False,
+    "velora_config": None,
+}
+
+
 def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     """Load a LoRA adapter onto its base model; its parameters stay trainable.
+
+    Raises WxbError as `adapter_settings` does.
+    """
+    from peft import PeftModel
+
+    adapter_settings(folder)
+    with warnings.catch_warnings():
+        # peft 0.19 uses an old name of transformers; users cannot fix that.
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        # Trainable parameters are counted later.
+        return PeftModel.from_pretrained(base, folder, is_trainable=True)
+
+
+def adapter_settings(folder: Path) -> Adapter:
+    """Load the settings of a LoRA adapter.
 
     Raises WxbError as `require_no_code` does, for other kinds of adapters, which may load files
     from elsewhere, if the weights are not in safetensors, and for settings that training does not
     write: some import modules, or are regular expressions.
     """
-    from peft import PeftModel
-
     content = read_json(require_no_code(folder) / ADAPTER)
     kind = content.get("peft_type")
     if kind != "LORA":
@@ -167,20 +218,16 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
             f"{folder}: found no {ADAPTER_WEIGHTS}; weights in other formats (adapter_model.bin)"
             " can run code when they are loaded: convert those you trust with `save_pretrained`"
         )
-    _require_plain_adapter(folder / ADAPTER, content)
-    with warnings.catch_warnings():
-        # peft 0.19 uses an old name of transformers; users cannot fix that.
-        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
-        # Trainable parameters are counted later.
-        return PeftModel.from_pretrained(base, folder, is_trainable=True)
+    return _plain_adapter(folder / ADAPTER, content)
 
 
-def _require_plain_adapter(file: Path, content: Any) -> None:
-    """Raise WxbError if adapter_config.json has other keys or values than training writes."""
-    from peft import LoraConfig
+def _plain_adapter(file: Path, content: Any) -> Adapter:
+    """Validate adapter_config.json, which may only have the keys and values that training writes.
 
+    Raises WxbError for others.
+    """
     try:
-        settings = _Adapter.model_validate(content)
+        settings = Adapter.model_validate(content)
     except ValidationError as error:
         fault = error.errors()[0]
         key = ".".join(map(str, fault["loc"][:1]))
@@ -188,9 +235,11 @@ def _require_plain_adapter(file: Path, content: Any) -> None:
             f"{file}: `{key}`: found {json.dumps(fault['input'])[:80]}; {fault['msg']}; expected an"
             " adapter that `wxb` trained"
         ) from None
-    defaults = LoraConfig().to_dict()
-    extra = (settings.model_extra or {}).items()
-    others = {k: v for k, v in extra if k not in defaults or v != defaults[k]}
+    others = _differences(settings.model_extra or {}, ADAPTER_DEFAULTS)
+    if others.keys() - ADAPTER_DEFAULTS:  # those of another version of peft
+        from peft import LoraConfig
+
+        others = _differences(others, LoraConfig().to_dict())
     library = (settings.auto_mapping or {}).get("parent_library", "transformers.models")
     if not library.startswith("transformers.models"):  # peft's AutoPeftModel imports it
         others["auto_mapping"] = settings.auto_mapping
@@ -205,6 +254,12 @@ def _require_plain_adapter(file: Path, content: Any) -> None:
     ranks = {shape[0] for name, shape in shapes.items() if "lora_A" in name}
     if ranks - {settings.r}:
         raise WxbError(f"{file}: `r`: found {settings.r}; the weights have {sorted(ranks)[0]}")
+    return settings
+
+
+def _differences(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """The values that differ from the default of their key, or have none."""
+    return {k: v for k, v in values.items() if k not in defaults or v != defaults[k]}
 
 
 def require_no_code(folder: str | Path) -> Path:
@@ -242,7 +297,7 @@ def _require_bounded_model(file: Path) -> None:
     for key, value in _settings(read_json(file)):
         if not isinstance(value, int):
             continue
-        limit = layers if key.endswith("layers") else widest if key.endswith(DIMENSIONS) else value
+        limit = layers if key.endswith(LAYERS) else widest if key.endswith(DIMENSIONS) else value
         if value > limit:
             origin = "of its weights" if shapes else "supported"
             raise WxbError(

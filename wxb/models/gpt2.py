@@ -65,7 +65,8 @@ class _Conv1D(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, std: float) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(inputs, outputs).normal_(std=std))
+        self.weight = nn.Parameter(torch.empty(inputs, outputs))
+        nn.init.normal_(self.weight, std=std)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, hidden: Tensor) -> Tensor:  # (..., inputs)

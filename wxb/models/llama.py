@@ -72,9 +72,11 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.LlamaConfig`.
 
-        Raises ValueError for unsupported settings: biases, other activations and other types of
-        RoPE.
+        Raises ValueError for unsupported settings: biases, other activations, other types of RoPE,
+        and RoPE in the format of older versions.
         """
+        if not hasattr(config, "rope_parameters"):
+            raise ValueError("rope_parameters: found none; expected the format of transformers 5")
         return configuration.from_hf(
             cls, config, hidden_act=("silu",), attention_bias=(False,), mlp_bias=(False,)
         )

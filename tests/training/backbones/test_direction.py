@@ -80,8 +80,11 @@ def test_a_loaded_tagger_has_the_same_direction(models, bidirectional, batch, lo
     model.save_pretrained(folder)
     loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, bidirectional=bidirectional)
     assert_direction(loaded, batch, bidirectional)
+    mask = BATCHES[batch][1] == 1
     with torch.no_grad():
-        assert torch.equal(loaded(*BATCHES[batch])["tags"], model(*BATCHES[batch])["tags"])
+        actual, expected = (m(*BATCHES[batch])["tags"][mask] for m in (loaded, model))
+    # A native architecture may add in another order.
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @each_direction

@@ -116,6 +116,11 @@ def same(a, b):
     )
 
 
+def assert_close(actual, expected):
+    """A merged adapter adds in another order: to the weights, not to the hidden states."""
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+
+
 # Trainable weights
 
 
@@ -295,8 +300,8 @@ def test_only_the_rows_of_new_tokens_are_saved(bases, kind, base, tmp_path):
     inputs = {"input_ids": NEW_IDS, "attention_mask": MASK}
     with torch.inference_mode():
         expected = model.backbone(**inputs).logits
-        for backbone in (loaded.backbone, plain):
-            assert torch.equal(backbone(**inputs).logits, expected)
+        assert torch.equal(plain(**inputs).logits, expected)
+        assert_close(loaded.backbone(**inputs).logits, expected)
 
 
 @pytest.mark.parametrize("trainable", [(), NEW[:1]])
@@ -331,7 +336,7 @@ def test_a_loaded_model_has_the_same_size_and_outputs(bases, kind):
         )
     with torch.inference_mode():
         for name, values in model(IDS, MASK).items():
-            assert torch.equal(loaded(IDS, MASK)[name], values)
+            assert_close(loaded(IDS, MASK)[name][MASK == 1], values[MASK == 1])
 
 
 # Gradient checkpointing

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
-from transformers import GenerationConfig, PreTrainedModel
 
 from wxb.core.params.experiments import Tuning
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.models.decoding import Continuation, complete
 from wxb.training.backbones import tuning
-from wxb.training.backbones.weights import load_backbone, logits_only_at, quiet
+from wxb.training.backbones.native import Native
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel  # this import takes seconds
 
 
 class Generator(tuning.BackboneModel):
@@ -35,12 +37,18 @@ class Generator(tuning.BackboneModel):
 
     @classmethod
     def from_pretrained(cls, folder: Path, *, tokens: int, four_bit: bool = False) -> Generator:
-        """Load what `save_pretrained` wrote, for prediction, with bit-identical logits.
+        """Load what `save_pretrained` wrote, for prediction, with the same logits.
 
-        `tokens` is the size of the vocabulary, which may be larger than that of the backbone.
+        `tokens` is the size of the vocabulary, which may be larger than that of the backbone. The
+        architecture is native as in `Headed.from_pretrained`.
         """
-        load = partial(language_model, tokens=tokens, four_bit=four_bit)
-        return cls(tuning.load(folder, load)).eval()
+        backbone: Any = None
+        if not four_bit:
+            backbone = Native.from_folder(folder, generative=True, tokens=tokens)
+        if backbone is None:
+            load = partial(language_model, tokens=tokens, four_bit=four_bit)
+            backbone = tuning.load(folder, load)
+        return cls(backbone).eval()
 
     def forward(
         self,
@@ -49,6 +57,8 @@ class Generator(tuning.BackboneModel):
         labels: Tensor,  # (B, T), IGNORED for tokens without loss
     ) -> dict[str, Tensor]:
         """The loss over the labels, and the logits (N, V) that predict them, row after row."""
+        from wxb.training.backbones.weights import logits_only_at
+
         inputs = self.backbone_inputs(input_ids, attention_mask)
         targets = F.pad(labels[:, 1:], (0, 1), value=IGNORED)  # each token predicts the next one
         has_target = targets != IGNORED
@@ -84,6 +94,10 @@ class Generator(tuning.BackboneModel):
 
 def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreTrainedModel:
     """Load the language model of a folder, with embeddings of at least `tokens` tokens."""
+    from transformers import GenerationConfig
+
+    from wxb.training.backbones.weights import load_backbone, quiet
+
     model: PreTrainedModel = load_backbone(folder, generative=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
         # New rows are drawn around the mean of all rows, which weights on `meta` do not have.

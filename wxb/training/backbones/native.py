@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,17 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from wxb.core import pretrained
-from wxb.core.files import read_json
+from wxb.core.files import read_json, write_json
+from wxb.core.pretrained import ADAPTER_WEIGHTS
+from wxb.training.backbones import tuning
+from wxb.training.backbones.merged import merge
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel  # this import takes seconds
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-
-# The module of token embeddings, by model type.
-EMBEDDINGS = {"bert": "embeddings.word_embeddings", "llama": "embed_tokens"}
+# The prefix of a backbone's weights in a model with heads, by model type.
+PREFIXES = {"bert": "bert.", "llama": "model."}
 
 
 class Unfilled(TorchFunctionMode):
@@ -51,14 +53,15 @@ class Unfilled(TorchFunctionMode):
 class Native(nn.Module):
     """A native backbone with the interface and weight names of one of transformers."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: Any, *, generative: bool = False) -> None:
         """Build a backbone from a configuration of transformers, or one with the same attributes.
 
-        Raises ValueError for settings that the architecture does not support.
+        `generative` adds the head of a language model. Raises ValueError for settings that the
+        architecture does not support.
         """
         super().__init__()
         self.config = config
-        self.backbone = _build(config)
+        self.backbone = _build(config, generative=generative)
 
     @classmethod
     def from_transformers(cls, backbone: PreTrainedModel) -> Native:
@@ -73,69 +76,123 @@ class Native(nn.Module):
         return native
 
     @classmethod
-    def from_folder(cls, folder: Path) -> Native | None:
-        """Load a backbone that `save_pretrained` wrote, ours or that of transformers, to predict.
+    def from_folder(
+        cls,
+        folder: Path,
+        *,
+        generative: bool = False,
+        bidirectional: bool = False,
+        tokens: int = 0,
+    ) -> Native | None:
+        """Load what `tuning.save` or transformers wrote, to predict; adapters are merged.
 
-        None for an unsupported architecture, or a folder without config.json and weights. Raises
-        WxbError if the folder requests custom code.
+        `generative` keeps the head of a language model, and an adapter on it has `tokens` tokens;
+        `bidirectional` removes the causal mask. None for an unsupported architecture or adapter,
+        or without config.json and weights. Raises WxbError if a folder requests custom code, and as
+        `tuning.base_folder` does.
         """
-        pretrained.require_no_code(folder)
-        if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
+        base = tuning.base_folder(folder)
+        pretrained.require_no_code(base)
+        if not all((base / name).is_file() for name in (CONFIG, WEIGHTS)):
             return None
-        config = SimpleNamespace(**read_json(folder / CONFIG))
+        config = SimpleNamespace(**{**read_json(base / CONFIG), "dtype": "float32"})
+        if bidirectional:
+            config.is_causal = False
         try:
-            weights = _without_head(load_file(folder / WEIGHTS))
-            with Unfilled(shapes_only=True):  # weights of another shape must not take memory
-                expected = cls(config).backbone.state_dict()
-            if {n: w.shape for n, w in expected.items()} != {
-                n: w.shape for n, w in weights.items()
-            }:
-                return None
-            with Unfilled():
-                native = cls(config)
-            native.backbone.load_state_dict(weights, strict=True)
-        except (ValueError, RuntimeError):  # left to transformers
+            if tuning.is_adapter(folder):
+                config.vocab_size = max(config.vocab_size, tokens)
+            if config.model_type == "gpt2":
+                config.max_position_embeddings = config.n_positions  # as transformers names it
+            native = cls._from_base(config, base, folder, tokens, generative=generative)
+        except (AttributeError, LookupError, RuntimeError, ValueError):  # left to transformers
             return None
+        config.architectures = [type(native.backbone).__name__]
         return native.eval()
+
+    @classmethod
+    def _from_base(
+        cls, config: Any, base: Path, folder: Path, tokens: int, *, generative: bool
+    ) -> Native:
+        """Load the weights of a base folder, and merge the adapter in `folder` if it has one.
+
+        Raises ValueError for weights of another shape.
+        """
+        with Unfilled(shapes_only=True):  # weights of another shape must not take memory
+            expected = cls(config, generative=generative).weights()
+        prefix = "" if generative else PREFIXES[config.model_type]
+        weights = _without_heads(load_file(base / WEIGHTS), prefix, expected)
+        adapter: dict[str, Tensor] = {}
+        if tuning.is_adapter(folder):
+            adapter = load_file(folder / ADAPTER_WEIGHTS)
+            weights = merge(weights, adapter, pretrained.adapter_settings(folder), tokens)
+        if _shapes(expected) != _shapes(weights):
+            raise ValueError(f"{base / WEIGHTS}: expected the weights of its {CONFIG}")
+        with Unfilled():
+            native = cls(config, generative=generative)
+        native.backbone.load_state_dict(weights, strict=False)  # shared weights are there once
+        if adapter:
+            native.requires_grad_(False)
+            # It is merged into the weights. As parameters, it counts in the size of the model.
+            native.adapter = nn.ParameterDict({n.replace(".", "_"): t for n, t in adapter.items()})
+        return native
 
     def get_input_embeddings(self) -> nn.Module:
         """The module of token embeddings; this method is named as in transformers."""
-        table: nn.Module = self.backbone.get_submodule(EMBEDDINGS[self.config.model_type])
-        return table
+        return next(m for m in self.backbone.modules() if isinstance(m, nn.Embedding))
 
-    def forward(
-        self,
-        input_ids: Tensor | None = None,  # (B, T)
-        attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
-        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
-    ) -> Any:
-        """Output of the backbone; its `last_hidden_state` is (B, T, C)."""
-        return self.backbone(
-            input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds
-        )
+    def get_output_embeddings(self) -> nn.Module:
+        """The head of a language model; this method is named as in transformers."""
+        head: nn.Module = self.backbone.lm_head
+        return head
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """Output of the backbone; arguments and output are named as in transformers."""
+        return self.backbone(*inputs, **options)
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights by name, shared ones once."""
+        return {name: weight.data for name, weight in self.backbone.named_parameters()}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `AutoModel` loads."""
-        self.config.save_pretrained(str(folder))
-        weights = {name: weight.contiguous() for name, weight in self.backbone.state_dict().items()}
+        if isinstance(self.config, SimpleNamespace):
+            write_json(Path(folder, CONFIG), vars(self.config))
+        else:
+            self.config.save_pretrained(str(folder))
+        weights = {name: weight.contiguous() for name, weight in self.weights().items()}
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
 
 
-def _without_head(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of the backbone of a BERT with a head; all weights of any other model."""
-    own = {name.removeprefix("bert."): w for name, w in weights.items() if name[:5] == "bert."}
-    return {name: w for name, w in own.items() if not name.startswith("pooler.")} or weights
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: weight.shape for name, weight in weights.items()}
 
 
-def _build(config: Any) -> Any:
+def _without_heads(
+    weights: dict[str, Tensor], prefix: str, expected: Collection[str]
+) -> dict[str, Tensor]:
+    """The weights whose names begin with a prefix, without it; all if none does.
+
+    A head that shares its weights and a pooler are dropped unless they are among `expected`.
+    """
+    own = {n.removeprefix(prefix): w for n, w in weights.items() if n.startswith(prefix)} or weights
+    heads = ("lm_head.", "pooler.")
+    return {n: w for n, w in own.items() if n in expected or not n.startswith(heads)}
+
+
+def _build(config: Any, *, generative: bool) -> Any:
     # Separate imports: an edit of one architecture must not make models of the other stale.
     match config.model_type:
-        case "bert":
+        case "bert" if not generative:
             from wxb.models import bert
 
             return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)
         case "llama":
             from wxb.models import llama
 
-            return llama.LlamaModel(llama.Config.from_hf(config))
-    raise ValueError(f"model_type: found {config.model_type!r}; expected bert or llama")
+            decoder = llama.LlamaForCausalLM if generative else llama.LlamaModel
+            return decoder(llama.Config.from_hf(config))
+        case "gpt2" if generative:
+            from wxb.models import gpt2
+
+            return gpt2.GPT2LMHeadModel(gpt2.Config.from_hf(config))
+    raise ValueError(f"model_type: found {config.model_type!r}; expected bert, llama or gpt2")

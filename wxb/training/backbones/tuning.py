@@ -152,12 +152,26 @@ def _trains_new_rows(backbone: PeftModel) -> bool:
 def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Model:
     """Load what `save` wrote: a full backbone, or an adapter onto the backbone that it names.
 
-    That backbone is in the folder beside `folder`, or beside the parent of a further seed's folder.
-    Raises WxbError if it is not there, and as `wxb.core.pretrained` does.
+    Raises WxbError as `base_folder` and `wxb.core.pretrained` do.
     """
-    if not (folder / ADAPTER).exists():
-        return load_backbone(folder)
-    name = Path(str(read_json(folder / ADAPTER)["base_model_name_or_path"])).name
+    backbone = load_backbone(base_folder(folder))
+    return pretrained.adapter(backbone, folder) if is_adapter(folder) else backbone
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder has an adapter, not a full backbone."""
+    return (folder / ADAPTER).exists()
+
+
+def base_folder(folder: Path) -> Path:
+    """The folder of a full backbone, or of the backbone that the adapter in a folder names.
+
+    That backbone is in the folder beside `folder`, or beside the parent of a further seed's folder.
+    Raises WxbError if it is not there, and as `pretrained.adapter_settings` does.
+    """
+    if not is_adapter(folder):
+        return folder
+    name = Path(str(pretrained.adapter_settings(folder).base_model_name_or_path)).name
     model = folder.parent if folder.name.startswith(paths.SEED) else folder
     backbone = model.parent / name
     if not backbone.is_dir():
@@ -165,14 +179,17 @@ def load(folder: Path, load_backbone: Callable[[Path], PreTrainedModel]) -> Mode
             f"{folder}: its base model {name!r} is not in {backbone}; run"
             f" `dvc repro pretrain@{name}`, or copy that model there"
         )
-    return pretrained.adapter(load_backbone(backbone), folder)
+    return backbone
 
 
-def merge_adapter(adapter: PeftModel, folder: Path) -> PreTrainedModel:
+def merge_adapter(adapter: Any, folder: Path) -> Any:
     """Merge an adapter into the weights of its backbone, in float32.
 
-    `adapter` was loaded from `folder`; it cannot be used afterwards.
+    `adapter` was loaded from `folder`; it cannot be used afterwards. A native backbone is merged
+    already.
     """
+    if not hasattr(adapter, "peft_config"):
+        return adapter
     backbone: PreTrainedModel = adapter.unload()
     if getattr(backbone, "is_quantized", False):
         # The sum does not fit into 4 bits.

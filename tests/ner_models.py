@@ -1,0 +1,96 @@
+"""Small taggers and generators of named entities, trained for three steps."""
+
+import torch
+from transformers import set_seed
+
+from tests import tiny
+from wxb import tasks
+from wxb.core.params.experiments import LowRank, Tuning
+from wxb.core.params.training import Training
+from wxb.corpora.text.encoded import IGNORED
+from wxb.corpora.text.tokenizers import load, train
+from wxb.tasks.ner.params import METHODS
+from wxb.tasks.ner.tagging.bio import tag_names
+
+TYPES = ["AGE", "NAME"]
+TEXTS = ["Ann is 9 and Bob is 12.", "Zoë is 34"]
+TOKENIZERS = {
+    "bert": train("wordpiece", 300, TEXTS),
+    "llama": train("byte-level-bpe", 300, TEXTS),
+}
+TOKENIZERS["llama-untied"] = TOKENIZERS["llama"]
+IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])
+MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+
+# Method, backbone and settings of tuning.
+CASES = {
+    "tagger-full": ("tagging", "bert", {}),
+    "tagger-lora": ("tagging", "llama", {}),
+    "tagger-qlora": ("tagging", "llama", {"four_bit": True}),
+    "tagger-bert-qlora": ("tagging", "bert", {"four_bit": True}),
+    "tagger-bidirectional-qlora": ("tagging", "llama", {"four_bit": True}),
+    "generator-full": ("generation", "llama", {}),
+    "generator-lora": ("generation", "llama", {}),
+    "generator-qlora": ("generation", "llama", {"four_bit": True}),
+    "generator-new-tokens-lora": ("generation", "llama", {}),
+    "generator-new-tokens-qlora": ("generation", "llama", {"four_bit": True}),
+    "generator-new-tokens-untied-qlora": ("generation", "llama-untied", {"four_bit": True}),
+}
+
+
+def experiment(name):
+    """The settings of a case; with `full` in its name, all weights are trained."""
+    method, backbone, changes = CASES[name]
+    targets = ["value", "query"] if backbone == "bert" else ["v_proj", "q_proj", "up_proj"]
+    lora = LowRank(r=4, alpha=8, dropout=0.1, target_modules=targets)
+    is_generator = method == "generation"
+    head = {"projection": 12, "dropout": 0.1}
+    return METHODS[method](
+        study="s",
+        corpus="c",
+        task="ner",
+        method=method,
+        backbone=backbone,
+        architecture="wxb/models",
+        encoding={"max_length": 16, "stride": 4}
+        | ({"special_tokens": "new-tokens" in name} if is_generator else {}),
+        model={} if is_generator else {"head": head, "bidirectional": "bidirectional" in name},
+        prediction={},
+        tuning=Tuning(lora=None if "full" in name else lora, **changes),
+        training=Training(epochs=1, batch_size=1, learning_rate=1e-3),
+    )
+
+
+def save_base(folder, kind):
+    """Save a backbone with its tokenizer."""
+    size = len(TOKENIZERS[kind])
+    if kind == "bert":
+        tiny.bert(folder, vocab_size=size)
+    else:
+        tied = kind == "llama"
+        tiny.llama(folder, vocab_size=size, tie_word_embeddings=tied, pad_token_id=0)
+    TOKENIZERS[kind].save_pretrained(folder)
+
+
+def trained(folder, name):
+    """The predictor of a case after three steps of training."""
+    settings = experiment(name)
+    task, backbone = tasks.get(settings.task).method(settings.method), folder / settings.backbone
+    tokenizer = tasks.method_of(settings, TYPES, load(backbone)).tokenizer
+    set_seed(1)
+    model = task(settings, TYPES, tokenizer).build(backbone).train()
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
+    ids = torch.where(IDS > 9, IDS % 4 + len(tokenizer) - 4, IDS)  # includes new tokens
+    for _ in range(3):
+        optimizer.zero_grad()
+        targets = ids.masked_fill((MASK == 0) | (IDS == 1), IGNORED)
+        if settings.method == "generation":
+            loss = model(ids, MASK, targets)["loss"]
+        else:
+            tags = torch.where(targets == IGNORED, IGNORED, targets % len(tag_names(TYPES)))
+            flags = tags.clamp(max=1)
+            loss = model(ids, MASK, tags=tags, starts=flags, ends=flags)["loss"]
+        loss.backward()
+        optimizer.step()
+    lengths = {"max_length": 16, "stride": 4, "longest": 9}
+    return task.Predictor(model, tokenizer, types=TYPES, threshold=0.0, **lengths)
