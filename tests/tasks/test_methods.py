@@ -147,9 +147,10 @@ def test_labels_that_training_lacks_are_lost(tokenizer, tmp_path):
 
 def test_items_are_made_on_access():
     made = []
-    items = methods.LazyItems(3, lambda index: made.append(index) or {"index": index})
+    items = methods.LazyItems(range(3), lambda index: made.append(index) or {"index": index})
     assert (len(items), made) == (3, [])
     assert items[-1] == {"index": 2}
     assert [item["index"] for item in items] == [0, 1, 2]
+    assert [item["index"] for item in items[1:]] == [1, 2]
     with pytest.raises(IndexError):
         items[3]

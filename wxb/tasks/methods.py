@@ -46,16 +46,20 @@ Items = Sequence[Mapping[str, NDArray[Any]]]  # arrays by the names of the model
 
 
 class LazyItems(Sequence[Mapping[str, NDArray[Any]]]):
-    """Items that a function makes of their indices on each access."""
+    """Items that a function makes of their indices on each access; slices are lazy, too."""
 
-    def __init__(self, count: int, item: Callable[[int], Mapping[str, NDArray[Any]]]) -> None:
-        self.indices, self.item = range(count), item
+    def __init__(
+        self, indices: Sequence[int], item: Callable[[int], Mapping[str, NDArray[Any]]]
+    ) -> None:
+        self.indices, self.item = indices, item
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __getitem__(self, index: Any) -> Any:
-        """One item. Raises IndexError beyond the last."""
+        """One item, or those of a slice. Raises IndexError beyond the last."""
+        if isinstance(index, slice):
+            return LazyItems(self.indices[index], self.item)
         return self.item(self.indices[index])
 
 
@@ -184,14 +188,14 @@ def inputs(encoded: Encoded, tokenizer: Any, max_length: int) -> LazyItems:
         start, stop = encoded.splits[index : index + 2]
         return {"input_ids": np.concatenate([before, encoded.ids[start:stop][:room], after])}
 
-    return LazyItems(len(encoded.splits) - 1, item)
+    return LazyItems(range(len(encoded.splits) - 1), item)
 
 
 def with_labels(items: Items, labels: NDArray[Any]) -> LazyItems:
     """The items with a label each. Raises ValueError if their numbers differ."""
     if len(items) != len(labels):
         raise ValueError(f"found {len(labels)} labels of {len(items)} items")
-    return LazyItems(len(items), lambda index: {**items[index], "labels": labels[index]})
+    return LazyItems(range(len(items)), lambda index: {**items[index], "labels": labels[index]})
 
 
 def collator(tokenizer: Any) -> Callable[[Sequence[Any]], dict[str, torch.Tensor]]:

@@ -259,7 +259,7 @@ class Method(methods.Method):
                 "labels": np.concatenate([np.full(len(prompt), IGNORED), answer]),
             }
 
-        return methods.LazyItems(len(windows.rows), item)
+        return methods.LazyItems(range(len(windows.rows)), item)
 
     def build(self, backbone: Path) -> Generator:
         """A new generator on a backbone; the embeddings of added tokens are random."""

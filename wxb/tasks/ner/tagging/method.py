@@ -223,7 +223,7 @@ class Method(methods.Method):
                 own[name] = np.concatenate([before, values[tokens], after])
             return own
 
-        return methods.LazyItems(len(windows.rows), item)
+        return methods.LazyItems(range(len(windows.rows)), item)
 
     def build(self, backbone: Path) -> Tagger:
         """A new tagger on a backbone; the head is random."""
