@@ -5,10 +5,12 @@ import builtins
 import json
 import pickle
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 from peft import PeftModel
+from safetensors.torch import save_file
 from transformers import AutoModel
 from typer.testing import CliRunner
 
@@ -23,6 +25,7 @@ from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.tokenizers import load, train
 from wxb.lessons import attention, parity
 from wxb.training.backbones import tuning, weights
+from wxb.training.backbones.native import Native
 
 ROOT = Path(__file__).parents[2]
 TEXTS = ["Ann Lee met Bob in Rome."]
@@ -117,9 +120,15 @@ def command(*arguments):
     return run
 
 
-def through_an_adapter(folder):
-    write_json(Path("adapter/adapter_config.json"), {"base_model_name_or_path": folder.name})
-    tuning.load(Path("adapter"), weights.load_backbone)
+def through_an_adapter(load_adapter):
+    def run(folder):
+        settings = {"peft_type": "LORA", "base_model_name_or_path": folder.name}
+        settings |= {"r": 2, "lora_alpha": 4.0, "target_modules": ["query"]}
+        write_json(Path("adapter/adapter_config.json"), settings)
+        save_file({}, Path("adapter/adapter_model.safetensors"))
+        load_adapter(Path("adapter"))
+
+    return run
 
 
 LOADERS = {
@@ -128,7 +137,8 @@ LOADERS = {
         Backbone(corpus="c", objective="none", checkpoint=str(folder)), None
     ),
     "tokenizer": load,
-    "adapter": through_an_adapter,
+    "adapter": through_an_adapter(partial(tuning.load, load_backbone=weights.load_backbone)),
+    "merged": through_an_adapter(Native.from_folder),
     "parity": lambda folder: parity.load(Parity(checkpoint=str(folder)), "x"),
     "attention": lambda folder: attention.attention_weights(folder, TEXTS[0]),
     "load": wxb.load,

@@ -107,7 +107,7 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     compare.main(params, "ner")
     runs = evaluation.load(scorer.Scorer(), Path("reports/predictions/ner/ner-encoder"))
     assert {
-        name: {folder: len(run) for folder, run in seeds.items()} for name, seeds in runs.items()
+        name: {folder: len([*run]) for folder, run in seeds.items()} for name, seeds in runs.items()
     } == {
         "test": {"": len(SENTENCES), "seed-5": len(SENTENCES)},
         "new": {"": 5, "seed-5": 5},

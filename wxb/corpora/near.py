@@ -16,8 +16,6 @@ import regex
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from wxb.corpora.records import Record
 
@@ -40,6 +38,9 @@ def units(
     These are records with the same value, group or wording, directly or through other records. A
     unit is named after the smallest of its values.
     """
+    from scipy.sparse import coo_array  # imports slowly
+    from scipy.sparse.csgraph import connected_components
+
     next_node = count().__next__
     values, groups, wordings = (defaultdict[str, int](next_node) for _ in range(3))
     begins, ends = array("i"), array("i")  # of edges
