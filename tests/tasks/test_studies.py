@@ -69,7 +69,7 @@ STUDIES = {
         ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded", "chat-nearest"],
         small_chat,
         (
-            *(f'<section id="{name}">' for name in ("kinds", "prompts", "replies", "published")),
+            *(f'<section id="{name}"' for name in ("kinds", "prompts", "replies", "published")),
             "1.881",
         ),
     ),
@@ -93,7 +93,7 @@ STUDIES = {
     "translation": Study(
         ["translation-attention", "translation-gpt2", "translation-nearest"],
         small_translation,
-        (*(f'<section id="{name}">' for name in ("kinds", "translations", "attention")), "23.23"),
+        (*(f'<section id="{name}"' for name in ("kinds", "translations", "attention")), "23.23"),
     ),
 }
 
