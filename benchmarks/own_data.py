@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -75,36 +75,55 @@ def main(
 ) -> None:
     """Train the first study and its peer on sets of records; print one table."""
     torch.set_num_threads(1)
-    folder, data = folder.resolve(), data.resolve()
     options = {**OPTIONS, "seed": seed}
+    run = Run(data.resolve(), folder.resolve(), options, tests, tune, is_printing_only)
     rows = []
     for name, size, systems in parse_cells(cells or [*SETS]):
-        set_ = SETS[name]
-        template = recipes.read_text("utf-8") if recipes else guessing.template(set_.task)
-        results = {}
-        for system in (PEER, *systems):
-            settings = {
-                "set": {key: value for key, value in set_._asdict().items() if key != "sizes"},
-                "size": size,
-                "tests": tests,
-                "tune": tune,
-                "options": options,
-                "recipe": version_of(set_.task) if system == PEER else recipe(template),
-            }
-            path = folder / f"{name}-{size or 'all'}-{system}.json"
-            cell = read_json(path) if path.exists() else {}
-            if cell.get("settings") != settings:
-                if is_printing_only:
-                    continue
-                print(path.stem, flush=True)
-                result = train_one(system, set_, size, tests, data, options, template, tune=tune)
-                cell = {"settings": settings, **result}
-                folder.mkdir(parents=True, exist_ok=True)
-                with publish(path) as (draft,):
-                    write_json(draft, cell)
-            results[system] = cell
-        rows += table_rows(name, results)
+        template = recipes.read_text("utf-8") if recipes else guessing.template(SETS[name].task)
+        results = {system: result(run, name, size, system, template) for system in (PEER, *systems)}
+        rows += table_rows(name, {system: cell for system, cell in results.items() if cell})
     benchmarks.report(rows, output, {GAIN: "+.3f", "CPU seconds": ",.0f"})
+
+
+class Run(NamedTuple):
+    """Where and how systems are trained and tested: the options of `main`."""
+
+    data: Path
+    folder: Path
+    options: Mapping[str, Any]
+    tests: int
+    tune: bool
+    is_printing_only: bool
+
+
+def result(
+    run: Run, name: str, size: int | None, system: str, template: str
+) -> dict[str, Any] | None:
+    """The result of a system on a set at one size, from its file or else by training.
+
+    None if it has no such file and trainings are only printed.
+    """
+    set_ = SETS[name]
+    settings = {
+        "set": {key: value for key, value in set_._asdict().items() if key != "sizes"},
+        "size": size,
+        "tests": run.tests,
+        "tune": run.tune,
+        "options": run.options,
+        "recipe": version_of(set_.task) if system == PEER else recipe(template),
+    }
+    path = run.folder / f"{name}-{size or 'all'}-{system}.json"
+    cell: dict[str, Any] = read_json(path) if path.exists() else {}
+    if cell.get("settings") == settings:
+        return cell
+    if run.is_printing_only:
+        return None
+    print(path.stem, flush=True)
+    cell = {"settings": settings, **train_one(run, system, set_, size, template)}
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with publish(path) as (draft,):
+        write_json(draft, cell)
+    return cell
 
 
 def parse_cells(cells: Iterable[str]) -> Iterable[tuple[str, int | None, Sequence[str]]]:
@@ -133,17 +152,7 @@ def recipe(template: str) -> dict[str, Any]:
     return {"rows": rows, **{key: content[key] for key in ("backbones", "experiments", "studies")}}
 
 
-def train_one(
-    system: str,
-    set_: Data,
-    size: int | None,
-    tests: int,
-    data: Path,
-    options: Mapping[str, Any],
-    template: str,
-    *,
-    tune: bool,
-) -> dict[str, Any]:
+def train_one(run: Run, system: str, set_: Data, size: int | None, template: str) -> dict[str, Any]:
     """Train and test a system; its statistics by group, and numbers of records and CPU seconds."""
     tables: list[NDArray[Any]] = []
     names: list[str] = []
@@ -151,18 +160,16 @@ def train_one(
     # Processes that prepare recordings would keep the working folder of the first cell.
     serial = patch.object(parallel, "MAX_SERIAL", sys.maxsize)
     with serial, tempfile.TemporaryDirectory() as folder, chdir(folder):
-        divisions = folds(set_, data, options, size, tests, tune=tune)
+        divisions = folds(set_, run.data, run.options, size, run.tests, tune=run.tune)
         for splits in divisions:
             print({name: len(members) for name, members in splits.items()}, flush=True)
             start = _cpu_seconds()
             with threadpool_limits(1):
                 if system == PEER:
-                    title, rows = (
-                        version_of(set_.task),
-                        PEERS[set_.task](splits, set_, options["seed"]),
-                    )
+                    title = version_of(set_.task)
+                    rows = PEERS[set_.task](splits, set_, run.options["seed"])
                 else:
-                    title, rows = train_ours(system, set_.task, splits, options, template)
+                    title, rows = train_ours(system, set_.task, splits, run.options, template)
             seconds += _cpu_seconds() - start
             test = splits["test"]
             if len(rows) != len(test):

@@ -1,0 +1,49 @@
+"""Decoders with and without the causal mask are compared on the same records."""
+
+import json
+from itertools import product
+
+import pytest
+
+from tests.benchmarks.script import script
+from wxb.core.files import write_jsonl
+from wxb.project.params_file import parse, to_yaml
+
+sets, direction = script("own_data_sets"), script("direction")
+WORDS = ["".join(letters) for letters in product("bdfgh", "aeiou", "klmn")]
+
+
+@pytest.mark.slow
+def test_each_pair_has_a_row(tmp_path, monkeypatch):
+    rows = [
+        {
+            "text": f"{name} {' '.join(WORDS[4 * index : 4 * index + 4])}.",
+            "spans": [{"start": 0, "end": len(name), "type": "NAME"}],
+        }
+        for index, name in enumerate(("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue") * 3)
+    ]
+    write_jsonl(tmp_path / "data.jsonl", rows)
+    corpus = {"path": "data.jsonl", "fields": {"input": "text", "language": None, "id": None}}
+    corpus["split"] = {"by": None, "test": 0.25, "valid": 0.25}
+    monkeypatch.setitem(sets.SETS, "names", sets.Data("ner", corpus, (None,)))
+    template = parse(direction.TEMPLATE.read_text("utf-8"))
+    backbone = template["backbones"]["$study-llama"]
+    backbone["architecture"] |= {"hidden_size": 16, "num_hidden_layers": 1}
+    backbone["pretraining"] |= {"steps": 2, "checkpoints": 1}
+    backbone["tokenizer"]["vocabulary"] = 300
+    for row in template["rows"].values():
+        row["epochs"] = {"examples": 1, "least": 1, "most": 1}
+    (tmp_path / "template.yaml").write_text(to_yaml(template))
+    monkeypatch.setattr(direction, "TEMPLATE", tmp_path / "template.yaml")
+    options = {"data": tmp_path, "folder": tmp_path / "cells", "tests": 5, "seed": 1}
+    output = tmp_path / "table.json"
+    direction.main(["names"], **options, output=output, is_printing_only=False)
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["word features"] for row in rows] == ["no", "yes"]
+    direction.main(["names"], **options, output=output, is_printing_only=True)
+    assert json.loads(output.read_text())["rows"] == rows
+    blocks = {
+        name: json.loads((tmp_path / f"cells/names-all-{name}.json").read_text())
+        for name in ("causal", "bidirectional_words")
+    }
+    assert [block["system"] for block in blocks.values()] == [*blocks]
