@@ -26,7 +26,6 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from ruamel.yaml import YAML
 from timing import Comparison, compare
 from timing import table as comparison_table
@@ -39,6 +38,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import text_windows
+from wxb.project.reproduction import benchmarks
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.bio import IGNORED, align
 
@@ -81,8 +81,9 @@ def main(
         str, typer.Option(help="numbers of records for the stages")
     ] = "2000,50000,200000",
     seed: int = 1,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table of stages")] = None,
 ) -> None:
-    """Time tokenize and align on records like the demo's, on all cores."""
+    """Time tokenize and align on records like the demo's, on all cores; then run the stages."""
     sample = demo_records(records, seed)
     lengths = [len(record.input) for record in sample]
     console.print(
@@ -91,10 +92,16 @@ def main(
     )
     for kind in KINDS:
         console.print(comparison_table(comparisons(kind, sample, turns), title=kind))
-        table = Table("stage", "records", "per CPU s", "peak MiB", title=f"{kind}, stages")
-        for row in stages(kind, sample, [int(size) for size in sizes.split(",") if size]):
-            table.add_row(row.verb, f"{row.size:,}", f"{row.rate:,.0f}", f"{row.peak:,.0f}")
-        console.print(table)
+    rows = [
+        {
+            "stage": run.verb,
+            "records": run.size,
+            "records per CPU s": round(run.rate),
+            "peak MiB": round(run.peak),
+        }
+        for run in stages(KINDS[0], sample, [int(size) for size in sizes.split(",") if size])
+    ]
+    benchmarks.report(sorted(rows, key=lambda row: [*STEPS].index(row["stage"])), output)
 
 
 def demo_records(count: int, seed: int = 1, languages: Sequence[str] = LANGUAGES) -> list[Record]:

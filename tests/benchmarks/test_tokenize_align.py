@@ -28,7 +28,6 @@ def test_tokens_and_tags_are_timed_in_memory_and_as_stages(monkeypatch):
     monkeypatch.setattr(benchmark, "KINDS", ("byte-level-bpe",))
     options = ["--records", "100", "--turns", "1", "--sizes", "200"]
     output = CliRunner().invoke(benchmark.app, options, catch_exceptions=False).output
-    assert "byte-level-bpe, stages" in output
     assert output.count("encode_batch") == 1
     for verb in benchmark.STEPS:
-        assert output.count(f"{verb:10} │ 200") == 1
+        assert output.count(f"| {verb} | 200 |") == 1
