@@ -1,6 +1,7 @@
 """What does the causal mask cost a decoder that tags, by data, size and word features?
 
-Each cell of own_data.py's sets is trained four times by direction.yaml: with and without the mask,
+The sets are those of own_data.py, and the raw records of the demo, which `dvc repro download@pii`
+generates. Each cell is trained four times by direction.yaml: with and without the mask,
 and each of these with and without the letter features of two words on either side, which show a
 causal decoder what follows. Results are kept as in own_data.py.
 """
@@ -14,8 +15,10 @@ from typing import Annotated
 import torch
 import typer
 from own_data import OPTIONS, Run, groups, parse_cells, result, score
+from own_data_sets import SETS, Data
 
 from wxb import tasks
+from wxb.core import paths
 from wxb.metrics.intervals import intervals, paired_difference
 from wxb.project.reproduction import benchmarks
 
@@ -23,6 +26,20 @@ TASK, TEMPLATE = "ner", Path(__file__).with_suffix(".yaml")
 MASKS = ("causal", "bidirectional")
 FEATURES = {"": "no", "_words": "yes"}  # endings of the rows of TEMPLATE
 GAIN = "without the mask, ahead by"
+SETS["demo"] = Data(
+    TASK,
+    {
+        "path": str(paths.raw("pii").resolve()),
+        "fields": {"input": "input", "language": None, "id": None},
+        "split": {
+            "by": "template",
+            "test": 0.2,
+            "valid": 0.1,
+            "further": {"situations": {"by": "scene", "share": 0.5}},
+        },
+    },
+    (300, 1000),
+)
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
