@@ -9,6 +9,7 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from itertools import count
 
 import numpy as np
@@ -42,7 +43,8 @@ def units(
     from scipy.sparse.csgraph import connected_components
 
     next_node = count().__next__
-    values, groups, wordings = (defaultdict[str, int](next_node) for _ in range(3))
+    values, groups = (defaultdict[str, int](next_node) for _ in range(2))
+    wordings = defaultdict[bytes, int](next_node)  # by digest: a million texts take memory
     begins, ends = array("i"), array("i")  # of edges
     for record in records:
         own = values[value(record)]
@@ -50,8 +52,8 @@ def units(
         ends.append(groups[record.group])
         if text := wording(record):
             begins.append(own)
-            ends.append(wordings[text])
-    del groups, wordings  # a million wordings take memory
+            ends.append(wordings[blake2b(text.encode(), digest_size=16).digest()])
+    del groups, wordings
     edges = coo_array((np.ones(len(ends), bool), (begins, ends)), shape=(next_node(),) * 2)
     unit_of = connected_components(edges, directed=False)[1].tolist()
     names: dict[int, str] = {}
