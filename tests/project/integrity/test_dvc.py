@@ -4,10 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from dvc import dvcfile
+from dvc.dvcfile import Lockfile
+from dvc.exceptions import DvcException
 from dvc.repo import Repo
+from dvc.stage import serialize
 from dvc.utils.serialize import _yaml
 from dvc_objects.fs.local import FsspecLocalFileSystem
 
@@ -76,28 +80,78 @@ VALUES = {
 }
 
 
-def test_dvc_lock_is_written_faster_with_the_same_bytes(project, monkeypatch):
-    def written(value):
-        with dvcfile.modify_yaml(LOCKFILE) as data:
-            data["stages"]["other"] = value
-        return LOCKFILE.read_bytes()
-
-    expected = [written(value) for value in (VALUES, None)]
-    monkeypatch.setattr(dvcfile, "modify_yaml", dvcfile.modify_yaml)  # restored after the test
-    dvc.write_fast()
-    dvc.write_fast()  # once is enough
-    monkeypatch.setattr(_yaml, "parse_yaml_for_update", None)
-    assert [written(value) for value in (VALUES, None)] == expected
+@pytest.fixture
+def lockfile(project, monkeypatch):
+    """The dvc.lock of a project; changes of `split_lockfile` are undone after the test."""
+    for name in ("dump_stages", "_load_yaml"):
+        monkeypatch.setattr(Lockfile, name, getattr(Lockfile, name))
+    # What a stage writes to dvc.lock is its `content`.
+    monkeypatch.setattr(serialize, "to_lockfile", lambda stage, **_: {stage.name: stage.content})
+    with Repo() as repo:
+        yield Lockfile(repo, str(LOCKFILE.resolve()))
 
 
-def test_comments_of_dvc_yaml_are_kept(project, monkeypatch):
-    path = Path("dvc.yaml")
-    path.write_text("# comment\n" + path.read_text())
-    monkeypatch.setattr(dvcfile, "modify_yaml", dvcfile.modify_yaml)
-    dvc.write_fast()
-    with dvcfile.modify_yaml(path) as data:
-        data["vars"] = []
-    assert "# comment" in path.read_text()
+def written(lockfile, original, *contents):
+    """The bytes of dvc.lock after each change of the contents of stages."""
+    LOCKFILE.write_bytes(original) if original else LOCKFILE.unlink(missing_ok=True)
+    result = []
+    for stages in contents:
+        lockfile.dump_stages([SimpleNamespace(name=n, content=c) for n, c in stages.items()])
+        result.append(LOCKFILE.read_bytes())
+    return result
+
+
+SHARED = ["a"]  # an anchor and an alias in YAML
+CHANGES = [
+    {"other": VALUES},
+    {"other@one": VALUES, "make": {"cmd": "x"}},
+    {"other": {"cmd": "y"}},
+    {"other": {"cmd": "y"}},  # no change
+    {"other": {"deps": SHARED, "outs": SHARED}, "make": {"deps": SHARED, "outs": SHARED}},
+    {"other": VALUES},
+    {"on": VALUES, "1.5": VALUES, "null": VALUES},  # YAML quotes some
+    {"make": VALUES},
+]
+
+
+@pytest.mark.parametrize("original", ["committed", "none", "unusual"])
+def test_dvc_lock_has_the_same_bytes_if_only_blocks_are_written(lockfile, original):
+    text = {
+        "committed": LOCKFILE.read_bytes(),
+        "none": b"",
+        "unusual": b"stages: {}\nschema: '2.0'\n",
+    }[original]
+    expected = written(lockfile, text, *CHANGES)
+    dvc.split_lockfile()
+    dvc.split_lockfile()  # once is enough
+    assert written(lockfile, text, *CHANGES) == expected
+
+
+def test_only_the_blocks_of_changed_stages_are_dumped(lockfile, monkeypatch):
+    dvc.split_lockfile()
+    lockfile.dump_stages([SimpleNamespace(name="other", content={"cmd": "x"})])
+    monkeypatch.setattr(dvcfile, "modify_yaml", None)
+    lockfile.dump_stages([SimpleNamespace(name="make", content={"cmd": "y"})])
+    assert "    cmd: y\n" in LOCKFILE.read_text()
+
+
+def test_stages_are_read_as_dvc_reads_them(lockfile, monkeypatch):
+    monkeypatch.undo()
+    expected = lockfile.load()["stages"]
+    dvc.split_lockfile()
+    stages = lockfile.load()["stages"]
+    assert isinstance(stages, dvc.LockedStages)
+    assert dict(stages) == expected
+    assert len(stages) == len(expected) > 1
+    assert "other" not in stages
+
+
+@pytest.mark.parametrize("added", ["<<<<<<< HEAD\n", "  other:\n    cmd: 1\n", "  other: ][\n"])
+def test_a_faulty_dvc_lock_is_reported(lockfile, added):
+    LOCKFILE.write_text(LOCKFILE.read_text() + added)
+    dvc.split_lockfile()
+    with pytest.raises(DvcException, match=r"dvc\.lock"):
+        dict(lockfile.load()["stages"])
 
 
 def test_snakemake_starts_this_dvc(project):

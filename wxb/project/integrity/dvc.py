@@ -3,23 +3,32 @@
 DVC rewrites its rwlock and dvc.lock in place, so a signal or a full disk at that moment damages
 them. Both are written through `open` of one class, which DVC has no setting for.
 
-DVC reads dvc.lock again before each write, with a parser that keeps comments. This takes 0.9 s for
-50 stages, six times as long as without; dvc.lock has no comments.
+For each stage, DVC parses dvc.lock twice and writes all of it, which takes two thirds of its time
+with 60 stages. Here, it parses and writes only the blocks of the stages that it needs.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from wxb.core.files import publish
 from wxb.project.dag import LOCKFILE
 from wxb.runtime.engine import RWLOCK
 
+if TYPE_CHECKING:
+    from dvc.dvcfile import Lockfile
+    from dvc.stage import PipelineStage
+
 NAMES = {LOCKFILE.name, RWLOCK.name}
+
+# The first lines of dvc.lock, and those of a stage with its name.
+START = "schema: '2.0'\nstages:\n"
+BLOCK = re.compile(r"^  ([\w@.-]+):\n(?:(?:   .*)?\n)*", re.MULTILINE)
 
 
 def write_atomically() -> None:
@@ -30,28 +39,75 @@ def write_atomically() -> None:
         setattr(FsspecLocalFileSystem, "open", _opener(FsspecLocalFileSystem.open))  # noqa: B010
 
 
-def write_fast() -> None:
-    """Make DVC read dvc.lock without comments before it writes the same bytes as before."""
-    from dvc import dvcfile
+def split_lockfile() -> None:
+    """Make DVC parse and write only the blocks of dvc.lock that it needs; same bytes as before."""
+    from dvc.dvcfile import Lockfile
 
-    if dvcfile.modify_yaml.__module__ != __name__:
-        dvcfile.modify_yaml = _modifier(dvcfile.modify_yaml)
+    if Lockfile.dump_stages.__module__ != __name__:
+        setattr(Lockfile, "dump_stages", _dumper(Lockfile.dump_stages))  # noqa: B010
+        setattr(Lockfile, "_load_yaml", _loader(Lockfile._load_yaml))  # noqa: B010
 
 
-def _modifier(modify: Callable[..., Any]) -> Callable[..., Any]:
-    @contextmanager
-    def modify_yaml(path: str, fs: Any = None) -> Iterator[Any]:
-        from dvc.utils.serialize import dump_yaml, load_yaml
+def _dumper(dump_all: Callable[..., None]) -> Callable[..., None]:
+    def dump_stages(lockfile: Lockfile, stages: Iterable[PipelineStage], **options: Any) -> None:
+        from dvc.dvcfile import logger
+        from dvc.stage.serialize import to_lockfile
+        from dvc.utils.serialize import dumps_yaml
 
-        if Path(path).name != LOCKFILE.name:
-            with modify(path, fs=fs) as data:
-                yield data
-            return
-        data = load_yaml(path, fs=fs) if Path(path).exists() else {}
-        yield data
-        dump_yaml(path, data, fs=fs)
+        path = Path(lockfile.path)
+        text = path.read_text(encoding="utf-8") if path.exists() else START
+        changed = {}
+        for stage in stages:
+            block = dumps_yaml({"stages": to_lockfile(stage, **options)})
+            changed[stage.name] = block.removeprefix("stages:\n")
+        blocks = _blocks(text)
+        new = START + "".join(((blocks or {}) | changed).values())
+        if blocks is None or _blocks(new) is None:
+            dump_all(lockfile, stages, **options)
+        elif new != text:
+            logger.info("Updating lock file '%s'", lockfile.relpath)
+            with lockfile.repo.fs.open(lockfile.path, "w", encoding="utf-8") as file:
+                file.write(new)
+            lockfile.repo.scm_context.track_file(lockfile.relpath)
 
-    return modify_yaml
+    return dump_stages
+
+
+def _loader(load_all: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
+    def load_yaml(lockfile: Lockfile, **options: Any) -> tuple[Any, str]:
+        text = Path(lockfile.path).read_text(encoding="utf-8")
+        blocks = _blocks(text)
+        if options or blocks is None:
+            return load_all(lockfile, **options)
+        return {"stages": LockedStages(lockfile, blocks)}, text
+
+    return load_yaml
+
+
+class LockedStages(Mapping[str, Any]):
+    """The stages of dvc.lock; each is parsed and checked when it is read."""
+
+    def __init__(self, lockfile: Lockfile, blocks: Mapping[str, str]) -> None:
+        self.lockfile, self.blocks = lockfile, blocks
+
+    def __getitem__(self, name: str) -> Any:
+        from dvc.utils.serialize import parse_yaml
+
+        content = parse_yaml(START + self.blocks[name], self.lockfile.path)
+        return self.lockfile.validate(content, self.lockfile.relpath)["stages"][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+
+def _blocks(text: str) -> dict[str, str] | None:
+    """The lines of each stage of a dvc.lock; None if blocks have anchors or unusual names."""
+    blocks = {match[1]: match[0] for match in BLOCK.finditer(text)}
+    is_complete = START + "".join(blocks.values()) == text
+    return blocks if is_complete and "&id" not in text else None
 
 
 def _opener(open_: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,6 +130,6 @@ if __name__ == "__main__":
     from dvc.cli import main
 
     write_atomically()
-    write_fast()
+    split_lockfile()
     sys.argv[0] = "dvc"  # the name in DVC's rwlock
     sys.exit(main())
