@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
@@ -44,9 +44,6 @@ class ParamsError(WxbError):
 
 class Params(Section):
     """All blocks of params.yaml."""
-
-    # The classes of tasks derive from classes here, so they are imported at the first validation.
-    model_config = ConfigDict(defer_build=True)
 
     seed: Seed
     threads: Annotated[int, Field(gt=0, le=1024)]

@@ -45,7 +45,9 @@ Label = Annotated[str, AfterValidator(_check_label)]  # a class, a type of span,
 class Section(BaseModel):
     """A block of params.yaml: immutable, without unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Schemas are built at the first validation: the classes of tasks derive from classes here, and
+    # a block that only `Params` validates needs none of its own.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @field_validator("*", mode="before")
     @classmethod

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import regex
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wxb.core.params import corpora, experiments
@@ -15,6 +14,8 @@ from wxb.core.params.training import Training
 
 
 def _is_script(name: str) -> str:
+    import regex
+
     try:
         regex.compile(rf"\p{{Script={name}}}")
     except regex.error:
