@@ -18,6 +18,12 @@ def test_dvc_yaml_is_generated_from_pipeline_yaml():
     assert (ROOT / "dvc.yaml").read_text() == output, f"run `{pipeline.COMMAND}`"
 
 
+@pytest.mark.parametrize("verb", sorted(STAGES.keys() - {"compare"}))
+def test_every_run_is_kept_in_the_run_cache(verb):
+    """DVC keeps no run with an output that it does not cache, unless it is a metric or a plot."""
+    assert all(isinstance(out, str) for out in STAGES[verb].get("outs", []))
+
+
 def test_dependencies_are_data_base_groups_and_own_code():
     text = pipeline.dvc_yaml(
         {

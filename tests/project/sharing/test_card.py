@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
@@ -140,6 +141,21 @@ def test_every_task_has_cards(scores_and_card, monkeypatch, task):
     assert "\n\n\n" not in text
     assert "| F1 | {f1:.3f} | {f1_low:.3f}–{f1_high:.3f} |".format(**scores) in text
     assert ModelCard(text).data.pipeline_tag
+
+
+def test_further_test_sets_are_named(project, scores_and_card, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(project, tmp_path / "copy"))
+    monkeypatch.setattr(tasks.Task, "card", cards.Card(), raising=False)
+    monkeypatch.setattr(cards.Card, "SCORES", ("f1",))
+    profile = Path("data/clean/pii/profile.json")
+    content = json.loads(profile.read_text())
+    content["splits"]["situations"] = content["splits"]["test"]
+    profile.write_text(json.dumps(content))
+    further = {"situations_f1": 0.5, "situations_f1_low": 0.4, "situations_f1_high": 0.6}
+    Path("reports/metrics/ner/ner-encoder.json").write_text(
+        json.dumps({**scores_and_card[0], **further})
+    )
+    assert "| situations: F1 | 0.500 | 0.400–0.600 |" in card.card(params.load(), "ner-encoder")
 
 
 def test_a_card_runs_no_code_of_the_model(project, scores_and_card, tmp_path, monkeypatch):
