@@ -279,7 +279,7 @@ def test_an_engine_that_does_not_run_is_a_problem(folder, tmp_path, monkeypatch)
 def test_libraries_that_kill_their_process_are_a_problem(folder, tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text("import os\nos.kill(os.getpid(), 4)  # SIGILL\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with libraries.library_check() as check:
+    with libraries.library_check(None) as check:
         (finding,) = check()
     assert finding.level == "problem"
     assert "ended by SIGILL" in finding.message

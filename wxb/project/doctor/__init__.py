@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Literal, NamedTuple
-
-from rich.console import RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wxb.core.errors import WxbError, error_line
-from wxb.core.params import Params, load
-from wxb.reporting.terminal import Row, grid
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from wxb.reporting.terminal import Row
 
 Level = Literal["ok", "note", "problem"]
 
@@ -39,10 +39,15 @@ SECONDS = 120  # the most that a process of a check may take
 
 def examine() -> Iterator[Finding]:
     """Run all checks; those of libraries run in a process at the same time as the others."""
+    from wxb.core.params import load
     from wxb.project.doctor import libraries, machine, project
 
-    params, fault = load_params()
-    with libraries.library_check() as imports:
+    params, fault = None, ""
+    try:
+        params = load()
+    except WxbError as error:
+        fault = str(error)
+    with libraries.library_check(params) as imports:
         yield from run(
             [
                 ("Python", machine.python),
@@ -74,6 +79,10 @@ def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
 
 def table(findings: Iterable[Finding]) -> RenderableType:
     """The findings as a table, each remedy on a line of its own."""
+    from rich.text import Text
+
+    from wxb.reporting.terminal import grid
+
     rows: list[Row] = []
     for finding in findings:
         level = Text(finding.level, style=STYLES[finding.level])
@@ -81,11 +90,3 @@ def table(findings: Iterable[Finding]) -> RenderableType:
         if finding.remedy:
             rows.append(("", "", Text(f"-> {finding.remedy}", style="cyan")))
     return grid(rows, columns=3)
-
-
-def load_params() -> tuple[Params | None, str]:
-    """Load params.yaml; if it is invalid, None and the error message."""
-    try:
-        return load(), ""
-    except WxbError as error:
-        return None, str(error)

@@ -11,30 +11,34 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wxb.core.errors import error_line
-from wxb.core.params import Params
 from wxb.project import doctor
 from wxb.project.doctor import INSTALL, SECONDS, Check, Finding
 from wxb.reporting.charts.formatting import size
+
+if TYPE_CHECKING:
+    from wxb.core.params import Params  # this import takes half as long as that of transformers
 
 NVIDIA = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidiactl"), Path("/dev/dxg"))
 
 
 @contextmanager
-def library_check() -> Iterator[Check]:
+def library_check(params: Params | None) -> Iterator[Check]:
     """Start the process of these checks, and yield the check that returns its findings.
 
     The process is killed when the context ends.
     """
+    experiments = params.experiments if params else {}
+    four_bit = [name for name, block in experiments.items() if block.tuning.four_bit]
     process = subprocess.Popen(
-        [sys.executable, "-m", __name__],
+        [sys.executable, "-m", __name__, *four_bit],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -62,12 +66,14 @@ def _failure(code: int, errors: str) -> str:
 
 
 def main() -> None:
-    """Run the checks and print each finding as a line of JSON."""
-    params, _ = doctor.load_params()
+    """Run the checks and print each finding as a line of JSON.
+
+    The arguments are the experiments that need weights in 4 bits.
+    """
     checks: list[tuple[str, Check]] = [
         ("torch", torch),
         ("GPU", gpu),
-        ("bitsandbytes", partial(bitsandbytes, params)),
+        ("bitsandbytes", partial(bitsandbytes, sys.argv[1:])),
     ]
     for finding in doctor.run(checks):
         print(json.dumps(finding._asdict()))
@@ -117,10 +123,8 @@ def _no_gpu(cuda: str | None, warned: list[str]) -> Finding:
     return Finding("GPU", "note", message, "nvidia-smi")
 
 
-def bitsandbytes(params: Params | None) -> Iterator[Finding]:
+def bitsandbytes(users: Sequence[str]) -> Iterator[Finding]:
     """Quantize a few weights to 4 bits and back; a problem only if an experiment needs it."""
-    experiments = params.experiments if params else {}
-    users = [name for name, block in experiments.items() if block.tuning.four_bit]
     try:
         import torch
 

@@ -87,9 +87,9 @@ def parameters(fault: str) -> Iterator[Finding]:
 
 
 def engines() -> Iterator[Finding]:
-    """Run `dvc --version` and `snakemake --version`."""
+    """Import DVC and Snakemake, each in a process of its own: their versions, or errors."""
     for name in ("dvc", "snakemake"):
-        command = [sys.executable, "-m", name, "--version"]
+        command = [sys.executable, "-c", f"import {name}; print({name}.__version__)"]
         process = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS
         )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from wxb.core.params.corpora import Corpus
 from wxb.metrics import Metric
+
+if TYPE_CHECKING:
+    from wxb.core.params.corpora import Corpus
 
 SHARE = Metric("share", "share")  # format of a number in [0, 1]
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
