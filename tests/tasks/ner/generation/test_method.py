@@ -493,4 +493,9 @@ def test_predictions_are_the_same_in_a_new_process(trained, backbone, tmp_path):
         check=True,
     )
     expected = [trained[special].predict(TEXTS) for special in (True, False)]
-    assert json.loads(out.read_text()) == json.loads(json.dumps(expected))
+    # A process with other threads, or another batch, may change last digits of scores.
+    for rows, row_expected in zip(json.loads(out.read_text()), expected, strict=True):
+        for spans, gold in zip(rows, row_expected, strict=True):
+            assert [span for span, _ in spans] == [[*scored.span] for scored in gold]
+            scores = [scored.score for scored in gold]
+            assert [score for _, score in spans] == pytest.approx(scores, abs=1e-4)
