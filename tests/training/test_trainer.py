@@ -344,6 +344,13 @@ def test_the_seed_determines_weights_and_history(tmp_path, accumulation):
     ]
 
 
+def test_the_log_has_one_line_for_each_row_of_the_history(tmp_path, capsys):
+    _, history = fit_linear(tmp_path, training(epochs=2), Scripted([0.25, 0.5]))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"step {row['step']}" for row in history]
+    assert sum("valid_f1 0.25" in line for line in lines) == 1
+
+
 @pytest.mark.parametrize("stop_at", [0, 1, 3])
 def test_resumed_early_stopping_equals_uninterrupted(tmp_path, stop_at):
     scores = [0.1, 0.5, 0.4, 0.5]

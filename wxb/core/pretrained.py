@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -195,11 +194,8 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     from peft import PeftModel
 
     adapter_settings(folder)
-    with warnings.catch_warnings():
-        # peft 0.19 uses an old name of transformers; users cannot fix that.
-        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
-        # Trainable parameters are counted later.
-        return PeftModel.from_pretrained(base, folder, is_trainable=True)
+    # Trainable parameters are counted later.
+    return PeftModel.from_pretrained(base, folder, is_trainable=True)
 
 
 def adapter_settings(folder: Path) -> Adapter:

@@ -18,6 +18,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
+    PrinterCallback,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -73,6 +74,7 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
         callbacks=[_ProgressCallback(run.label, best)],
         schedule=settings,
     )
+    trainer.remove_callback(PrinterCallback)  # ours prints the same
     if not is_trainable:
         trainer.evaluate()
         return [{"step": 0, "epoch": 0.0, **_without_timings(r)} for r in trainer.state.log_history]
@@ -300,13 +302,14 @@ class _ProgressCallback(TrainerCallback):
         **_: Any,
     ) -> None:
         row = dict(logs or {})
-        print(f"step {state.global_step}: {row}", flush=True)
+        metrics = _without_timings(row)
+        listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())
+        print(f"step {state.global_step}: {listed}", flush=True)
         if not math.isfinite(loss := row.get("loss", 0.0)):
             raise WxbError(
                 f"the training loss is {loss} at step {state.global_step}; try a lower"
                 " learning_rate"
             )
-        metrics = _without_timings(row)
         self.metrics |= {k: f"{v:.3f}" for k, v in metrics.items() if k in self.shown}
 
 

@@ -54,7 +54,7 @@ def measure(params: Params, name: str, shape: Shape, work: Work) -> Throughput:
     rate = _flop_rate()
     if not fits or flops / rate > MAX_SECONDS / 4:
         return Throughput(seconds_by_flops(flops), 0.0, "by FLOPs")
-    if work.items and not shape.four_bit:
+    if work.items:
         return Throughput(*_from_training(params, name, work), "tried")
     return Throughput(_from_random_data(shape, work), 0.0, "tried on random data")
 
