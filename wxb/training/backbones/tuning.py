@@ -87,16 +87,13 @@ def adapt(
     `task_type` is peft's, or None. The embeddings of `new_tokens` (ids) are trained even if the
     rest of the table is frozen. Seed torch before: LoRA's matrices are random.
     """
-    # With re-entrant checkpoints, blocks behind frozen embeddings would get no gradient.
-    options = {"use_reentrant": False}
     if tuning.four_bit:
         from peft import prepare_model_for_kbit_training
 
-        backbone = prepare_model_for_kbit_training(
-            backbone, tuning.gradient_checkpointing, gradient_checkpointing_kwargs=options
-        )
-    elif tuning.gradient_checkpointing:
-        backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+        backbone = prepare_model_for_kbit_training(backbone, use_gradient_checkpointing=False)
+    if tuning.gradient_checkpointing:
+        # With re-entrant checkpoints, blocks behind frozen embeddings would get no gradient.
+        backbone.activation_checkpointing_enable({"use_reentrant": False})
     if tuning.frozen:
         backbone.requires_grad_(False)
     if tuning.lora is None:
