@@ -104,8 +104,8 @@ def test_an_unknown_study_is_an_error():
 # A run that ends after SIGINT, as Snakemake does.
 RUN = """
 import signal, sys, time
-print("started", flush=True)
 try:
+    print("started", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     print("ended", file=sys.stderr)

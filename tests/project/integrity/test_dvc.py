@@ -135,8 +135,7 @@ def test_only_the_blocks_of_changed_stages_are_dumped(lockfile, monkeypatch):
     assert "    cmd: y\n" in LOCKFILE.read_text()
 
 
-def test_stages_are_read_as_dvc_reads_them(lockfile, monkeypatch):
-    monkeypatch.undo()
+def test_stages_are_read_as_dvc_reads_them(lockfile):
     expected = lockfile.load()["stages"]
     dvc.split_lockfile()
     stages = lockfile.load()["stages"]
