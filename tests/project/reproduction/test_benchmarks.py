@@ -28,3 +28,9 @@ def test_a_benchmark_without_data_prints_one_line(error, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         benchmarks.run(app)
     assert capsys.readouterr().err == LINES[error]
+
+
+def test_a_table_without_rows_is_an_error(tmp_path):
+    with pytest.raises(WxbError, match="no results"):
+        benchmarks.report([], tmp_path / "none.json")
+    assert [*tmp_path.iterdir()] == []

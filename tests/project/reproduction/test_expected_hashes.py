@@ -28,6 +28,8 @@ def project(tmp_path, monkeypatch):
         "reports/metrics/ner/b.json",
     ):
         write(path, f"the bytes of {path}")
+    write("models/ner-decoder-qlora/head.safetensors", "bytes that the CPU decides")
+    write("reports/metrics/ner/ner-decoder-qlora.json", "{}")
     write("reports/metrics/reviews/b.json", "the metrics of a study of another profile")
     write("reports/cost/evaluate/b.json", "{}")
     write("models/.gitignore", "/a\n/b\n")

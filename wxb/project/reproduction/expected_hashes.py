@@ -40,16 +40,22 @@ class HashCheck(NamedTuple):
 
 
 def current_hashes() -> dict[str, object]:
-    """One hash of params.yaml, and the SHA-256 of every model and metrics file of its blocks."""
+    """One hash of params.yaml, and the SHA-256 of every model and metrics file of its blocks.
+
+    Without experiments in 4 bits: bitsandbytes selects its CPU kernels itself.
+    """
     tree = WorkingTree()
     params = read_yaml(PARAMS)
     folders = {name for section in ("studies", "lessons") for name in params[section]}
     folders |= {paths.PRETRAIN, paths.LESSONS, paths.PARITY}
+    experiments = params["experiments"].items()
+    quantized = {name for name, block in experiments if (block.get("tuning") or {}).get("four_bit")}
     files = [
         path
         for folder in FOLDERS
         for path in map(Path, tree.files(folder))
         if not path.name.startswith(".")  # DVC's .gitignore
+        and not quantized & {path.parent.name, path.stem}
         # Every clone has committed metrics of other studies, which no run here wrote.
         and (path.parts[0] == paths.MODELS.name or path.parent.name in folders)
     ]
