@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr, suppress
 from datetime import datetime
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -94,12 +96,15 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
     try:
         if not console.is_terminal:
             os.execvp(command[0], command)
+        # As an exception, Ctrl-C could leave modules of DVC half imported.
+        is_stopping = Event()
+        signal.signal(signal.SIGINT, lambda *_: is_stopping.set())
         with log.open("wb") as out:
             process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     except OSError as error:
         raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
     with process:
-        _show_until_ended(process, watcher, console)
+        _show_until_ended(process, watcher, console, is_stopping)
     if process.returncode:
         output = log.read_text(encoding="utf-8", errors="replace").splitlines()
         print(*output[-LOG_LINES:], sep="\n")
@@ -110,21 +115,18 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
-def _show_until_ended(process: subprocess.Popen[bytes], watcher: Watch, console: Console) -> None:
-    is_stopping = False
+def _show_until_ended(
+    process: subprocess.Popen[bytes], watcher: Watch, console: Console, is_stopping: Event
+) -> None:
     with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
         while process.poll() is None:
-            try:
-                if is_stopping:
-                    process.wait()
-                elif state := _refresh(watcher):
-                    watcher.share()
-                    live.update(render_state(state), refresh=True)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(REFRESH_SECONDS)
-            except KeyboardInterrupt:
-                is_stopping = True
+            if is_stopping.is_set():
                 live.update(Text("stopping; finished stages are kept"), refresh=True)
+            elif state := _refresh(watcher):
+                watcher.share()
+                live.update(render_state(state), refresh=True)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(REFRESH_SECONDS)
 
 
 def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
