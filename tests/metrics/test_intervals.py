@@ -82,6 +82,18 @@ class TestIntervals:
         value, low, high = intervals.intervals(right_of(9, 2, 4), shares, [ERRORS])["errors"]
         assert high / value == pytest.approx(value / low)
 
+    def test_without_a_bound_heavy_tails_lower_the_degrees_of_freedom(self):
+        """Equal groups: the jackknife of logs with a kurtosis of scipy's, by hand."""
+        errors = np.array([1, 1, 1, 2, 1, 2, 1, 1, 2, 1, 1, 30])
+        value, _, high = intervals.intervals(right_of(*errors), shares, [ERRORS])["errors"]
+        count = len(errors)
+        logs = np.log((errors.sum() - errors) / (10 * (count - 1)))
+        error = ((count - 1) ** 2 / count * logs.var(ddof=1)) ** 0.5
+        excess = stats.kurtosis(logs, fisher=False) - 3 * (count - 1) / (count + 1)
+        freedom = 1 / (1 / (count - 1) + excess / (2 * count))
+        assert freedom < count / 3
+        assert np.log(high / value) == pytest.approx(error * stats.t.ppf(0.975, freedom))
+
     def test_of_another_scale_is_that_of_shares_scaled(self):
         groups, percent = right_of(9, 7, 3), Metric("accuracy", "percent", scale=100.0)
         found = intervals.intervals(

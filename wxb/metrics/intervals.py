@@ -9,7 +9,8 @@ always give the same numbers.
 Sources: Efron & Stein (1981), "The Jackknife Estimate of Variance"; MacKinnon, Nielsen & Webb
 (2023), "Fast and Reliable Jackknife and Bootstrap Methods for Cluster-Robust Inference"; Kish
 (1965), "Survey Sampling" (effective sample size); Satterthwaite (1946), "An Approximate
-Distribution of Estimates of Variance Components".
+Distribution of Estimates of Variance Components"; Cramér (1946), "Mathematical Methods of
+Statistics", section 27.4 (the variance of a variance, by kurtosis).
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def intervals(
     """Compute each metric with its confidence interval; a score is the mean over seeds.
 
     An interval is symmetric on the logit scale, or the log scale if the metric has no largest
-    value. A perfect score, or zero, gets the Clopper-Pearson interval for the share of groups.
+    value. A few groups may then make most of the errors, so heavy tails lower the degrees of
+    freedom. A perfect score, or zero, gets the Clopper-Pearson interval for the share of groups.
     One group shows nothing of how groups vary, and gets the whole scale.
     """
     left_out = _left_out(groups, scores)
@@ -137,19 +139,23 @@ def _left_out(groups: Groups, scores: Scores) -> dict[str, NDArray[np.float64]]:
 
 
 def _error(
-    sizes: NDArray[np.int64], left_out: NDArray[np.float64], values: Sequence[NDArray[np.float64]]
+    sizes: NDArray[np.int64],
+    left_out: NDArray[np.float64],
+    values: Sequence[NDArray[np.float64]],
+    excess: float = 0.0,
 ) -> tuple[float, float]:
     """Standard error and degrees of freedom of a score, or of a difference of scores.
 
     `left_out` has the score without each group (groups,), `values` the scores of each system's
-    seeds (seeds,). Groups of unequal sizes count as fewer (Kish); the variances of groups and of
-    seeds are added (Satterthwaite).
+    seeds (seeds,). Groups of unequal sizes count as fewer (Kish), and so do those with an `excess`
+    of kurtosis (Cramér); the variances of groups and of seeds are added (Satterthwaite).
     """
     count = len(sizes)
+    freedom = max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1)
     parts = [
         (
             (count - 1) / count * float(np.square(left_out - left_out.mean()).sum()),
-            max(1.0, float(sizes.sum() ** 2 / np.square(sizes).sum()) - 1),
+            max(1.0, 1 / (1 / freedom + excess / (2 * count))),
         )
     ]
     parts += [(float(v.var(ddof=1)) / len(v), len(v) - 1.0) for v in values if len(v) > 1]
@@ -170,7 +176,8 @@ def _interval(
     value, tail, top = float(values.mean()), (1 - level) / 2, _top(metric, values)
     if len(groups.sizes) == 1:
         return Interval(value, 0.0, top)
-    error, freedom = _error(groups.sizes, left_out.mean(axis=1), [values])
+    left_out = left_out.mean(axis=1)
+    error, freedom = _error(groups.sizes, left_out, [values])
     reach = error * float(stdtrit(freedom, 1 - tail))
     if reach == 0 and value in (0, top):
         share = tail ** (1 / len(groups.sizes))
@@ -178,11 +185,24 @@ def _interval(
     if value <= 0 or (metric.scale and value >= metric.scale):
         return Interval(value, max(0.0, value - reach), value + reach)
     if metric.scale is None:
-        factor = np.exp(reach / value)
-        return Interval(value, float(value / factor), float(value * factor))
+        reach /= value
+        if left_out.min() > 0:
+            logs = np.log(left_out)
+            error, freedom = _error(groups.sizes, logs, [np.log(values)], _excess_kurtosis(logs))
+            reach = error * float(stdtrit(freedom, 1 - tail))
+        return Interval(value, float(value * np.exp(-reach)), float(value * np.exp(reach)))
     share = value / top
     reach /= top * share * (1 - share)
     return Interval(value, *(float(top * expit(logit(share) + end)) for end in (-reach, reach)))
+
+
+def _excess_kurtosis(values: NDArray[np.float64]) -> float:
+    """By how much the kurtosis of values (N,) exceeds that of N normal ones on average."""
+    count, squares = len(values), np.square(values - values.mean())
+    if not squares.any():
+        return 0.0
+    kurtosis = float(np.square(squares).mean() / squares.mean() ** 2)
+    return max(0.0, kurtosis - 3 * (count - 1) / (count + 1))
 
 
 def _top(metric: Metric, *values: NDArray[np.float64]) -> float:
