@@ -45,3 +45,10 @@ def test_advice_is_for_small_corpora_only():
     assert text == "only 0.25 hours to train on: set a checkpoint"
     assert not [*recipe.advise(Size(10, 2, {"records": 10, "hours": 1.0}, 3.0))]
     assert not [*recipe.advise(Size(10, 2, {"records": 10}, 3.0))]
+
+
+def test_advice_to_name_a_checkpoint_is_not_for_studies_that_have_one():
+    advice = Advice(count="records", below=100, text="name one", only_without_checkpoint=True)
+    recipe, size = Recipe(rows={}, advice=[advice]), Size(10, 2, {"records": 10}, 3.0)
+    assert [*recipe.advise(size)] == ["only 10 records to train on: name one"]
+    assert not [*recipe.advise(size, has_checkpoint=True)]

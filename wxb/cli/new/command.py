@@ -170,7 +170,7 @@ def study(
     _finish(text, changed, name, reason, dry_run=dry_run)
     recipe = studies.recipe_of(block.task, name, corpus)
     Console(stderr=dry_run).print(_forecast(changed, name, recipe, size))
-    for advice in recipe.advise(size) if size else ():
+    for advice in recipe.advise(size, has_checkpoint=pretrained) if size else ():
         print(f"Note: {advice}", file=sys.stderr)
 
 

@@ -51,11 +51,15 @@ class Row(Section):
 
 
 class Advice(Section):
-    """What to expect if a count of the corpus, `records` or `hours`, is below a number."""
+    """What to expect if a count of the corpus, `records` or `hours`, is below a number.
+
+    With `only_without_checkpoint`, only if no experiment starts from a checkpoint.
+    """
 
     count: str
     below: float
     text: str
+    only_without_checkpoint: bool = False
 
 
 class Recipe(Section):
@@ -64,10 +68,12 @@ class Recipe(Section):
     rows: dict[str, Row]
     advice: list[Advice] = Field(default=[])
 
-    def advise(self, size: Size) -> Iterator[str]:
+    def advise(self, size: Size, *, has_checkpoint: bool = False) -> Iterator[str]:
         """The advice for a corpus, with the count that it is based on."""
         for each in self.advice:
             count = size.counts.get(each.count)
+            if each.only_without_checkpoint and has_checkpoint:
+                continue
             if count is not None and count < each.below:
                 yield f"only {count:,g} {each.count} to train on: {each.text}"
 
