@@ -96,6 +96,17 @@ def has_generated_records(experiment: str) -> bool:
     return bool(params and block and params.corpora[block.corpus].generate)
 
 
+def share_of_names_masked(experiment: str) -> float | None:
+    """The share of the names in real news that a demo's model masks, as published; None for others.
+
+    benchmarks/masked_names.py measures it.
+    """
+    root = find_root()
+    file = root / paths.BENCHMARKS / "masked_names.json" if root else None
+    rows = read_json(file)["rows"] if file and file.is_file() else []
+    return next((row["masked"][0] for row in rows if row["experiment"] == experiment), None)
+
+
 def _params() -> Params | None:
     """The parameters of the project that contains the working folder, if there is one."""
     root = find_root()
