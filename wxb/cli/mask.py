@@ -166,18 +166,8 @@ def mask(
     )
     masker = _load_masker(experiment, replacements, placeholders)
     _select_spans(masker, experiment, threshold, only, allow)
-    if trained.has_generated_records(experiment):
-        share = trained.share_of_names_masked(experiment)
-        evidence = (
-            "It misses more in real ones"
-            if share is None
-            else f"With the demo's settings, it masks {share:.0%} of the names of persons in real"
-            " English news (CoNLL-2003)"
-        )
-        print(
-            f"{experiment} was trained on generated texts. {evidence}: check the output.",
-            file=sys.stderr,
-        )
+    if caveat := trained.caveat(experiment):
+        print(caveat, file=sys.stderr)
     counts = Report(experiment, skipped=len(skipped))
 
     def change(texts: Sequence[str]) -> list[list[Edit]]:
