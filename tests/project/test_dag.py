@@ -57,6 +57,30 @@ def dead_pid():
     return process.pid
 
 
+def test_values_of_parameters_are_those_that_dvc_reads(project):
+    Path("dvc.yaml").write_text(
+        DVC_YAML.replace("[block, other]", "[block.key, block.absent, other.absent, absent]")
+    )
+    with Repo() as repo:
+        (params,) = (dep for dep in repo.stage.load_one(name="make").deps if hasattr(dep, "params"))
+        assert dag._values(params) == params.read_params() == {"block.key": 1}
+        Path("params.yaml").unlink()
+        assert dag._values(params) == params.read_params() == {}
+
+
+def test_a_file_that_many_stages_read_is_hashed_once(project, monkeypatch):
+    stages = {f"use-{i}": {"cmd": "true", "deps": ["source"]} for i in range(5)}
+    Path("dvc.yaml").write_text(json.dumps({"stages": stages}))
+    with Repo() as repo:
+        repo.commit(force=True)
+    Path("source").write_text("edited")
+    hashed = []
+    status = dag._differences
+    monkeypatch.setattr(dag, "_differences", lambda entry: hashed.append(entry) or status(entry))
+    assert [step.changes for step in steps()] == [{"source": "modified"}] * 5
+    assert len(hashed) == 1
+
+
 def test_no_stage_is_due_without_changes(project):
     make, use = steps()
     assert (make.name, make.upstream) == ("make", ())

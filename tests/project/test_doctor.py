@@ -223,21 +223,22 @@ def test_dvc_locks_depend_on_their_processes(folder):
 
 
 def test_what_a_killed_run_left_is_repaired(folder):
-    assert levels(project.repairs()) == []
+    assert levels(project.repository()) == ["ok"]
     full, empty = Path(".dvc/cache/runs/aa/aa1/run"), Path(".dvc/cache/runs/bb/bb2")
     full.parent.mkdir(parents=True)
     full.write_text("cmd: true\n")
     empty.mkdir(parents=True)
     path = write_rwlock("{")
-    rwlock, run_cache = project.repairs()
+    rwlock, run_cache, _ = project.repository()
     assert (rwlock.level, run_cache.level) == ("note", "note")
     assert rwlock.message.startswith(f"{path} was damaged")
     assert str(empty) in run_cache.message
-    assert levels(project.repairs()) == []
+    assert levels(project.repository()) == ["ok"]
     assert full.exists()
     with Repo() as repo, repo.lock:
-        (active,) = project.repairs()
+        active, stages = project.repository()
     assert active.message.startswith("nothing was repaired: a run of dvc or snakemake is active")
+    assert (active.name, stages.name, stages.level) == ("repairs", "repository", "ok")
 
 
 @pytest.mark.slow
@@ -271,7 +272,8 @@ def test_an_engine_that_does_not_run_is_a_problem(folder, tmp_path, monkeypatch)
     (tmp_path / "dvc").mkdir()
     (tmp_path / "dvc/__init__.py").write_text("raise ImportError('no module of that kind')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    dvc, snakemake = project.engines()
+    with libraries.library_check(None) as check:
+        dvc, snakemake, *_ = check()
     assert (dvc.level, snakemake.level) == ("problem", "ok")
     assert "no module of that kind" in dvc.message
 
@@ -280,8 +282,8 @@ def test_libraries_that_kill_their_process_are_a_problem(folder, tmp_path, monke
     (tmp_path / "torch.py").write_text("import os\nos.kill(os.getpid(), 4)  # SIGILL\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     with libraries.library_check(None) as check:
-        (finding,) = check()
-    assert finding.level == "problem"
+        dvc, snakemake, finding = check()
+    assert (dvc.level, snakemake.level, finding.level) == ("ok", "ok", "problem")
     assert "ended by SIGILL" in finding.message
 
 

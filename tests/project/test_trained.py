@@ -13,6 +13,7 @@ import wxb
 from tests.commands import wxb as run
 from tests.ner_project import SENTENCES, create_project
 from wxb.core.errors import WxbError
+from wxb.core.files import write_json
 from wxb.core.params import check, read_yaml
 from wxb.project import trained
 from wxb.tasks.ner.record.spans import Span
@@ -51,6 +52,14 @@ def test_only_names_of_params_are_known_to_have_generated_records(project, monke
     monkeypatch.chdir(project)
     assert trained.has_generated_records("ner-encoder")
     assert not trained.has_generated_records("models/ner-encoder")
+
+
+def test_the_warning_of_mask_has_the_share_of_a_benchmark(project):
+    file = project / "reports/benchmarks/masked_names.json"
+    write_json(file, {"rows": [{"experiment": "ner-encoder", "masked": [0.258, 0.2, 0.3]}]})
+    masked = run("mask", "-e", "ner-encoder", SENTENCES[0][0], cwd=project)
+    file.unlink()
+    assert "it masks 26% of the names of persons in real English news" in masked.stderr
 
 
 def test_a_name_is_found_from_any_folder_of_the_project(project, monkeypatch):

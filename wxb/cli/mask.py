@@ -166,12 +166,8 @@ def mask(
     )
     masker = _load_masker(experiment, replacements, placeholders)
     _select_spans(masker, experiment, threshold, only, allow)
-    if trained.has_generated_records(experiment):
-        print(
-            f"{experiment} was trained on generated texts. It misses more in real ones: check the"
-            " output.",
-            file=sys.stderr,
-        )
+    if caveat := trained.caveat(experiment):
+        print(caveat, file=sys.stderr)
     counts = Report(experiment, skipped=len(skipped))
 
     def change(texts: Sequence[str]) -> list[list[Edit]]:

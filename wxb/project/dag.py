@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,7 @@ def _steps() -> list[Step]:
         return any(localfs.overlaps(entry.fs_path, path) for path in in_use)
 
     result = []
+    known: dict[tuple[Any, ...], dict[str, str]] = {}  # many stages depend on the same files
     with Repo() as repo, _yaml_cache():
         graph = get_active_graph(repo.index.graph)
         own_stages = [stage for stage in graph if stage.relpath == "dvc.yaml"]
@@ -119,7 +121,10 @@ def _steps() -> list[Step]:
             changes: dict[str, str] = {}
             for entry in [*deps, *stage.outs]:
                 if entry not in params and not is_in_use(entry):
-                    changes |= _differences(entry)
+                    key = (type(entry), entry.fs_path, entry.hash_info.value)
+                    if key not in known:
+                        known[key] = _differences(entry)
+                    changes |= known[key]
             if stage.changed_stage() or stage.always_changed:
                 changes["dvc.yaml"] = "modified"  # its command, or the list of its outputs
             result.append(
@@ -128,7 +133,7 @@ def _steps() -> list[Step]:
                     upstream=tuple(sorted(other.addressing for other in graph.successors(stage))),
                     changes=changes,
                     before=_merged(entry.hash_info.value or {} for entry in params),
-                    after=_merged(entry.read_params() for entry in params),
+                    after=_merged(map(_values, params)),
                     is_running=any(map(is_in_use, stage.outs)),
                 )
             )
@@ -144,6 +149,19 @@ def _differences(entry: Any) -> dict[str, str]:
         return status
     except FileNotFoundError:  # a run has just removed it
         return {str(entry): "deleted"}
+
+
+def _values(entry: Any) -> dict[str, Any]:
+    """The present values of parameters by dotted key.
+
+    As DVC's `read_params`, which visits all values of the file for each key.
+    """
+    content = type(entry)(entry.stage, entry.def_path).read_params()
+    values = {}
+    for key in entry.params:
+        with suppress(LookupError, TypeError):  # absent
+            values[key] = reduce(getitem, key.split("."), content)
+    return values
 
 
 def _merged(blocks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

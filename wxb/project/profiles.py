@@ -147,18 +147,20 @@ def _other_blocks(
     `own` are the blocks of each profile, `wanted` those of the profile to set.
     """
     removable: dict[str, tuple[str, str]] = {}
-    kept = {}
+    kept, values = {}, flatten(params)
     for name, blocks in own.items():
         present = _present(params, blocks, wanted)
+        if not present:
+            continue
         expected = {
             key: value for key, value in flatten(blocks).items() if _block_of(key) in present
         }
-        actual = {key: value for key, value in flatten(params).items() if _block_of(key) in present}
+        actual = {key: value for key, value in values.items() if _block_of(key) in present}
         differing = [k for k in {**expected, **actual} if expected.get(k) != actual.get(k)]
         members = {block for _, block in present.values()}
         users = [
             key
-            for key, value in flatten(params).items()
+            for key, value in values.items()
             if _block_of(key) not in present
             and str(value).removeprefix(f"{paths.MODELS}/") in members
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -47,20 +48,22 @@ class GitTree(NamedTuple):
 
     def read(self, path: str) -> bytes | None:
         """See Tree."""
-        process = _git("cat-file", "blob", f"{self.sha}:./{path}")
+        git = _git_once if self.sha else _git
+        process = git("cat-file", "blob", f"{self.sha}:./{path}", folder=Path.cwd())
         return None if process.returncode else process.stdout
 
     def files(self, folder: str) -> list[str]:
         """See Tree."""
         if self.sha:
-            return _names("ls-tree", "-r", "-z", "--name-only", self.sha, "--", folder)
-        return _names("ls-files", "-z", "--", folder)
+            arguments = ("ls-tree", "-r", "-z", "--name-only", self.sha, "--", folder)
+            return _names(_git_once(*arguments, folder=Path.cwd()))
+        return _names(_git("ls-files", "-z", "--", folder))
 
 
 def index() -> GitTree:
     """Git's index. Raises WxbError if there is no repository, or if the index is empty."""
     _require_repository()
-    if not _names("ls-files", "-z"):
+    if not _names(_git("ls-files", "-z")):
         raise WxbError(f"{Path.cwd()}: git's index is empty; run `git add .` in the project first")
     return GitTree("git's index", "")
 
@@ -95,14 +98,16 @@ def _require_repository() -> None:
         )
 
 
-def _names(*arguments: str) -> list[str]:
-    """The NUL-terminated names that a git command prints, sorted."""
-    output = _git(*arguments).stdout
-    return sorted(filter(None, output.decode(errors="surrogateescape").split("\0")))
+def _names(process: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """The NUL-terminated names that a git command printed, sorted."""
+    return sorted(filter(None, process.stdout.decode(errors="surrogateescape").split("\0")))
 
 
-def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", *arguments], capture_output=True, check=False)
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
     except FileNotFoundError:
         raise WxbError("no program `git` on the PATH; install git") from None
+
+
+_git_once = cache(_git)  # for commands about a commit: a folder's output never changes

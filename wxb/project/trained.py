@@ -96,6 +96,26 @@ def has_generated_records(experiment: str) -> bool:
     return bool(params and block and params.corpora[block.corpus].generate)
 
 
+def caveat(experiment: str) -> str:
+    """What a model that was trained on generated texts misses in real ones; empty for others.
+
+    With the published share of an experiment of the demo, if benchmarks/masked_names.py has it.
+    """
+    root = find_root()
+    if root is None or not has_generated_records(experiment):
+        return ""
+    file = root / paths.BENCHMARKS / "masked_names.json"
+    rows = read_json(file)["rows"] if file.is_file() else []
+    masked = {row["experiment"]: row["masked"][0] for row in rows}
+    evidence = "It misses more in real ones"
+    if experiment in masked:
+        evidence = (
+            f"With the demo's settings, it masks {masked[experiment]:.0%} of the names of persons"
+            " in real English news (CoNLL-2003)"
+        )
+    return f"{experiment} was trained on generated texts. {evidence}: check the output."
+
+
 def _params() -> Params | None:
     """The parameters of the project that contains the working folder, if there is one."""
     root = find_root()

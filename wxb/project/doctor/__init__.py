@@ -58,11 +58,9 @@ def examine() -> Iterator[Finding]:
                 ("memory", machine.memory),
                 ("disk", partial(machine.disk, params)),
                 ("hub", partial(machine.hub, params)),
-                ("repairs", project.repairs),
                 ("repository", project.repository),
                 ("locks", project.locks),
                 ("telemetry", project.telemetry),
-                ("engines", project.engines),
                 ("libraries", imports),
             ]
         )

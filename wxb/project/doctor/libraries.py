@@ -1,4 +1,4 @@
-"""Checks of torch, transformers and bitsandbytes, in a process of their own.
+"""Checks of DVC, Snakemake, torch, transformers and bitsandbytes, in a process of their own.
 
 They take seconds to import, and a build for another machine kills its process.
 """
@@ -46,11 +46,10 @@ def library_check(params: Params | None) -> Iterator[Check]:
 
     def check() -> Iterator[Finding]:
         output, errors = process.communicate(timeout=SECONDS)
-        if process.returncode:
-            yield Finding("torch", "problem", _failure(process.returncode, errors), INSTALL)
-            return
         for line in output.splitlines():
             yield Finding(**json.loads(line))
+        if process.returncode:
+            yield Finding("libraries", "problem", _failure(process.returncode, errors), INSTALL)
 
     try:
         yield check
@@ -71,20 +70,20 @@ def main() -> None:
     The arguments are the experiments that need weights in 4 bits.
     """
     checks: list[tuple[str, Check]] = [
-        ("torch", torch),
+        ("libraries", versions),
         ("GPU", gpu),
         ("bitsandbytes", partial(bitsandbytes, sys.argv[1:])),
     ]
     for finding in doctor.run(checks):
-        print(json.dumps(finding._asdict()))
+        print(json.dumps(finding._asdict()), flush=True)
 
 
-def torch() -> Iterator[Finding]:
-    """Import torch and transformers: their versions, or errors."""
-    for name in ("torch", "transformers"):
+def versions() -> Iterator[Finding]:
+    """Import the engines, torch and transformers: their versions, or errors."""
+    for name in ("dvc", "snakemake", "torch", "transformers"):
         try:
             yield Finding(name, "ok", importlib.import_module(name).__version__)
-        except (ImportError, OSError) as error:  # OSError: a shared library
+        except Exception as error:  # broken builds raise various errors
             yield Finding(name, "problem", f"cannot be imported: {_line(error)}", INSTALL)
 
 

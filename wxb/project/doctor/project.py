@@ -1,16 +1,15 @@
-"""Checks of the project folder: code, packages, parameters, engines, locks and telemetry."""
+"""Checks of the project folder: code, packages, parameters, DVC's records, locks and telemetry."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
@@ -20,10 +19,13 @@ from packaging.version import Version
 import wxb
 from wxb.core.params import PARAMS
 from wxb.project import profiles
-from wxb.project.doctor import INSTALL, SECONDS, Finding
+from wxb.project.doctor import INSTALL, Finding
 from wxb.project.integrity import dvc
 from wxb.project.staleness import running
 from wxb.reporting.charts.formatting import shortened
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo  # this import takes a third of a second
 
 LOCKED = Path("requirements.txt")
 SHOWN = 6  # most packages in one finding
@@ -86,39 +88,47 @@ def parameters(fault: str) -> Iterator[Finding]:
     yield Finding("params.yaml", "ok", f"valid, profile {nearest}{suffix}")
 
 
-def engines() -> Iterator[Finding]:
-    """Import DVC and Snakemake, each in a process of its own: their versions, or errors."""
-    for name in ("dvc", "snakemake"):
-        command = [sys.executable, "-c", f"import {name}; print({name}.__version__)"]
-        process = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS
-        )
-        lines = process.stdout.strip().splitlines() or ["no output"]
-        if process.returncode:
-            yield Finding(name, "problem", f"does not run: {lines[-1]}", INSTALL)
-        else:
-            yield Finding(name, "ok", lines[-1])
-
-
 def repository() -> Iterator[Finding]:
-    """Whether DVC can open the project and read its stages."""
+    """Repair what a killed run left in DVC's records; whether DVC can read the project's stages.
+
+    Nothing is repaired while another run is active.
+    """
+    from wxb.project.engines import PlanError, repaired
+
+    repairs: list[str] = []
+    try:
+        with repaired(repairs.append, "nothing was repaired") as repo:
+            stages = _stages(repo)
+    except PlanError as error:
+        repairs.append(str(error))
+        stages = None
+    for sentence in repairs:
+        yield Finding("repairs", "note", sentence)
+    yield stages or _without_repairs()
+
+
+def _stages(repo: Repo) -> Finding:
+    count = len(repo.index.stages)
+    return Finding("repository", "ok", f"DVC reads {count} stages from dvc.yaml")
+
+
+def _without_repairs() -> Finding:
+    """Whether DVC can read the project's stages while another run is active, or why it cannot."""
     from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.repo import Repo
     from dvc.scm import SCMError
 
     try:
         with Repo() as repo:
-            stages = len(repo.index.stages)
+            return _stages(repo)
     except NotDvcRepoError:
         message = f"{Path.cwd()} is not in a DVC project"
-        yield Finding("repository", "problem", message, "cd to the project's root")
+        return Finding("repository", "problem", message, "cd to the project's root")
     except SCMError:
         message = "the project is not in a git repository, which DVC requires"
-        yield Finding("repository", "problem", message, "git init")
+        return Finding("repository", "problem", message, "git init")
     except DvcException as error:
-        yield Finding("repository", "problem", " ".join(str(error).split()), "dvc status")
-    else:
-        yield Finding("repository", "ok", f"DVC reads {stages} stages from dvc.yaml")
+        return Finding("repository", "problem", " ".join(str(error).split()), "dvc status")
 
 
 def locks() -> Iterator[Finding]:
@@ -127,20 +137,6 @@ def locks() -> Iterator[Finding]:
     if stages := running():
         findings.append(Finding("locks", "note", f"running now: {', '.join(stages)}"))
     yield from findings or [Finding("locks", "ok", "none")]
-
-
-def repairs() -> Iterator[Finding]:
-    """Repair what a killed run left in DVC's records; nothing while another run is active."""
-    from wxb.project.engines import PlanError, repaired
-
-    sentences: list[str] = []
-    try:
-        with repaired(sentences.append, "nothing was repaired"):
-            pass
-    except PlanError as error:
-        yield Finding("repairs", "note", str(error))
-    for sentence in sentences:
-        yield Finding("repairs", "note", sentence)
 
 
 def telemetry() -> Iterator[Finding]:

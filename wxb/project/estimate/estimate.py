@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params, read_yaml
-from wxb.project.estimate import throughput
 from wxb.project.estimate.shape import ADAM, WEIGHT, Shape, backbone_shape, experiment_shape
 from wxb.project.estimate.work import Work, backbone_work, experiment_work
 
@@ -70,7 +69,11 @@ def _estimate(
     memory = round(state) + activations
     model_bytes = WEIGHT * shape.trainable
     cost = paths.cost(verb, name)
-    speed = throughput.measure(params, name, shape, work) if timed else None
+    speed = None
+    if timed:
+        from wxb.project.estimate import throughput  # imports the training libraries
+
+        speed = throughput.measure(params, name, shape, work)
     seeds = 1 if verb == "pretrain" else len(params.studies[params.experiments[name].study].seeds)
     seconds = None
     if speed:

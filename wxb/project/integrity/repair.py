@@ -91,7 +91,7 @@ def lockfile(repo: Repo) -> Iterator[str]:
     if CONFLICT.search(text):
         return
     committed = _committed()
-    if not text.endswith("\n") or not _is_valid(repo, LOCKFILE):
+    if not text.endswith("\n") or not _is_valid(repo):
         starts = [match.start() for match in RECORD.finditer(text)]
         complete = _records(text[: starts[-1]] if starts else "")
         _write({**_records(committed), **complete})
@@ -180,12 +180,17 @@ def _committed() -> str:
     return (content or b"").decode("utf-8")
 
 
-def _is_valid(repo: Repo, path: Path) -> bool:
+def _is_valid(repo: Repo) -> bool:
+    """Whether DVC can read dvc.lock."""
     from dvc.dvcfile import Lockfile
     from dvc.exceptions import DvcException
 
     try:
-        return bool(Lockfile(repo, str(path.absolute())).load())
+        return bool(repo.index)  # parses dvc.lock, as the callers of `lockfile` do
+    except DvcException:  # perhaps of dvc.yaml
+        pass
+    try:
+        return bool(Lockfile(repo, str(LOCKFILE.absolute())).load())
     except DvcException:
         return False
 

@@ -84,9 +84,9 @@ def compare(
         together = not_run if len(not_run) > 1 else []
         has_page = study in {**params.studies, **params.lessons} and not other
         for result in results:
-            remedy = _remedy(result.name, params)
             if result in together or (brief and has_page and wording.is_new(result)):
                 continue
+            remedy = _remedy(result.name, params)
             if brief:
                 show_sentence(wording.verdict_line(result, *versions, remedy))
             else:

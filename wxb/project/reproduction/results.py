@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import PurePath
 from typing import Any
 
@@ -177,9 +177,15 @@ class Results:
         return self._yaml("dvc.lock")
 
     def _yaml(self, path: str) -> dict[str, Any]:
-        content: dict[str, Any] = YAML(typ="safe").load(self.tree.read(path) or b"{}")
-        return content
+        return _parsed_yaml(self.tree.read(path) or b"{}")
 
     def _json(self, path: str) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self.tree.read(path) or b"{}")
         return content
+
+
+@cache
+def _parsed_yaml(content: bytes) -> dict[str, Any]:
+    """The content of a YAML file, often the same in both versions; parsing takes half a second."""
+    parsed: dict[str, Any] = YAML(typ="safe").load(content)
+    return parsed

@@ -1,0 +1,39 @@
+"""Names count as masked if spans cover them completely."""
+
+import json
+
+import numpy as np
+
+from tests.benchmarks.script import script
+from tests.project_copy import ROOT
+from wxb.core.params import read_yaml
+
+module = script("masked_names")
+ARTICLE = {
+    "input": "Ann Lee met Bob in Rome.",
+    "spans": [
+        {"start": 0, "end": 7, "type": "PER"},
+        {"start": 12, "end": 15, "type": "PER"},
+        {"start": 19, "end": 23, "type": "LOC"},
+    ],
+}
+
+
+def test_a_name_in_parts_is_masked_and_a_part_of_a_name_is_not():
+    assert module.masked_names(ARTICLE, []) == (0, 2)
+    assert module.masked_names(ARTICLE, [(0, 3), (4, 7)]) == (1, 2)
+    assert module.masked_names(ARTICLE, [(0, 3), (12, 15)]) == (1, 2)
+    assert module.masked_names(ARTICLE, [(4, 7), (12, 14), (19, 23)]) == (0, 2)
+
+
+def test_the_share_is_of_names_not_of_articles():
+    (share,) = module.shares(np.array([[3, 12]]))[module.MASKED.key]
+    assert share == 0.25
+
+
+def test_each_tagger_and_generator_of_the_demo_has_a_row():
+    content = json.loads((ROOT / "reports/benchmarks/masked_names.json").read_text())
+    demo = read_yaml(ROOT / "params.yaml")["studies"]["ner"]["experiments"]
+    assert [row["experiment"] for row in content["rows"]] == [
+        name for name in demo if name != "ner-mentions"
+    ]
