@@ -61,19 +61,21 @@ def greedy_search(
     """
     ends = torch.tensor(eos, dtype=torch.long, device=tokens.device)
     ended = torch.zeros_like(tokens[:, 0], dtype=torch.bool)  # (B,)
-    generated, logs = tokens[:, :0], torch.empty_like(tokens[:, :0], dtype=torch.float)
+    generated = [tokens[:, :0]]  # (B, 1) of each step
+    logs = [torch.empty_like(tokens[:, :0], dtype=torch.float)]
     for _ in range(max_new_tokens):
         logits, state = step(tokens, state)
-        tokens = logits.argmax(dim=-1, keepdim=True).masked_fill(ended[:, None], pad)  # (B, 1)
+        best = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
         # At least float32: half precision would round the probabilities.
         dtype = torch.promote_types(logits.dtype, torch.float)
-        maximum = logits.log_softmax(dim=-1, dtype=dtype).amax(dim=-1, keepdim=True)
-        generated = torch.cat([generated, tokens], dim=1)
-        logs = torch.cat([logs, maximum.masked_fill(ended[:, None], 0)], dim=1)
+        log = logits.log_softmax(dim=-1, dtype=dtype).gather(-1, best)
+        tokens = best.masked_fill(ended[:, None], pad)
+        generated.append(tokens)
+        logs.append(log.masked_fill(ended[:, None], 0))
         ended = ended | torch.isin(tokens[:, 0], ends)
         if ended.all():
             break
-    return Continuation(generated, logs)
+    return Continuation(torch.cat(generated, dim=1), torch.cat(logs, dim=1))
 
 
 @torch.no_grad()

@@ -97,9 +97,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:  # (..., C)
         """Scale each vector to a root mean square of 1, then by the weight."""
-        wide = hidden.float()
-        normal = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + self.eps)
-        return self.weight * normal.to(hidden.dtype)
+        return self.weight * F.rms_norm(hidden, self.weight.shape, eps=self.eps)
 
 
 def frequencies(config: Config) -> Tensor:
@@ -160,6 +158,7 @@ class _Attention(nn.Module):
         super().__init__()
         width, size, std = config.hidden_size, config.head_dim, config.initializer_range
         self.size = size
+        self.heads = [config.num_attention_heads, config.num_key_value_heads]
         self.dropout = config.attention_dropout
         self.q_proj = _linear(width, config.num_attention_heads * size, std)
         self.k_proj = _linear(width, config.num_key_value_heads * size, std)
@@ -173,8 +172,10 @@ class _Attention(nn.Module):
         mask: Tensor | None,
         past: KeysValues | None,
     ) -> tuple[Tensor, KeysValues]:
-        query = rotate(self._split(self.q_proj(hidden)), *rotation)  # (B, H, T, D)
-        key = rotate(self._split(self.k_proj(hidden)), *rotation)  # (B, G, T, D)
+        # Both are rotated at once: at a single token, the number of operations takes the time.
+        unrotated = torch.cat([self.q_proj(hidden), self.k_proj(hidden)], dim=-1)
+        rotated = rotate(self._split(unrotated), *rotation)  # (B, H + G, T, D)
+        query, key = rotated.split(self.heads, dim=1)
         value = self._split(self.v_proj(hidden))  # (B, G, T, D)
         key, value = past = extend(past, key, value)  # (B, G, S, D)
         dropout = self.dropout if self.training else 0.0

@@ -22,6 +22,7 @@ from wxb.tasks.ner.record.spans import Span
 
 # Candidates for the threshold; 0 keeps all spans.
 THRESHOLDS = np.linspace(0, 0.95, 20)
+MERGED = 256  # texts that `merge_windows` gets at a time, as decoding many takes little longer
 
 
 class ScoredSpan(NamedTuple):
@@ -127,19 +128,20 @@ class Recognizer(SpanFinder):
         batches = batches_by_length(windows.lasts - windows.firsts, self.prediction.batch_size)
         window_counts = np.bincount(windows.rows, minlength=len(texts))
         outputs: dict[int, dict[int, Any]] = {}  # by text and window, of unfinished texts
+        finished: dict[int, dict[int, Any]] = {}
         spans: list[list[ScoredSpan]] = [[] for _ in texts]
         for indices in track(batches, label, len(batches), unit="batch"):
             batch = self.predict_windows(inputs, indices)
             for index, output in zip(indices, batch, strict=True):
                 outputs.setdefault(int(windows.rows[index]), {})[index] = output
-            finished = {
-                row: dict(sorted(outputs.pop(row).items()))
-                for row in dict.fromkeys(windows.rows[indices].tolist())
-                if len(outputs[row]) == window_counts[row]
-            }
-            merged = self.merge_windows(inputs, finished)
-            for row, overlapping in zip(finished, merged, strict=True):
-                spans[row] = resolve_overlaps(overlapping)
+            for row in dict.fromkeys(windows.rows[indices].tolist()):
+                if len(outputs[row]) == window_counts[row]:
+                    finished[row] = dict(sorted(outputs.pop(row).items()))
+            if len(finished) >= MERGED or indices is batches[-1]:
+                merged = self.merge_windows(inputs, finished)
+                for row, overlapping in zip(finished, merged, strict=True):
+                    spans[row] = resolve_overlaps(overlapping)
+                finished.clear()
         return spans
 
     def calibrate(self, records: Sequence[Record], *, label: str) -> None:

@@ -22,9 +22,9 @@ from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.windows import Windows
 from wxb.tasks.ner.params import WordFeatures
 
-# Two adjacent letters or digits (or their marks and joiners) of a script with spaces between words.
-_WITHIN = regex.compile(
-    r"(?V1)[[\w\p{M}\u200c\u200d]--[_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]]{2}"
+# Letters and digits (and their marks and joiners) of a script with spaces between words.
+_WORD = regex.compile(
+    r"(?V1)[[\w\p{M}\u200c\u200d]--[_\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]]{2,}"
 )
 
 FEATURES = 4
@@ -34,11 +34,12 @@ def continues_word(
     text: str, starts: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
     """Whether each token (T,) continues the word of the one before; Chinese characters never do."""
-    continues = [
-        start == end and _WITHIN.match(text, start - 1) is not None
-        for end, start in zip(ends[:-1], starts[1:], strict=True)
-    ]
-    return np.array([False, *continues][: len(starts)], bool)
+    inside = np.zeros(len(text) + 1, bool)  # whether a word goes on at each character
+    for word in _WORD.finditer(text):
+        inside[word.start() + 1 : word.end()] = True
+    continues = np.zeros(len(starts), bool)
+    continues[1:] = (starts[1:] == ends[:-1]) & inside[starts[1:]]
+    return continues
 
 
 def features(
