@@ -19,8 +19,6 @@ from typing import Annotated, Any
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from stages.preprocess import preprocess
 from wxb.core.files import write_jsonl
@@ -33,7 +31,6 @@ from wxb.tasks.speech.reading.preparation import write
 from wxb.tasks.speech.seq2seq.method import Method
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)
 RATE = 22_050
 
 
@@ -43,6 +40,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="mean duration of a recording")] = 6.0,
     peer: Annotated[int, typer.Option(help="number of recordings for the peer")] = 300,
     bands: int = 80,
+    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     seed: int = 1,
 ) -> None:
     """Write recordings to a temporary folder, prepare them both ways, and print a table."""
@@ -57,14 +55,15 @@ def main(
             start = time.monotonic()
             run_stages(folder, seconds, bands)
             ours = 3600 * hours / (time.monotonic() - start)
-    table = Table("", "times real time", "ratio", "peak memory")
-    table.add_row("librosa.load and WhisperFeatureExtractor", f"{theirs:.0f}", "1.0", "")
-    table.add_row("ours", f"{ours:.0f}", f"{ours / theirs:.1f}", f"{memory.mib:,} MiB")
-    console.print(table)
-    console.print(
-        f"{len(files):,} recordings, {hours:g} h; {len(os.sched_getaffinity(0))} CPUs. Memory is"
-        " the sum over all our processes."
-    )
+    cpus = len(os.sched_getaffinity(0))
+    print(f"{len(files):,} recordings, {hours:g} h; {cpus} CPUs")
+    names = "librosa.load and WhisperFeatureExtractor", "stages preprocess and tokenize"
+    rows = [
+        {"system": name, "times real time": speed, "ratio": speed / theirs, "peak MiB": mib}
+        for name, speed, mib in zip(names, (theirs, ours), (None, memory.mib), strict=True)
+    ]
+    settings = {"hours": hours, "recordings": len(files), "cpus": cpus}
+    benchmarks.report(rows, output, {"times real time": ".0f", "ratio": ".1f"}, **settings)
 
 
 class PeakMemory:

@@ -1,7 +1,7 @@
 """Trains and scores four translators on real pairs with the project's stages.
 
-The recipes are in pairs.yaml. The stages of all systems share a folder, and skip existing outputs.
-A stopped command continues from its last checkpoint.
+The recipes are in pairs.yaml. All systems share a folder; a system with scores there is not trained
+again. A stopped command continues from its last checkpoint; its minutes lack those before the stop.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from wxb.project.reproduction import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 CORPUS, BACKBONE, STUDY = "pairs", "pieces", "translation"
+BLEU = "BLEU (95% interval)"
+MINUTES = (2, 4, 8, 12, 16)  # of training, at which the table has BLEU on validation records
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 
@@ -54,13 +56,23 @@ def main(
     with chdir(folder):
         if not is_printing_only:
             run_stages(params, chosen)
-        rows = table_rows([name for name in chosen if paths.metrics(STUDY, name).exists()])
-    formats = dict.fromkeys(("BLEU", "chrF", "TER"), ".1f")
+        rows = table_rows(with_scores(chosen))
+    formats = dict.fromkeys((BLEU, "chrF", "TER", *map(heading, MINUTES)), ".1f")
     benchmarks.report(rows, output, {**formats, "CPU minutes": ".0f"})
 
 
+def with_scores(systems: Sequence[str]) -> list[str]:
+    """The systems that were trained and scored."""
+    return [name for name in systems if paths.metrics(STUDY, name).exists()]
+
+
+def heading(minutes: int) -> str:
+    """The heading of validation BLEU after minutes of training."""
+    return f"valid BLEU, {minutes} min"
+
+
 def run_stages(params: Params, systems: Sequence[str]) -> None:
-    """Run the shared stages whose outputs are missing, then the stages of each system."""
+    """Run the shared stages whose outputs are missing, then those of systems without scores."""
     for stage, output, name in (
         (download, paths.raw(CORPUS), CORPUS),
         (preprocess, paths.clean(CORPUS), CORPUS),
@@ -69,7 +81,8 @@ def run_stages(params: Params, systems: Sequence[str]) -> None:
     ):
         if not output.exists():
             stage.main(params, name)
-    for name in systems:
+    done = with_scores(systems)
+    for name in [name for name in systems if name not in done]:
         for stage in (tokenize, align, train, evaluate):
             start = time.monotonic(), time.process_time()
             stage.main(params, name)
@@ -85,23 +98,29 @@ def table_rows(systems: Sequence[str]) -> list[dict[str, Any]]:
         scores, cost = read_json(paths.metrics(STUDY, name)), read_json(paths.cost("train", name))
         with (paths.training(STUDY, name) / "valid_bleu.csv").open(encoding="utf-8") as file:
             points = [(int(step), float(bleu)) for step, bleu in [*csv.reader(file)][1:]]
-        minutes = cost["cpu_seconds"] / 60 / points[-1][0]  # mean of an update
+        minutes = cost["cpu_seconds"] / 60
+        curve = [(minutes * step / points[-1][0], bleu) for step, bleu in points]
         rows.append(
             {
                 "system": name,
-                "BLEU": [scores[key] for key in ("bleu", "bleu_low", "bleu_high")],
+                BLEU: [scores[key] for key in ("bleu", "bleu_low", "bleu_high")],
                 "chrF": scores["chrf"],
                 "TER": scores["ter"],
                 "exact": scores["exact"],
                 "parameters": f"{scores['parameters'] / 1e6:.1f} M",
                 "updates": scores["updates"],
-                "CPU minutes": cost["cpu_seconds"] / 60,
-                "minutes: validation BLEU": ", ".join(
-                    f"{step * minutes:.1f}: {bleu:.1f}" for step, bleu in points
-                ),
+                "CPU minutes": minutes,
+                **{heading(at): latest(curve, at) for at in MINUTES},
             }
         )
     return rows
+
+
+def latest(curve: Sequence[tuple[float, float]], minutes: float) -> float | None:
+    """The last score of a curve in its first minutes; None before it and after its end."""
+    if minutes > curve[-1][0]:
+        return None
+    return max(((at, score) for at, score in curve if at <= minutes), default=(0, None))[1]
 
 
 def project(recipe: Mapping[str, Any], data: Path) -> Params:

@@ -38,6 +38,41 @@ def test_the_recipes_are_blocks_of_one_study(tmp_path):
     }
 
 
+def test_one_command_trains_systems_and_writes_their_table(tmp_path, monkeypatch):
+    (tmp_path / "cmn.txt").write_text(
+        "".join(f"{pair['english']}\t{pair['chinese']}\tCC-BY\n" for pair in PAIRS)
+    )
+    recipe = read_yaml(pairs.RECIPES)
+    recipe["corpus"]["path"] = "cmn.txt"
+    recipe["backbone"]["tokenizer"]["vocabulary"] = 400
+    training = {"epochs": 1, "batch_size": 8, "learning_rate": 0.01}
+    shape = SHAPES["attention"].model_dump()
+    recipe["systems"] = {"small": {"model": shape, "training": training}}
+    (tmp_path / "recipes.yaml").write_text(json.dumps(recipe))
+    options = {
+        "data": tmp_path,
+        "folder": tmp_path / "work",
+        "recipes": tmp_path / "recipes.yaml",
+        "output": tmp_path / "pairs.json",
+    }
+    arguments = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
+    result = CliRunner().invoke(pairs.app, arguments)
+    assert result.exit_code == 0, result.output
+    content = read_json(options["output"])
+    (row,) = content["rows"]
+    assert (row["system"], row["updates"]) == ("small", 6)
+    assert content["made"]["machines"]
+    assert f"| {row['updates']} | 0 |  |" in result.output
+    monkeypatch.setattr(pairs, "train", None)  # a second run trains nothing
+    assert CliRunner().invoke(pairs.app, arguments).exit_code == 0
+    assert read_json(options["output"])["rows"] == [row]
+
+
+def test_scores_by_minutes_end_with_the_training():
+    curve = [(1.5, 10.0), (3.0, 30.0), (4.5, 20.0)]
+    assert [pairs.latest(curve, at) for at in (1, 2, 4, 4.5, 5)] == [None, 10, 30, 20, None]
+
+
 def test_the_plain_transformer_has_the_loss_of_ours():
     ours = random_model("transformer").model
     theirs = plain.PlainTransformer(ours).double().eval()

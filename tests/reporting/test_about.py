@@ -1,5 +1,6 @@
 """The box at the top of a page."""
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,6 +42,22 @@ def test_the_line_has_the_method_and_its_start(name, line):
     assert about._line(SimpleNamespace(params=check(content)), name).startswith(line)
 
 
+def test_the_box_names_the_commit_and_whether_files_differ(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert about._commit() == ""
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    Path("params.yaml").write_text("seed: 1\n")
+    Path("dvc.lock").write_text("stages: {}\n")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    Path("dvc.lock").write_text("changed by a run\n")
+    name = about._commit()
+    assert name.isalnum()
+    Path("params.yaml").write_text("seed: 2\n")
+    assert about._commit() == f"{name} with changes"
+
+
 def test_the_box_has_an_example_the_test_sets_and_what_noise_means(tree):
     from stages import report
     from tests.reporting.test_report import Page
@@ -49,6 +66,8 @@ def test_the_box_has_an_example_the_test_sets_and_what_noise_means(tree):
     report.main(written.params, "ner")
     text = " ".join(Page(Path("reports/ner.html").read_text(encoding="utf-8")).text.split())
     for part in (
+        "ner. A predicted span is correct if its start, end and type are.",
+        "Held out: template.",
         "Example",
         "ner-encoder: tagging on encoder (bert)",
         "test: ",

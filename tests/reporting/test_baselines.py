@@ -75,6 +75,7 @@ def test_the_lead_of_a_page_counts_trained_experiments():
     made["further"] = {"other": with_baselines({"a": 0.4}, {"copy": 0.6})}
     text = lead(made, {}, Page())
     assert text.claim == "a reaches F1 0.900."
+    assert lead(with_baselines({"a": 0.3}, {"copy": 0.9}), {}, Page()).baseline
     assert "a has F1 0.400" in text.further
     assert text.further.endswith("a is not ahead of the baseline copy (F1 0.600).")
     assert "copy" not in text.cost
@@ -122,3 +123,5 @@ def test_the_page_greys_baselines_and_lists_them_last(tmp_path, monkeypatch):
     assert [row.startswith(' class="baseline"') for row in rows] == [False] * 4 + [True] * 2
     assert all(f"evaluate@{name}" in row for name, row in zip(baselines, rows[-2:], strict=True))
     assert "are not ahead of the baseline news-majority" in page
+    settings = page[page.index("Settings that differ") : page.index("<footer")]
+    assert "news-majority" not in settings  # a baseline lacks most settings

@@ -91,6 +91,32 @@ def test_a_click_on_a_header_sorts_the_rows(look):
     )
 
 
+def test_times_are_sorted_by_seconds(look):
+    if look.width < 1000:
+        return
+    cells = look.study.locator("table.results tbody td[data-label='wall time']")
+    seconds = [7.0, 70.0, 8.5]
+    cells.evaluate_all(
+        "(cells, seconds) => cells.forEach((c, i) => (c.dataset.value = seconds[i]))", seconds
+    )
+    look.study.locator("table.results thead th", has_text="wall time").click()
+    values = cells.evaluate_all("(cells) => cells.map((cell) => Number(cell.dataset.value))")
+    assert values == sorted(seconds, reverse=True)
+    look.study.locator("table.results thead th", has_text="wall time").click()
+
+
+def test_a_field_filters_experiments_in_all_tables(look):
+    names = look.study.locator("tbody th:has(.chip)")
+    total = names.locator("visible=true").count()  # a phone hides a row
+    field = look.study.get_by_role("searchbox", name="Filter experiments")
+    field.fill("encoder")
+    shown = names.locator("visible=true").all_inner_texts()
+    assert 0 < len(shown) < total
+    assert all("encoder" in name for name in shown)
+    field.fill("")
+    assert names.locator("visible=true").count() == total
+
+
 def test_pages_request_nothing_but_themselves(look, written):
     own = {(written / name).as_uri() for name in ("ner.html", "index.html")}
     others = [url for url in look.requests if not url.startswith(("data:", "blob:"))]

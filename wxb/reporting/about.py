@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from wxb.core.params.corpora import Split
 from wxb.core.params.experiments import Experiment
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class About(NamedTuple):
     answer: str
     experiments: Mapping[str, str]
     terms: Mapping[str, str]
+    held_out: Mapping[str, str]  # by test set
+    commit: str  # empty without git
 
 
 def about(study: Study, task: Page) -> About:
@@ -45,12 +49,21 @@ def about(study: Study, task: Page) -> About:
     first = next(iter(study.predictions[names[0]]))
     lines = {name: _line(study, name) for name in names}
     text = " ".join(lines.values())
+    split = study.params.corpora[study.params.experiments[names[0]].corpus].split
     return About(
         _shortened(task.example(first)),
         _shortened(task.answer(first)),
         lines,
         {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", text)},
+        held_out(split),
+        _commit(),
     )
+
+
+def held_out(split: Split) -> dict[str, str]:
+    """What each test set has that training lacks: the values of a field, texts, or files."""
+    others = {name: test_set.by or "file" for name, test_set in (split.further or {}).items()}
+    return {"test": "file" if split.files else split.by or "text", **others}
 
 
 def tuning_text(experiment: Experiment) -> str:
@@ -61,6 +74,19 @@ def tuning_text(experiment: Experiment) -> str:
     scale = " by padded length" if tuning.neftune_padded else ""
     noise = f"NEFTune {tuning.neftune_alpha:g}{scale}" if tuning.neftune_alpha else ""
     return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
+
+
+def _commit() -> str:
+    """The commit of the code and parameters, and whether they differ from it; empty without git."""
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "--no-optional-locks", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    head = git("rev-parse", "--short", "HEAD")
+    is_same = not git("diff", "--quiet", "HEAD", "--", ".", ":!dvc.lock", ":!reports").returncode
+    name = "" if head.returncode else head.stdout.strip()
+    return name if is_same or not name else f"{name} with changes"
 
 
 def _line(study: Study, name: str) -> str:

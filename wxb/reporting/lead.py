@@ -18,6 +18,7 @@ class Lead(NamedTuple):
     """The conclusion of a study and its support, each empty if there is nothing to say."""
 
     claim: str
+    baseline: str
     further: str  # on the other test sets
     noise: str
     cost: str
@@ -26,10 +27,11 @@ class Lead(NamedTuple):
 
 def lead(comparison: Mapping[str, Any], costs: Costs, task: Page) -> Lead:
     """The summary of a study from its comparison, the measured costs and its task."""
-    best = pairs.leaders(comparison)
+    best, baseline = pairs.leaders(comparison), behind_baseline(comparison)
     failures = task.failures(comparison["systems"][best[0]])
     return Lead(
-        claim=pairs.claim(comparison),
+        claim=pairs.claim(comparison).removesuffix(baseline).rstrip(),
+        baseline=baseline,
         further=" ".join(filter(None, _further(comparison, task.USABLE_SCORE))),
         noise=" ".join([_noise(comparison), *filter(None, [pairs.groups_warning(comparison)])]),
         cost=_cost(without_baselines(comparison), costs, best),

@@ -11,6 +11,7 @@ from functools import partial
 from wxb.reporting import costs, tables
 from wxb.reporting.about import about
 from wxb.reporting.charts import figures, pairs
+from wxb.reporting.charts.baselines import trained
 from wxb.reporting.charts.figures import Curve, Line
 from wxb.reporting.charts.formatting import origin, words
 from wxb.reporting.charts.losses import smoothed
@@ -73,9 +74,10 @@ def assemble(study: Study, task: Page) -> str:
         test_sets=tables.test_sets(comparison),
         tiers=pairs.tiers(comparison),
         table_caption=tables.caption(comparison),
-        test_set_lines=[
-            tables.test_set_line(*each) for each in tables.test_sets(comparison).items()
-        ],
+        test_set_lines={
+            name: tables.test_set_line(name, results)
+            for name, results in tables.test_sets(comparison).items()
+        },
         shares=tables.shares(comparison),
         uncertainty=tables.uncertainty(comparison),
         test_verdicts=pairs.verdicts(comparison),
@@ -83,6 +85,7 @@ def assemble(study: Study, task: Page) -> str:
         training_seconds=costs.training_seconds(comparison, study.costs),
         lead=lead(comparison, study.costs, task),
         about=about(study, task),
+        task_name=params.experiments[names[0]].task,
         wall_times={name: costs.wall_time(params, name, study.costs) for name in names},
         machines=costs.machines([*backbone_costs, *experiment_costs]),
         dates=costs.dates([*backbone_costs, *experiment_costs]),
@@ -105,7 +108,7 @@ def assemble(study: Study, task: Page) -> str:
             dict.fromkeys(key for row in study.pretrained.values() for key in row)
         ),
         origin=origin(params.corpora[params.experiments[names[0]].corpus]),
-        settings=settings(params, names),
+        settings=settings(params, trained(comparison)),
     )
 
 

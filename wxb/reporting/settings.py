@@ -12,6 +12,7 @@ from wxb.core.params.section import flatten
 class Settings(NamedTuple):
     """Values by dotted key, one per experiment in their order."""
 
+    names: Sequence[str]
     differing: dict[str, list[str]]
     common: dict[str, list[str]]
 
@@ -24,6 +25,7 @@ def settings(params: Params, names: Sequence[str]) -> Settings:
         for key in dict.fromkeys(key for column in columns for key in column)
     }
     return Settings(
+        names,
         differing={key: values for key, values in rows.items() if len(set(values)) > 1},
         common={key: values for key, values in rows.items() if len(set(values)) == 1},
     )
