@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.cli.new.formats import CASES, TOKENS, as_lines, write
+from tests.cli.new.formats import CASES, write
+from tests.cli.new.samples import TOKENS, as_lines
 from wxb.cli.inputs import Texts
 from wxb.cli.new import corpus
 from wxb.core.errors import WxbError
