@@ -20,7 +20,7 @@ FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")
 DESCRIPTIONS = (*FEATURES, "dataset_dict.json", "state.json")
 # Files without fields that describe the others: README.md, LICENSE, _about.txt, ...
 ABOUT = re.compile(
-    r"_?(about|readme|licen[cs]e|copying|citation|metadata)(\.(txt|md|rst))?|.*\.md", re.IGNORECASE
+    r"_?(about|readme|licen[cs]e|copying|citation|metadata)(\.(txt|md|rst))?", re.IGNORECASE
 )
 DELIMITERS = ",;\t|"  # of tables
 # Other encodings of spreadsheets: simplified Chinese, traditional Chinese, Western European.
@@ -36,7 +36,9 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
     if corpus.format_key != "fields":
-        files = [path for path in files if corpus.reads(path) and not is_description(path)]
+        files = [path for path in files if corpus.reads(path)]
+        if not corpus.has_text_per_file:
+            files = [path for path in files if not is_description(path)]
         expected = f"files that `{corpus.format_key}` reads"
     else:
         files = [path for path in files if has_records(path)]
