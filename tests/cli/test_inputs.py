@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.cli.new.formats import CASES, TOKENS, as_lines, write
+from tests.cli.new.formats import CASES, write
+from tests.cli.new.samples import TAGS, TOKENS, as_lines
 from wxb.cli.inputs import Texts
 from wxb.cli.new import corpus
 from wxb.core.errors import WxbError
@@ -49,6 +50,24 @@ def test_columns_are_no_lines(tag):
     rows = "\n".join("".join(f"{token} {tag}\n" for token in row) for row in TOKENS)
     write({"own.txt": rows})
     assert list(texts_of("ner").read(Path("own.txt"))) == [" ".join(row) for row in TOKENS]
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "found"),
+    [("classification", "Ann B-PER\n", "`conll` of ner"), ("ner", "__label__a Ann.\n", "`format`")],
+)
+def test_the_format_of_another_task_is_refused(task, line, found):
+    write({"own.txt": line * 9})
+    with pytest.raises(WxbError, match=f"own.txt: found the format {found}.*; expected a text per"):
+        list(texts_of(task).read(Path("own.txt")))
+
+
+def test_tokens_are_read_with_the_fields_of_any_corpus():
+    fields = {"input": "full_text", "spans": "entities"}
+    block = {"task": "ner", "path": "x", "fields": fields, "split": {"test": 0.2, "valid": 0.1}}
+    write({"own.jsonl": as_lines({"tokens": row, "ner_tags": TAGS} for row in TOKENS)})
+    expected = [" ".join(row) for row in TOKENS]
+    assert list(texts_of("ner", block).read(Path("own.jsonl"))) == expected
 
 
 def test_a_conversation_needs_no_answer():

@@ -136,11 +136,12 @@ def test_only_line_feeds_separate_inputs(predict, project):
     assert [row["input"] for row in lines(predict("--json", stdin=f"{text}\nCy\n"))] == expected
 
 
-def test_hidden_files_of_a_folder_are_not_read(predict, project):
+def test_hidden_files_and_descriptions_of_a_folder_are_not_read(predict, project):
     folder = project / "with-hidden"
     (folder / ".git").mkdir(parents=True)
     (folder / ".git/config").write_text("hidden\n")
     (folder / ".DS_Store").write_bytes(b"\xff\xfe")
+    (folder / "README.md").write_text("# Names\n")
     (folder / "a.txt").write_text("Ann\n")
     assert [row["input"] for row in lines(predict("--json", "with-hidden"))] == ["Ann"]
 

@@ -81,15 +81,23 @@ class Texts:
         return corpus
 
     def _corpus_of(self, file: Path) -> Corpus | None:
-        """The block that reads a file without records; None if its lines are texts."""
+        """The block that reads a file without records; None if its lines are texts.
+
+        Raises WxbError for a format of another task, such as columns.
+        """
         if self.corpus and self.corpus.has_text_per_file:
             return self.corpus
-        guess = guessing.guess(self.task, Files(file, [file]))
-        if guess is None:
-            return None
-        content = {"task": self.task, "path": str(file), **guess.content}
-        corpus: Corpus = corpora()[self.task].model_validate(content)
-        return corpus
+        if corpus := _guess_corpus(self.task, file):
+            return corpus
+        for task in guessing.tasks():
+            corpus = _guess_corpus(task, file)
+            # Lines with tabs may be texts.
+            if corpus and corpus.format_key not in ("fields", "columns"):
+                raise WxbError(
+                    f"{file}: found the format `{corpus.format_key}` of {task}; expected a text per"
+                    f" line, or records for {self.task}"
+                )
+        return None
 
     def _texts(self, file: Path, raws: Iterator[Raw], corpus: Corpus | None) -> Iterator[str]:
         for raw in raws:
@@ -120,3 +128,13 @@ class Texts:
             f"found {', '.join(map(repr, fields)) or type(content).__name__}; expected a text in"
             f" {' or '.join(map(repr, names))}: name its field with --field",
         )
+
+
+def _guess_corpus(task: str, file: Path) -> Corpus | None:
+    """The block that reads a file of a task; None if it is of no format of the task."""
+    guess = guessing.guess(task, Files(file, [file]))
+    if guess is None:
+        return None
+    content = {"task": task, "path": str(file), **guess.content}
+    corpus: Corpus = corpora()[task].model_validate(content)
+    return corpus

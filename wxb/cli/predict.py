@@ -113,7 +113,7 @@ def _files(
 
 def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator[str]:
     """The texts in arguments with their paths."""
-    from wxb.corpora.layout import DESCRIPTIONS
+    from wxb.corpora.layout import DESCRIPTIONS, is_description
 
     for source, path in sources:
         if source == "-":
@@ -122,6 +122,7 @@ def _texts(sources: Iterable[tuple[str, Path | None]], texts: Texts) -> Iterator
             yield source
         elif path.is_dir():
             files = [file for file in visible_files(path) if file.name not in DESCRIPTIONS]
+            files = [file for file in files if not is_description(file)]
             if not files:
                 raise WxbError(f"{path}: found no file in it; expected files of texts or records")
             for file in files:

@@ -5,8 +5,10 @@ Each adapter tests the keys of a record. The readers of tasks see only the conve
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from wxb.corpora.records import RecordError
@@ -74,6 +76,15 @@ def _all(value: Any, test: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(map(test, value))
 
 
+def _class_names(record: Mapping[str, Any]) -> Sequence[str] | None:
+    """The list of classes of a text, called `labels` by old versions of Doccano; None of others."""
+    if "text" not in record or {"tokens", "words"} & record.keys():
+        return None
+    lists = [record.get(key) for key in ("label", "labels")]
+    names = next((v for v in lists if _all(v, lambda name: isinstance(name, str))), None)
+    return [] if names is None and record.get("labels") == [] else names
+
+
 def _is_triple(mention: Any) -> bool:
     return (
         isinstance(mention, list | tuple)
@@ -121,10 +132,22 @@ def _with_label(mention: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _label_studio_min(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A flat task; the export leaves the field of spans out if there is none."""
+    """A flat task; the export leaves the field of spans out if there is none.
+
+    Cells of its CSV hold lists and objects as JSON.
+    """
+    record = {key: _parsed(value) for key, value in record.items()}
     mentions: Any = next((value for value in record.values() if _all(value, _has_labels)), [])
     choices = {k: _only(v["choices"]) for k, v in record.items() if _has(choices=list)(_dict(v))}
     return {**record, **choices, "spans": [_with_label(mention) for mention in mentions]}
+
+
+def _parsed(value: Any) -> Any:
+    """The list or object of a JSON text; other values as they are."""
+    if isinstance(value, str) and value.startswith(("[{", "{")):
+        with suppress(ValueError):
+            return json.loads(value)
+    return value
 
 
 def _dict(value: Any) -> Mapping[str, Any]:
@@ -163,10 +186,8 @@ ADAPTERS = (
     ),
     Adapter(
         "Doccano classes",
-        lambda record: (
-            _all(record.get("label"), lambda name: isinstance(name, str)) and "text" in record
-        ),
-        lambda record: {**record, "label": _only(record["label"])},
+        lambda record: _class_names(record) is not None,
+        lambda record: {**record, "label": _only(_class_names(record) or [])},
     ),
     Adapter(
         "Doccano spans",

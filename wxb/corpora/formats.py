@@ -12,6 +12,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,6 +99,8 @@ def _json(file: Path) -> Iterator[Raw]:
             f"{file}: {records.reason}: {records.detail};"
             " expected a list of records (for one record per line, use .jsonl)"
         )
+    if _is_object_by_id(records):
+        records = [{"id": id_, **record} for id_, record in records.items()]
     if isinstance(records, Mapping) and records:
         # The annotations of spaCy's tuples, as some tools wrap them; else a file for each document.
         records = records.get("annotations") if "classes" in records else [records]
@@ -105,6 +108,15 @@ def _json(file: Path) -> Iterator[Raw]:
         raise WxbError(f"{file}: found a JSON {type(records).__name__}; expected a list of records")
     for index, content in enumerate(records, start=1):
         yield Raw(f"record {index}", content)
+
+
+def _is_object_by_id(content: Any) -> bool:
+    """Whether a JSON value is an object of several records by their ids."""
+    return (
+        isinstance(content, Mapping)
+        and len(content) > 1
+        and all(isinstance(record, Mapping) for record in content.values())
+    )
 
 
 def _jsonl(file: Path) -> Iterator[Raw]:
@@ -120,7 +132,10 @@ def _csv(file: Path, parsed: str | None) -> Iterator[Raw]:
     try:
         counts = Counter(rows.fieldnames)
         if repeated := [name for name, count in counts.items() if name and count > 1]:
-            raise WxbError(f"{file}: two columns are called {repeated[0]!r}; rename or remove one")
+            raise WxbError(
+                f"{file}: two columns are called {repeated[0]!r}; rename or remove one, or add a"
+                " first line with the names of the columns if it has none"
+            )
         for row in rows:
             yield Raw(f"line {rows.line_num}", _unpack(row, parsed), repaired)
     except csv.Error as error:
@@ -186,8 +201,14 @@ def _decode_table(file: Path) -> tuple[str, tuple[str, ...]]:
     csv.field_size_limit(2**31 - 1)
     text, legacy = decode_table(file)
     if legacy:
-        print(f"{file}: not UTF-8; read as {legacy}", file=sys.stderr)
+        _report_encoding(file.resolve(), legacy)
     return text, (f"read as {legacy}",) if legacy else ()
+
+
+@cache
+def _report_encoding(file: Path, encoding: str) -> None:
+    """Print the encoding of a file once."""
+    print(f"{file.name}: not UTF-8; read as {encoding}", file=sys.stderr)
 
 
 def _parquet(file: Path) -> Iterator[Raw]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -17,6 +18,10 @@ SUFFIXES = (".json", ".jsonl", *TABLES, *BINARY)
 # Files of `datasets` without records: the first may name classes.
 FEATURES = ("dataset_info.json", "dataset_infos.json", "features.json")
 DESCRIPTIONS = (*FEATURES, "dataset_dict.json", "state.json")
+# Files without fields that describe the others: README.md, LICENSE, _about.txt, ...
+ABOUT = re.compile(
+    r"_?(about|readme|licen[cs]e|copying|citation|metadata)(\.(txt|md|rst))?", re.IGNORECASE
+)
 DELIMITERS = ",;\t|"  # of tables
 # Other encodings of spreadsheets: simplified Chinese, traditional Chinese, Western European.
 LEGACY = ("gb18030", "big5", "cp1252")
@@ -25,13 +30,15 @@ LEGACY = ("gb18030", "big5", "cp1252")
 def data_files(folder: Path, corpus: Corpus) -> list[Path]:
     """The files with records in a raw folder and its subfolders, sorted by path.
 
-    Hidden files are skipped. If the corpus has `fields`, files are those of `has_records`. Raises
-    WxbError if there is none.
+    Hidden files are skipped. If the corpus has `fields`, files are those of `has_records`, else
+    those that do not describe others. Raises WxbError if there is none.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in paths if "/." not in f"/{path.relative_to(folder).as_posix()}"]
     if corpus.format_key != "fields":
         files = [path for path in files if corpus.reads(path)]
+        if not corpus.has_text_per_file:
+            files = [path for path in files if not is_description(path)]
         expected = f"files that `{corpus.format_key}` reads"
     else:
         files = [path for path in files if has_records(path)]
@@ -45,6 +52,11 @@ def data_files(folder: Path, corpus: Corpus) -> list[Path]:
 def has_records(file: Path) -> bool:
     """Whether the name of a file is that of records with fields."""
     return file.suffix.lower() in SUFFIXES and file.name not in DESCRIPTIONS
+
+
+def is_description(file: Path) -> bool:
+    """Whether the name of a file is that of a description, such as README.md."""
+    return ABOUT.fullmatch(file.name) is not None
 
 
 def unread_files(folder: Path, files: Sequence[Path]) -> list[str]:

@@ -245,7 +245,7 @@ def _are_classes(rows: Sequence[Row], name: str) -> bool:
 
     All are strings or whole numbers, such as 5.0.
     """
-    values = [row[name] for row in rows if row.get(name) not in (None, "")]
+    values = [row[name] for row in rows if row.get(name) not in (None, "", [])]
     are_names = all(isinstance(v, str) or is_int(v) or _is_whole(v) for v in values)
     return are_names and _are_few(values)
 

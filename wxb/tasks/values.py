@@ -20,10 +20,11 @@ Row = Mapping[str, Any]
 # In CoNLL-2002, esp.testa is for validation and esp.testb for the test.
 SPLITS = {
     "train": re.compile(r"train", re.IGNORECASE),
-    "valid": re.compile(r"valid|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
+    "valid": re.compile(r"valid(?!ated)|dev|testa|(?<![a-z])val(?![a-z])", re.IGNORECASE),
     "test": re.compile(r"test(?!a(?![a-z]))", re.IGNORECASE),
 }
 MIN_GROUPS = 10  # fewer cannot be split into shares of a tenth
+MAX_FIELDS = 12  # in a summary
 SHOWN = 3  # lines of a file, or values of a field, in a summary
 
 # Words of the names of fields.
@@ -58,7 +59,10 @@ class Files:
         """The rows of tables, or of lines with tabs, with as many cells as most; else empty."""
         if self.has_fields and not self.are_tables:
             return []
-        rows = [row for file in self.members for row in tables.read_cells(file)]
+        by_file = [rows for file in self.members if (rows := tables.read_cells(file))]
+        rows = [row for rows in by_file for row in rows]
+        if 2 * len(by_file) <= len(self.members):  # such as the annotations of brat
+            return []
         return [row for row in rows if len(row) == len(rows[0])]
 
     @property
@@ -94,7 +98,9 @@ class Files:
     def summary(self) -> str:
         """The fields with their types, or else the first lines, for error messages."""
         if self.rows:
-            return "fields " + "; ".join(f"{n!r}: {field_type(self.rows, n)}" for n in self.fields)
+            shown = self.fields[:MAX_FIELDS]
+            more = f"; and {len(self.fields) - len(shown)} more" if self.fields != shown else ""
+            return f"fields {'; '.join(f'{n!r}: {field_type(self.rows, n)}' for n in shown)}{more}"
         if self.has_fields:
             return "no record that is an object with fields"
         lines = (line for line in decode(self.members[0]).split("\n") if line.strip())
@@ -192,12 +198,14 @@ def _kind(value: Any) -> str:
     match value:
         case str():
             return "text"
-        case bool() | int() | float():
+        case bool():
+            return "boolean"
+        case int() | float():
             return "number"
         case list():
             return f"list of {_kind(value[0])}s" if value else "empty list"
         case Mapping():
-            return f"object ({', '.join(map(str, value))})"
+            return f"object ({', '.join(list(map(str, value))[:MAX_FIELDS])})"
         case _:
             return type(value).__name__
 

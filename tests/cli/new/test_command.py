@@ -108,6 +108,7 @@ def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need(params):
     wxb("corpus", "pairs.json")
     result = wxb("study", "pairs", "--corpus", "pairs")
     assert "Note: only 28 records to train on: expect far less than the BLEU" in result.output
+    assert re.search(r"^pairs-transformer +(< 1 min|\d+ min) ", result.output, re.MULTILINE)
 
 
 def test_a_classification_study_begins_with_the_safest_row(params):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.cli.new.formats import CASES, CLASSIFIED, TAG_IDS, TOKENS, as_lines, write
+from tests.cli.new.formats import CASES, write
+from tests.cli.new.samples import CLASSIFIED, TAG_IDS, TOKENS, as_lines
 from wxb import tasks
 from wxb.cli.new import corpus
 from wxb.cli.new.layout import as_folder
@@ -14,6 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpora
 from wxb.corpora.reading import read
 from wxb.corpora.records import Record
+from wxb.tasks.values import SPLITS
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +88,38 @@ def test_files_of_one_text_each_are_no_classes():
     write({f"own/{n}.json": as_lines([{"text": text}]) for n, (text, _) in enumerate(CLASSIFIED)})
     with pytest.raises(WxbError, match="found fields 'text': text; expected one of"):
         corpus.guess_corpus(Path("own"), None)
+
+
+def test_annotations_beside_texts_are_no_table():
+    write({f"own/{n}.txt": text for n, (text, _) in enumerate(CLASSIFIED)})
+    write({f"own/{n}.ann": f"T1\tPER {n} 13\tAnn\n" * 9 for n in range(len(CLASSIFIED))})
+    with pytest.raises(WxbError, match=r"0\.ann: found lines such as .*; expected one of"):
+        corpus.guess_corpus(Path("own"), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("own.csv.gz", "text/csv, gzip"), ("own.zip", "application/zip"), ("own/a.wav", "audio/")],
+)
+def test_files_that_are_no_text_say_what_to_do(name, kind):
+    write({name: bytes([80, 75, 0, 255]) * 9})
+    with pytest.raises(WxbError, match=f"found no text, {kind}.*: unpack it, or export it as CSV"):
+        corpus.guess_corpus(Path(name.partition("/")[0]), None)
+
+
+def test_errors_list_few_fields():
+    write({"own.jsonl": as_lines({f"f{n}": n for n in range(40)} for _ in range(3))})
+    with pytest.raises(WxbError, match="'f11': number, 1 value; and 28 more; expected one of"):
+        corpus.guess_corpus(Path("own.jsonl"), None)
+
+
+def test_an_encoding_is_reported_once(capsys):
+    case = next(case for case in CASES if case.name == "cp1252 with semicolons")
+    write(case.files)
+    corpus.guess_corpus(Path(case.path), None)
+    assert capsys.readouterr().err.count("own.csv: not UTF-8; read as cp1252") == 1
+
+
+def test_validated_recordings_are_no_validation_split():
+    assert not SPLITS["valid"].search("validated.tsv")
+    assert SPLITS["valid"].search("validation.tsv")

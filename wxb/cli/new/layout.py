@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
+from mimetypes import guess_type
 from pathlib import Path
 
 from wxb.cli.options import visible_files
@@ -17,6 +18,7 @@ from wxb.corpora.layout import (
     decode,
     decode_table,
     has_records,
+    is_description,
     refuse_html,
 )
 from wxb.tasks.values import SPLITS, Files
@@ -29,14 +31,17 @@ MAX_PATTERNS = 10  # of a split; more are given by folder
 
 
 def find_files(path: Path) -> Files:
-    """The files at a path that the reader would read, sorted: tables if any, else all.
+    """The files at a path that the reader would read, sorted: those with fields if any, else all.
+
+    Descriptions such as README.md are left out.
 
     Raises WxbError if there are none, or if one is not UTF-8, with its likely encoding.
     """
     if not path.exists():
         raise WxbError(f"{path}: no such file or folder; expected files with records")
     visible = visible_files(path) if path.is_dir() else [path]
-    files = [file for file in visible if has_records(file)] or visible
+    files = [file for file in visible if has_records(file)]
+    files = files or [file for file in visible if not is_description(file)] or visible
     if not files:
         raise WxbError(
             f"{path}: found no file; expected records ({', '.join(SUFFIXES)}), or text files with"
@@ -105,9 +110,13 @@ def _encoding_error(file: Path, data: bytes) -> str:
 
     sample = data[:200_000]
     plausible = from_bytes(sample, cp_isolation=COMMON) or from_bytes(sample)
-    names = [match.encoding for match in plausible]
+    names = [name for match in plausible for name in match.could_be_from_charset]
     if not names or b"\0" in data:
-        return f"{file}: found no text; expected UTF-8: {', '.join(SUFFIXES)}, or columns"
+        kind = ", ".join(["no text", *filter(None, guess_type(file.name))])
+        return (
+            f"{file}: found {kind}; expected UTF-8 ({', '.join(SUFFIXES)}, or columns): unpack it,"
+            " or export it as CSV. Recordings need a table of their transcripts in the same folder"
+        )
     # If few letters differ between encodings, Western European is by far the most frequent.
     name = (WESTERN if WESTERN in names else names[0]).replace("_", "-").upper()
     return (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, processors
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.flop_counter import FlopCounterMode
@@ -264,6 +264,9 @@ def _tokenizer(settings: TokenizerSettings | None, shape: dict[str, Any]) -> Any
         models.WordLevel({token: index for index, token in enumerate(tokens)}, tokens[0])
     )
     backend.add_special_tokens([*special.values()])
+    if bos := special.get("bos_token"):
+        pairs = [(bos, tokens.index(bos))]
+        backend.post_processor = processors.TemplateProcessing(f"{bos} $A", None, pairs)
     if kind == "words":
         return BareTokenizer(backend, special)
     from transformers import PreTrainedTokenizerFast

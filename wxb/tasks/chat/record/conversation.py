@@ -51,7 +51,8 @@ def _message(number: int, value: Any) -> Message:
     role, content = fields.get("role"), fields.get("content")
     if not (isinstance(role, str) and isinstance(content, str)):
         raise ConversationError(
-            "no message", f"message {number} is {_short(value)}, expected `role` and `content`"
+            "no message",
+            f"message {number} is {_short(value)}, expected texts as `role` and `content`",
         )
     if role not in ROLES:
         raise ConversationError(

@@ -55,7 +55,7 @@ class Reading(reading.Reading):
         """
         field = corpus.fields.label or CLASS
         label = required_field(raw, field)
-        if label is None or label != label or (isinstance(label, str) and not label.strip()):
+        if label in (None, []) or label != label or (isinstance(label, str) and not label.strip()):
             return None, ()  # also for NaN, which is not equal to itself
         if isinstance(label, float) and label.is_integer():
             label = int(label)  # tables with empty cells have such ratings

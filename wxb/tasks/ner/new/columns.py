@@ -12,7 +12,7 @@ import regex
 from wxb.core.errors import WxbError
 from wxb.corpora.layout import decode
 from wxb.tasks.guessing import Guess
-from wxb.tasks.ner.reading.conll import DOCUMENT, PREFIXES, cells
+from wxb.tasks.ner.reading.conll import DOCUMENT, PREFIXES, cells, numbered_lines
 from wxb.tasks.ner.reading.tokens import join
 from wxb.tasks.values import Files, split_settings
 
@@ -69,9 +69,9 @@ def guess(files: Sequence[Path]) -> Guess | None:
 
 
 def _lines(text: str) -> list[list[str]]:
-    """The cells of each line; none for a blank line. Lines that mark documents are skipped."""
-    stripped = (line.rstrip("\r\t ") for line in text.split("\n"))
-    return [cells(line) if line else [] for line in stripped if not line.startswith(DOCUMENT)]
+    """The cells of each line; none for a blank line. Skips comments and marks of documents."""
+    lines = (line for _, line in numbered_lines(text))
+    return [cells(line) if line else [] for line in lines if not line.startswith(DOCUMENT)]
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> tuple[int, int] | None:

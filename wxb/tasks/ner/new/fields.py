@@ -12,7 +12,7 @@ from wxb.corpora.formats import raw_records
 from wxb.corpora.records import RecordError
 from wxb.tasks import values
 from wxb.tasks.guessing import Guess
-from wxb.tasks.ner.new.labels import Candidate, find_layout
+from wxb.tasks.ner.new.labels import NAMES, Candidate, find_layout
 from wxb.tasks.ner.params import Fields
 from wxb.tasks.ner.reading.tokens import NUMBERS, with_spans
 from wxb.tasks.values import Files, Row, is_int
@@ -74,20 +74,27 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def _tagged_rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The records of a file that have tokens and tags. Raises WxbError for tags without names."""
+    """The records of a file that have tokens and tags, without other texts.
+
+    Raises WxbError for tags without names.
+    """
+    others = {*NAMES["text"]} - {Fields().input}
     for raw in map(with_spans, raw_records(file)):
         if isinstance(raw.content, RecordError) and raw.content.reason == NUMBERS:
             raise WxbError(f"{file}: {raw.place}: {raw.content.reason}: {raw.content.detail}")
         if isinstance(raw.content, Mapping) and Fields().spans in raw.content:
-            yield dict(raw.content)
+            yield {key: value for key, value in raw.content.items() if key not in others}
 
 
 def _cells(file: Path, name: str) -> Iterable[tuple[str, Any]]:
-    """Yield the cells of a CSV column, as text and parsed."""
+    """Yield the cells of a CSV column that are texts, as text and parsed."""
     plain, parsed = (raw_records(file, parsed=column) for column in (None, name))
     for before, after in zip(plain, parsed, strict=True):
-        if isinstance(before.content, Mapping) and isinstance(after.content, Mapping):
-            yield before.content[name], after.content[name]
+        contents = before.content, after.content
+        if all(isinstance(content, Mapping) for content in contents):
+            cell, value = (content[name] for content in contents)
+            if isinstance(cell, str):
+                yield cell, value
 
 
 def _is_list_of_spans(value: Any) -> bool:

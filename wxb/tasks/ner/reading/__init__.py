@@ -13,7 +13,7 @@ from typing import Any
 from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
-from wxb.tasks.ner.params import Corpus
+from wxb.tasks.ner.params import Corpus, Fields
 from wxb.tasks.ner.reading import augment, conll
 from wxb.tasks.ner.reading.repair import repair_offsets
 from wxb.tasks.ner.reading.tokens import with_spans
@@ -35,7 +35,9 @@ class Reading(reading.Reading):
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The text of a raw record, or of its tokens."""
         content = with_spans(Raw("", raw), corpus.fields.input).content
-        return super().input_of(raw if isinstance(content, RecordError) else content, corpus)
+        if content is not raw and isinstance(content, Mapping):
+            return str(content[Fields().input])
+        return super().input_of(raw, corpus)
 
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus

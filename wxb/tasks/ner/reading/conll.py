@@ -7,6 +7,7 @@ the rules of conlleval (Tjong Kim Sang and Buchholz 2000) cover all of them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -19,6 +20,7 @@ from wxb.tasks.ner.params import Conll
 from wxb.tasks.ner.record.spans import Span
 
 DOCUMENT = "-DOCSTART-"
+COMMENT = re.compile(r"#\s*[\w.]+\s*=")  # such as `# sent_id = 1`
 BEGINNING = frozenset("BSUW")  # single tokens are S in BIOES, U in BILOU, W in BMEWO
 ENDING = frozenset("ELSUW")
 PREFIXES = BEGINNING | ENDING | frozenset("IM")
@@ -78,9 +80,7 @@ def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
     sentences: list[Lines] = []
     lines: Lines = []
     document = 0
-    # Not `splitlines`: tokens may contain other line separators of Unicode.
-    for number, line in enumerate([*text.split("\n"), ""], start=1):
-        line = line.rstrip("\r\t ")
+    for number, line in [*numbered_lines(text), (0, "")]:
         is_marker = line.startswith(DOCUMENT)
         if line and not is_marker:
             lines.append((number, line))
@@ -94,6 +94,26 @@ def _units(text: str, unit: str) -> Iterator[tuple[int, list[Lines]]]:
         document += is_marker
     if sentences:
         yield document, sentences
+
+
+def numbered_lines(text: str) -> list[tuple[int, str]]:
+    """The numbers and contents of lines, without comments before the first token of a sentence.
+
+    A comment begins with #. It assigns a key, or has another number of cells than most lines.
+    """
+    # Not `splitlines`: tokens may contain other line separators of Unicode.
+    lines = [line.rstrip("\r\t ") for line in text.split("\n")]
+    if not any(line.startswith("#") for line in lines):
+        return [*enumerate(lines, start=1)]
+    width = Counter(len(cells(line)) for line in lines if line).most_common(1)[0][0]
+    kept, is_start = [], True
+    for number, line in enumerate(lines, start=1):
+        is_comment = line.startswith("#") and (COMMENT.match(line) or len(cells(line)) != width)
+        if is_start and is_comment:
+            continue
+        kept.append((number, line))
+        is_start = not line or line.startswith(DOCUMENT)
+    return kept
 
 
 def _parse(unit: list[Lines], conll: Conll) -> list[Sentence] | RecordError:
