@@ -276,3 +276,16 @@ def test_a_forbidden_file_is_an_error_of_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="1"):
         main()
     assert capsys.readouterr().err.startswith("wxb: models/x: Permission denied; change")
+
+
+def test_an_interrupt_while_commands_are_built_leaves_no_traceback():
+    code = """
+import os, signal, sys, typer.main
+sys.argv = ["wxb", "--version"]
+from wxb.cli import app
+build = typer.main.get_command
+typer.main.get_command = lambda *args: os.kill(os.getpid(), signal.SIGINT) or build(*args)
+app.main()
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (130, "wxb: interrupted\n")

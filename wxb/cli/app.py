@@ -69,6 +69,7 @@ def top_level(
     ] = False,
 ) -> None:
     """Train and compare models reproducibly. `dvc repro` or `snakemake` runs the stages."""
+    signals.raise_keyboard_interrupt()  # typer handles it from here on
 
 
 @app.command()
@@ -385,7 +386,6 @@ def main() -> None:
     """Run the command line. A WxbError, and a full or forbidden disk, exit with 1 and one line."""
     # As in stages: importing torch's compiler takes half as long as torch, and nothing uses it.
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-    signals.raise_keyboard_interrupt()
     try:
         if {"--install-completion", "--show-completion"} & {*sys.argv[1:]}:
             require_shell()

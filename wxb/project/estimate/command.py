@@ -12,7 +12,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import load
 from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import duration, size
-from wxb.reporting.terminal import show, show_json, table
+from wxb.reporting.terminal import show, show_json, show_sentence, table
 
 if TYPE_CHECKING:
     from wxb.project.estimate.estimate import Estimate  # imports torch
@@ -66,8 +66,8 @@ def estimate(
         "",
     )
     if not all(result.is_exact for result in results):
-        print("≤ marks upper bounds: these texts are not tokenized yet.")
-    print(
+        show_sentence("≤ marks upper bounds: these texts are not tokenized yet.")
+    show_sentence(
         f"GPUs: at {UTILISATION:.0%} of the peak on their datasheets, and at least"
         f" {1000 * LAUNCH:.0f} ms per update; without evaluation."
     )
