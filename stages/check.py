@@ -4,6 +4,7 @@ DVC removes the outputs of a stage before it runs the stage, so the stage itself
 The output of this stage never changes, so it makes no other stage stale.
 """
 
+import gc
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ CHECKED = Path(".wxb/params-checked")
 
 def main() -> None:
     """Write the file that other stages depend on; exits with 1 if params.yaml is invalid."""
+    gc.freeze()  # as in wxb/runtime/command.py
     try:
         load()
     except WxbError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 import traceback
@@ -32,6 +33,8 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     Ctrl-C, and 143 on SIGTERM. If several processes train together, all but the first only call
     `main`.
     """
+    # What was imported stays until the end: searching it for garbage, also at the exit, takes time.
+    gc.freeze()
     if not signals.IS_FIRST_PROCESS:
         with logs.discard():
             main(load(), sys.argv[1])
