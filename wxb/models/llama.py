@@ -158,7 +158,6 @@ class _Attention(nn.Module):
         super().__init__()
         width, size, std = config.hidden_size, config.head_dim, config.initializer_range
         self.size = size
-        self.heads = [config.num_attention_heads, config.num_key_value_heads]
         self.dropout = config.attention_dropout
         self.q_proj = _linear(width, config.num_attention_heads * size, std)
         self.k_proj = _linear(width, config.num_key_value_heads * size, std)
@@ -172,10 +171,8 @@ class _Attention(nn.Module):
         mask: Tensor | None,
         past: KeysValues | None,
     ) -> tuple[Tensor, KeysValues]:
-        # Both are rotated at once: at a single token, the number of operations takes the time.
-        unrotated = torch.cat([self.q_proj(hidden), self.k_proj(hidden)], dim=-1)
-        rotated = rotate(self._split(unrotated), *rotation)  # (B, H + G, T, D)
-        query, key = rotated.split(self.heads, dim=1)
+        query = rotate(self._split(self.q_proj(hidden)), *rotation)  # (B, H, T, D)
+        key = rotate(self._split(self.k_proj(hidden)), *rotation)  # (B, G, T, D)
         value = self._split(self.v_proj(hidden))  # (B, G, T, D)
         key, value = past = extend(past, key, value)  # (B, G, S, D)
         dropout = self.dropout if self.training else 0.0
