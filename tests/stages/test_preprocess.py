@@ -339,10 +339,10 @@ def test_augmented_records_are_no_near_duplicates(tmp_path):
 
 def test_every_file_must_be_in_one_split(tmp_path):
     (tmp_path / "raw").mkdir()
-    for name in ("train.txt", "test.txt", "README.md"):
+    for name in ("train.txt", "test.txt", "notes.txt"):
         (tmp_path / "raw" / name).write_text("Ann\tB-PER\n")
     files = {name: [f"{name}.txt"] for name in clean.SPLITS}
-    with pytest.raises(WxbError, match=r"valid\.txt \(valid\); README\.md is in no split"):
+    with pytest.raises(WxbError, match=r"valid\.txt \(valid\); notes\.txt is in no split"):
         clean_folder(tmp_path, corpus(conll={}, split={"files": files}))
     assert not (tmp_path / "clean").exists()
 
