@@ -97,7 +97,9 @@ class RMSNorm(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:  # (..., C)
         """Scale each vector to a root mean square of 1, then by the weight."""
-        return self.weight * F.rms_norm(hidden, self.weight.shape, eps=self.eps)
+        wide = hidden.float()
+        normal = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + self.eps)
+        return self.weight * normal.to(hidden.dtype)
 
 
 def frequencies(config: Config) -> Tensor:
