@@ -104,6 +104,16 @@ def test_a_broken_model_is_an_error(project, tmp_path, broken):
         trained.load(tmp_path / "m")
 
 
+def test_an_unreadable_file_is_reported_as_such(project, tmp_path, monkeypatch):
+    """Root may read all files, so the answer of the system and of safetensors is imitated."""
+    name = "model.safetensors"
+    shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
+    (tmp_path / "m" / name).unlink()
+    monkeypatch.setattr("os.access", lambda path, mode: path.name != name)
+    with pytest.raises(WxbError, match=rf"m/{name}: no permission to read it; ask its owner"):
+        trained.load(tmp_path / "m")
+
+
 def test_a_model_of_an_unknown_task_is_an_error(project, tmp_path):
     shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
     settings = json.loads((tmp_path / "m/wxb.json").read_text())

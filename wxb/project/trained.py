@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +61,10 @@ def names() -> list[str]:
 
 @contextmanager
 def _load_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of a damaged model folder into a WxbError with the command that trains again."""
+    """Turn errors of a damaged model folder into a WxbError with the command that trains again.
+
+    Files that this user may not read are reported as such: libraries call them missing.
+    """
     try:
         yield
     except (
@@ -74,6 +78,12 @@ def _load_errors(folder: Path) -> Iterator[None]:
     ) as error:
         if type(error).__name__ == "OutOfMemoryError":  # torch's: training again would not help
             raise
+        unreadable = [path for path in [folder, *folder.rglob("*")] if not os.access(path, os.R_OK)]
+        if unreadable:
+            raise WxbError(
+                f"{unreadable[0]}: no permission to read it; ask its owner for"
+                f" `chmod --recursive a+rX {folder}`"
+            ) from error
         raise WxbError(
             f"{folder}: cannot load the model ({type(error).__name__}: {error}). Train it again:"
             f" dvc repro --force --single-item train@{folder.name}"
