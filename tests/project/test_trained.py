@@ -108,7 +108,7 @@ def test_an_unreadable_file_is_reported_as_such(project, tmp_path, monkeypatch):
     """Root may read all files, so the answer of the system and of safetensors is imitated."""
     name = "model.safetensors"
     shutil.copytree(project / "models/ner-encoder", tmp_path / "m")
-    (tmp_path / "m" / name).unlink()
+    (tmp_path / "m" / name).write_bytes(b"")
     monkeypatch.setattr("os.access", lambda path, mode: path.name != name)
     with pytest.raises(WxbError, match=rf"m/{name}: no permission to read it; ask its owner"):
         trained.load(tmp_path / "m")
