@@ -43,6 +43,14 @@ def test_the_report_has_counts_and_no_values():
     }
 
 
+def test_verification_also_finds_values_by_rules():
+    missed = "bob@x.com"  # by this recognizer
+    assert masked(missed)[1].left == {"e-mail address": 1}
+    assert masked(missed, allowed={missed})[1].left == {}
+    assert masked(missed, only={"NAME"})[1].left == {}
+    assert masked("to bob@x.org", operators={DEFAULT: Replace(), "EMAIL": Keep()})[1].left == {}
+
+
 def test_adjacent_spans_of_one_type_are_merged():
     assert masked("AnnBob met Eve5", operators={DEFAULT: Replace()})[0] == [
         "<NAME> met <NAME><AGE>"

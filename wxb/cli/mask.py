@@ -111,7 +111,9 @@ def mask(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="predict on the masked texts too; exit code 3 if spans are found"
+            "--verify",
+            help="search the masked texts too, with the model and with rules; exit code 3 if spans"
+            " are found",
         ),
     ] = False,
     dry_run: Annotated[
@@ -140,7 +142,8 @@ def mask(
     the mapping that are already in a text are masked too, so that unmask restores the text.
 
     --json writes spans as {start, end, label, score, new}; offsets count characters of the input.
-    --verify counts spans with letters or digits that are not from an operator.
+    --verify counts spans with letters or digits that are not from an operator. Its rules find
+    e-mail addresses, card numbers, IBANs and international phone numbers.
 
     If files of a FOLDER are not UTF-8, or not in their format, they are listed and nothing is
     masked; with --skip-unreadable they are listed and skipped. Subfolders that cannot be read are

@@ -14,6 +14,7 @@ from wxb import WxbError, progress_callback
 from wxb.masking.edits import Edit, apply_edits, new_ranges
 from wxb.masking.operators import DEFAULT, Keep, Number, Operators
 from wxb.masking.placeholders import LITERAL, Placeholders
+from wxb.masking.rules import find_values
 
 
 @dataclass
@@ -72,14 +73,24 @@ class Masker:
         ]
 
     def verify(self, texts: Sequence[str], edits: Sequence[list[Edit]], report: Report) -> None:
-        """Predict on the masked texts, and add spans outside of replacements to the report."""
+        """Predict on the masked texts, and add spans outside of replacements to the report.
+
+        Values that rules find are added too, unless the model marks them or only some types are
+        masked.
+        """
         masked = [apply_edits(text, row) for text, row in zip(texts, edits, strict=True)]
         report.left = report.left if report.left is not None else Counter()
-        for text, spans, row in zip(masked, self._spans(masked), edits, strict=True):
-            ranges = new_ranges(row)
+        for text, scored, row in zip(masked, self._spans(masked), edits, strict=True):
+            ranges, spans = new_ranges(row), [span for span, _ in scored]
+            if self.only is None:
+                spans += [
+                    value
+                    for value in find_values(text)
+                    if not any(value.start < s.end and s.start < value.end for s in spans)
+                ]
             left = [
                 span.type
-                for span, _ in spans
+                for span in spans
                 if not self._is_kept(text, span.start, span.end, span.type)
                 and _is_outside(text, span.start, span.end, ranges)
             ]
