@@ -33,7 +33,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.record import Labelling
-from wxb.tasks.ner.tagging.bio import OUTSIDE
+from wxb.tasks.ner.record.bio import OUTSIDE
 from wxb.tasks.ner.tagging.method import Method
 from wxb.training.backbones import tuning
 from wxb.training.backbones.tuning import add_noise

@@ -10,7 +10,7 @@ from wxb.core.params.training import Training
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.ner.params import METHODS
-from wxb.tasks.ner.tagging.bio import tag_names
+from wxb.tasks.ner.record.bio import tag_names
 
 TYPES = ["AGE", "NAME"]
 TEXTS = ["Ann is 9 and Bob is 12.", "Zoë is 34"]

@@ -33,7 +33,7 @@ from wxb.masking.masker import Masker, Report
 from wxb.masking.operators import read_operators
 from wxb.project import trained
 from wxb.project.reproduction import benchmarks
-from wxb.tasks.ner.tagging.bio import tag_names
+from wxb.tasks.ner.record.bio import tag_names
 from wxb.training.backbones.weights import load_backbone
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)

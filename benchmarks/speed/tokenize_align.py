@@ -40,7 +40,7 @@ from wxb.corpora.text.tokenizers import encode, train
 from wxb.corpora.text.windows import text_windows
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import IGNORED, align
+from wxb.tasks.ner.record.bio import IGNORED, align
 
 ROOT = Path(__file__).parents[2]
 VOCABULARY, MAX_LENGTH, STRIDE = 6000, 128, 32  # as in the demo

@@ -26,8 +26,8 @@ from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.predictor import ScoredSpan
 from wxb.tasks.ner.record import Labelling
+from wxb.tasks.ner.record.bio import OUTSIDE
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import OUTSIDE
 from wxb.tasks.ner.tagging.method import Method as Tagging
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones.generator import Generator

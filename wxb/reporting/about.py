@@ -19,6 +19,7 @@ TERMS = {
     "QLoRA": "LoRA on weights that are stored in 4 bits",
     "NEFTune": "adds noise to the embeddings during training",
     "bidirectional": "a decoder without its causal mask: each token also sees the later ones",
+    "crf": "a conditional random field: a weight for each pair of word feature and tag, no network",
     "frozen": "the backbone is not trained",
     "TF-IDF": "counts of words, weighted by how rare they are",
     "tfidf": "logistic regression on counts of words, weighted by how rare they are",

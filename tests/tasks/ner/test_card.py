@@ -14,7 +14,7 @@ from wxb.core import params
 from wxb.core.errors import WxbError
 from wxb.project import trained
 from wxb.project.sharing import card
-from wxb.tasks.ner.tagging.bio import tag_names
+from wxb.tasks.ner.record.bio import tag_names
 
 
 @pytest.fixture(scope="module")

@@ -179,10 +179,33 @@ class Generation(Experiment):
     prediction: GenerationPrediction
 
 
+class CrfModel(Section):
+    """The features of a word: those of the words around it, and its first and last letters."""
+
+    window: Annotated[int, Field(ge=0)] = 1  # words on either side
+    affixes: Annotated[int, Field(ge=0)] = 4  # most letters of a prefix or suffix
+
+
+class CrfTraining(Section):
+    """Penalties and iterations of L-BFGS, with the names of CRFsuite."""
+
+    c1: Annotated[float, Field(ge=0)] = 0.02  # of the sum of absolute weights
+    c2: Annotated[float, Field(ge=0)] = 0.01  # of the sum of squared weights
+    max_iterations: PositiveInt = 100
+
+
+class Crf(experiments.Untuned):
+    """A conditional random field on features of words."""
+
+    encoding: Section
+    model: CrfModel
+    training: CrfTraining
+
+
 class Baseline(experiments.Baseline):
     """Entities without training."""
 
     model: experiments.Rule[Literal["mentions"]]
 
 
-METHODS = {"tagging": Tagging, "generation": Generation, "baseline": Baseline}
+METHODS = {"tagging": Tagging, "generation": Generation, "crf": Crf, "baseline": Baseline}

@@ -25,8 +25,8 @@ from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Encoding, WordFeatures
 from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.alignment import Status, count_statuses
+from wxb.tasks.ner.record.bio import align, best_tags, tag_names
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import align, best_tags, tag_names
 from wxb.tasks.ner.tagging.method import Method
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.tasks.ner.tagging.words import continues_word

@@ -23,14 +23,14 @@ from wxb.tasks.ner import metrics as scorer
 from wxb.tasks.ner.params import Head, Tagging, WordFeatures
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan, WindowedTexts
 from wxb.tasks.ner.record import encoding
-from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import (
+from wxb.tasks.ner.record.bio import (
     Targets,
     align,
     best_tags,
     decode_tags,
     tag_names,
 )
+from wxb.tasks.ner.record.spans import Span
 
 if TYPE_CHECKING:
     import torch
@@ -153,7 +153,7 @@ class TaggingRecognizer(Recognizer):
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
     ) -> dict[str, float]:
         """The micro F1 of spans on this tagger's tokens by seqeval, in strict IOB2 mode."""
-        from wxb.tasks.ner.tagging.seqeval_f1 import seqeval_f1
+        from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
 
         gold = [record.gold or () for record in records]
         predicted = [[scored.span for scored in spans] for spans in predictions]

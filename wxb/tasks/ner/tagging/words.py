@@ -6,7 +6,6 @@ other character.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain, repeat
@@ -21,6 +20,7 @@ from torch.nn import functional as F  # noqa: N812
 from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.windows import Windows
 from wxb.tasks.ner.params import WordFeatures
+from wxb.tasks.ner.record.shapes import shape
 
 # Letters and digits (and their marks and joiners) of a script with spaces between words.
 _WORD = regex.compile(
@@ -112,17 +112,9 @@ def _hashes(word: str, rows: int) -> tuple[int, ...]:
         ("norm", word.lower()),
         ("prefix", word[:1]),
         ("suffix", word[-3:]),
-        ("shape", _shape(word)),
+        ("shape", shape(word)),
     )
     return tuple(1 + crc32(f"{name} {value}".encode()) % (rows - 1) for name, value in values)
-
-
-def _shape(word: str) -> str:
-    """Kinds of characters, at most four equal ones in a row: Xxxxx for Johanna, dddd for 12345."""
-    kinds = (
-        "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
-    )
-    return re.sub(r"(.)\1{3,}", r"\1\1\1\1", "".join(kinds))
 
 
 class WordEmbedding(nn.Module):

@@ -12,8 +12,8 @@ import numpy as np
 
 from wxb.corpora.text.encoded import IGNORED, Encoded
 from wxb.corpora.text.windows import sliding_windows
+from wxb.tasks.ner.record.bio import align, tag_names
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import align, tag_names
 
 Spans = Sequence[Sequence[Span]]
 

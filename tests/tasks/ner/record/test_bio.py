@@ -11,8 +11,8 @@ from seqeval.scheme import IOB2, Entities
 from wxb.corpora.text.encoded import IGNORED, Encoded
 from wxb.corpora.text.windows import sliding_windows
 from wxb.tasks.ner.record.alignment import Status, count_statuses
+from wxb.tasks.ner.record.bio import align, best_tags, decode_tags, tag_names
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.bio import align, best_tags, decode_tags, tag_names
 
 TYPES = ["AGE", "CITY", "NAME"]
 

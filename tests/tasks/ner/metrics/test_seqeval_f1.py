@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from wxb.corpora.text.encoded import Encoded
 from wxb.tasks.ner.metrics import counts, prf
+from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
 from wxb.tasks.ner.record.spans import Span
-from wxb.tasks.ner.tagging.seqeval_f1 import seqeval_f1
 
 ANN, MET, BOB, DOT = (0, 3), (4, 7), (8, 11), (11, 12)  # the tokens of "Ann met Bob."
 

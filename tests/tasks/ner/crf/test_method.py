@@ -1,0 +1,94 @@
+"""The CRF as a method: from records to saved predictors."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.project_copy import ROOT
+from wxb.core.files import read_json
+from wxb.corpora.records import Record
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import write_columns
+from wxb.corpora.text.saved import SavedTokenizer
+from wxb.tasks.ner.crf.method import CrfRecognizer, Method
+from wxb.tasks.ner.params import Crf
+from wxb.tasks.ner.record.spans import Span
+
+BLOCK = {
+    "study": "s",
+    "corpus": "c",
+    "task": "ner",
+    "method": "crf",
+    "backbone": "b",
+    "architecture": "wxb/models/__init__.py",
+    "encoding": {},
+    "model": {},
+    "prediction": {},
+    "tuning": {},
+    "training": {"max_iterations": 30},
+}
+NAMES = ["Ann", "Bob", "Zoë Müller", "李明"]
+
+
+def records():
+    rows = [("", ()), ("no one is here.", ())]
+    for name in NAMES:
+        for before, after in (("", " is here."), ("We saw ", " today."), ("It was ", ", not me.")):
+            span = Span(len(before), len(before) + len(name), "NAME")
+            rows.append((f"{before}{name}{after}", (span,)))
+    return [Record(str(i), text, gold, "en", str(i)) for i, (text, gold) in enumerate(rows)]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crf")
+    texts = [record.input for record in records()]
+    tokenizers.train("words", 10, texts).save_pretrained(folder / "tokenizer")
+    method = Method(Crf(**BLOCK), ["NAME"], SavedTokenizer(folder / "tokenizer"))
+    features, targets = folder / "features.arrow", folder / "targets.arrow"
+    method.encode([records()], features, label="test")
+    columns, splits, counts = method.align(features, [records()])
+    write_columns(targets, columns, splits)
+    items = method.dataset(features, targets, records())
+    run = method.training_run(items, items, seed=1, checkpoints=folder, label="test")
+    model, history = method.fit(folder, run)
+    predictor = CrfRecognizer.from_training(model, method, targets)
+    return method, predictor, history, counts
+
+
+def test_it_learns_and_counts_its_gold(trained):
+    _, predictor, history, counts = trained
+    assert counts["gold"] == counts["kept"] == 3 * len(NAMES)
+    assert history[-1]["loss"] < history[0]["loss"]
+    predicted = predictor.predict([record.input for record in records()])
+    assert [tuple(s.span for s in spans) for spans in predicted] == [r.gold for r in records()]
+    assert all(0 < scored.score <= 1 for spans in predicted for scored in spans)
+    assert predictor.further_metrics(records(), predicted) == {"seqeval_f1": 1.0}
+
+
+def test_a_saved_predictor_predicts_the_same(trained, tmp_path):
+    method, predictor, history, _ = trained
+    predictor.save(tmp_path, method.experiment, updates=len(history), examples=1)
+    assert read_json(tmp_path / "wxb.json")["method"] == "crf"
+    loaded = CrfRecognizer.load(tmp_path)
+    texts = ["We saw Ann, not Carl.", "", "   "]
+    assert loaded.predict(texts) == predictor.predict(texts)
+    assert loaded.size() == predictor.size() > 0
+    assert loaded.types == ["NAME"]
+
+
+def test_predicting_imports_no_torch():
+    code = (
+        "import sys; import wxb.tasks.ner.crf.method;"
+        " print(*({'torch', 'pycrfsuite', 'sklearn'} & sys.modules.keys()))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert process.stdout.split() == []
+
+
+def test_its_backbone_is_not_tuned():
+    with pytest.raises(ValueError, match="leave `tuning` empty"):
+        Crf(**{**BLOCK, "tuning": {"frozen": True}})

@@ -1,0 +1,172 @@
+"""Named entities by a linear-chain CRF: features of words, fitted by CRFsuite.
+
+Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from wxb.core.progress import Progress, track
+from wxb.corpora.records import Record
+from wxb.corpora.text import tokenizers
+from wxb.corpora.text.encoded import Columns, Encoded, read_columns, read_encoded, slice_texts
+from wxb.corpora.text.windows import sliding_windows
+from wxb.tasks import methods
+from wxb.tasks.ner.crf.features import word_features
+from wxb.tasks.ner.crf.model import CRF
+from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
+from wxb.tasks.ner.params import Crf, CrfModel
+from wxb.tasks.ner.predictor import ScoredSpan, SpanFinder
+from wxb.tasks.ner.record.alignment import count_statuses
+from wxb.tasks.ner.record.bio import align, decode_tags, tag_names
+from wxb.tasks.ner.record.spans import Span
+
+if TYPE_CHECKING:
+    from wxb.training.run import TrainingRun
+
+
+def _features(encoded: Encoded, texts: Iterable[str], settings: CrfModel) -> list[list[list[str]]]:
+    """The features of each word of each text; the words are its tokens."""
+    rows = []
+    for text, (first, stop) in zip(texts, pairwise(encoded.splits), strict=True):
+        edges = zip(encoded.starts[first:stop], encoded.ends[first:stop], strict=True)
+        rows.append(word_features([text[start:end] for start, end in edges], settings))
+    return rows
+
+
+class CrfRecognizer(SpanFinder):
+    """A trained CRF. The score of a span is its probability."""
+
+    def ready(self, model: CRF) -> CRF:
+        """The model as it is: it has no device."""
+        return model
+
+    @classmethod
+    def from_training(cls, model: CRF, method: methods.Method, targets: Path) -> Self:
+        """The predictor of a newly trained model."""
+        shape = method.experiment.model.model_dump()
+        return cls(model, method.tokenizer, types=list(method.labels), **shape)
+
+    @classmethod
+    def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> CRF:
+        """Load the model that `save` wrote to a folder."""
+        return CRF.from_pretrained(folder)
+
+    @property
+    def types(self) -> list[str]:
+        """The types of spans, in the order of training."""
+        types: list[str] = self.settings["types"]
+        return types
+
+    def size(self, *, trainable: bool = False) -> int:
+        """Number of weights that are not zero."""
+        finite = np.isfinite(self.model.transitions) & (self.model.transitions != 0)
+        return int(np.count_nonzero(self.model.weights) + finite.sum())
+
+    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
+        """The spans of the best tags of each text."""
+        settings = CrfModel(**{name: self.settings[name] for name in CrfModel.model_fields})
+        encoded = tokenizers.encode(self.tokenizer, texts)
+        spans = []
+        for index in track(range(len(texts)), label, len(texts), unit="text"):
+            own = slice_texts(encoded, index, index + 1)
+            (rows,) = _features(own, [texts[index]], settings)
+            spans.append(self._spans(own, rows))
+        return spans
+
+    def _spans(self, encoded: Encoded, rows: Sequence[Sequence[str]]) -> list[ScoredSpan]:
+        if not rows:
+            return []
+        scores = self.model.scores(rows)
+        tags = self.model.best_tags(scores)
+        spans = [*decode_tags(tags.tolist())]
+        probabilities = self.model.probabilities(scores, tags, spans)
+        return [
+            ScoredSpan(
+                Span(int(encoded.starts[first]), int(encoded.ends[last - 1]), self.types[kind]),
+                probability,
+            )
+            for (first, last, kind), probability in zip(spans, probabilities, strict=True)
+        ]
+
+    def further_metrics(
+        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
+    ) -> dict[str, float]:
+        """The micro F1 of spans of words by seqeval, in strict IOB2 mode."""
+        gold = [record.gold or () for record in records]
+        predicted = [[scored.span for scored in spans] for spans in predictions]
+        encoded = tokenizers.encode(self.tokenizer, [record.input for record in records])
+        return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
+
+
+class Method(methods.Method):
+    """A CRF over the words of a tokenizer of kind `words`, without its vocabulary."""
+
+    experiment: Crf
+    TARGETS = ("tags",)
+    Predictor = CrfRecognizer
+
+    def align(
+        self, path: Path, chunks: Iterable[Sequence[Record]]
+    ) -> tuple[*Columns, dict[str, int]]:
+        """The tag of every word, where each text's begin, and counts of gold spans."""
+        encoded = read_encoded(path)
+        gold = [record.gold for records in chunks for record in records]
+        whole_texts = sliding_windows(encoded.splits, size=max(1, len(encoded.ids)), stride=0)
+        targets, statuses = align(encoded, whole_texts, gold, self.labels)
+        return {"tags": targets.tags}, encoded.splits, count_statuses(statuses)
+
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
+        """One item per text: the `features` and the `tags` of its words."""
+        columns, splits = read_columns(targets, self.TARGETS)
+        texts = (record.input for record in records)
+        rows = _features(read_encoded(features), texts, self.experiment.model)
+        tags = [columns["tags"][first:stop] for first, stop in pairwise(splits)]
+        return [
+            {"features": words, "tags": own} for words, own in zip(rows, tags, strict=True) if words
+        ]
+
+    def build(self, backbone: Path) -> Callable[[Sequence[Mapping[str, Any]]], Sequence[str]]:
+        """A function that lists the features of training items, in alphabetical order."""
+        return lambda items: sorted(
+            {f for item in items for word in item["features"] for f in word}
+        )
+
+    def fit(self, backbone: Path, run: TrainingRun) -> tuple[CRF, list[dict[str, float]]]:
+        """The CRF with the largest penalized likelihood, and the loss by iteration of L-BFGS."""
+        import pycrfsuite  # only training needs it
+
+        names = self.build(backbone)(run.train)
+        index_of = {name: str(index) for index, name in enumerate(names)}
+        settings: Any = run.settings
+        progress = Progress(run.label, settings.max_iterations, unit="iteration")
+        history: list[dict[str, float]] = []
+
+        class Trainer(pycrfsuite.Trainer):
+            def on_iteration(self, log: str, info: Mapping[str, Any]) -> None:
+                iteration, loss = info["num"], info["loss"] / len(run.train)
+                history.append({"step": iteration, "epoch": iteration, "loss": loss})
+                progress.update(iteration, loss=f"{loss:.4g}")
+
+        trainer = Trainer(algorithm="lbfgs", params=settings.model_dump())
+        for item in run.train:
+            words = [[index_of[feature] for feature in word] for word in item["features"]]
+            trainer.append(words, [str(tag) for tag in item["tags"]])
+        with tempfile.TemporaryDirectory() as folder:
+            file = str(Path(folder, "crfsuite"))
+            trainer.train(file)
+            tagger = pycrfsuite.Tagger()
+            with tagger.open(file):
+                fitted = tagger.info()
+        states, transitions = (
+            {(int(left), int(right)): weight for (left, right), weight in weights.items()}
+            for weights in (fitted.state_features, fitted.transitions)
+        )
+        return CRF.from_weights(names, states, transitions, len(tag_names(self.labels))), history
