@@ -22,7 +22,7 @@ class Card(cards.Card):
 
     def pipeline(self, experiment: Experiment) -> str:
         """The hub's pipeline for the model."""
-        return self.TASK if experiment.method == "tagging" else "text-generation"
+        return "text-generation" if experiment.method == "generation" else self.TASK
 
     def facts(
         self, experiment: Experiment, model: Path, predictions: Path, scores: Mapping[str, float]
@@ -48,6 +48,8 @@ def _architecture(model: Path) -> str:
 
 def _why_not_transformers(experiment: Experiment) -> str:
     """Why the model needs wxb; empty if transformers can predict the tags."""
+    if experiment.method == "crf":
+        return "transformers has no such model."
     if experiment.method == "generation":
         return "The model generates answers in a format that only wxb parses."
     if "word features" in experiment.traits:

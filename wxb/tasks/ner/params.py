@@ -200,6 +200,7 @@ class Crf(experiments.Untuned):
     encoding: Section
     model: CrfModel
     training: CrfTraining
+    prediction: experiments.Prediction
 
 
 class Baseline(experiments.Baseline):

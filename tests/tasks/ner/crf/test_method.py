@@ -7,6 +7,7 @@ import pytest
 
 from tests.project_copy import ROOT
 from wxb.core.files import read_json
+from wxb.core.params.experiments import Prediction
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import write_columns
@@ -92,3 +93,7 @@ def test_predicting_imports_no_torch():
 def test_its_backbone_is_not_tuned():
     with pytest.raises(ValueError, match="leave `tuning` empty"):
         Crf(**{**BLOCK, "tuning": {"frozen": True}})
+
+
+def test_settings_of_prediction_have_defaults():
+    assert Crf(**BLOCK).prediction == Prediction()
