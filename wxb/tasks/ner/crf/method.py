@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +15,7 @@ import numpy as np
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import Columns, Encoded, read_columns, read_encoded, slice_texts
+from wxb.corpora.text.encoded import Columns, Encoded, read_columns, read_encoded
 from wxb.corpora.text.windows import sliding_windows
 from wxb.tasks import methods
 from wxb.tasks.ner.crf.features import word_features
@@ -32,13 +31,11 @@ if TYPE_CHECKING:
     from wxb.training.run import TrainingRun
 
 
-def _features(encoded: Encoded, texts: Iterable[str], settings: CrfModel) -> list[list[list[str]]]:
-    """The features of each word of each text; the words are its tokens."""
-    rows = []
-    for text, (first, stop) in zip(texts, pairwise(encoded.splits), strict=True):
-        edges = zip(encoded.starts[first:stop], encoded.ends[first:stop], strict=True)
-        rows.append(word_features([text[start:end] for start, end in edges], settings))
-    return rows
+def _words(text: str, encoded: Encoded, index: int) -> list[str]:
+    """The words of a text, which are the tokens of the encoded text at `index`."""
+    tokens = slice(*encoded.splits[index : index + 2])
+    edges = zip(encoded.starts[tokens], encoded.ends[tokens], strict=True)
+    return [text[start:end] for start, end in edges]
 
 
 class CrfRecognizer(SpanFinder):
@@ -74,25 +71,25 @@ class CrfRecognizer(SpanFinder):
         """The spans of the best tags of each text."""
         settings = CrfModel(**{name: self.settings[name] for name in CrfModel.model_fields})
         encoded = tokenizers.encode(self.tokenizer, texts)
-        spans = []
-        for index in track(range(len(texts)), label, len(texts), unit="text"):
-            own = slice_texts(encoded, index, index + 1)
-            (rows,) = _features(own, [texts[index]], settings)
-            spans.append(self._spans(own, rows))
-        return spans
+        return [
+            self._spans(word_features(_words(text, encoded, index), settings), encoded, index)
+            for index, text in enumerate(track(texts, label, len(texts), unit="text"))
+        ]
 
-    def _spans(self, encoded: Encoded, rows: Sequence[Sequence[str]]) -> list[ScoredSpan]:
+    def _spans(
+        self, rows: Sequence[Sequence[str]], encoded: Encoded, index: int
+    ) -> list[ScoredSpan]:
+        """The spans of the encoded text at `index`, whose words have the features `rows`."""
         if not rows:
             return []
         scores = self.model.scores(rows)
         tags = self.model.best_tags(scores)
         spans = [*decode_tags(tags.tolist())]
         probabilities = self.model.probabilities(scores, tags, spans)
+        begin = encoded.splits[index]
+        starts, ends = encoded.starts[begin:], encoded.ends[begin:]
         return [
-            ScoredSpan(
-                Span(int(encoded.starts[first]), int(encoded.ends[last - 1]), self.types[kind]),
-                probability,
-            )
+            ScoredSpan(Span(int(starts[first]), int(ends[last - 1]), self.types[kind]), probability)
             for (first, last, kind), probability in zip(spans, probabilities, strict=True)
         ]
 
@@ -124,14 +121,16 @@ class Method(methods.Method):
         return {"tags": targets.tags}, encoded.splits, count_statuses(statuses)
 
     def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Any:
-        """One item per text: the `features` and the `tags` of its words."""
-        columns, splits = read_columns(targets, self.TARGETS)
-        texts = (record.input for record in records)
-        rows = _features(read_encoded(features), texts, self.experiment.model)
-        tags = [columns["tags"][first:stop] for first, stop in pairwise(splits)]
-        return [
-            {"features": words, "tags": own} for words, own in zip(rows, tags, strict=True) if words
-        ]
+        """One item per text with words: their `features` and `tags`."""
+        encoded, (columns, _) = read_encoded(features), read_columns(targets, self.TARGETS)
+        texts, settings = [record.input for record in records], self.experiment.model
+
+        def item(index: int) -> dict[str, Any]:
+            tags = columns["tags"][slice(*encoded.splits[index : index + 2])]
+            words = _words(texts[index], encoded, index)
+            return {"features": word_features(words, settings), "tags": tags}
+
+        return methods.LazyItems(np.flatnonzero(np.diff(encoded.splits)).tolist(), item)
 
     def build(self, backbone: Path) -> Callable[[Sequence[Mapping[str, Any]]], Sequence[str]]:
         """A function that lists the features of training items, in alphabetical order."""
