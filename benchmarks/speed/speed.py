@@ -183,11 +183,6 @@ def dag(sizes: Sizes) -> Iterator[Row]:
         yield Row(what, value=float(f"{row.seconds:.3g}"), unit="s")
 
 
-def no_op(sizes: Sizes) -> Iterator[Row]:
-    """A run without work."""
-    yield Row.from_comparison(engines.no_op(sizes.turns))
-
-
 def on_gpu(sizes: Sizes) -> Iterator[Row]:
     """Training on a GPU."""
     has_gpu = torch.cuda.is_available()
@@ -210,7 +205,6 @@ GROUPS: tuple[Callable[[Sizes], Iterator[Row]], ...] = (
     architectures,
     chat,
     dag,
-    no_op,
     on_gpu,
 )
 
