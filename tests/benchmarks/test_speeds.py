@@ -74,6 +74,16 @@ def test_training_and_prediction_of_a_tagger_are_timed(monkeypatch):
     assert all(row.value > 0 for row in rows)
 
 
+@pytest.mark.parametrize("name", training.MODELS)
+def test_training_of_a_model_of_each_task_is_timed(name, monkeypatch):
+    if name == "a Whisper":
+        pytest.importorskip("espeakng_loader")
+    monkeypatch.setattr(training, "MODELS", {name: training.MODELS[name]})
+    (row,) = speed.other_tasks(SIZES)
+    assert name in row.what
+    assert row.value > 0
+
+
 def test_the_time_of_each_method_is_divided(monkeypatch):
     monkeypatch.setattr(training, "METHODS", ("ner-generative",))
     rows = list(speed.methods(SIZES._replace(records=40)))
