@@ -41,7 +41,7 @@ test test-all:
 trust: .venv/test ## try 2,000 random edits, faults and runs, 500 kills and 40,000 inputs; takes an hour or two, and writes reports/benchmarks/trust.json
 	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
 
-bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
+bench: .venv/bench .venv/speech ## time the project and its peers; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
 
 # The constraints keep the versions that results were made with.

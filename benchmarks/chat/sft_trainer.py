@@ -20,7 +20,6 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, for both sides
 
 import tempfile
 import time
-from contextlib import chdir
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -32,14 +31,12 @@ from datasets import Dataset
 from datasets.utils.logging import disable_progress_bar
 from rich.console import Console
 from rich.table import Table
-from ruamel.yaml import YAML
 from transformers import set_seed
 from trl import SFTConfig, SFTTrainer
 
-from stages import align, download, preprocess, pretrain, tokenize, tokenizer
 from wxb import tasks
 from wxb.core import paths
-from wxb.core.params import load, read_yaml
+from wxb.core.params import load
 from wxb.corpora import clean
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.metrics import Metric
@@ -50,7 +47,6 @@ BEST = Metric("loss", "loss", lower_is_better=True)  # on validation records
 
 # The losses of the steps, the final weights, and the seconds of a training.
 Training = tuple[list[float], dict[str, Any], float]
-ROOT = Path(__file__).parents[2]
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -77,31 +73,6 @@ def main(
     table.add_row("largest difference of a step's loss", f"{differences.max():.1e}", "")
     table.add_row("largest difference of a weight", f"{largest:.1e}", "")
     Console().print(table)
-
-
-def small_project(folder: Path, records: int) -> str:
-    """Write a project with few records, aligned for an experiment, whose name is returned."""
-    experiment = "chat-full"
-    params = read_yaml(ROOT / "params.yaml")
-    for section, blocks in read_yaml(ROOT / "params/chat.yaml").items():
-        params[section].update(blocks)
-    corpus, backbone = params["corpora"]["chat"], params["backbones"]["chat-llama"]
-    corpus["generate"].update(labelled=2 * records, unlabelled=8)
-    backbone["pretraining"].update(steps=1, checkpoints=1)
-    YAML().dump(params, folder / "params.yaml")
-    (folder / "demos").symlink_to(ROOT / "demos")
-    with chdir(folder):
-        checked = load()
-        for stage, name in (
-            (download, "chat"),
-            (preprocess, "chat"),
-            (tokenizer, "chat-llama"),
-            (pretrain, "chat-llama"),
-            (tokenize, experiment),
-            (align, experiment),
-        ):
-            stage.main(checked, name)
-    return experiment
 
 
 def trainings(

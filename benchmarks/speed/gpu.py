@@ -83,7 +83,7 @@ def measure(turns: int, rows: int, *, has_gpu: bool) -> Iterator[Training]:
 def _training(what: str, data: Demo, rate: float, turns: int, rows: int, device: str) -> Training:
     torch.manual_seed(1)
     model = data.method.build(data.backbone).to(device).train()
-    longest = sorted(data.items, key=lambda item: -len(item["input_ids"]))[:rows]
+    longest = sorted([*data.valid, *data.train], key=lambda item: -len(item["input_ids"]))[:rows]
     batch = {key: values.to(device) for key, values in data.method.collator()(longest).items()}
     step = _step(model, batch, device)
     step()  # allocates the optimizer's state

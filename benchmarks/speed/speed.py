@@ -44,6 +44,7 @@ CHARACTERS = 150  # of each text that the tagger reads
 TEXTS, MEMORY, MATMUL = 1500, 1536, 45  # goals: texts/s, MiB, % of the rate of matrix products
 OUTPUT = paths.BENCHMARKS / "speed.json"
 LONG = 10_000  # records that take longer than the start-up of a stage
+CHAT = "chat-full"  # the experiment that is compared with TRL
 AT_MOST = ("MiB",)  # units of which less is better
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -114,7 +115,7 @@ def tagger(sizes: Sizes) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = training.demo(folder, sizes.records)
-        yield Row.from_comparison(training.comparison(data, sizes.turns))
+        yield Row.from_comparison(training.comparison(data, "a tagger", sizes.turns))
         model = data.method.build(data.backbone)
         data.fit(model, folder, epochs=2)
         recognizer = data.method.Predictor.from_training(model, data.method, folder)
@@ -127,6 +128,11 @@ def tagger(sizes: Sizes) -> Iterator[Row]:
         peer = masking.pipeline_of(recognizer, folder / "model")
         rows = masking.comparisons(recognizer, peer, inputs, sizes.turns, batches=[32])
         yield from map(Row.from_comparison, rows)
+
+
+def other_tasks(sizes: Sizes) -> Iterator[Row]:
+    """Training of models of other tasks."""
+    yield from map(Row.from_comparison, training.comparisons(sizes.records, sizes.turns))
 
 
 def methods(sizes: Sizes) -> Iterator[Row]:
@@ -166,10 +172,10 @@ def chat(sizes: Sizes) -> Iterator[Row]:
 
     with tempfile.TemporaryDirectory() as folder:
         records = max(32, sizes.records // 3)
-        name = sft_trainer.small_project(Path(folder), records)
+        training.small_project(Path(folder), "chat", CHAT, records)
         with chdir(folder), redirect_stdout(io.StringIO()):
             options = {"records": records, "epochs": 2, "repeats": sizes.turns}
-            ours, theirs = sft_trainer.trainings(name, **options)
+            ours, theirs = sft_trainer.trainings(CHAT, **options)
     ratios = [peer[2] / own[2] for own, peer in zip(ours, theirs, strict=True)]
     what = f"training of a LLaMA, {records:,} conversations"
     yield Row.from_values(what, ratios, peer="TRL's SFTTrainer", goal=training.GOAL)
@@ -181,11 +187,6 @@ def dag(sizes: Sizes) -> Iterator[Row]:
     for row in engines.scaling(sizes.empty_stages):
         what = f"{row.command}, {row.stages:,} empty stages"
         yield Row(what, value=float(f"{row.seconds:.3g}"), unit="s")
-
-
-def no_op(sizes: Sizes) -> Iterator[Row]:
-    """A run without work."""
-    yield Row.from_comparison(engines.no_op(sizes.turns))
 
 
 def on_gpu(sizes: Sizes) -> Iterator[Row]:
@@ -206,11 +207,11 @@ GROUPS: tuple[Callable[[Sizes], Iterator[Row]], ...] = (
     tokens,
     stages,
     tagger,
+    other_tasks,
     methods,
     architectures,
     chat,
     dag,
-    no_op,
     on_gpu,
 )
 

@@ -74,6 +74,16 @@ def test_training_and_prediction_of_a_tagger_are_timed(monkeypatch):
     assert all(row.value > 0 for row in rows)
 
 
+@pytest.mark.parametrize("name", training.MODELS)
+def test_training_of_a_model_of_each_task_is_timed(name, monkeypatch):
+    if name == "a Whisper":
+        pytest.importorskip("espeakng_loader")
+    monkeypatch.setattr(training, "MODELS", {name: training.MODELS[name]})
+    (row,) = speed.other_tasks(SIZES)
+    assert name in row.what
+    assert row.value > 0
+
+
 def test_the_time_of_each_method_is_divided(monkeypatch):
     monkeypatch.setattr(training, "METHODS", ("ner-generative",))
     rows = list(speed.methods(SIZES._replace(records=40)))
@@ -97,10 +107,19 @@ def test_stages_of_empty_projects_are_up_to_date(tmp_path):
         assert {*repo.status()} == {os.path.relpath(tmp_path / "dvc.yaml:s3")}
 
 
+def test_missing_outputs_are_committed_as_empty_files(tmp_path):
+    engines.write_project(tmp_path, 2)
+    (tmp_path / "dvc.lock").unlink()
+    (tmp_path / "out/1").unlink()
+    engines.commit_empty_outputs(tmp_path)
+    with Repo(str(tmp_path)) as repo:
+        assert repo.status() == {}
+
+
 @pytest.mark.slow
 def test_stages_of_dvc_and_snakemake_are_timed():
     rows = list(speed.dag(SIZES))
-    assert len(rows) == 1 + len(engines.COMMANDS)
+    assert len(rows) == 2 + len(engines.COMMANDS)
     assert all(row.value > 0 for row in rows)
 
 

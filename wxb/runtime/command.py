@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import sys
 import time
@@ -35,6 +36,7 @@ def run(verb: str, main: Main, doc: str | None) -> None:
     """
     # What was imported stays until the end: searching it for garbage, also at the exit, takes time.
     gc.freeze()
+    atexit.register(gc.freeze)  # what is imported later
     if not signals.IS_FIRST_PROCESS:
         with logs.discard():
             main(load(), sys.argv[1])
