@@ -136,7 +136,7 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
             score = system[metric]
             assert f"{score['value']:.3f}" in cells
             assert f"{score['low']:.3f}–{score['high']:.3f}" in cells
-        assert f"{system['predicted']} found" in cells
+        assert f"{system['predicted']} predicted" in cells
         assert f"{reports.comparison['support']} gold" in cells
         assert "12,000 examples" in cells
         assert "120 a second" in cells
