@@ -56,7 +56,7 @@ def test_the_scores_of_evaluated_experiments_are_shown(folder):
     metrics.parent.mkdir(parents=True)
     metrics.write_text('{"f1": 0.8531, "f1_low": 0.8, "f1_high": 0.9, "loss": 1.0}')
     state = State([], [], [], ["train@ner-encoder", "evaluate@ner-encoder"], ["report@ner"])
-    assert "scores: ner-encoder f1 0.853" in shown(state)
+    assert "f1: ner-encoder 0.853" in shown(state)
     assert shown(state)[0] == "2 of 3 stages done, 0 running, 0 waiting, 1 saving"
 
 

@@ -173,8 +173,10 @@ def render_state(state: State) -> RenderableType:
         parts.append(row)
         if text := describe_progress(stage):
             parts.append(Text(f"  {text}", style="dim"))
-    if scores := _scores(state):
-        parts.append(Text(f"scores: {shortened(scores, MAX_NAMES)}"))
+    parts += [
+        Text(f"{words(metric)}: {shortened(scores, MAX_NAMES)}")
+        for metric, scores in _scores(state).items()
+    ]
     if state.saving:
         parts.append(Text(f"saving outputs: {shortened(state.saving, MAX_NAMES)}"))
     if state.waiting:
@@ -183,16 +185,17 @@ def render_state(state: State) -> RenderableType:
     return Group(*parts)
 
 
-def _scores(state: State) -> list[str]:
-    """The headline scores of the experiments that have been evaluated."""
+def _scores(state: State) -> dict[str, list[str]]:
+    """The headline scores of the experiments that have been evaluated, by metric."""
     experiments = load().experiments
-    scores = []
+    scores: dict[str, list[str]] = {}
     for stage in state.done:
         verb, _, name = stage.partition("@")
         metrics = paths.metrics(experiments[name].study, name) if name in experiments else None
         if verb == "evaluate" and metrics and metrics.exists():
             content = read_json(metrics)
-            scores += [f"{name} {words(k)} {content[k]:.3f}" for k in headlines(content)[:1]]
+            for metric in headlines(content)[:1]:
+                scores.setdefault(metric, []).append(f"{name} {content[metric]:.3f}")
     return scores
 
 
