@@ -65,6 +65,8 @@ def seconds_of(
     scale = sum(measured[s] for s in both) / sum(expected[s] for s in both) if both else 1.0
     by_verb: dict[str, list[float]] = {}
     for stage, seconds in measured.items():
+        if _verb(stage) in LONG and seconds < 1:
+            continue  # a baseline, or a backbone that is not trained
         by_verb.setdefault(_verb(stage), []).append(seconds)
     means = {verb: fmean(values) for verb, values in by_verb.items()}
     known = {stage: scale * seconds for stage, seconds in expected.items()} | measured
