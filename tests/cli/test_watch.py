@@ -161,3 +161,10 @@ def test_ctrl_c_ends_the_run_and_its_log_is_complete(folder):
     finally:
         terminal.close()
     assert Path("logs/run.log").read_text() == "started\nended\n"
+
+
+def test_the_live_view_does_not_wrap_stdout():
+    """Colorama would wrap Rich's stdout for ever, and its reset at exit be printed as text."""
+    before = sys.stdout
+    with watch._live(Console(file=io.StringIO(), force_terminal=True)):
+        assert sys.stdout is before

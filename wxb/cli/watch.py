@@ -76,7 +76,7 @@ def watch(
     if once:
         console.print(render_state(next(states)))
     elif console.is_terminal:
-        with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
+        with _live(console) as live:
             for state in states:
                 live.update(render_state(state), refresh=True)
         console.print(render_state(state))
@@ -118,7 +118,7 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
 def _show_until_ended(
     process: subprocess.Popen[bytes], watcher: Watch, console: Console, is_stopping: Event
 ) -> None:
-    with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
+    with _live(console) as live:
         while process.poll() is None:
             if is_stopping.is_set():
                 live.update(Text("stopping; finished stages are kept"), refresh=True)
@@ -127,6 +127,18 @@ def _show_until_ended(
                 live.update(render_state(state), refresh=True)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(REFRESH_SECONDS)
+
+
+def _live(console: Console) -> Live:
+    # DVC imports colorama, which would write a reset at exit into Rich's stdout, as visible text.
+    return Live(
+        Text(PLANNING),
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
