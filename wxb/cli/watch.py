@@ -31,12 +31,13 @@ from wxb.core.wording import counted
 from wxb.project.inventory import headlines
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
+from wxb.runtime import run_note
 
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
 PLANNING = "DVC finds out which stages are stale"  # shown until the first state is known
 MAX_NAMES = 8  # of waiting or stopped stages
-LOG_LINES = 40  # printed of a run that failed
+LOG_LINES = 40  # printed of a run that failed without a failed stage
 
 
 class AllStudies(TyperCommand):
@@ -105,11 +106,11 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
         raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
     with process:
         _show_until_ended(process, watcher, console, is_stopping)
-    if process.returncode:
+    state = _refresh(watcher, has_ended=True)
+    if process.returncode and not (state and state.stopped):
         output = log.read_text(encoding="utf-8", errors="replace").splitlines()
         print(*output[-LOG_LINES:], sep="\n")
     print(f"Output of the run: {log}", flush=True)
-    state = _refresh(watcher, has_ended=True)
     if state and (state.is_over or state.done or state.stopped):
         console.print(render_state(state))
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
@@ -153,15 +154,21 @@ def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
 def _states(watcher: Watch) -> Iterator[State]:
     """The state every second, until the run ends or Ctrl-C."""
     last_active = None
+    has_note = run_note.read() is not None
     try:
         while True:
+            has_ended = has_note and run_note.read() is None
             with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
-                state = watcher.refresh()
+                state = watcher.refresh(has_ended=has_ended)
             yield state
             now = time.monotonic()
             if state.running:
                 last_active = now
-            if state.is_over or (last_active is not None and now - last_active > IDLE_SECONDS):
+            if (
+                has_ended
+                or state.is_over
+                or (last_active is not None and now - last_active > IDLE_SECONDS)
+            ):
                 return
             time.sleep(REFRESH_SECONDS)
     except KeyboardInterrupt:
@@ -243,7 +250,8 @@ def headline(state: State) -> str:
         counts += f", {len(state.saving)} saving"
     if state.stopped:
         counts += f", {len(state.stopped)} failed"
-    return counts if state.running or state.done else f"{counts}; nothing runs yet"
+    has_begun = state.running or state.done or state.stopped
+    return counts if has_begun else f"{counts}; nothing runs yet"
 
 
 def times(state: State) -> str:
