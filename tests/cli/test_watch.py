@@ -50,6 +50,8 @@ def test_a_failed_stage_and_its_cause_are_last(folder):
     assert "1 failed" in lines[0]
     assert lines[1] == "1 min 05 s elapsed, 10 min 00 s left"
     assert lines[-1] == "failed: train@a: loss is not finite (logs/train@a.log)"
+    Path("logs/train@a.log").write_text("")
+    assert "it may have been killed" in " ".join(shown(State([], [], ["train@a"], [])))
 
 
 def test_the_scores_of_evaluated_experiments_are_shown(folder):

@@ -37,6 +37,7 @@ REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
 PLANNING = "DVC finds out which stages are stale"  # shown until the first state is known
 MAX_NAMES = 8  # of waiting or stopped stages
+SILENT = "ended without a message; it may have been killed, such as for lack of memory"
 LOG_LINES = 40  # printed of a run that failed without a failed stage
 
 
@@ -222,7 +223,7 @@ def _cause(stage: str) -> str:
     """A failed stage with the last line of its log, which has the reason."""
     log = paths.log(stage)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    last = ([line.strip() for line in text.splitlines() if line.strip()] or ["no log"])[-1]
+    last = [SILENT, *(line.strip() for line in text.splitlines() if line.strip())][-1]
     return f"{stage}: {last.removeprefix(f'{stage}: ')} ({log})"
 
 
