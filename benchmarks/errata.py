@@ -112,7 +112,7 @@ def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
     for row, (pair, groups) in enumerate(pairs, start=1):
         difference = paired_difference(
             Groups.from_records(pair.published, groups),
-            Groups.from_records(pair.right, groups),
+            Groups.from_records(pair.correct, groups),
             Scorer().scores,
             Scorer().headline,
         )
@@ -121,7 +121,7 @@ def table_rows(pairs: Sequence[tuple[Pair, list[str]]]) -> list[dict[str, Any]]:
                 "": row,
                 "defect": pair.defect,
                 "on": pair.experiment,
-                "right": f1_of(pair.right),
+                "correct": f1_of(pair.correct),
                 "published": f1_of(pair.published),
                 "difference": difference[:3],
             }

@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
     defect: str
     experiment: str
-    right: NDArray[np.int64]
+    correct: NDArray[np.int64]
     published: NDArray[np.int64]
     note: str
 
@@ -71,7 +71,7 @@ def tagger_pairs(name: str, tagger: Recognizer, records: Sequence[Record]) -> It
         name,
         counts(gold, reliable),
         counts(gold, above(0, scored)),
-        f"right: scored with the threshold {THRESHOLD}; published: scored without",
+        f"correct: scored with the threshold {THRESHOLD}; published: scored without",
     )
 
     if not isinstance(tagger.tokenizer.backend_tokenizer.decoder, ByteLevel):

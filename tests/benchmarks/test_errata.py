@@ -126,7 +126,7 @@ def test_the_unescaped_form_loses_mentions_with_separators(value):
 
 def test_perfect_answers_with_separators_are_right_if_escaped():
     pair = scoring.separator_pair([record for record in RECORDS if record.gold])
-    assert pair.right.tolist() == [[2, 2, 2], [2, 2, 2], [1, 1, 1]]
+    assert pair.correct.tolist() == [[2, 2, 2], [2, 2, 2], [1, 1, 1]]
     assert pair.published.sum(axis=0).tolist()[0] == 2  # the ages
 
 

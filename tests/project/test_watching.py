@@ -90,6 +90,21 @@ def test_the_run_is_planned_again_only_after_changes(run, tmp_path, monkeypatch)
         assert run.plans == plans
 
 
+def test_a_stage_that_ends_during_a_plan_is_not_running(run, monkeypatch):
+    watch = Watch(load(HOME / "params.yaml"))
+    watch.refresh()
+
+    def plan():
+        run.running = ("train@b",)
+        return run.plan()
+
+    monkeypatch.setattr(engines, "plan", plan)
+    run.running = ("train@a",)
+    state = watch.refresh()
+    assert names(state) == [["train@b"], ["evaluate@a", "report@ner"], [], []]
+    assert state.saving == ["train@a"]
+
+
 def test_a_plan_that_fails_while_dvc_writes_is_retried(run, monkeypatch):
     watch = Watch(load(HOME / "params.yaml"))
     watch.refresh()
@@ -170,7 +185,7 @@ def test_another_watcher_shows_the_same_run(run, tmp_path, monkeypatch):
     cost = paths.cost("train", "a")
     cost.parent.mkdir(parents=True)
     cost.write_text('{"seconds": 10.0}')
-    run.running = ("evaluate@a",)  # DVC was not asked again: the cost says that train@a is done
+    run.running = ("evaluate@a",)  # no plan since: train@a is done, as it has a cost
     for watch in (first, Watch(params)):
         assert names(watch.refresh()) == [["evaluate@a"], ["report@ner"], [], ["train@a"]]
     run_note.PATH.write_text(run_note.PATH.read_text().replace(str(os.getpid()), "99999999"))
@@ -192,8 +207,13 @@ def test_the_time_left_counts_waiting_stages(run, write_progress):
     watch = Watch(load(HOME / "params.yaml"))
     run.running = ("train@a",)
     write_progress("train@a", done=1, total=3, seconds=10.0)
-    assert watch.refresh().seconds_left is None  # train@b never ran
+    assert watch.refresh().seconds_left == 20.0 + 30.0  # train@b as long as train@a
+    watch.expected = {"train@a": 3.0, "train@b": 4.0}
+    assert watch.refresh().seconds_left == 20.0 + 40.0  # on a machine ten times slower
+    watch.expected = {}
     cost = paths.cost("train", "c")
     cost.parent.mkdir(parents=True)
     cost.write_text('{"seconds": 7.0}')
-    assert watch.refresh().seconds_left == 20.0 + 7.0
+    assert watch.refresh().seconds_left == 20.0 + (30.0 + 7.0) / 2
+    run.running = ("train@a", "train@b")
+    assert watch.refresh().seconds_left == (20.0 + (30.0 + 7.0) / 2) / 2

@@ -241,6 +241,23 @@ def test_every_table_has_a_caption_and_column_headers(look):
     assert look.study.locator("th:not([scope])").count() == 0
 
 
+def test_the_box_has_at_most_ten_lines_and_its_list_is_printed(look):
+    if look.width < 1000:
+        return
+    page = look.study
+    page.locator(".about details").evaluate("(details) => (details.open = false)")
+    height, line = page.locator(".about dl").evaluate(
+        "(box) => [box.clientHeight, parseFloat(getComputedStyle(box).lineHeight)]"
+    )
+    experiment = page.locator(".about li").first
+    assert not experiment.is_visible()
+    page.emulate_media(media="print")
+    assert experiment.is_visible()
+    page.emulate_media(media="null")
+    page.locator(".about details").evaluate("(details) => (details.open = true)")
+    assert height < 12 * line  # with the gaps
+
+
 def test_print_is_white_and_figures_fit_the_paper(look):
     look.study.emulate_media(media="print")
     background, width, is_scaled = look.study.evaluate(

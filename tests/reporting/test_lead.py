@@ -116,7 +116,7 @@ def test_a_further_set_with_too_few_groups_compares_nothing(compared):
     content = compared(SEVEN)
     content["further"] = {"tweets": compared(SEVEN, groups=8)}
     assert lead(content, {}).further.startswith(
-        "On tweets, the number of groups (8) is too low to tell experiments apart (F1 "
+        "On tweets, the number of groups (8) is too low to compare experiments (F1 "
     )
 
 

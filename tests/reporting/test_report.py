@@ -62,8 +62,12 @@ class Page(HTMLParser):
 
     def cells(self, row_of: str) -> str:
         """The text of an experiment's row in the table of results."""
-        row = self.sections["results"].split(f"dvc repro evaluate@{row_of}")[1]
-        return row.split("dvc repro")[0]
+        return next(row for row in self.rows if row.startswith(f"{row_of}\n"))
+
+    @property
+    def rows(self) -> list[str]:
+        """The text of each row of the tables of results, which begin with a symbol and a name."""
+        return re.split("[●◆■▲▼★]", self.sections["results"])[1:]
 
 
 def parsed_page(tree) -> Page:
@@ -136,7 +140,7 @@ def test_numbers_in_the_table_are_those_of_the_study(tree):
             score = system[metric]
             assert f"{score['value']:.3f}" in cells
             assert f"{score['low']:.3f}–{score['high']:.3f}" in cells
-        assert f"{system['predicted']} found" in cells
+        assert f"{system['predicted']} predicted" in cells
         assert f"{reports.comparison['support']} gold" in cells
         assert "12,000 examples" in cells
         assert "120 a second" in cells
@@ -187,8 +191,9 @@ def test_hostile_text_stays_text(tree):
 
 
 def test_systems_are_in_the_order_of_params_with_their_tiers(tree):
-    results = parsed_page(tree(SEVEN)).sections["results"]
-    assert re.findall("dvc repro evaluate@(.+)", results) == SEVEN
+    page = parsed_page(tree(SEVEN))
+    results = page.sections["results"]
+    assert [row.splitlines()[0] for row in page.rows[:7]] == SEVEN
     assert "Experiments that share a tier do not differ beyond noise." in results
     assert "One seed: the interval covers test records, not retraining." in results
     shutil.rmtree("reports")
@@ -366,7 +371,7 @@ def test_further_test_sets_are_columns(tree):
     reports = tree(THREE, further=["new"])
     page = parsed_page(reports)
     text = page.text
-    assert "On new, the number of groups (3) is too low to tell experiments apart" in text
+    assert "On new, the number of groups (3) is too low to compare experiments" in text
     assert "F1 on new" in text
     assert "On new" in text.split("Beyond noise?")[1]
     for name, system in reports.comparison["further"]["new"]["systems"].items():

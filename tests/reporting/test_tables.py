@@ -15,6 +15,7 @@ def test_markdown_of_two_has_one_bullet_and_no_correction(tree):
         "test: 4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
     )
     assert "intervals and p values: jackknife over records.\n" in text
+    assert "| precision | recall | correct | predicted | gold |" in text
     assert [line for line in text.splitlines() if line.startswith("| ner-a ")] == [
         "| ner-a | a | 0.462 (0.335–0.594) | 0.500 | 0.429 | 3 | 6 | 7 |",
         "| ner-a | 0.667 | 0.250 |",
@@ -32,7 +33,7 @@ def test_measured_seconds_are_shown(tree):
 def test_further_test_sets_are_columns(tree):
     text = markdown(tree(SEVEN[:2], further=["new"]).comparison)
     assert "| experiment | tier | F1 (95% interval) | new: F1 (95% interval) | precision |" in text
-    assert "| new: recall of mentions that training has | new: recall of other mentions |" in text
+    assert "| new: recall of seen mentions | new: recall of unseen mentions |" in text
     assert "\ntest: 4 records, 7 spans; 25.0% within" in text
     assert "\nnew: 3 records, 6 spans; 25.0% within" in text
 

@@ -31,12 +31,14 @@ from wxb.core.wording import counted
 from wxb.project.inventory import headlines
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
+from wxb.runtime import run_note
 
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
 PLANNING = "DVC finds out which stages are stale"  # shown until the first state is known
 MAX_NAMES = 8  # of waiting or stopped stages
-LOG_LINES = 40  # printed of a run that failed
+SILENT = "ended without a message; it may have been killed, such as for lack of memory"
+LOG_LINES = 40  # printed of a run that failed without a failed stage
 
 
 class AllStudies(TyperCommand):
@@ -76,7 +78,7 @@ def watch(
     if once:
         console.print(render_state(next(states)))
     elif console.is_terminal:
-        with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
+        with _live(console) as live:
             for state in states:
                 live.update(render_state(state), refresh=True)
         console.print(render_state(state))
@@ -105,11 +107,11 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
         raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
     with process:
         _show_until_ended(process, watcher, console, is_stopping)
-    if process.returncode:
+    state = _refresh(watcher, has_ended=True)
+    if process.returncode and not (state and state.stopped):
         output = log.read_text(encoding="utf-8", errors="replace").splitlines()
         print(*output[-LOG_LINES:], sep="\n")
     print(f"Output of the run: {log}", flush=True)
-    state = _refresh(watcher, has_ended=True)
     if state and (state.is_over or state.done or state.stopped):
         console.print(render_state(state))
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
@@ -118,7 +120,7 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
 def _show_until_ended(
     process: subprocess.Popen[bytes], watcher: Watch, console: Console, is_stopping: Event
 ) -> None:
-    with Live(Text(PLANNING), console=console, auto_refresh=False, transient=True) as live:
+    with _live(console) as live:
         while process.poll() is None:
             if is_stopping.is_set():
                 live.update(Text("stopping; finished stages are kept"), refresh=True)
@@ -127,6 +129,18 @@ def _show_until_ended(
                 live.update(render_state(state), refresh=True)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(REFRESH_SECONDS)
+
+
+def _live(console: Console) -> Live:
+    # DVC imports colorama, which would write a reset at exit into Rich's stdout, as visible text.
+    return Live(
+        Text(PLANNING),
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
@@ -141,15 +155,21 @@ def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
 def _states(watcher: Watch) -> Iterator[State]:
     """The state every second, until the run ends or Ctrl-C."""
     last_active = None
+    has_note = run_note.read() is not None
     try:
         while True:
+            has_ended = has_note and run_note.read() is None
             with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
-                state = watcher.refresh()
+                state = watcher.refresh(has_ended=has_ended)
             yield state
             now = time.monotonic()
             if state.running:
                 last_active = now
-            if state.is_over or (last_active is not None and now - last_active > IDLE_SECONDS):
+            if (
+                has_ended
+                or state.is_over
+                or (last_active is not None and now - last_active > IDLE_SECONDS)
+            ):
                 return
             time.sleep(REFRESH_SECONDS)
     except KeyboardInterrupt:
@@ -173,8 +193,10 @@ def render_state(state: State) -> RenderableType:
         parts.append(row)
         if text := describe_progress(stage):
             parts.append(Text(f"  {text}", style="dim"))
-    if scores := _scores(state):
-        parts.append(Text(f"scores: {shortened(scores, MAX_NAMES)}"))
+    parts += [
+        Text(f"{words(metric)}: {shortened(scores, MAX_NAMES)}")
+        for metric, scores in _scores(state).items()
+    ]
     if state.saving:
         parts.append(Text(f"saving outputs: {shortened(state.saving, MAX_NAMES)}"))
     if state.waiting:
@@ -183,16 +205,17 @@ def render_state(state: State) -> RenderableType:
     return Group(*parts)
 
 
-def _scores(state: State) -> list[str]:
-    """The headline scores of the experiments that have been evaluated."""
+def _scores(state: State) -> dict[str, list[str]]:
+    """The headline scores of the experiments that have been evaluated, by metric."""
     experiments = load().experiments
-    scores = []
+    scores: dict[str, list[str]] = {}
     for stage in state.done:
         verb, _, name = stage.partition("@")
         metrics = paths.metrics(experiments[name].study, name) if name in experiments else None
         if verb == "evaluate" and metrics and metrics.exists():
             content = read_json(metrics)
-            scores += [f"{name} {words(k)} {content[k]:.3f}" for k in headlines(content)[:1]]
+            for metric in headlines(content)[:1]:
+                scores.setdefault(metric, []).append(f"{name} {content[metric]:.3f}")
     return scores
 
 
@@ -200,7 +223,7 @@ def _cause(stage: str) -> str:
     """A failed stage with the last line of its log, which has the reason."""
     log = paths.log(stage)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    last = ([line.strip() for line in text.splitlines() if line.strip()] or ["no log"])[-1]
+    last = [SILENT, *(line.strip() for line in text.splitlines() if line.strip())][-1]
     return f"{stage}: {last.removeprefix(f'{stage}: ')} ({log})"
 
 
@@ -228,7 +251,8 @@ def headline(state: State) -> str:
         counts += f", {len(state.saving)} saving"
     if state.stopped:
         counts += f", {len(state.stopped)} failed"
-    return counts if state.running or state.done else f"{counts}; nothing runs yet"
+    has_begun = state.running or state.done or state.stopped
+    return counts if has_begun else f"{counts}; nothing runs yet"
 
 
 def times(state: State) -> str:

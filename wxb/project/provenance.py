@@ -84,6 +84,19 @@ def record(params: Params, index: Tree) -> None:
     write_json(Path(PROVENANCE), provenances)
 
 
+def training_seconds() -> dict[str, float]:
+    """The seconds of each `train` stage in reports/provenance.json, from whatever machine."""
+    try:
+        provenances = read_json(Path(PROVENANCE))
+    except (OSError, ValueError):
+        return {}
+    return {
+        f"train@{name}": seconds
+        for provenance in provenances.values()
+        for name, seconds in provenance.get("seconds", {}).items()
+    }
+
+
 def from_costs(params: Params, study: str) -> dict[str, Any]:
     """The machines of a study's stages and their last finish, from reports/cost.
 

@@ -12,7 +12,7 @@ import psutil  # type: ignore[import-untyped]
 
 from wxb.core import progress
 from wxb.core.params import Params
-from wxb.project import dag, engines, staleness
+from wxb.project import dag, engines, provenance, staleness
 from wxb.runtime import engine, locks, run_note
 
 PAUSE = 3.0  # least seconds between two plans, each of which takes one
@@ -87,6 +87,7 @@ class Watch:
             note = None
         self.params, self.name = params, note.name if note else name
         self.begun = note.begun if note else time.time()
+        self.expected = provenance.training_seconds()
         self.order: list[str] = []
         self.due: set[str] = set()
         self.seen = set(note.stages) if note else set()  # was due, or ran
@@ -99,17 +100,19 @@ class Watch:
 
         Once the run has ended, no stage is saved any more.
         """
-        running = staleness.running()
         # DVC writes dvc.lock after it has saved outputs, and rwlock when it releases them.
         files = (*dag.file_version(dag.LOCKFILE), *dag.file_version(engine.RWLOCK))
-        version = (*running, *files)
+        version = (*(before := staleness.running()), *files)
         if has_ended or (version != self.version and time.monotonic() - self.planned >= self.pause):
             self._plan(version)
+        # A plan takes seconds. In this order, a stage that ends now is not shown with the next one.
+        begun, running = {*_starting()}, staleness.running()
+        version = (*running, *files)
         now = time.monotonic()
-        self.seen = (self.seen | {*self.due, *running}) & {*self.order}
+        self.seen = (self.seen | {*self.due, *before, *running}) & {*self.order}
         finished = {name for name in self.due if run_note.finished_since(name, self.begun)}
         self.last_run = {name: last for name, last in self.last_run.items() if name in self.due}
-        self.last_run |= dict.fromkeys(running, now)
+        self.last_run |= dict.fromkeys([*before, *running], now)
         # A stage that has exited may still be unsaved until the next plan.
         is_current = version == self.version
         exited = {name: last for name, last in self.last_run.items() if name not in running}
@@ -118,7 +121,7 @@ class Watch:
         left = {*self.due} - {*running} - saving - (set() if has_ended else finished)
         current = [_progress(name, self.params) for name in self._in_order(running)]
         waiting = self._in_order(left - {*self.last_run})
-        starting = self._in_order({*_starting()} & {*waiting})
+        starting = self._in_order(begun & {*waiting})
         waiting = [name for name in waiting if name not in starting]
         current += [Running(name, "starting") for name in starting]
         return State(
@@ -138,7 +141,9 @@ class Watch:
     def _seconds_left(self, running: Sequence[Running], waiting: Sequence[str]) -> float | None:
         """Seconds of the rest, if as many stages run at a time as now; None if unknown."""
         unknown = [stage.stage for stage in running if stage.seconds_left is None]
-        rest = run_note.seconds_of([*unknown, *waiting])
+        main = [stage for stage in running if stage.label == stage.stage and stage.seconds_left]
+        totals = {stage.stage: stage.seconds + (stage.seconds_left or 0) for stage in main}
+        rest = run_note.seconds_of([*unknown, *waiting], totals, self.expected)
         if not running or rest is None:
             return None
         return (rest + sum(stage.seconds_left or 0 for stage in running)) / len(running)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wxb.core.params.corpora import Split
 from wxb.core.params.experiments import Experiment
@@ -13,17 +13,17 @@ from wxb.core.params.experiments import Experiment
 if TYPE_CHECKING:
     from wxb.reporting.charts.parts import Page, Study  # imports plotly
 
-LENGTH = 300  # most characters of the example and of its answer
+LENGTH = 110  # characters: the most of an example, and of its answer
 TERMS = {
-    "LoRA": "trains two small matrices beside each frozen matrix of weights",
-    "QLoRA": "LoRA on weights that are stored in 4 bits",
-    "NEFTune": "adds noise to the embeddings during training",
-    "bidirectional": "a decoder without its causal mask: each token also sees the later ones",
-    "crf": "a conditional random field: a weight for each pair of word feature and tag, no network",
+    "LoRA": "small trained matrices beside frozen weights",
+    "QLoRA": "LoRA on 4-bit weights",
+    "NEFTune": "noise on the embeddings in training",
+    "bidirectional": "a decoder whose tokens also see later ones",
+    "crf": "a conditional random field on features of words, no network",
     "frozen": "the backbone is not trained",
     "TF-IDF": "counts of words, weighted by how rare they are",
-    "tfidf": "logistic regression on counts of words, weighted by how rare they are",
-    "recurrent": "an LSTM that is trained from random weights",
+    "tfidf": "logistic regression on weighted counts of words",
+    "recurrent": "an LSTM with random initial weights",
     "sft": "supervised fine-tuning on questions and answers",
 }
 RULES = {  # of baselines
@@ -45,15 +45,13 @@ class About(NamedTuple):
 
 
 def about(study: Study, task: Page) -> About:
-    """The box of a study; its example is the first test record."""
+    """The box of a study; its example is the first short test record with an answer."""
     names = [*study.comparison["systems"]]
-    first = next(iter(study.predictions[names[0]]))
     lines = {name: _line(study, name) for name in names}
     text = " ".join(lines.values())
     split = study.params.corpora[study.params.experiments[names[0]].corpus].split
     return About(
-        _shortened(task.example(first)),
-        _shortened(task.answer(first)),
+        *_example(study.predictions[names[0]], task),
         lines,
         {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", text)},
         held_out(split),
@@ -101,6 +99,16 @@ def _line(study: Study, name: str) -> str:
     kind = f" ({shape.model_type})" if shape else ""
     where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
     return ", ".join(filter(None, [f"{experiment.method}{where}", tuning]))
+
+
+def _example(rows: Sequence[Any], task: Page) -> tuple[str, str]:
+    """The text and the answer of the first test record that fits in LENGTH, or of the shortest."""
+    examples = [(task.example(row), task.answer(row)) for row in rows if row.gold] or [
+        (task.example(rows[0]), task.answer(rows[0]))
+    ]
+    short = (example for example in examples if len("".join(example)) <= LENGTH)
+    text, answer = next(short, min(examples, key=lambda example: len("".join(example))))
+    return _shortened(text), _shortened(answer)
 
 
 def _shortened(text: str) -> str:

@@ -50,10 +50,7 @@ def _noise(comparison: Mapping[str, Any]) -> str:
         return f"The 95% interval of {name} is {low} to {high}."
     if len(tests) == 1:
         return pairs.verdicts(comparison)[0]
-    beyond = sum(pair.beyond_noise for pair in tests)
-    return " ".join(
-        [f"{beyond} of {len(tests)} differences are beyond noise.", *pairs.unestablished(tests)]
-    )
+    return pairs.beyond_noise(comparison)
 
 
 def _further(comparison: Mapping[str, Any], usable: float | None) -> Iterator[str]:
@@ -67,7 +64,7 @@ def _further(comparison: Mapping[str, Any], usable: float | None) -> Iterator[st
         scores = f"{pairs.score_range(other, best)}{_change(comparison, best, values)}"
         if pairs.groups_warning(other):
             few = f"the number of groups ({other['groups']}) is too low"
-            yield f"On {name}, {few} to tell experiments apart ({scores})."
+            yield f"On {name}, {few} to compare experiments ({scores})."
         elif len(best) > 1:
             many = f"{in_words(len(best))} experiments"
             who = listed(best) if len(best) <= NAMED else many

@@ -74,13 +74,17 @@ def assemble(study: Study, task: Page) -> str:
         test_sets=tables.test_sets(comparison),
         tiers=pairs.tiers(comparison),
         table_caption=tables.caption(comparison),
-        test_set_lines={
-            name: tables.test_set_line(name, results)
+        test_set_lines=[
+            tables.test_set_line(*item) for item in tables.test_sets(comparison).items()
+        ],
+        test_set_sizes={
+            name: tables.test_set_size(results)
             for name, results in tables.test_sets(comparison).items()
         },
         shares=tables.shares(comparison),
         uncertainty=tables.uncertainty(comparison),
-        test_verdicts=pairs.verdicts(comparison),
+        beyond_noise=pairs.beyond_noise(comparison),
+        test_verdicts=pairs.leads(comparison),
         verdicts={name: pairs.verdicts(other) for name, other in comparison["further"].items()},
         training_seconds=costs.training_seconds(comparison, study.costs),
         lead=lead(comparison, study.costs, task),

@@ -339,16 +339,21 @@ def _tests(comparison: Mapping[str, Any]) -> Iterator[str]:
 
 
 def test_set_line(name: str, results: Mapping[str, Any]) -> str:
-    """The records, groups and units of a test set, and how near its texts are to training."""
+    """The size of a test set, and how near its texts are to training."""
+    # Committed studies that were not computed again since have no nearness.
+    near = f"; {nearness_text(results['nearness'])}" if "nearness" in results else ""
+    return f"{name}: {test_set_size(results)}{near}."
+
+
+def test_set_size(results: Mapping[str, Any]) -> str:
+    """The records, groups and units of a test set."""
     field = f" by {results['grouped_by']}" if results.get("grouped_by") else ""
     is_grouped = results["groups"] < results["documents"]
     groups = f" in {counted(results['groups'], 'groups')}{field}" if is_grouped else ""
     units = (
         "" if results["unit"] == "records" else f", {counted(results['support'], results['unit'])}"
     )
-    # Committed studies that were not computed again since have no nearness.
-    near = f"; {nearness_text(results['nearness'])}" if "nearness" in results else ""
-    return f"{name}: {counted(results['documents'], 'records')}{groups}{units}{near}."
+    return f"{counted(results['documents'], 'records')}{groups}{units}"
 
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -51,30 +51,42 @@ def finished_since(stage: str, begun: float) -> bool:
         return False
 
 
-def seconds_of(stages: Collection[str]) -> float | None:
+def seconds_of(
+    stages: Collection[str], running: Mapping[str, float], expected: Mapping[str, float]
+) -> float | None:
     """Seconds that stages take one after the other, from the costs of earlier runs.
 
-    A stage that never ran counts as the mean of its verb. None if a training has no such mean.
+    `running` has the estimated seconds of stages that run now. A stage that never ran here takes
+    its `expected` seconds, scaled to this machine, or else the mean of its verb. None if a training
+    has neither.
     """
-    means = _mean_seconds()
+    measured = {**_costs(), **running}
+    both = [stage for stage in expected if measured.get(stage)]
+    scale = sum(measured[s] for s in both) / sum(expected[s] for s in both) if both else 1.0
+    by_verb: dict[str, list[float]] = {}
+    for stage, seconds in measured.items():
+        if _verb(stage) in LONG and seconds < 1:
+            continue  # a baseline, or a backbone that is not trained
+        by_verb.setdefault(_verb(stage), []).append(seconds)
+    means = {verb: fmean(values) for verb, values in by_verb.items()}
+    known = {stage: scale * seconds for stage, seconds in expected.items()} | measured
     total = 0.0
     for stage in stages:
-        verb, _, name = stage.partition("@")
-        seconds = _seconds(paths.cost(verb, name))
-        if seconds is None and verb in LONG and verb not in means:
+        verb = _verb(stage)
+        if stage not in known and verb in LONG and verb not in means:
             return None
-        total += means.get(verb, 0.0) if seconds is None else seconds
+        total += known.get(stage, means.get(verb, 0.0))
     return total
 
 
-def _mean_seconds() -> dict[str, float]:
-    """The mean seconds of the stages that ran here, by verb."""
-    costs: dict[str, list[float]] = {}
-    for path in paths.COST.glob("*/*.json"):
-        seconds = _seconds(path)
-        if seconds is not None:
-            costs.setdefault(path.parent.name, []).append(seconds)
-    return {verb: fmean(seconds) for verb, seconds in costs.items()}
+def _costs() -> dict[str, float]:
+    """The seconds of the stages that ran here."""
+    files = {f"{path.parent.name}@{path.stem}": path for path in paths.COST.glob("*/*.json")}
+    return {stage: s for stage, path in files.items() if (s := _seconds(path)) is not None}
+
+
+def _verb(stage: str) -> str:
+    return stage.partition("@")[0]
 
 
 def _seconds(cost: Path) -> float | None:

@@ -163,7 +163,9 @@ def test_the_exit_code_is_1_if_a_score_is_outside(project, shift, code):
 
 
 def test_a_comment_has_only_changes_beyond_noise(project):
-    assert "No score changed beyond noise." in wxb("--markdown")[1]
+    comment = wxb("--markdown")[1]
+    assert comment.startswith("### Results of the working tree compared with HEAD (")
+    assert "No score changed beyond noise." in comment
     write_results(shift=0.005)
     metrics = {"precision": 0.1, "f1": 0.9, "f1_low": 0.8, "f1_high": 1.0}
     write("reports/metrics/ner/ner-decoder.json", metrics)

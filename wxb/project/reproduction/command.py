@@ -41,7 +41,7 @@ def compare(
     On the same type of CPU, a rerun must have the same bytes. On another type, its scores must be
     within the variation between trainings, if several seeds are known. Otherwise they are compared
     with their 95% intervals, which only cover the choice of test records. With the parameters of
-    `wxb params tiny`, the bytes are the same on every x86-64 CPU with AVX2, except of experiments
+    `wxb params tiny`, the bytes are the same on every x86-64 CPU with AVX2, except for experiments
     in 4 bits; the last line reports whether they are.
 
     Example: wxb compare HEAD~1 --study NAME

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from wxb.project.reproduction.comparison import Comparison, Verdict
 from wxb.project.reproduction.wording import (
+    HERE,
     Summary,
     change_line,
     score_cells,
@@ -27,7 +28,7 @@ def comment(results: Sequence[Comparison], before: str, after: str) -> str:
     changed = [result for result in results if summary(result) not in UNCHANGED]
     unchanged = [result.name for result in results if summary(result) in UNCHANGED]
     parts = [
-        f"### Results of {after} compared with {before}\n",
+        f"### Results of {'the working tree' if after == HERE else after} compared with {before}\n",
         "".join(f"- {verdict_line(result, before, after)}\n" for result in changed),
         _scores(changed, before, after),
         "".join(
@@ -53,7 +54,7 @@ def _scores(results: Sequence[Comparison], before: str, after: str) -> str:
     if not rows:
         return "No score changed beyond noise.\n"
     header = ["result", "score", "metric", f"{before} (range)", after, "verdict"]
-    return f"Changes beyond noise:\n\n{markdown_table([header, *rows])}"
+    return f"Scores outside their range, new or gone:\n\n{markdown_table([header, *rows])}"
 
 
 def _params(results: Sequence[Comparison]) -> Iterator[str]:

@@ -32,7 +32,7 @@ SYMBOLS = {  # plotly's name, and the character that looks like it
     "star": "★",
 }
 
-ROW = 44  # pixels
+ROW = 36  # pixels
 FRAME = 64  # axis and its title
 LABEL, LABELS = 12, 90  # pixels of one row label of a matrix, and of all its column labels
 
@@ -114,7 +114,7 @@ def tradeoff(
             y=[score["value"]],
             error_y=_error_bar(score, symbols[name].colour),
             mode="markers",
-            marker=_marker(index, symbols[name].colour),
+            marker=_marker(index, symbols[name].colour, size=9),
             hovertemplate=(
                 f"{escape_label(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
                 "<extra></extra>"
@@ -302,9 +302,11 @@ def wrap_label(name: str, width: int = 18) -> str:
     return "<br>".join(map(escape_label, lines))
 
 
-def _marker(index: int, fill: str) -> dict[str, Any]:
+def _marker(index: int, fill: str, size: float = 12) -> dict[str, Any]:
+    """A marker; triangles are larger, as plotly draws them smaller than other symbols."""
+    size *= 1.3 if symbol(index).startswith("triangle") else 1
     # CSS gives its border the colour of the page.
-    return {"color": fill, "symbol": symbol(index), "size": 12, "line": {"width": 1.5}}
+    return {"color": fill, "symbol": symbol(index), "size": size, "line": {"width": 1.5}}
 
 
 def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:

@@ -213,11 +213,23 @@ def verdicts(comparison: Mapping[str, Any]) -> list[str]:
         # Within noise another machine may swap the two, so they are named in the study's order.
         is_ordered = order.index(pair.a) < order.index(pair.b)
         return [verdict(pair if pair.beyond_noise or is_ordered else pair.swapped(), metric, 1)]
-    best = leaders(comparison)
-    sentences = [
+    return [*leads(comparison), *unestablished(pairs)]
+
+
+def leads(comparison: Mapping[str, Any]) -> list[str]:
+    """A sentence for each lead of the leaders beyond noise."""
+    pairs, metric, best = corrected_pairs(comparison), headline(comparison), leaders(comparison)
+    return [
         verdict(pair, metric, len(pairs)) for pair in pairs if pair.beyond_noise and pair.a in best
     ]
-    return [*sentences, *unestablished(pairs)]
+
+
+def beyond_noise(comparison: Mapping[str, Any]) -> str:
+    """How many of several differences are beyond noise, and what the tests found of the others."""
+    pairs = corrected_pairs(comparison)
+    beyond = sum(pair.beyond_noise for pair in pairs)
+    first = f"{beyond} of {len(pairs)} differences are beyond noise."
+    return " ".join([first, *unestablished(pairs)])
 
 
 def unestablished(pairs: Sequence[Pair]) -> list[str]:

@@ -48,14 +48,14 @@ class Scorer(scorer.Scorer):
 
     METRICS = (
         Metric("exact", "exact match"),
-        Metric("format", "format kept"),
+        Metric("format", "format match"),
         Metric("chrf", "chrF", scale=100.0, decimals=1),
         Metric("ended", "ended by itself"),
     )
     HEADLINE = "exact"
     SIGNATURE = "exact match of checkable questions, ignoring case, width and a final full stop"
     UNIT = "questions"
-    COUNTS: ClassVar = {"right": "right", "kept": "in the format"}
+    COUNTS: ClassVar = {"correct": "correct", "in_format": "in format"}
     ROW = PredictionRow
 
     def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Scorer(scorer.Scorer):
         return row.id, row.input, row.gold, row.format
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
-        """Correct, format kept, checkable, ended, 1 and the statistics of chrF (N, 23)."""
+        """Correct, in format, checkable, ended, 1 and the statistics of chrF (N, 23)."""
         table = np.zeros((len(rows), CHARACTERS.stop))
         if not rows:
             return table
@@ -100,7 +100,7 @@ class Scorer(scorer.Scorer):
     def totals(self, sums: NDArray[np.float64]) -> dict[str, float]:
         """Counts of checkable questions, correct and with their format; means over runs (R, 23)."""
         means = np.rint(sums.mean(axis=0)).astype(int).tolist()
-        return {"right": means[EXACT], "kept": means[FORMAT], "support": means[CHECKABLE]}
+        return {"correct": means[EXACT], "in_format": means[FORMAT], "support": means[CHECKABLE]}
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
         """Scores by kind of question and by prompt, distinct-1 and -2, and generated tokens."""

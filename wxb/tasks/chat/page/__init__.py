@@ -37,7 +37,7 @@ class Page(parts.Page):
     """Kinds of question, prompts, replies, published choices and speed."""
 
     RULE = (
-        "A reply is right if it equals the answer, ignoring case, full or half width and a final"
+        "A reply is correct if it equals the answer, ignoring case, full or half width and a final"
         " full stop; JSON is compared by value."
     )
     VALIDATION_NOTE = (

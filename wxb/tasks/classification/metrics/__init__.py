@@ -56,7 +56,7 @@ class Scorer(scorer.Scorer):
         f" {ranking.BINS} bins of equally many records"
     )
     UNIT = "records"
-    COUNTS: ClassVar = {"correct": "right"}
+    COUNTS: ClassVar = {"correct": "correct"}
     SHARES: ClassVar = {"ece": "expected calibration error"}
     ROW = PredictionRow
 

@@ -19,7 +19,7 @@ MAX_TABLE = 12  # classes; with more, the confusions are a chart instead of a ta
 class Page(parts.Page):
     """The page of a classification study."""
 
-    RULE = "A text counts when its class is right."
+    RULE = "A prediction is correct if its class is the gold class."
     VALIDATION_NOTE = (
         "The curves show accuracy on the validation records. For logistic regression each point is"
         " one regularization strength, and a step is an iteration of its solver."

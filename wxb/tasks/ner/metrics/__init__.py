@@ -51,10 +51,10 @@ class Scorer(scorer.Scorer):
     HEADLINE = "f1"
     SIGNATURE = "strict span F1"
     UNIT = "spans"
-    COUNTS: ClassVar = {"correct": "right", "predicted": "found", "support": "gold"}
+    COUNTS: ClassVar = {"correct": "correct", "predicted": "predicted", "support": "gold"}
     SHARES: ClassVar = {
-        "recall_seen": "recall of mentions that training has",
-        "recall_unseen": "recall of other mentions",
+        "recall_seen": "recall of seen mentions",
+        "recall_unseen": "recall of unseen mentions",
     }
     ROW = PredictionRow
 

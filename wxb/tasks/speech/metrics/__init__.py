@@ -61,9 +61,9 @@ class Scorer(scorer.Scorer):
     )
     UNIT = "characters"
     COUNTS: ClassVar = {
-        "substitutions": "substituted",
-        "deletions": "deleted",
-        "insertions": "inserted",
+        "substitutions": "substitutions",
+        "deletions": "deletions",
+        "insertions": "insertions",
     }
     ROW = PredictionRow
 

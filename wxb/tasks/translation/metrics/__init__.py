@@ -55,7 +55,7 @@ class Scorer(scorer.Scorer):
     HEADLINE = "bleu"
     SIGNATURE = f"sacrebleu {of.SIGNATURE}"
     UNIT = "sentences"
-    COUNTS: ClassVar = {"exact_matches": "exactly a reference", "support": "sentences"}
+    COUNTS: ClassVar = {"exact_matches": "exact matches", "support": "sentences"}
     ROW = PredictionRow
 
     def vocabulary(self, records: Iterable[Record]) -> Words:
