@@ -14,6 +14,7 @@ from wxb.project.engines import (
     RUN,
     LogFilter,
     PlanError,
+    exclude_experiments,
     plan,
     prepare,
     read_plan,
@@ -29,6 +30,7 @@ try:
     if workflow.is_main_process:
         if not workflow.output_settings.dryrun:
             prepare()
+            exclude_experiments()
         # The folder is removed when this variable goes, at the end of the run.
         folder = run_folder("look" if workflow.output_settings.dryrun else "run")
         os.environ[RUN] = folder.name

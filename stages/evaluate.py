@@ -56,8 +56,13 @@ def main(params: Params, name: str) -> dict[str, float]:
         "parameters": predictor.size(),
         "trainable_parameters": predictor.size(trainable=True),
     }
-    outputs = paths.metrics(experiment.study, name), paths.predictions(experiment.study, name)
-    with publish(*outputs) as (file, folder):
+    outputs = (
+        paths.headline(name),
+        paths.metrics(experiment.study, name),
+        paths.predictions(experiment.study, name),
+    )
+    with publish(*outputs) as (headline, file, folder):
+        write_json(headline, {scorer.HEADLINE: metrics[scorer.HEADLINE]})
         write_json(file, metrics)
         evaluation.save(scorer, folder, runs, clean.test_set_facts(corpus))
     inputs = len(study.seeds) * sum(map(len, test_sets.values()))

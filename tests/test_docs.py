@@ -136,7 +136,7 @@ def test_the_page_on_tasks_adds_one_that_runs_under_both_engines(built_project, 
     assert import_traces.undeclared(project, traces) == {}
     assert "Which language is it?" in (project.folder / "reports/language.html").read_text()
     changed = project.run("git", "status", "--porcelain", "--untracked-files=all").splitlines()
-    outputs = ("dvc.lock", "reports/metrics/", "reports/studies/")  # in git
+    outputs = ("dvc.lock", "reports/headlines/", "reports/metrics/", "reports/studies/")  # in git
     added = {line[3:] for line in changed if not line[3:].startswith(outputs)}
     files = {block.file for block in blocks(TASK) if block.file}
     assert added == files

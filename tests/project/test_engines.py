@@ -253,6 +253,30 @@ def test_a_killed_run_is_finished_by_dvc_or_leaves_nothing(project: Path) -> Non
     assert stages_run(snakemake(project)) == {"compare@s", "report@s"}
 
 
+def test_experiments_of_dvc_are_refused_during_a_run(project: Path) -> None:
+    for key, value in {"user.name": "A", "user.email": "a@example.org"}.items():
+        run(project, "git", "config", key, value)
+    run(project, "git", "add", "--all")
+    run(project, "git", "commit", "--quiet", "--message", "first")
+    edit(project, "params.yaml", "rate: 1,", "rate: 2,")
+    (project / "logs/train@x.log").unlink()
+    (project / "hold").touch()
+    before = (project / "params.yaml").read_text()
+    command = ("dvc", "exp", "run", "-S", "experiments.z-1.rate=5", "download@b")
+    environment = os.environ | {"EXPECTED_PREFIX": sys.prefix}
+    snakemake = [BIN / "snakemake", "--cores", "1", "--quiet", "all"]
+    with subprocess.Popen(snakemake, cwd=project, env=environment) as process:
+        wait_until((project / "logs/train@x.log").exists)
+        try:
+            for option in ((), ("--temp",), ("--queue",)):
+                assert f"PID {process.pid}" in run(project, *command, *option, check=False)
+        finally:
+            (project / "hold").unlink()
+    assert process.returncode == 0
+    assert (project / "params.yaml").read_text() == before
+    run(project, *command)
+
+
 def test_an_empty_folder_in_the_run_cache_is_repaired(project: Path) -> None:
     runs, raw = project / ".dvc/cache/runs", project / "raw/a.txt"
     before, known = raw.read_text(), set(runs.glob("*/*"))

@@ -124,6 +124,11 @@ def test_files_in_the_index_are_kept():
     assert all(Path(path).exists() for path in committed)
 
 
+def test_headlines_of_removed_experiments_are_removed():
+    make("reports/headlines/ner-encoder.json", "reports/headlines/old.json")
+    assert clean() == "reports/headlines/old.json\n1 removed\n"
+
+
 def test_a_link_is_removed_but_not_its_target(tmp_path):
     make("kept", "models")
     Path("models/old").symlink_to(tmp_path / "kept")

@@ -5,7 +5,9 @@ import pytest
 
 from tests import import_traces
 from tests.project_copy import ROOT
+from wxb.core import paths
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json
 from wxb.project import pipeline
 
 STAGES = import_traces.PIPELINE["stages"]
@@ -22,6 +24,22 @@ def test_dvc_yaml_is_generated_from_pipeline_yaml():
 def test_every_run_is_kept_in_the_run_cache(verb):
     """DVC keeps no run with an output that it does not cache, unless it is a metric or a plot."""
     assert all(isinstance(out, str) for out in STAGES[verb].get("outs", []))
+
+
+def test_metrics_of_dvc_are_headlines():
+    assert {verb: stage["metrics"] for verb, stage in STAGES.items() if "metrics" in stage} == {
+        "evaluate": [{paths.headline("${key}").as_posix(): {"cache": False}}]
+    }
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / paths.STUDIES).glob("*.json")), ids=lambda p: p.stem
+)
+def test_committed_headlines_are_those_of_studies(file):
+    study = read_json(file)
+    for name, system in study["systems"].items():
+        key = study["headline"]
+        assert read_json(ROOT / paths.headline(name)) == {key: system[key]["value"]}
 
 
 def test_dependencies_are_data_base_groups_and_own_code():

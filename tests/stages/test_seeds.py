@@ -118,6 +118,7 @@ def test_scores_of_all_seeds_are_in_one_study(project, monkeypatch):
     assert study["seeds"] == [3, 5]
     assert len(system["f1_by_run"]) == 2
     assert metrics["f1"] == system["f1"]["value"]
+    assert read_json(Path("reports/headlines/ner-encoder.json")) == {"f1": metrics["f1"]}
     assert metrics["new_f1"] == study["further"]["new"]["systems"]["ner-encoder"]["f1"]["value"]
     assert {"f1_sd", "new_f1_sd", "recall_seen", "seqeval_f1", "new_seqeval_f1"} <= metrics.keys()
     assert (system["updates"], system["examples"]) == (8, 32)

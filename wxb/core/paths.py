@@ -15,7 +15,8 @@ FEATURES, TARGETS = DATA / "features", DATA / "targets"
 MODELS = Path("models")
 LOGS = Path("logs")
 REPORTS = Path("reports")
-METRICS, PREDICTIONS = REPORTS / "metrics", REPORTS / "predictions"
+HEADLINES, METRICS = REPORTS / "headlines", REPORTS / "metrics"
+PREDICTIONS = REPORTS / "predictions"
 TRAINING, STUDIES, COST = REPORTS / "training", REPORTS / "studies", REPORTS / "cost"
 INDEX = REPORTS / "index.html"  # links to the pages of all studies and lessons
 PROVENANCE = REPORTS / "provenance.json"  # the machines and versions of the committed studies
@@ -56,6 +57,11 @@ def targets(experiment: str) -> Path:
 def model(name: str) -> Path:
     """The folder of a backbone or a trained experiment."""
     return MODELS / name
+
+
+def headline(experiment: str) -> Path:
+    """The file with the score that ranks an experiment in its study, which DVC's tables show."""
+    return HEADLINES / f"{experiment}.json"
 
 
 def metrics(study: str, name: str) -> Path:

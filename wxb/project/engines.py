@@ -5,6 +5,7 @@ of stamps: an empty file for every stage that is up to date. The folder goes whe
 nothing is kept between runs that could contradict DVC.
 """
 
+import atexit
 import logging
 import os
 import shlex
@@ -146,6 +147,23 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
         except LockError as error:
             raise PlanError(_active_run_message(consequence, "it holds DVC's lock")) from error
         yield repo
+
+
+def exclude_experiments() -> None:
+    """Make `dvc exp run` fail until this process ends: it would edit params.yaml during the run.
+
+    Raises PlanError if DVC is starting an experiment now.
+    """
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+    from dvc.repo.experiments.utils import get_exp_rwlock
+
+    with Repo() as repo, ExitStack() as stack:
+        try:
+            stack.enter_context(get_exp_rwlock(repo, writes=["workspace"]))
+        except LockError as error:
+            raise PlanError(_active_run_message("no run started", str(error))) from error
+        atexit.register(stack.pop_all().close)
 
 
 def run_folder(kind: str) -> "tempfile.TemporaryDirectory[str]":

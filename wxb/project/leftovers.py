@@ -62,6 +62,7 @@ def _unlisted(params: Params) -> Iterator[Path]:
         paths.FEATURES: experiments,
         paths.TARGETS: experiments,
         paths.MODELS: {*backbones, *experiments},
+        paths.HEADLINES: experiments,
         paths.METRICS / paths.PARITY: params.parity,
         paths.METRICS / paths.PRETRAIN: backbones,
         paths.TRAINING / paths.PRETRAIN: backbones,
