@@ -16,8 +16,8 @@ from wxb.corpora.text.windows import text_windows
 from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.metrics import counts, prf
 from wxb.tasks.ner.predictor import Recognizer, ScoredSpan
-from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.record.bio import align, decode_tags
+from wxb.tasks.ner.record.spans import Span
 from wxb.training.batches import collate
 
 LIMIT = 32  # tokens of truncated texts
