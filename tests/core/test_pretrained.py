@@ -243,6 +243,7 @@ SAFE_CLASSES = {
     "Generator",
     "Model",
     "Tfidf",
+    "CRF",
     "model.Classifier",
     "model.Recurrent",
     "model.Transcriber",

@@ -20,7 +20,9 @@ from wxb.training.backbones.size import parameter_count
 
 CONTENT = read_yaml(ROOT / "params.yaml")
 LABELS = [f"label {index}" for index in range(shape.LABELS)]
-TRAINED = [name for name, e in CONTENT["experiments"].items() if e["method"] != "baseline"]
+TRAINED = [
+    name for name, e in CONTENT["experiments"].items() if e["method"] not in ("baseline", "crf")
+]
 
 
 def small(content):

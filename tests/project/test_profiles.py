@@ -240,9 +240,9 @@ def test_compared_experiments_have_the_same_data_and_epochs(params, profile):
     now = load()
     assert all(download.sha256 for download in now.corpora[profile].urls)
     names = [f"ner{name.removeprefix(profile)}" for name in now.studies[profile].experiments]
-    *demo, baseline = now.studies["ner"].experiments
-    assert names == [*demo, "ner-pretrained", baseline]
-    *native, pretrained, _ = (now.experiments[name] for name in now.studies[profile].experiments)
+    *demo, crf, baseline = now.studies["ner"].experiments
+    assert names == [*demo, "ner-pretrained", crf, baseline]
+    *native, pretrained, _, _ = (now.experiments[name] for name in now.studies[profile].experiments)
     assert len({block.training.model_dump_json() for block in native}) == 1
     assert all(block.training.early_stopping_patience >= block.training.epochs for block in native)
     assert {now.backbones[block.backbone].corpus for block in native} == {profile}

@@ -48,15 +48,15 @@ def test_from_a_file_to_a_study(params):
     added = load()
     study = added.studies["letters"]
     assert study.title == 'Who: "is" #1?'
-    rows = ["pretrained", "encoder", "decoder", "mentions"]
+    rows = ["pretrained", "crf", "encoder", "decoder", "mentions"]
     assert study.experiments == [f"letters-{row}" for row in rows]
     blocks = [added.experiments[name] for name in study.experiments]
     assert {block.corpus for block in blocks} == {"post"}
     backbones = [added.backbones[block.backbone] for block in blocks]
-    assert [backbone.checkpoint for backbone in backbones] == ["minilm", None, None, None]
+    assert [backbone.checkpoint for backbone in backbones] == ["minilm", *[None] * 4]
     assert {backbone.corpus for backbone in backbones} == {"post"}
     # With few records the first validation scores are 0, and training must not stop.
-    trained = [block.training for block in blocks if not block.is_baseline]
+    trained = [block.training for block in blocks if block.max_epochs]
     assert all(training.early_stopping_patience >= training.epochs for training in trained)
     # Both write models/<name>.
     assert not added.experiments.keys() & added.backbones.keys()

@@ -80,7 +80,7 @@ def test_a_run_with_the_same_results_has_the_same_bytes(project):
     write_results()
     write("reports/ner.html", "")
     assert wxb("--brief", "--study", "ner")[1].splitlines() == [
-        f"ner: reproduced. Compared with {head()}, 8 of 8 have the same bytes.",
+        f"ner: reproduced. Compared with {head()}, 9 of 9 have the same bytes.",
         f"Page: {project / 'reports/ner.html'}",
     ]
 
@@ -105,7 +105,7 @@ def test_a_partial_run_names_the_rest(project):
     for verb in ("train", "evaluate"):
         Path(f"reports/cost/{verb}/{other}.json").unlink()
     output = wxb("--brief", "--study", "ner")[1]
-    assert f"7 of 7 have the same bytes. Not run here: {other}." in output
+    assert f"8 of 8 have the same bytes. Not run here: {other}." in output
 
 
 def test_a_new_study_names_only_its_page(project):
@@ -147,7 +147,7 @@ def test_all_details_fit_80_columns(project):
     for name in load().studies["ner"].experiments:
         assert name in words
         assert f"{name} precision 0." in words
-    assert "8 of 8 are inside their 95% intervals (test records)" in words
+    assert "9 of 9 are inside their 95% intervals (test records)" in words
     assert "seed 1 -> 2" in words
     assert "inside" in words
 
@@ -172,7 +172,7 @@ def test_a_comment_has_only_changes_beyond_noise(project):
     comment = wxb("--markdown", "--study", "ner")[1]
     rows = [line for line in comment.splitlines() if line.startswith("| ner")]
     assert rows == ["| ner | ner-decoder | f1 | 0.5100 (0.5000–0.5200) | 0.9000 | outside |"]
-    assert "7 of 8 are inside their 95% intervals" in comment
+    assert "8 of 9 are inside their 95% intervals" in comment
     assert "Parameters that differ" not in comment
     params = Path("params.yaml").read_text()
     Path("params.yaml").write_text(params.replace("seed: 1 ", "seed: 2 ", 1))
@@ -203,7 +203,7 @@ def test_two_revisions_are_compared_without_the_working_tree(project):
     write_results(shift=0.9)
     assert "ner: undecided" in wxb("HEAD~1", "HEAD", "--brief")[1]
     assert wxb(first, "HEAD~1", "--brief", "--study", "ner")[1] == (
-        f"ner: reproduced. Compared with {first[:7]}, 8 of 8 have the same bytes.\n"
+        f"ner: reproduced. Compared with {first[:7]}, 9 of 9 have the same bytes.\n"
     )
 
 
@@ -225,9 +225,9 @@ def test_expected_hashes_of_these_parameters_are_checked(project):
     write("models/a/model.safetensors", "weights")
     paths.EXPECTED_HASHES.write_text(json.dumps(current_hashes()))
     output = wxb("--brief", "--study", "ner")[1]
-    assert "portable: 9 of 9 files have the hashes in reports/tiny.json" in output
+    assert "portable: 10 of 10 files have the hashes in reports/tiny.json" in output
     assert json.loads(wxb("--json")[1])["portable"] == {
-        "files": 9,
+        "files": 10,
         "missing": [],
         "differing": [],
     }
