@@ -80,7 +80,7 @@ def lengthen(params):
     params["portable"] = False  # it doubles the time
     for experiment in params["experiments"].values():
         # Long enough to be killed at any point; the best checkpoint is not the last one.
-        if experiment["training"]:  # no baseline
+        if "epochs" in experiment["training"]:
             experiment["training"].update(epochs=6, early_stopping_patience=3)
 
 
