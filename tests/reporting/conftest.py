@@ -43,6 +43,9 @@ def shorten_after(spans: tuple[Span, ...], skill: int) -> tuple[Span, ...]:
     return tuple(s if i < skill else s._replace(end=s.end - 1) for i, s in enumerate(spans))
 
 
+NEARNESS = {"records": 3, "within_one_word": 0.25, "within_two_words": 0.5}
+
+
 class Tree:
     """The reports of a study with as many experiments as members, written to the working folder."""
 
@@ -102,10 +105,7 @@ def write_evaluation(
     scorer: Any, study: str, member: str, sets: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Write predictions and metrics of one system, as the stage evaluate does."""
-    facts = {
-        "grouped_by": "article",
-        "nearness": {"records": 3, "within_one_word": 0.25, "within_two_words": 0.5},
-    }
+    facts = {"grouped_by": "article", "nearness": NEARNESS}
     folder = Path("reports/predictions", study, member)
     evaluation.save(scorer, folder, sets, dict.fromkeys(sets, facts))
     scores = evaluation.metrics(scorer, [*sets["test"].values()])
@@ -217,6 +217,7 @@ def comparison(
         "pairs": pairs,
         "further": {},
         "level": 0.95,
+        "nearness": NEARNESS,
     }
 
 

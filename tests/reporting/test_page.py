@@ -101,7 +101,7 @@ def test_a_page_of_scores_out_of_a_hundred(make_page):
     assert "29.4–30.6" in page.cells("ner-encoder")
     assert "Lower is better" not in page.text
     assert "BLEU of the row minus BLEU of the column" in page.sections["noise"]
-    assert "test: 20 records, 20 letters." in " ".join(page.sections["making"].split())
+    assert "test: 20 records, 20 letters; 25.0%" in " ".join(page.sections["making"].split())
     assert "made-up BLEU" in page.text
 
 

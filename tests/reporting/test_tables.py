@@ -45,7 +45,7 @@ def test_groups_and_seeds_are_shown(compared):
     text = markdown(content)
     assert "| a | 0.500 ± 0.141 (0.490–0.510) |" in text
     assert "F1, mean ± deviation of 2 seeds (95% interval)" in text
-    assert "test: 20 records in 3 groups by source, 20 spans." in text
+    assert "test: 20 records in 3 groups by source, 20 spans; 25.0% within one word" in text
     assert "One seed" not in text
     assert "jackknife over groups and seeds 4 and 5" in text
 
@@ -117,7 +117,7 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
     assert "| experiment | tier | BLEU (95% interval) | chrF | words |\n" in text
     assert "| a | a | 30.3 (29.3–31.3) | 51.50 | 1,234 |\n" in text
     assert "| experiment | test: rare words |\n" in text
-    assert "\ntest: 20 records.\n" in text  # no units, as these are records
+    assert "\ntest: 20 records; 25.0% within one word" in text  # no units, as these are records
     assert "\nMade-up BLEU; intervals and p values: jackknife over records.\n" in text
     (row, _) = study_table(content).to_dict("records")
     assert (row["bleu"], row["chrf_low"], row["words"], row["rare"]) == (30.26, 50.0, 1234, 0.5)

@@ -86,10 +86,7 @@ def record(params: Params, index: Tree) -> None:
 
 def training_seconds() -> dict[str, float]:
     """The seconds of each `train` stage in reports/provenance.json, from whatever machine."""
-    try:
-        provenances = read_json(Path(PROVENANCE))
-    except (OSError, ValueError):
-        return {}
+    provenances = read_json(Path(PROVENANCE)) if Path(PROVENANCE).exists() else {}
     return {
         f"train@{name}": seconds
         for provenance in provenances.values()

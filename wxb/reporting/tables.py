@@ -340,9 +340,7 @@ def _tests(comparison: Mapping[str, Any]) -> Iterator[str]:
 
 def test_set_line(name: str, results: Mapping[str, Any]) -> str:
     """The size of a test set, and how near its texts are to training."""
-    # Committed studies that were not computed again since have no nearness.
-    near = f"; {nearness_text(results['nearness'])}" if "nearness" in results else ""
-    return f"{name}: {test_set_size(results)}{near}."
+    return f"{name}: {test_set_size(results)}; {nearness_text(results['nearness'])}."
 
 
 def test_set_size(results: Mapping[str, Any]) -> str:
@@ -359,8 +357,6 @@ def test_set_size(results: Mapping[str, Any]) -> str:
 def uncertainty(comparison: Mapping[str, Any]) -> str:
     """How intervals and p values are computed: the method, and over what."""
     grouped = any(s["groups"] < s["documents"] for s in test_sets(comparison).values())
-    # Committed studies that were not computed again since keep the intervals that they had.
-    method = "bootstrap" if "resamples" in comparison else "jackknife"
     seeds = comparison["seeds"]
     variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
-    return f"{method} over {'groups' if grouped else 'records'}{variation}"
+    return f"jackknife over {'groups' if grouped else 'records'}{variation}"

@@ -18,6 +18,7 @@ from wxb.corpora.text.tokenizers import encode
 from wxb.corpora.text.windows import Windows, text_windows
 from wxb.tasks.methods import Method, Trained, batches_by_length
 from wxb.tasks.ner import metrics as scorer
+from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
 from wxb.tasks.ner.record.spans import Span
 
 # Candidates for the threshold; 0 keeps all spans.
@@ -42,6 +43,21 @@ class WindowedTexts(NamedTuple):
 
 class SpanFinder(Trained):
     """A trained model that predicts the spans of texts."""
+
+    @property
+    def types(self) -> list[str]:
+        """The types of spans, in the order of training."""
+        types: list[str] = self.settings["types"]
+        return types
+
+    def seqeval(
+        self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
+    ) -> dict[str, float]:
+        """The micro F1 of spans on the tokens of `tokenizer` by seqeval, as `seqeval_f1`."""
+        encoded = encode(self.tokenizer, [record.input for record in records])
+        gold = [record.gold or () for record in records]
+        predicted = [[scored.span for scored in spans] for spans in predictions]
+        return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
 
     def describe(self, input_: str, prediction: Sequence[ScoredSpan]) -> dict[str, Any]:
         """The spans of a text with their mentions and scores, as a JSON object."""
@@ -79,12 +95,6 @@ class Recognizer(SpanFinder):
         lengths = method.experiment.encoding.model_dump(include={"max_length", "stride"})
         types = list(method.labels)
         return cls(model, method.tokenizer, types=types, threshold=0.0, **lengths)
-
-    @property
-    def types(self) -> list[str]:
-        """The types of spans, in the order of training."""
-        types: list[str] = self.settings["types"]
-        return types
 
     @property
     def threshold(self) -> float:

@@ -20,7 +20,6 @@ from wxb.corpora.text.windows import sliding_windows
 from wxb.tasks import methods
 from wxb.tasks.ner.crf.features import word_features
 from wxb.tasks.ner.crf.model import CRF
-from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
 from wxb.tasks.ner.params import Crf, CrfModel
 from wxb.tasks.ner.predictor import ScoredSpan, SpanFinder
 from wxb.tasks.ner.record.alignment import count_statuses
@@ -56,12 +55,6 @@ class CrfRecognizer(SpanFinder):
         """Load the model that `save` wrote to a folder."""
         return CRF.from_pretrained(folder)
 
-    @property
-    def types(self) -> list[str]:
-        """The types of spans, in the order of training."""
-        types: list[str] = self.settings["types"]
-        return types
-
     def size(self, *, trainable: bool = False) -> int:
         """Number of weights that are not zero."""
         finite = np.isfinite(self.model.transitions) & (self.model.transitions != 0)
@@ -96,11 +89,8 @@ class CrfRecognizer(SpanFinder):
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
     ) -> dict[str, float]:
-        """The micro F1 of spans of words by seqeval, in strict IOB2 mode."""
-        gold = [record.gold or () for record in records]
-        predicted = [[scored.span for scored in spans] for spans in predictions]
-        encoded = tokenizers.encode(self.tokenizer, [record.input for record in records])
-        return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
+        """seqeval's F1 of the spans on words."""
+        return self.seqeval(records, predictions)
 
 
 class Method(methods.Method):

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wxb.corpora.records import Record
-from wxb.corpora.text import tokenizers
 from wxb.corpora.text.encoded import IGNORED, Columns, Encoded, read_columns, read_encoded
 from wxb.corpora.text.tokenizers import special_tokens
 from wxb.corpora.text.windows import Windows
@@ -152,13 +151,8 @@ class TaggingRecognizer(Recognizer):
     def further_metrics(
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
     ) -> dict[str, float]:
-        """The micro F1 of spans on this tagger's tokens by seqeval, in strict IOB2 mode."""
-        from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
-
-        gold = [record.gold or () for record in records]
-        predicted = [[scored.span for scored in spans] for spans in predictions]
-        encoded = tokenizers.encode(self.tokenizer, [record.input for record in records])
-        return {"seqeval_f1": seqeval_f1(encoded, gold, predicted)}
+        """seqeval's F1 of the spans on this tagger's tokens."""
+        return self.seqeval(records, predictions)
 
 
 def _decided(
