@@ -39,6 +39,8 @@ BACKBONE = {
     },
 }
 
+NEARNESS = ("within_one_word", "within_two_words")  # of test records to training
+
 
 def params_of(seed):
     content = read_yaml(ROOT / "params.yaml")
@@ -140,7 +142,7 @@ def test_scores_are_in_the_order_of_the_seeds(tmp_path, monkeypatch):
         scorer.Scorer(),
         folder,
         {"test": {"": run(4), "seed-10": run(2), "seed-2": run(0)}},
-        {"test": {"grouped_by": "author"}},
+        {"test": {"grouped_by": "author", "nearness": dict.fromkeys(NEARNESS, 0.5)}},
     )
     sizes = dict.fromkeys(("parameters", "trainable_parameters", "updates", "examples"), 1)
     write_json(Path("reports/metrics/ner/ner-encoder.json"), sizes)
