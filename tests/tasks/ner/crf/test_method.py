@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.project_copy import ROOT
+from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.core.params.experiments import Prediction
 from wxb.corpora.records import Record
@@ -41,21 +42,32 @@ def records():
     return [Record(str(i), text, gold, "en", str(i)) for i, (text, gold) in enumerate(rows)]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("crf")
-    texts = [record.input for record in records()]
+def fit(records, folder):
+    """The method, the predictor, the history and the counts of gold spans after training."""
+    texts = [record.input for record in records]
     tokenizers.train("words", 10, texts).save_pretrained(folder / "tokenizer")
     method = Method(Crf(**BLOCK), ["NAME"], SavedTokenizer(folder / "tokenizer"))
     features, targets = folder / "features.arrow", folder / "targets.arrow"
-    method.encode([records()], features, label="test")
-    columns, splits, counts = method.align(features, [records()])
+    method.encode([records], features, label="test")
+    columns, splits, counts = method.align(features, [records])
     write_columns(targets, columns, splits)
-    items = method.dataset(features, targets, records())
+    items = method.dataset(features, targets, records)
     run = method.training_run(items, items, seed=1, checkpoints=folder, label="test")
     model, history = method.fit(folder, run)
-    predictor = CrfRecognizer.from_training(model, method, targets)
-    return method, predictor, history, counts
+    return method, CrfRecognizer.from_training(model, method, targets), history, counts
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return fit(records(), tmp_path_factory.mktemp("crf"))
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"), [("no one", ()), ("Ann", (Span(0, 3, "NAME"),)), ("", ())]
+)
+def test_records_with_one_tag_are_refused(text, gold, tmp_path):
+    with pytest.raises(WxbError, match="needs training records with spans and with words outside"):
+        fit([Record("0", text, gold, "en", "0")], tmp_path)
 
 
 def test_it_learns_and_counts_its_gold(trained):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from wxb.core.errors import WxbError
 from wxb.core.progress import Progress, track
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
@@ -129,9 +130,17 @@ class Method(methods.Method):
         )
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[CRF, list[dict[str, float]]]:
-        """The CRF with the largest penalized likelihood, and the loss by iteration of L-BFGS."""
+        """The CRF with the largest penalized likelihood, and the loss by iteration of L-BFGS.
+
+        Raises WxbError if all words of the training records have the same tag.
+        """
         import pycrfsuite  # only training needs it
 
+        if len({tag for item in run.train for tag in item["tags"].tolist()}) < 2:
+            raise WxbError(
+                "a CRF needs training records with spans and with words outside of spans; add such"
+                " records"
+            )
         names = self.build(backbone)(run.train)
         index_of = {name: str(index) for index, name in enumerate(names)}
         settings: Any = run.settings

@@ -22,7 +22,7 @@ WEIGHTS, FEATURES = "model.safetensors", "features.json"
 
 @dataclass(frozen=True)
 class CRF:
-    """A CRF of K tags and F features. Tags follow each other as in `wxb.tasks.ner.tagging.bio`."""
+    """A CRF of K tags and F features. Tags follow each other as in `wxb.tasks.ner.record.bio`."""
 
     features: Sequence[str]  # (F,)
     weights: NDArray[np.float32]  # (F, K)
