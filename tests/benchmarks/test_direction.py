@@ -20,7 +20,7 @@ SMALLER = {
 
 
 @pytest.mark.slow
-def test_each_pair_has_a_row(tmp_path, monkeypatch):
+def test_each_pair_is_compared(tmp_path, monkeypatch):
     rows = [
         {
             "text": f"{name} {' '.join(WORDS[4 * index : 4 * index + 4])}.",
@@ -42,11 +42,14 @@ def test_each_pair_has_a_row(tmp_path, monkeypatch):
     output = tmp_path / "table.json"
     direction.main(["names"], **options, output=output, is_printing_only=False)
     rows = json.loads(output.read_text())["rows"]
-    assert [row["word features"] for row in rows] == ["no", "yes"]
+    (row,) = rows
+    for f1, gain in direction.PAIRS.values():
+        causal, bidirectional = row[f1]
+        assert row[gain][0] == pytest.approx(bidirectional - causal)
     direction.main(["names"], **options, output=output, is_printing_only=True)
     assert json.loads(output.read_text())["rows"] == rows
     blocks = {
         name: json.loads((tmp_path / f"cells/names-all-{name}.json").read_text())
-        for name in ("causal", "bidirectional_words")
+        for name in ("causal", "bidirectional_words", "causal_scratch")
     }
     assert [block["system"] for block in blocks.values()] == [*blocks]
