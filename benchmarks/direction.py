@@ -1,9 +1,9 @@
-"""What does the causal mask cost a decoder that tags, by data, size and word features?
+"""Compare decoders that tag with and without their causal mask, on sets of different sizes.
 
 The sets are those of own_data.py, and the raw records of the demo, which `dvc repro download@pii`
-generates. direction.yaml trains three pairs for each cell, with and without the mask: one as the
-demo's, one with the letter features of two words on either side, which show a causal decoder what
-follows, and one without pretraining, which is causal. Results are kept as in own_data.py.
+generates. For each cell, direction.yaml has three pairs of decoders, with and without the mask:
+like the demo's, with word features, and without pretraining. Word features are letters of two words
+on either side, so they show a causal decoder what follows. Results are kept as in own_data.py.
 """
 
 from __future__ import annotations
