@@ -1,24 +1,21 @@
 """Download files from the web, pinned by their hashes.
 
-Partial and complete downloads are cached outside the stage's output, which DVC deletes before each
-run. So a killed download resumes, and a complete file is not downloaded again.
+Downloads are cached outside the stage's output, which DVC deletes before each run. So a killed
+download resumes, and a complete file is not downloaded again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
 
 import requests
 from filelock import FileLock
 from requests.adapters import HTTPAdapter
-from urllib3 import exceptions
+from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
 from wxb.core.errors import WxbError
@@ -33,13 +30,8 @@ LOCKS = Path(".wxb/locks")
 TIMEOUT = 30.0  # seconds to wait for a connection, and for each chunk
 RETRIES = 5  # in a row without a new byte
 BACKOFF = 1.0  # seconds before the first retry, doubled for each further one
-LONGEST_WAIT = 120  # seconds that a server may request before a retry
-REDIRECTS = 10
+CHUNK = 2**16  # bytes; what a killed download may lose
 MIB = 2**20
-
-
-class _TransferError(Exception):
-    """A failed transfer that may succeed if it is repeated."""
 
 
 def fetch(download: Download, folder: Path, *, label: str) -> None:
@@ -52,14 +44,19 @@ def fetch(download: Download, folder: Path, *, label: str) -> None:
         print(f"{download.address}: copied from {mirrored}", flush=True)
         shutil.copyfile(mirrored, folder / download.file)
         return
-    address = str(download.address)
     # If the hash is unknown, the cached file is named after the address.
-    name = download.sha256 or hashlib.sha256(address.encode()).hexdigest()
+    name = download.sha256 or hashlib.sha256(str(download.address).encode()).hexdigest()
     part = FOLDER / f"{name}.part"
     FOLDER.mkdir(parents=True, exist_ok=True)
     with FileLock(LOCKS / f"{name}.lock", fallback_to_soft=False):  # two corpora may share a file
-        if not part.exists() or sha256(part) != download.sha256:
-            content_type = _download(address, part, f"{label} {download.file}")
+        if not download.sha256:
+            part.unlink(missing_ok=True)  # without a hash, two versions could be mixed
+        is_partial = part.exists()
+        if not is_partial or sha256(part) != download.sha256:
+            content_type = _download(download, part, label)
+            if is_partial and sha256(part) != download.sha256:
+                part.unlink()  # bytes of two versions
+                content_type = _download(download, part, label)
             _check(download, part, content_type)
         shutil.copyfile(part, folder / download.file)
 
@@ -81,39 +78,31 @@ def _check(download: Download, part: Path, content_type: str) -> None:
     if is_page and not download.file.lower().endswith((".html", ".htm")):
         part.unlink()
         raise WxbError(
-            f"{download.address}: found an HTML page; expected a file of data: open the address in"
-            " a browser, and set `address` to the link of the file itself"
+            f"{download.address}: found an HTML page, expected a file of data; set `address` to the"
+            " link of the file itself"
         )
     # After the user copies this hash to params.yaml, the file is in the cache.
     cached = part.replace(part.with_name(f"{digest}.part"))
-    if download.sha256:
-        raise WxbError(
-            f"{download.address}: found sha256 {digest}; expected {download.sha256}: if {cached} is"
-            " what you want, correct `sha256`, or else `address`"
-        )
     raise WxbError(
-        f"{download.address}: found sha256 {digest}; expected it to be pinned: if {cached} is what"
-        f" you want, add `sha256: {digest}`"
+        f"{download.address}: found sha256 {digest}, expected {download.sha256 or 'a pinned hash'};"
+        f" if {cached} is the right file, set `sha256: {digest}`"
     )
 
 
-def _download(address: str, part: Path, label: str) -> str:
+def _download(download: Download, part: Path, label: str) -> str:
     """Download the rest of a file, with retries; returns its content type."""
     furthest, failures = _size(part), 0
     with _session() as session:
         while True:
             try:
-                return _request(session, address, part, label)
-            except _TransferError as error:
-                reached = _size(part)
-                failures = 1 if reached > furthest else failures + 1
-                furthest = max(furthest, reached)
+                return _request(session, download, part, label)
+            except HTTPError as error:  # a broken transfer
+                failures = 1 if _size(part) > furthest else failures + 1
+                furthest = max(furthest, _size(part))
+                message = f"{download.address}: {_line(error)}"
                 if failures > RETRIES:
-                    raise WxbError(
-                        f"{address}: {error}, {failures} times in a row; run it again later: it"
-                        " resumes if the server supports that"
-                    ) from error
-                print(f"{address}: {error}; trying again", flush=True)
+                    raise WxbError(f"{message}; run it again later: it resumes") from error
+                print(f"{message}; trying again", flush=True)
                 time.sleep(BACKOFF * 2 ** (failures - 1))
 
 
@@ -124,113 +113,48 @@ def _session() -> requests.Session:
         other=0,  # an untrusted certificate stays untrusted
         status_forcelist={429, *range(500, 600)},
         backoff_factor=BACKOFF,
-        retry_after_max=LONGEST_WAIT,
         raise_on_status=False,
     )
     session = requests.Session()
-    session.max_redirects = REDIRECTS
     session.headers["Accept-Encoding"] = "identity"  # the hash is of the bytes as sent
     for scheme in ("http://", "https://"):
         session.mount(scheme, HTTPAdapter(max_retries=retries))
     return session
 
 
-def _request(session: requests.Session, address: str, part: Path, label: str) -> str:
-    """Request a file once, and append to `part` if its version is current; else replace it.
+def _request(session: requests.Session, download: Download, part: Path, label: str) -> str:
+    """Request the bytes that `part` lacks, and append them; returns the content type.
 
-    Returns the content type. Raises _TransferError if the file is incomplete, and WxbError if
-    repeating does not help.
+    Raises HTTPError if the transfer breaks, and WxbError if repeating does not help.
     """
-    start, version = _size(part), part.with_suffix(".version")
-    known = version.read_text(encoding="utf-8") if start and version.exists() else ""
-    headers = {"Range": f"bytes={start}-", "If-Range": known} if known else {}
+    start = _size(part)
+    headers = {"Range": f"bytes={start}-"} if start else {}
     try:
-        response = session.get(address, headers=headers, stream=True, timeout=TIMEOUT)
+        response = session.get(str(download.address), headers=headers, stream=True, timeout=TIMEOUT)
     except requests.RequestException as error:
-        raise WxbError(f"{address}: {_reason(error)}") from error
+        raise WxbError(
+            f"{download.address}: {_line(error)}; correct `address`, or check the network"
+            " (HTTPS_PROXY, REQUESTS_CA_BUNDLE) and run it again"
+        ) from error
     with response:
-        match response.status_code:
-            case 200:
-                mode, total = "wb", response.raw.length_remaining  # None if unknown
-            case 206 if known and (size := _total_size(response.headers, start)):
-                mode, total = "ab", size
-            case 206 | 416 as status:
-                part.unlink(missing_ok=True)
-                raise _TransferError(f"found status {status} and not the bytes from {start} on")
-            case _:
-                raise WxbError(f"{address}: {_refusal(response)}")
-        with part.open(mode) as file:
-            if mode == "wb":
-                version.write_text(_version(response.headers), encoding="utf-8")
-            _write(file, response, total, label)
-        version.unlink(missing_ok=True)
-        return response.headers.get("Content-Type", "")
-
-
-def _write(file: IO[bytes], response: requests.Response, total: int | None, label: str) -> None:
-    """Append the body of a response. Raises _TransferError if the file has not `total` bytes."""
-    mebibytes = None if total is None else -(-total // MIB)
-    progress, broken = Progress(label, mebibytes, "MiB"), None
-    try:
-        while chunk := response.raw.read1(MIB, decode_content=False):
-            file.write(chunk)
-            file.flush()  # so that a killed run can resume
-            if file.tell() != total:
+        if response.status_code == 416 and start:  # nothing follows
+            return ""
+        if response.status_code not in (200, 206 if start else 200):
+            raise WxbError(
+                f"{download.address}: found status {response.status_code} {response.reason};"
+                " correct `address`, run it again later, or put a login into ~/.netrc"
+            )
+        if response.status_code == 200:
+            start = 0
+        rest = response.raw.length_remaining  # None if unknown
+        total = None if rest is None else -(-(start + rest) // MIB)
+        progress = Progress(f"{label} {download.file}", total, "MiB")
+        with part.open("ab" if start else "wb", buffering=0) as file:
+            for chunk in response.raw.stream(CHUNK, decode_content=False):
+                file.write(chunk)
                 progress.update(file.tell() // MIB)
-    except exceptions.HTTPError as error:
-        broken = error
-    if broken or total not in (None, file.tell()):
-        expected = "an unknown number" if total is None else total
-        reason = f" ({_line(broken)})" if broken else ""
-        raise _TransferError(f"found {file.tell()} bytes of {expected}{reason}") from broken
-    progress.update(mebibytes or file.tell() // MIB)
-
-
-def _version(headers: Mapping[str, str]) -> str:
-    """The version of a file for If-Range: a strong ETag, else Last-Modified, else empty."""
-    tag = headers.get("ETag", "")
-    return tag if tag.startswith('"') else headers.get("Last-Modified", "")  # W/"..." is weak
-
-
-def _total_size(headers: Mapping[str, str], start: int) -> int | None:
-    """The size of the whole file; None if the body does not continue from `start`."""
-    match = re.fullmatch(rf"bytes {start}-\d+/(\d+)", headers.get("Content-Range", ""))
-    return int(match[1]) if match else None
-
-
-def _reason(error: requests.RequestException) -> str:
-    """A message for a failed request: what is wrong, and what to do."""
-    cause = getattr(error.args[0] if error.args else None, "reason", error)
-    match cause:
-        case exceptions.NameResolutionError():
-            return (
-                "found no host of this name; correct `address`, or check the network (behind a"
-                " proxy, set HTTPS_PROXY)"
-            )
-        case exceptions.ReadTimeoutError() | requests.ReadTimeout():
-            return f"found no answer within {TIMEOUT:g} s, {RETRIES + 1} times; try again later"
-        case exceptions.SSLError():
-            return (
-                f"found no trusted connection ({_line(cause)}); correct `address`, or set"
-                " REQUESTS_CA_BUNDLE to the certificates of your network"
-            )
-        case requests.TooManyRedirects():
-            return f"found more than {REDIRECTS} redirects; correct `address`"
-    return (
-        f"found no answer ({_line(cause)}); correct `address`, or check the network and try"
-        " again: it resumes where it stopped"
-    )
-
-
-def _refusal(response: requests.Response) -> str:
-    """A message for an error status: what is wrong, and what to do."""
-    status = f"found status {response.status_code} {response.reason}".rstrip()
-    match response.status_code:
-        case 401 | 403:
-            return f"{status}; expected a public file, or a login for its host in ~/.netrc"
-        case code if code == 429 or code >= 500:
-            return f"{status}, {RETRIES + 1} times; try again later: it resumes where it stopped"
-    return f"{status}; expected the file: correct `address`"
+            progress.update(-(-file.tell() // MIB))
+        return response.headers.get("Content-Type", "")
 
 
 def _size(file: Path) -> int:
@@ -238,5 +162,5 @@ def _size(file: Path) -> int:
 
 
 def _line(error: BaseException) -> str:
-    """The type and first argument of an error, on one line."""
-    return " ".join(f"{type(error).__name__}: {error.args[0] if error.args else ''}".split())
+    """The type and message of an error, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
