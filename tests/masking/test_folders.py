@@ -24,23 +24,6 @@ def folder(tmp_path):
     return write_files(tmp_path / "in", files)
 
 
-@pytest.mark.parametrize("output", ["in", "in/out", ".", "link"])
-def test_nothing_is_written_over_the_input(folder, tmp_path, output):
-    (tmp_path / "link").symlink_to(folder)
-    with pytest.raises(WxbError, match="choose another --output"):
-        find_inputs(folder, tmp_path / output)
-
-
-def test_a_file_is_not_written_over_itself(folder, tmp_path):
-    (tmp_path / "link").symlink_to(folder / "a.txt")
-    (tmp_path / "hard").hardlink_to(folder / "a.txt")
-    for output in (folder / "a.txt", tmp_path / "link", tmp_path / "hard"):
-        with pytest.raises(WxbError, match="is the input itself"):
-            find_inputs(folder / "a.txt", output)
-    with pytest.raises(WxbError, match="found a folder or device"):
-        find_inputs(folder / "a.txt", tmp_path)
-
-
 def test_a_folder_without_files_is_an_error(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/.hidden").touch()

@@ -156,6 +156,8 @@ def mask(
     from wxb.masking.masker import Report
     from wxb.project import trained
 
+    secrets = {"--mapping": mapping, "--key-file": key_file, "--operators": _file(operators)}
+    _check_paths(source, output, {**secrets, "--report": report})
     replacements, placeholders = _replacements(
         context, operators, mapping, key_file, dry_run=dry_run
     )
@@ -218,6 +220,7 @@ def unmask(
 
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
+    _check_paths(source, output, {"--mapping": mapping, "--key-file": key_file})
     key = mappings.read_key(key_file, create=False) if key_file else None
     values = mappings.Mapping(mapping, key)
     layout = Layout(format_, lines, field, column)
@@ -241,6 +244,29 @@ def unmask(
         )
     if skipped and not skip_unreadable:
         raise typer.Exit(1)
+
+
+def _check_paths(source: str | None, output: Path | None, others: dict[str, Path | None]) -> None:
+    """Raise typer's usage error if two paths of a call are one file or lie in one another.
+
+    Otherwise an output would replace an input or a secret, or a secret be read as an input.
+    """
+    path = existing_path(source)
+    inputs = [path, *folders.list_files(path)[0]] if path else []
+    named = {"--output": output, **others}
+    paths = {option: [path] for option, path in named.items() if path}
+    if collision := folders.find_collision({**paths, "the input": inputs}):
+        option, path, other_option, other = collision
+        usage_error(
+            option,
+            f"{path} is the same as {other_option} {other}, or one is inside the other; choose"
+            " another path",
+        )
+
+
+def _file(operators: str | None) -> Path | None:
+    """The path in --operators, which may have a salt or a key; None for a name."""
+    return Path(operators) if operators and Path(operators).is_file() else None
 
 
 def _stream(

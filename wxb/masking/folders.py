@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import combinations, product
 from operator import and_
 from pathlib import Path
 from typing import NamedTuple
@@ -33,25 +35,46 @@ class Inputs(NamedTuple):
     unreadable: list[str]
 
 
+class Collision(NamedTuple):
+    """Two options of a call, and their paths that are one file or lie in one another."""
+
+    option: str
+    path: Path
+    other_option: str
+    other_path: Path
+
+
+def find_collision(paths: Mapping[str, Sequence[Path]]) -> Collision | None:
+    """The first collision between the paths of two options, if there is one.
+
+    Paths are compared with links resolved. Two paths of one file (hard links) collide too.
+    """
+    for (option, own), (other_option, others) in combinations(paths.items(), 2):
+        for path, other in product(own, others):
+            first, second = path.resolve(), other.resolve()
+            if (
+                first.is_relative_to(second)
+                or second.is_relative_to(first)
+                or (path.exists() and other.exists() and path.samefile(other))
+            ):
+                return Collision(option, path, other_option, other)
+    return None
+
+
 def find_inputs(path: Path, output: Path | None, *, one_output: bool = False) -> Inputs:
     """The files at a path, each with its output file; hidden files are left out.
 
     Files of a folder have the same relative path in `output`. With `one_output`, or without
     `output`, all have one output file (None: standard output). Outputs get the permissions of
-    their input, or those that all inputs share. Raises WxbError if an output would overwrite an
-    input.
+    their input, or those that all inputs share.
     """
     if not path.is_dir():
         target = resolve_output(output) if output else None
-        if target and target.exists() and target.samefile(path):
-            raise WxbError(f"{output}: is the input itself; choose another --output")
         mode = permissions(path) if path.is_file() else None
         return Inputs([Source(path, str(path), target, mode)], [])
-    if output:
-        inner, outer = path.resolve(), resolve_output(output) if one_output else output.resolve()
-        if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-            raise WxbError(f"{output}: is inside {path}, or contains it; choose another --output")
-    files, unreadable = _list_files(path)
+    if output and one_output:
+        output = resolve_output(output)
+    files, unreadable = list_files(path)
     if not files:
         raise WxbError("\n  ".join([f"{path}: has no files, or only hidden ones", *unreadable]))
     if one_output or output is None:
@@ -116,7 +139,7 @@ def make_folders(source: Source) -> None:
             folder.chmod(permissions(model) | stat.S_IRWXU)
 
 
-def _list_files(folder: Path) -> tuple[dict[Path, int], list[str]]:
+def list_files(folder: Path) -> tuple[dict[Path, int], list[str]]:
     """The visible files below a folder with their permissions, and error lines; both sorted."""
     files: dict[Path, int] = {}
     errors: list[OSError] = []
