@@ -64,10 +64,17 @@ def _copy(source: Path, folder: Path, label: str) -> None:
 def _generate(corpus: Corpus, folder: Path, *, seed: int, label: str) -> None:
     """Write the records of `generate` in the Python module at `path` to records.jsonl.
 
-    A generator that also writes files, such as recordings, has a parameter `folder`.
+    A generator that also writes files, such as recordings, has a parameter `folder`. `path` must be
+    a Python file or package: the module beside a data file of that name is not imported.
     """
     assert corpus.generate is not None
-    module = ".".join(Path(corpus.path).with_suffix("").parts)
+    path = Path(corpus.path)
+    if path.suffix != ".py" and not (path / "__init__.py").is_file():
+        raise WxbError(
+            f"{corpus.path}: found data; expected a Python module with a function `generate`:"
+            " correct `path` of the corpus, or remove its `generate`"
+        )
+    module = ".".join(path.with_suffix("").parts)
     try:
         generate = importlib.import_module(module).generate
     except (ModuleNotFoundError, AttributeError, TypeError) as error:  # TypeError: path has ..

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.representer import SafeRepresenter
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
@@ -18,6 +19,7 @@ from wxb.core.params import PARAMS, Params, ParamsError, check, parse_yaml, read
 from wxb.project import engines
 
 COMMENTS = 38  # the column of comments in params.yaml, if key and value are shorter
+MAX_COMMENT = 100  # characters
 # Matches from the start of a text to the comment on the same line; group 1: the blanks before it.
 GAP = re.compile(r"""(?:[^'"#\n]|'(?:[^'\n]|'')*'|"(?:[^"\\\n]|\\.)*"|(?<=\S)\#)*?([ ]+)(?=\#)""")
 
@@ -58,8 +60,12 @@ def parse(text: str) -> Any:
 
 
 def inline_yaml(value: Any) -> str:
-    """A value as YAML on one line; lists and mappings are in brackets."""
+    """A value as YAML on one line; lists and mappings are in brackets.
+
+    Characters that are not printable, such as line feeds, are escaped.
+    """
     yaml, stream = YAML(typ="safe"), io.StringIO()
+    yaml.Representer = _Representer
     yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, 2**20, True
     yaml.representer.ignore_aliases = lambda *_: True
     yaml.dump([value], stream)
@@ -67,7 +73,10 @@ def inline_yaml(value: Any) -> str:
 
 
 def to_yaml(content: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> str:
-    """A mapping as YAML in the style of params.yaml, with `comments` by dotted key."""
+    """A mapping as YAML in the style of params.yaml, with `comments` by dotted key.
+
+    A comment is one line: long ones are truncated, characters that are not printable are escaped.
+    """
     return "".join(f"{line}\n" for line in _lines(content, comments or {}, ""))
 
 
@@ -146,6 +155,23 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     return changed
 
 
+class _Representer(SafeRepresenter):
+    """Writes texts with characters that are not printable in double quotes, which escape them."""
+
+    def represent_str(self, data: str) -> Node:
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Representer.add_representer(str, _Representer.represent_str)
+
+
+def _comment(text: str) -> str:
+    """A text as one line of at most MAX_COMMENT characters; it may come from data."""
+    escaped = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: MAX_COMMENT + 1])
+    return escaped if len(escaped) <= MAX_COMMENT else f"{escaped[: MAX_COMMENT - 3]}..."
+
+
 def _lines(content: Mapping[str, Any], comments: Mapping[str, str], prefix: str) -> list[str]:
     """The lines of a mapping whose dotted keys begin with `prefix`."""
     lines = []
@@ -155,7 +181,7 @@ def _lines(content: Mapping[str, Any], comments: Mapping[str, str], prefix: str)
         line = "  " * prefix.count(".") + f"{inline_yaml(key)}:"
         line += "" if is_nested or value is None else f" {inline_yaml(value)}"
         if dotted in comments:
-            line = f"{line.ljust(COMMENTS - 3)} # {comments[dotted]}"
+            line = f"{line.ljust(COMMENTS - 3)} # {_comment(comments[dotted])}"
         lines.append(line)
         if is_nested:
             lines += _lines(value, comments, f"{dotted}.")
