@@ -219,28 +219,6 @@ def test_export_is_utf_8_and_quiet_if_the_reader_of_its_output_exits(evaluated):
     export.stderr.close()
 
 
-def test_clean_removes_only_blocks_that_params_lack(project):
-    for kept in ("models/ner-encoder", "models/encoder", "reports/predictions/ner/ner-decoder"):
-        (project / kept).mkdir(parents=True)
-    for gone in ("models/old", "reports/predictions/ner/old", ".wxb/checkpoints/train@old-1"):
-        (project / gone).mkdir(parents=True)
-    downloads = project / ".wxb/downloads"
-    downloads.mkdir()
-    (downloads / "old.part").touch()
-    metrics = project / "reports/metrics/ner"
-    metrics.mkdir(parents=True)
-    for name in ("ner-encoder.json", "old.json"):
-        (metrics / name).write_text("{}")
-    result = wxb(project, "clean", "--dry-run")
-    assert "5 to remove" in result.stdout
-    assert (project / "models/old").exists()
-    assert "5 removed" in wxb(project, "clean").stdout
-    left = {str(p.relative_to(project)) for p in project.rglob("*") if "old" in p.name}
-    assert left == set()
-    assert (project / "models/encoder").exists()
-    assert (metrics / "ner-encoder.json").exists()
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("params",), ("list",), ("show", "ner-encoder"), ("table", "gates"), ("card", "ner-encoder")],

@@ -124,9 +124,64 @@ def test_files_in_the_index_are_kept():
     assert all(Path(path).exists() for path in committed)
 
 
-def test_headlines_of_removed_experiments_are_removed():
-    make("reports/headlines/ner-encoder.json", "reports/headlines/old.json")
-    assert clean() == "reports/headlines/old.json\n1 removed\n"
+COMMITTED = ["metrics/ner", "studies", "headlines", "seeds", "benchmarks"]
+
+
+@pytest.fixture
+def results():
+    """Results as a clone of the project has them, of blocks that params.yaml lacks."""
+    paths = [Path("reports", folder, "old.json") for folder in COMMITTED]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        path.touch()
+    return paths
+
+
+@pytest.mark.parametrize("repository", ["none", "no index", "no result in the index"])
+def test_results_are_kept_where_git_tracks_none(results, repository):
+    make("models/old")
+    if repository != "none":
+        git("init", "-q")
+    if repository == "no result in the index":
+        git("add", "params.yaml")
+    assert clean("--unfinished") == "models/old\n1 removed\n"
+    assert all(path.exists() for path in results)
+
+
+@pytest.mark.parametrize("fault", ["another user", "no git", "damaged index"])
+def test_nothing_is_removed_if_git_cannot_answer(results, monkeypatch, tmp_path, fault):
+    make("models/old")
+    git("init", "-q")
+    git("add", "--force", "reports")
+    if fault == "another user":
+        monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    elif fault == "no git":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        Path(".git/index").write_bytes(b"damaged")
+    for options in ([], ["--dry-run"], ["--unfinished"]):
+        failed = CliRunner().invoke(app, ["clean", *options])
+        assert (failed.exit_code, failed.stdout) == (1, "")
+        assert "git" in str(failed.exception)
+    assert Path("models/old").exists()
+    assert all(path.exists() for path in results)
+
+
+def test_only_outputs_of_removed_blocks_are_removed():
+    outputs = ["models/{}", "reports/predictions/ner/{}", "reports/metrics/ner/{}.json"]
+    outputs += ["reports/headlines/{}.json", "data/features/{}"]
+    kept, gone = ([name.format(block) for name in outputs] for block in ("ner-encoder", "old"))
+    gone += [f"{CHECKPOINTS}/train@old-1", ".wxb/downloads/old.part"]
+    make(*kept, *gone, "models/encoder")
+    git("init", "-q")
+    git("add", "reports/headlines/ner-encoder.json")
+    assert "7 to remove" in clean("--dry-run")
+    assert all(Path(path).exists() for path in gone)
+    assert sorted(clean().splitlines()) == sorted([*gone, "7 removed"])
+    assert not any(Path(path).exists() for path in gone)
+    assert all(Path(path).exists() for path in [*kept, "models/encoder"])
 
 
 def test_a_link_is_removed_but_not_its_target(tmp_path):

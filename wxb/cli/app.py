@@ -323,8 +323,9 @@ def clean(
 ) -> None:
     """Remove outputs of blocks that are no longer in params.yaml, and of killed runs.
 
-    Keeps outputs of blocks in params.yaml and files that a running stage uses. Removes nothing
-    while dvc or snakemake runs in the project.
+    Keeps outputs of blocks in params.yaml, files that git tracks, and files that a running stage
+    uses. Removes nothing while dvc or snakemake runs in the project, or if git reports an error,
+    and no metrics, headlines and studies unless git tracks some.
     """
     items = list(leftovers.find(load(), staleness.running()))
     removable = [item for item in items if not item.running and (unfinished or not item.use)]

@@ -1,22 +1,24 @@
 """Find files of blocks that are no longer in params.yaml, and of stopped runs.
 
-Files in git's index are kept: they include results of studies that only a profile adds.
+Files in git's index are kept: they include results of studies that only a profile adds. Where git
+tracks no result, none in a folder of committed results is a leftover.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from wxb.core import paths
-from wxb.core.errors import WxbError
 from wxb.core.params import Params
 from wxb.project import revisions
 from wxb.training.checkpoints import FOLDER as CHECKPOINTS
 
+# The folders of committed results.
+COMMITTED = (paths.METRICS, paths.STUDIES, paths.HEADLINES, paths.SEEDS, paths.BENCHMARKS)
 RESUMABLE = "a stopped run would resume from it"
 
 
@@ -32,10 +34,15 @@ def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
     """Yield all leftovers in the working folder, those that a stage is using included.
 
     They are outputs of blocks that params.yaml no longer has, unfinished drafts, checkpoints,
-    partial downloads and the vectors of searches. `running` are the stages that run now.
+    partial downloads and the vectors of searches. `running` are the stages that run now. Raises
+    WxbError if git cannot list the committed results.
     """
     blocks = {stage.partition("@")[2]: stage for stage in running}
-    for path in _unlisted(params):
+    tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
+    has_results = any(map(_is_committed, tracked))
+    for path in _unlisted(params, tracked):
+        if _is_committed(path) and not has_results:
+            continue
         name = path.name.removeprefix(".").removesuffix(".partial")
         yield Leftover(path, blocks.get(name) or blocks.get(Path(name).stem, ""))
     yield from _checkpoints(params, running)
@@ -52,7 +59,7 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def _unlisted(params: Params) -> Iterator[Path]:
+def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
     """Outputs of blocks that params.yaml no longer has, and unfinished drafts of any block."""
     experiments, corpora, backbones = params.experiments, params.corpora, params.backbones
     known: dict[Path, Collection[str]] = {
@@ -74,7 +81,7 @@ def _unlisted(params: Params) -> Iterator[Path]:
             for study, block in params.studies.items()
         },
     }
-    used = {path.resolve() for path in (*_inputs(params), *_tracked())}
+    used = {p.resolve() for path in (*_inputs(params), *tracked) for p in (path, *path.parents)}
     for folder, names in known.items():
         for path in sorted(folder.glob("[!.]*")):
             if not {path.stem, path.name} & {*names} and path.resolve() not in used:
@@ -82,24 +89,18 @@ def _unlisted(params: Params) -> Iterator[Path]:
         yield from sorted(folder.glob(".*.partial"))
 
 
+def _is_committed(path: Path) -> bool:
+    """Whether a path is in a folder of committed results."""
+    return any(map(path.is_relative_to, COMMITTED))
+
+
 def _inputs(params: Params) -> Iterator[Path]:
-    """The files and folders that params.yaml names, and their parent folders."""
+    """The files and folders that params.yaml names."""
     blocks = [*params.corpora.values(), *params.backbones.values()]
     for block in [*blocks, *params.lessons.values(), *params.parity.values()]:
         for key in ("path", "checkpoint"):
             if path := getattr(block, key, None):
-                yield from (Path(path), *Path(path).parents)
-
-
-def _tracked() -> Iterator[Path]:
-    """The files in git's index, and their parent folders."""
-    try:
-        index = revisions.index()
-    except WxbError:  # no repository, or an empty one
-        return
-    for folder in ("data", "models", "reports"):
-        for file in map(Path, index.files(folder)):
-            yield from (file, *file.parents)
+                yield Path(path)
 
 
 def _checkpoints(params: Params, running: Sequence[str]) -> Iterator[Leftover]:

@@ -68,6 +68,19 @@ def index() -> GitTree:
     return GitTree("git's index", "")
 
 
+def tracked(*folders: str) -> list[str]:
+    """The files in git's index under folders; empty if the project is in no repository.
+
+    Raises WxbError if git is missing or cannot read the repository, such as that of another user.
+    """
+    cwd = Path.cwd()
+    process = _git("ls-files", "-z", "--", *folders)
+    if process.returncode and any((folder / ".git").exists() for folder in (cwd, *cwd.parents)):
+        fault = " ".join(process.stderr.decode(errors="replace").split())
+        raise WxbError(f"{cwd}: git cannot list the files that it tracks: {fault}")
+    return _names(process)
+
+
 def commit(revision: str) -> GitTree:
     """The commit of a revision: HEAD, HEAD~1, a branch, a tag or a hash.
 
