@@ -1,37 +1,39 @@
-"""Check and repair the character offsets of tokens.
+"""Check the character offsets of a fast tokenizer, and correct its two known errors.
 
-Some fast tokenizers return wrong offsets (huggingface/tokenizers issues). LLaMA-3's were empty
-(1517, 1553). The `▁` that SentencePiece prepends (XLM-R, T5, LLaMA-2) takes the first letter of
-its word if it is a token (1018, 1775). Offsets of letters that NFC composes (Qwen) exclude their
-accents. The last two errors remain in tokenizers 0.23. A tagger trained on them learns wrong spans.
+In tokenizers 0.23 two kinds of tokenizers return wrong offsets, from which a tagger would learn
+wrong spans:
 
-Offsets are correct if each token covers as many visible characters as it spells, in order, and no
-character is left over. Otherwise the spelling of the tokens is aligned with the normalized text.
+- SentencePiece (XLM-R, T5, LLaMA-2): the `▁` that it prepends, if it is a token of its own, has
+  the offsets of the first letter (huggingface/tokenizers issues 1018 and 1775). It covers nothing.
+- NFC (Qwen): the offsets of composed letters exclude their combining marks. They belong to each
+  token of the letter.
+
+Offsets are correct if they ascend, two neighbours share one character at most, and they cover all
+characters that the tokenizer does not drop. Others are an error: LLaMA-3's were empty in older
+releases (issues 1517 and 1553).
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from wxb.core.errors import WxbError
-from wxb.corpora.text.pieces import (
-    Fold,
-    Pieces,
-    fold_with_offsets,
-    is_visible,
-    strip_whitespace,
-)
 
-_SHOWN = 80  # characters of a text in an error
-_UNKNOWN, _BROKEN = -1, -2
+_SPACE = "\u2581"  # SentencePiece's
+_JAMO = range(0x1160, 0x1200)  # vowels and final consonants, which compose with a first consonant
+# The last white space is U+3000: all characters after it share the last entry.
+_VISIBLE = np.array([not chr(code).isspace() for code in range(0x3001)] + [True])
 
 
 def token_offsets(
-    pieces: Pieces,
+    backend: Tokenizer,
+    name: str,
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
@@ -39,161 +41,86 @@ def token_offsets(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Checked starts and ends (N,) of tokens in their texts, without outer white space.
 
-    `pieces` is the tokenizer's vocabulary. `ids` (N,) are all tokens of the texts without special
-    ones. `offsets` (N, 2) are the tokenizer's, in code points. `rows` (N,) ascends and has the text
-    of each token. A token without visible characters starts and ends at the end of the previous
-    one. A character that several tokens spell together belongs to each of them.
+    `ids` (N,) are all tokens of the texts without special ones. `offsets` (N, 2) are the
+    tokenizer's, in code points. `rows` (N,) ascends and has the text of each token. A token without
+    visible characters starts and ends at the end of the previous one. A character that several
+    tokens spell together belongs to each of them. `name` is the tokenizer's, for errors.
 
-    Raises WxbError if offsets are wrong and the spelling of the tokens does not give correct ones.
-    """
-    spelled = pieces.spelled(np.flatnonzero(np.bincount(ids)).tolist())
-    fold = lru_cache(maxsize=100_000)(pieces.fold)
-    starts, ends, wrong, unsure = _compare(spelled, ids, offsets, rows, texts)
-    edges = np.searchsorted(rows, np.arange(len(texts) + 1))
-    for row in np.flatnonzero(wrong | unsure).tolist():
-        tokens, text = slice(edges[row], edges[row + 1]), texts[row]
-        spelling = [spelled[id_] for id_ in ids[tokens].tolist()]
-        if not wrong[row] and (
-            _spells(spelling, offsets[tokens], text, fold)
-            or not _find_error(spelling, offsets[tokens], text, pieces, fold)
-        ):
-            continue
-        aligned = _align(pieces.fill_unknown(spelling, text), text, fold)
-        if aligned:
-            starts[tokens], ends[tokens] = aligned
-        elif error := _find_error(spelling, offsets[tokens], text, pieces, fold):
-            raise WxbError(
-                f"tokenizer {pieces.name}: wrong offsets in"
-                f" {text[:_SHOWN]!r}: {error}; its vocabulary does not give correct ones."
-                " Choose another `revision` or `checkpoint`, or train a `tokenizer`"
-            )
-    return _place_empty(starts, ends, rows)
-
-
-def _compare(
-    spelled: dict[int, bytes | None],
-    ids: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    texts: Sequence[str],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """The starts and ends without outer white space, and which texts have wrong or unknown tokens.
-
-    Checks all texts at once. An unknown token is assumed to spell what its offsets cover.
+    Raises WxbError if the offsets are wrong.
     """
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     base = np.cumsum(lengths + 1) - lengths - 1
-    # All texts as one, with a space after each.
-    visible = is_visible("".join(f"{text} " for text in texts))
-    before = np.concatenate([[0], np.cumsum(visible)])
-    low, high = np.clip(offsets, 0, lengths[rows, None]).T + base[rows]
-    first, last = before[low], before[np.maximum(low, high)]
+    joined = "".join(f"{text} " for text in texts)  # a space after each
+    visible = is_visible(joined)
+    starts, ends = (offsets + base[rows, None]).T
+    misplaced = (starts < base[rows]) | (ends < starts) | (ends > (base + lengths)[rows])
+    starts, ends = _trim(np.where(misplaced, 0, starts), np.where(misplaced, 0, ends), visible)
+    ends = np.where(_is_blank(backend, ids), starts, ends)
 
-    spells = np.zeros(max(spelled, default=-1) + 1, np.int64)
-    for id_, token in spelled.items():
-        spells[id_] = _count(token)
-    unknown = spells[ids] == _UNKNOWN
-    expected = np.where(unknown, last - first, spells[ids])
-    # A token covers the visible characters after those of all previous tokens.
-    reached = np.concatenate([[0], np.cumsum(expected)])
-    from_text = before[base] - reached[np.searchsorted(rows, np.arange(len(texts)))]
-    misplaced = (expected > 0) & (last != reached[1:] + from_text[rows])
-    misplaced |= (last - first != expected) | np.any(offsets.T + base[rows] != [low, high], axis=0)
-    visible_counts = before[base + lengths] - before[base]
-    wrong = _per_text(rows, expected, texts) != visible_counts
-    wrong |= _per_text(rows, misplaced, texts) > 0
+    covering = np.flatnonzero(ends > starts)
+    low, high = starts[covering], ends[covering]
+    descend = (np.diff(low) < 0) | (np.diff(high) < 0) | (high[:-1] - low[1:] > 1)
+    misplaced[covering[1:][descend]] = True
+    if misplaced.any():
+        token = int(np.argmax(misplaced))
+        start, end = offsets[token].tolist()
+        raise _error(name, texts[rows[token]], f"a token has offsets {start}:{end}")
 
-    covering = last > first
+    @lru_cache
+    def is_dropped(character: str) -> bool:
+        alone = backend.encode(character, add_special_tokens=False).ids
+        return bool(_is_blank(backend, np.array(alone, np.int32)).all())
+
+    size = len(joined) + 1
+    depth = np.cumsum(np.bincount(low, minlength=size) - np.bincount(high, minlength=size))
+    for index in np.flatnonzero(visible & (depth[:-1] == 0)).tolist():
+        first, last = np.searchsorted(high, [index, index + 1])  # the tokens that end here
+        if is_dropped(joined[index]):
+            continue
+        if not _combines(joined[index]) or first == last:
+            row = int(np.searchsorted(base, index, "right")) - 1
+            raise _error(name, texts[row], f"no token covers {joined[index]!r}")
+        high[first:last] = index + 1
+    ends[covering] = high
+    return _place_empty(starts - base[rows], ends - base[rows], rows)
+
+
+def is_visible(text: str) -> NDArray[np.bool_]:
+    """Which characters of a text are not white space."""
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    return _VISIBLE[np.minimum(codes, len(_VISIBLE) - 1)]
+
+
+def _trim(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], visible: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ranges without white space at their ends; those without visible characters are empty."""
+    counts = np.concatenate([[0], np.cumsum(visible)])
     positions = np.append(np.flatnonzero(visible), 0)
-    starts = np.where(covering, positions[first] - base[rows], 0)
-    ends = np.where(covering, positions[last - 1] + 1 - base[rows], 0)
-    return starts, ends, wrong, _per_text(rows, unknown, texts) > 0
-
-
-@lru_cache(maxsize=100_000)
-def _count(spelled: bytes | None) -> int:
-    """The number of visible characters that a token spells; _BROKEN for parts of a character."""
-    try:
-        return _UNKNOWN if spelled is None else len(strip_whitespace(spelled.decode()))
-    except UnicodeDecodeError:
-        return _BROKEN
-
-
-def _per_text(
-    rows: NDArray[np.int64], values: NDArray[np.generic], texts: Sequence[str]
-) -> NDArray[np.int64]:
-    return np.bincount(rows, values, len(texts)).astype(np.int64)
-
-
-def _align(
-    spelling: Sequence[bytes], text: str, fold: Fold
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Start and end (T,) of the characters of each token, 0 for blank ones; None if they differ."""
-    joined = b"".join(spelling)
-    characters = joined.decode(errors="replace")
-    folded = fold_with_offsets(text, fold)
-    if folded is None or strip_whitespace(characters) != folded.characters:
-        return None
-    visible = is_visible(characters)
-    is_continuation = (np.frombuffer(joined, np.uint8) & 0xC0) == 0x80  # of UTF-8
-    character = np.cumsum(~is_continuation) - 1  # of each byte
-    # The number of visible characters up to that of each byte, with and without it.
-    until = np.cumsum(visible)[character]
-    before = until - visible[character]
-    lengths = np.fromiter(map(len, spelling), np.int64, len(spelling))
-    edges = np.concatenate([[0], np.cumsum(lengths)])
-    spells = np.flatnonzero(lengths)
-    first, last = before[edges[spells]], until[edges[spells + 1] - 1]
+    first, last = counts[starts], counts[ends]
     covering = last > first
-    starts, ends = np.zeros((2, len(spelling)), np.int64)
-    starts[spells[covering]] = folded.starts[first[covering]]
-    ends[spells[covering]] = folded.ends[last[covering] - 1]
-    return starts, ends
+    trimmed = np.where(covering, positions[first], starts)
+    return trimmed, np.where(covering, positions[last - 1] + 1, trimmed)
 
 
-def _spells(
-    spelling: Sequence[bytes | None], offsets: NDArray[np.int64], text: str, fold: Fold
-) -> bool:
-    """Whether tokens spell a text that the normalizer leaves as it is.
-
-    Each must have as many visible characters as its offsets cover: then each spells what it covers.
-    An unknown token is assumed to.
-    """
-    parts = [
-        text[start:end].encode() if token is None else token
-        for token, (start, end) in zip(spelling, offsets.tolist(), strict=True)
+def _is_blank(backend: Tokenizer, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which tokens are SentencePiece's space alone."""
+    blank = [
+        id_ for id_ in np.unique(ids).tolist() if not str(backend.id_to_token(id_)).strip(_SPACE)
     ]
-    visible = strip_whitespace(text)
-    joined = strip_whitespace(b"".join(parts).decode(errors="replace"))
-    return joined == visible == fold(text)
+    return np.isin(ids, blank)
 
 
-def _find_error(
-    spelling: Sequence[bytes | None],
-    offsets: NDArray[np.int64],
-    text: str,
-    pieces: Pieces,
-    fold: Fold,
-) -> str | None:
-    """The first error in the offsets of a text, as part of an error message; None if correct."""
-    reached, uncovered = 0, ""
-    for index, (token, (start, end)) in enumerate(zip(spelling, offsets.tolist(), strict=True)):
-        place = f"token {index} has offsets {start}:{end}"
-        if not 0 <= start <= end <= len(text):
-            return f"{place} in a text of {len(text)} characters"
-        covered = text[start:end]
-        if token is not None:
-            spelled = strip_whitespace(token.decode(errors="replace"))
-            if fold(covered) != spelled:
-                return f"{place}, which are {covered!r}, but spells {spelled!r}"
-        if covered.strip():
-            if strip_whitespace(text[start:reached]):
-                return f"{place}, but the token before it ends at {reached}"
-            uncovered += text[reached:start]
-            reached = end
-    uncovered = strip_whitespace(uncovered + text[reached:])
-    lost = next((c for c in uncovered if not pieces.is_dropped(c)), None)
-    return lost and f"no token covers {lost!r}"
+def _combines(character: str) -> bool:
+    """Whether a character combines with the one before it."""
+    return unicodedata.category(character).startswith("M") or ord(character) in _JAMO
+
+
+def _error(name: str, text: str, problem: str) -> WxbError:
+    return WxbError(
+        f"tokenizer {name}: wrong offsets in {text[:80]!r}: {problem}; choose another `revision` or"
+        " `checkpoint`, or train a `tokenizer`"
+    )
 
 
 def _place_empty(

@@ -26,7 +26,6 @@ from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.encoded import Encoded, concatenate
 from wxb.corpora.text.offsets import token_offsets
-from wxb.corpora.text.pieces import Pieces
 from wxb.corpora.text.saved import AnyTokenizer, BareTokenizer, SavedTokenizer
 
 if TYPE_CHECKING:
@@ -166,28 +165,28 @@ CHUNK = 4096  # texts at a time: the library uses many bytes per token
 def encode(tokenizer: AnyTokenizer, texts: Sequence[str]) -> Encoded:
     """Tokenize texts without special tokens or truncation, with checked offsets.
 
-    Raises WxbError if the tokenizer's offsets are wrong and cannot be corrected.
+    Raises WxbError if the tokenizer's offsets are wrong.
     """
-    pieces = Pieces(tokenizer)
     columns, splits = concatenate(
-        _encode(tokenizer, pieces, texts[start : start + CHUNK])
+        _encode(tokenizer, texts[start : start + CHUNK])
         for start in range(0, max(1, len(texts)), CHUNK)
     )
     return Encoded(**columns, splits=splits)
 
 
 def _encode(
-    tokenizer: AnyTokenizer, pieces: Pieces, texts: Sequence[str]
+    tokenizer: AnyTokenizer, texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    backend = _backend(tokenizer)
     with pretrained.no_panic(tokenizer.name_or_path):
-        encodings = _backend(tokenizer).encode_batch(list(texts), add_special_tokens=False)
+        encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
     total = int(lengths.sum())
     ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, total)
     edges = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
     offsets = np.fromiter(edges, np.int64, 2 * total).reshape(-1, 2)
     rows = np.repeat(np.arange(len(texts)), lengths)
-    starts, ends = token_offsets(pieces, ids, offsets, rows, texts)
+    starts, ends = token_offsets(backend, tokenizer.name_or_path, ids, offsets, rows, texts)
     splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return {"ids": ids, "starts": starts, "ends": ends}, splits
 
