@@ -21,11 +21,14 @@ import typer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
+)
 
-from wxb.core.params import load
-from wxb.lessons import parity
-from wxb.lessons.parity import difference
-from wxb.models import decoding, llama
+from wxb.models import decoding, llama, whisper
 from wxb.models.attention import MultiHeadAttention, softmax
 from wxb.models.lstm import LSTMClassifier, without_special_tokens
 from wxb.models.seq2seq import Config, Seq2Seq, State, teacher_forcing
@@ -147,22 +150,78 @@ def source_padding(model: Seq2Seq, texts: int, columns: int) -> Padded:
 # Days 23 to 27, checkpoints
 
 
+TINY = {
+    "llama": LlamaConfig(
+        vocab_size=500,
+        hidden_size=64,
+        intermediate_size=176,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        initializer_range=0.2,  # large, so that attention and generated ids differ
+        rope_parameters={  # scaled as in Llama 3.1, from 12 tokens
+            "rope_type": "llama3",
+            "rope_theta": 500_000.0,
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 12,
+        },
+    ),
+    "whisper": WhisperConfig(
+        vocab_size=500,
+        num_mel_bins=16,
+        d_model=64,
+        encoder_layers=2,
+        encoder_attention_heads=4,
+        encoder_ffn_dim=128,
+        decoder_layers=2,
+        decoder_attention_heads=4,
+        decoder_ffn_dim=128,
+        max_source_positions=50,
+        max_target_positions=64,
+        init_std=0.2,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+    ),
+}
+
+
+def twin(theirs: Any) -> Any:
+    """Our model with the weights of a model of transformers."""
+    module: Any = {"llama": llama, "whisper": whisper}[theirs.config.model_type]
+    ours = getattr(module, type(theirs).__name__)(module.Config.from_hf(theirs.config))
+    ours.load_state_dict(theirs.state_dict())
+    return ours.eval()
+
+
+def difference(actual: Tensor, expected: Tensor) -> float:
+    """The largest difference between two tensors, over the largest entry of the second."""
+    return float((actual - expected).abs().max() / expected.abs().max())
+
+
 @torch.no_grad()
 def tiny(name: str, **settings: Any) -> tuple[Any, Any, dict[str, Tensor]]:
-    """A tiny random model of transformers, ours with its weights, and a batch.
-
-    `name` is a block of `parity`, whose biases become random too.
-    """
-    block = load().parity[name]
-    block = block.model_copy(update={"architecture": {**(block.architecture or {}), **settings}})
+    """A tiny model of transformers with random weights and biases, ours with them, and a batch."""
+    config = deepcopy(TINY[name])
+    config.update(settings)
     torch.manual_seed(SEED)
-    theirs = parity.load(block, name)
+    is_whisper = name == "whisper"
+    theirs = (WhisperForConditionalGeneration if is_whisper else LlamaForCausalLM)(config).eval()
     for key, parameter in theirs.named_parameters():
         if key.endswith(".bias"):
             nn.init.normal_(parameter, std=0.1)
     rng = torch.Generator().manual_seed(SEED)
-    batch = parity.MODELS[name].batch(theirs.config, rng, False)
-    return theirs, parity.twin(theirs)[0], batch
+    ids = torch.randint(config.vocab_size, (3, 12), generator=rng)
+    if not is_whisper:
+        return theirs, twin(theirs), {"input_ids": ids}
+    audio = (3, config.num_mel_bins, 2 * config.max_source_positions)
+    features = torch.randn(*audio, generator=rng)
+    ids[0, 0] = config.decoder_start_token_id
+    return theirs, twin(theirs), {"input_features": features, "decoder_input_ids": ids}
 
 
 class Biases(NamedTuple):

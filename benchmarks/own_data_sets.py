@@ -152,7 +152,7 @@ SETS = {
 
 def empty_project(options: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a params.yaml without blocks."""
-    names = ("corpora", "backbones", "experiments", "studies", "lessons", "parity")
+    names = ("corpora", "backbones", "experiments", "studies", "lessons")
     return {**options, **{name: {} for name in names}}
 
 

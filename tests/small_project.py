@@ -22,14 +22,12 @@ REPRODUCIBLE = [
 PARAMS = load(ROOT / "params.yaml")
 # All methods and tokenizers, a native architecture, and all kinds of tuning.
 EXPERIMENTS = ["ner-encoder", "ner-generative-neftune", "ner-mentions"]
-PARITY = ["bert", "llama"]
 BLOCKS = {
     ("download", "preprocess"): [*PARAMS.corpora, "local"],
     ("tokenizer", "pretrain"): PARAMS.backbones,
     ("tokenize", "align", "train", "evaluate"): EXPERIMENTS,
     ("compare", "report"): PARAMS.studies,
     ("lesson",): PARAMS.lessons,
-    ("parity",): PARITY,
 }
 STAGES_BY_VERB = {
     verb: [f"{verb}@{name}" for name in names] for verbs, names in BLOCKS.items() for verb in verbs
@@ -114,9 +112,8 @@ def shrink(params):
     tuning = params["experiments"]["ner-generative-neftune"]["tuning"]
     alpha = tuning["neftune_alpha"]
     tuning.update(params["experiments"]["ner-decoder-qlora"]["tuning"], neftune_alpha=alpha)
-    for section, names in {"experiments": EXPERIMENTS, "parity": PARITY}.items():
-        for name in {*params[section]} - {*names}:
-            del params[section][name]
+    for name in {*params["experiments"]} - {*EXPERIMENTS}:
+        del params["experiments"][name]
 
 
 def stages_run(output):

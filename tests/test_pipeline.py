@@ -50,7 +50,6 @@ SCHEMA = {
     "evaluate": {"experiments.py"},
     "compare": {"experiments.py"},
     "lesson": {"lessons.py", "training.py"},
-    "parity": {"backbones.py"},
 }
 
 

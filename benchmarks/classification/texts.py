@@ -34,7 +34,7 @@ from wxb.project.reproduction import benchmarks
 
 RECIPES = Path(__file__).with_suffix(".yaml")
 NAME = "texts"  # of the corpus and of the study
-OPTIONS = {"threads": 1, "portable": False, "lessons": {}, "parity": {}}
+OPTIONS = {"threads": 1, "portable": False, "lessons": {}}
 TEST, VALID = 0.2, 0.1  # shares of the records
 SIZES = [250, 500, 1000, 2000, 4000]
 SYSTEMS = ("tfidf", "bilstm", "transformer", "pretrained")

@@ -30,7 +30,7 @@ from transformers import (
     set_seed,
 )
 
-from wxb.lessons.parity import MODELS, twin
+from wxb.models import bert, gpt2, llama
 from wxb.project.reproduction import benchmarks
 from wxb.training.backbones.generator import Generator
 
@@ -39,6 +39,11 @@ console = Console(width=100)  # fixed, so that no terminal truncates the table
 
 VOCABULARY = 6000
 BATCH, LENGTH = 8, 64
+NATIVE: dict[str, tuple[Any, str]] = {
+    "bert": (bert, "BertForPreTraining"),
+    "gpt2": (gpt2, "GPT2LMHeadModel"),
+    "llama": (llama, "LlamaForCausalLM"),
+}
 GENERATED = 64  # tokens of each of the BATCH rows
 STEP, GENERATION = 0.9, 1.3  # goals: how many times as fast as transformers
 
@@ -81,11 +86,9 @@ def main(
 def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
     """Training steps and generation compared with transformers, and generation without a cache."""
     for name, shape in shapes(width=128, heads=4, layers=3).items():
-        if name not in MODELS:
-            continue
         set_seed(seed)
         theirs = _theirs(name, shape)
-        ours, *_ = twin(theirs)
+        ours = _ours(name, theirs)
         sides = (_training(ours), "transformers", _training(theirs))
         yield compare(f"training step, {name}", *sides, turns=turns, goal=STEP)
         if hasattr(ours, "generate"):
@@ -93,7 +96,7 @@ def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
             yield compare(f"generation, {name}", *sides, turns=turns, goal=GENERATION)
     yield compare("generation, mamba", *_recurrent(seed), turns=turns, goal=GENERATION)
     for name, shape in shapes(width=512, heads=8, layers=2).items():
-        if name in MODELS and hasattr(ours := twin(_theirs(name, shape))[0], "generate"):
+        if hasattr(ours := _ours(name, _theirs(name, shape)), "generate"):
             cached, uncached = (
                 _generation(ours, rows=1, tokens=256, use_cache=cache) for cache in (True, False)
             )
@@ -116,7 +119,7 @@ def _recurrent(seed: int) -> tuple[Callable[[], object], str, Callable[[], objec
 def matmul_shares(turns: int) -> list[float]:
     """The share of the rate of matrix products that a training step at width 512 reaches, in %."""
     shape = shapes(width=512, heads=8, layers=2)["llama"]
-    step = _training(twin(_theirs("llama", shape))[0])
+    step = _training(_ours("llama", _theirs("llama", shape)))
     with FlopCounterMode(display=False) as counter:
         step()
     operations = counter.get_total_flops()
@@ -130,7 +133,15 @@ def _theirs(name: str, shape: dict[str, Any]) -> PreTrainedModel:
     for key in vars(config):
         if key.endswith(("dropout", "dropout_prob", "pdrop")):
             setattr(config, key, 0.0)
-    model: PreTrainedModel = getattr(transformers, next(iter(MODELS[name].heads)))(config)
+    model: PreTrainedModel = getattr(transformers, NATIVE[name][1])(config)
+    return model.eval()
+
+
+def _ours(name: str, theirs: PreTrainedModel) -> Any:
+    """Our model with the weights of theirs."""
+    module, cls = NATIVE[name]
+    model = getattr(module, cls)(module.Config.from_hf(theirs.config))
+    model.load_state_dict(theirs.state_dict())
     return model.eval()
 
 

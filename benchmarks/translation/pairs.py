@@ -141,7 +141,6 @@ def project(recipe: Mapping[str, Any], data: Path) -> Params:
             },
             "studies": {STUDY: {**study, "experiments": [*recipe["systems"]]}},
             "lessons": {},
-            "parity": {},
         }
     )
 

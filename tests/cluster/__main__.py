@@ -69,8 +69,7 @@ def few(params):
         **{verb: {"mem_mb": 3000, "runtime": 30} for verb in ("pretrain", "train", "evaluate")},
         KILLED: {"mem_mb": 3500, "slurm_partition": "main"},
     }
-    for section in ("lessons", "parity"):
-        params[section] = {}
+    params["lessons"] = {}
     for name in {*params["experiments"]} - {*EXPERIMENTS}:
         del params["experiments"][name]
 

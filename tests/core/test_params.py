@@ -61,10 +61,8 @@ def is_shown(key):
 
 
 # No other block refers to these blocks.
-FREE = {f"{section}.{name}" for section in ("lessons", "parity") for name in CONTENT[section]}
+FREE = {f"lessons.{name}" for name in CONTENT["lessons"]}
 FREE.add("corpora.pii.split.further.situations")
-# The stage checks these names with transformers.
-FREE |= {key for key in ALL_KEYS if key.startswith("parity.") and ".architecture." in key}
 KEYS = {key: required for key, required in ALL_KEYS.items() if is_shown(key) and key not in FREE}
 # Optional keys that the committed blocks need.
 NEEDED = ("tokenizer", "architecture", "pretraining", "head", "generation", "test", "valid")
@@ -214,11 +212,6 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
             "backbones.encoder",
             {"corpus": "pii", "objective": "none", "checkpoint": "minilm", "revision": "abc"},
             "backbones.encoder: `revision` pins a checkpoint of the hub; 'minilm' comes with",
-        ),
-        (
-            "parity.bert",
-            {"checkpoint": "minilm", "revision": "abc"},
-            "parity.bert: `revision` pins a checkpoint of the hub; 'minilm' comes with",
         ),
         ("backbones.encoder.tokenizer.kind", "word-piece", "did you mean 'wordpiece'"),
         ("backbones.encoder.tokenizer.vocabulary", 299, "found 299"),

@@ -20,10 +20,10 @@ from wxb.cli.app import app
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
-from wxb.core.params.backbones import Backbone, Parity
+from wxb.core.params.backbones import Backbone
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.tokenizers import load, train
-from wxb.lessons import attention, parity
+from wxb.lessons import attention
 from wxb.training.backbones import tuning, weights
 from wxb.training.backbones.native import Native
 
@@ -139,7 +139,6 @@ LOADERS = {
     "tokenizer": load,
     "adapter": through_an_adapter(partial(tuning.load, load_backbone=weights.load_backbone)),
     "merged": through_an_adapter(Native.from_folder),
-    "parity": lambda folder: parity.load(Parity(checkpoint=str(folder)), "x"),
     "attention": lambda folder: attention.attention_weights(folder, TEXTS[0]),
     "load": wxb.load,
     "mask": command("mask", "-e"),
@@ -179,7 +178,7 @@ class Attack:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("loader", ["backbone", "initial", "attention", "search", "parity"])
+@pytest.mark.parametrize("loader", ["backbone", "initial", "attention", "search"])
 def test_pickles_are_not_read(folder, trace, loader):
     (folder / "model.safetensors").unlink()
     for name in ("pytorch_model.bin", "training_args.bin"):

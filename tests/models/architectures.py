@@ -9,8 +9,7 @@ import torch
 import transformers
 from hypothesis import strategies as st
 
-from tests.models.equal import TOLERANCE, dtypes, padding, perturb
-from wxb.lessons.parity import twin
+from tests.models.equal import TOLERANCE, dtypes, padding, perturb, twin
 from wxb.models import bert, gpt2, llama, whisper
 
 VOCABULARY, LONGEST, LABELS, BANDS, FRAMES, START = 30, 24, 3, 6, 20, 1

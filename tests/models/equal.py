@@ -3,12 +3,50 @@
 import torch
 from hypothesis import strategies as st
 
-from wxb.lessons.parity import difference, gradient_difference, twin
+from wxb.models import bert, gpt2, llama, whisper
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 # In float32, terms that cancel leave mostly their rounding.
 GRADIENT_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-10}
+FLOOR = 1e-2  # of the largest gradient of a model; smaller ones may be only rounding
+MODULES = {"bert": bert, "gpt2": gpt2, "llama": llama, "whisper": whisper}
 dtypes = st.sampled_from([torch.float32, torch.float64])
+
+
+def twin(theirs):
+    """Our model with the weights of theirs, and the names of missing and unexpected weights."""
+    module = MODULES[theirs.config.model_type]
+    ours = getattr(module, type(theirs).__name__)(module.Config.from_hf(theirs.config))
+    keys = ours.to(theirs.dtype).load_state_dict(theirs.state_dict(), strict=False)
+    return ours.eval(), keys.missing_keys, keys.unexpected_keys
+
+
+def difference(actual, expected, minimum=0.0):
+    """The largest difference over the largest entry of `expected`, which is at least `minimum`.
+
+    It is infinite if an entry is not a number.
+    """
+    largest = float((actual - expected).detach().abs().nan_to_num(nan=torch.inf).max())
+    return largest / max(_largest(expected), minimum) if largest else 0.0
+
+
+def gradient_difference(ours, theirs):
+    """The largest `difference` between the gradients of a parameter, after `backward`.
+
+    The divisor is at least FLOOR of their largest gradient: some gradients are 0 up to rounding,
+    such as that of a bias on keys, which softmax cancels.
+    """
+    actual, expected = (
+        {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        for model in (ours, theirs)
+    )
+    assert actual.keys() == expected.keys()
+    minimum = FLOOR * max(map(_largest, expected.values()))
+    return max(difference(actual[name], expected[name], minimum) for name in expected)
+
+
+def _largest(tensor):
+    return float(tensor.detach().abs().max())
 
 
 def assert_equal(actual, expected, tolerance):

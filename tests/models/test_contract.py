@@ -22,8 +22,7 @@ from tests.models.architectures import (
     batches,
     models,
 )
-from tests.models.equal import TOLERANCE, assert_equal, assert_same_training
-from wxb.lessons.parity import difference, twin
+from tests.models.equal import TOLERANCE, assert_equal, assert_same_training, difference, twin
 from wxb.models.decoding import positions
 
 SINGLE = TOLERANCE[torch.float32]

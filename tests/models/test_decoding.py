@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from wxb.lessons.parity import twin
+from tests.models.equal import twin
 from wxb.models.decoding import (
     DecoderState,
     beam_search,

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.architectures import GPT2, batches, models, random_ids
-from tests.models.equal import TOLERANCE, assert_equal
-from wxb.lessons.parity import twin
+from tests.models.equal import TOLERANCE, assert_equal, twin
 
 
 @given(models(GPT2), st.data())

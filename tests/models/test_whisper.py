@@ -7,8 +7,7 @@ from torch import nn
 from transformers.models.whisper import modeling_whisper
 
 from tests.models.architectures import WHISPER, random_audio
-from tests.models.equal import TOLERANCE
-from wxb.lessons.parity import difference, twin
+from tests.models.equal import TOLERANCE, difference, twin
 from wxb.models import whisper
 from wxb.models.whisper import Config, sinusoids
 

@@ -98,7 +98,9 @@ def test_inputs_in_output_folders_are_kept():
     """Users may put raw records and checkpoints into the folders that stages write to."""
     edit(lambda content: content["lessons"]["attention"].update(path="models/mine"))
     edit(
-        lambda content: content["parity"]["bert"].update(architecture=None, checkpoint="models/b/c")
+        lambda content: content["backbones"].update(
+            other={"corpus": "pii", "objective": "none", "checkpoint": "models/b/c"}
+        )
     )
     edit(
         lambda content: content["corpora"]["pii"].update(generate=None, path="data/raw/mine.jsonl")

@@ -18,7 +18,7 @@ PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
 BLOCK = "mine:\n  task: ner\n  path: x.json\n  split: {test: 0.2, valid: 0.1}\n"
 
 
-@pytest.mark.parametrize("section", ["corpora", "backbones", "experiments", "studies", "parity"])
+@pytest.mark.parametrize("section", ["corpora", "backbones", "experiments", "studies", "lessons"])
 def test_other_blocks_keep_their_bytes(section):
     text = params_file.add_block(PARAMS, section, BLOCK)
     added = "".join(f"  {line}\n" for line in BLOCK.splitlines())

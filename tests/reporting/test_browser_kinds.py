@@ -1,6 +1,5 @@
 """Every kind of page in a browser: nothing is cut on a phone, a screen or paper."""
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -109,12 +108,8 @@ def lesson_page():
 
 
 def index_page():
-    """The index page with metrics of architectures."""
+    """The index page with a lesson."""
     lesson_page()
-    parity = Path("reports/metrics/parity/some-long-architecture.json")
-    parity.parent.mkdir(parents=True)
-    keys = [f"a_difference_with_a_long_name_{number}" for number in range(9)]
-    parity.write_text(json.dumps(dict.fromkeys(keys, 1.5e-7)), encoding="utf-8")
     write_index(PARAMS)
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from stages import report
 from wxb.core.errors import WxbError
-from wxb.core.files import write_json
 from wxb.lessons import Lesson, Part
 from wxb.lessons.page import assemble
 from wxb.reporting.index import read_description, write_index
@@ -39,21 +38,6 @@ def test_the_claim_of_a_study_is_its_description(tree):
     claim = read_description(Path("reports/ner.html"))
     assert claim.startswith("ner-encoder and ner-decoder (F1 0.")
     assert f"<p>{claim}</p>" in index(reports)
-
-
-def test_metrics_of_architectures_are_formatted(tree):
-    reports = tree(["ner-encoder"])
-    report.main(reports.params, "ner")
-    metrics = {
-        "parameters": 112374,
-        "logits_difference": 3.3e-07,
-        "loss_difference": 0.0,
-        "generation_equal": 1,
-        "generation_equal_cached": 0,
-    }
-    write_json(Path("reports/metrics/parity/gpt2.json"), metrics)
-    row = index(reports).split(">gpt2</th>")[1].split("</tr>")[0]
-    assert row.replace("</td>", "").split("<td>")[1:] == ["112,374", "3.3e-07", "0", "yes", "no"]
 
 
 def test_without_any_page_there_is_no_index(tree):

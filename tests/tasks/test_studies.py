@@ -104,7 +104,7 @@ def small(params, name):
     params["portable"] = False
     for other in {*params["experiments"]} - {*study.members, *study.others}:
         del params["experiments"][other]
-    params["lessons"], params["parity"] = {}, {}
+    params["lessons"] = {}
     del params["studies"]["ner"]
     for backbone in ("encoder", "decoder", "words"):
         del params["backbones"][backbone]

@@ -26,7 +26,7 @@ EXPECTED_HASHES = REPORTS / "tiny.json"  # hashes of the results of the profile 
 VECTORS = Path(".wxb/vectors")  # cached embeddings of searched texts
 
 # Names used instead of a study's in paths below reports/.
-LESSONS, PRETRAIN, PARITY = "lessons", "pretrain", "parity"
+LESSONS, PRETRAIN = "lessons", "pretrain"
 
 
 def raw(corpus: str) -> Path:
@@ -65,7 +65,7 @@ def headline(experiment: str) -> Path:
 
 
 def metrics(study: str, name: str) -> Path:
-    """The metrics file of an experiment; `study` may also be LESSONS, PRETRAIN or PARITY."""
+    """The metrics file of an experiment; `study` may also be LESSONS or PRETRAIN."""
     return METRICS / study / f"{name}.json"
 
 

@@ -70,7 +70,6 @@ def _unlisted(params: Params, tracked: Iterable[Path]) -> Iterator[Path]:
         paths.TARGETS: experiments,
         paths.MODELS: {*backbones, *experiments},
         paths.HEADLINES: experiments,
-        paths.METRICS / paths.PARITY: params.parity,
         paths.METRICS / paths.PRETRAIN: backbones,
         paths.TRAINING / paths.PRETRAIN: backbones,
         paths.STUDIES: params.studies,
@@ -97,7 +96,7 @@ def _is_committed(path: Path) -> bool:
 def _inputs(params: Params) -> Iterator[Path]:
     """The files and folders that params.yaml names."""
     blocks = [*params.corpora.values(), *params.backbones.values()]
-    for block in [*blocks, *params.lessons.values(), *params.parity.values()]:
+    for block in [*blocks, *params.lessons.values()]:
         for key in ("path", "checkpoint"):
             if path := getattr(block, key, None):
                 yield Path(path)

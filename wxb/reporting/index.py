@@ -13,8 +13,6 @@ from wxb.core.params import Params
 from wxb.reporting.charts.pairs import claim, verdicts
 from wxb.reporting.charts.rendering import render
 
-SAME = "generation_equal"  # prefix of the keys of `parity` that are 0 or 1
-
 
 def write_index(params: Params) -> Path:
     """Write reports/index.html for all existing pages, and return its path.
@@ -38,14 +36,8 @@ def write_index(params: Params) -> Path:
     ]
     if not studies and not lessons:
         raise WxbError("reports/: found no report of a study or lesson; run `dvc repro` first")
-    parity = {
-        path.stem: {key: _format(key, value) for key, value in read_json(path).items()}
-        for path in sorted((paths.METRICS / paths.PARITY).glob("*.json"))
-    }
     with publish(paths.INDEX) as (draft,):
-        page = render(
-            "wxb.reporting", "index.html", studies=studies, lessons=lessons, parity=parity
-        )
+        page = render("wxb.reporting", "index.html", studies=studies, lessons=lessons)
         draft.write_text(page, encoding="utf-8")
     return paths.INDEX
 
@@ -55,12 +47,3 @@ def read_description(page: Path) -> str:
     head, _, _ = page.read_text(encoding="utf-8").partition("</head>")
     match = re.search('<meta name="description" content="([^"]*)">', head)
     return html.unescape(match[1]) if match else ""
-
-
-def _format(key: str, value: float) -> str:
-    """Format a metric of `parity`."""
-    if key.startswith(SAME):
-        return "yes" if value else "no"
-    if isinstance(value, int) or not value:
-        return f"{value:,.0f}"
-    return f"{value:.1e}"

@@ -22,7 +22,6 @@ PARAMS = {
     "experiments": {"one": EXPERIMENT, "two": EXPERIMENT},
     "studies": {"ner": {"title": "Which?", "experiments": ["one", "two"]}},
     "lessons": {"images": {"path": "x.py"}, "attention": {"path": "models/one"}},
-    "parity": {"bert": {"hidden": 8}},
 }
 MACHINE = {"device": "Abacus, 1 CPU thread(s)", "cpu": "Abacus", "capability": "AVX2", "torch": "2"}
 
@@ -155,12 +154,11 @@ def test_other_parameters_are_not_a_rerun():
         ("images", {"lessons.images.path"}),
         ("attention", {"lessons.attention.path", "experiments.one.epochs", "corpora.pii.path"}),
         ("pretrain", {"backbones.encoder.corpus", "corpora.pii.path"}),
-        ("parity", {"parity.bert.hidden"}),
     ],
 )
 def test_params_are_those_of_the_blocks_of_a_result(name, keys):
     lessons = {f"reports/metrics/lessons/{lesson}.json": {} for lesson in ("images", "attention")}
-    files = {"reports/metrics/pretrain/encoder.json": {}, "reports/metrics/parity/bert.json": {}}
+    files = {"reports/metrics/pretrain/encoder.json": {}}
     params = results(**lessons, **files).params(name).keys()
     assert keys | {"seed"} <= params
     unrelated = {"ner": "lessons", "attention": "corpora.other", "pretrain": "experiments"}

@@ -22,7 +22,7 @@ from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEv
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices, did_you_mean
 from wxb.core.params import tasks
-from wxb.core.params.backbones import Backbone, Parity
+from wxb.core.params.backbones import Backbone
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import LESSONS, Lesson
@@ -54,7 +54,6 @@ class Params(Section):
     studies: dict[Name, Study]
     resources: dict[str, Resources] = Field(default={})
     lessons: dict[Name, Annotated[Lesson, OneOf("lesson", lambda: LESSONS)]]
-    parity: dict[Name, Parity]
 
     def backbone_of(self, experiment: Experiment) -> Backbone:
         """The backbone of an experiment, through all experiments that it continues."""
@@ -281,7 +280,7 @@ def _reference_errors(params: Params) -> Iterator[str]:
     yield from find_errors(params.resources, params)
     # Their files would overwrite, or mix with, those of the project.
     for name, reserved in (
-        *product(params.studies, ("index", paths.LESSONS, paths.PRETRAIN, paths.PARITY)),
+        *product(params.studies, ("index", paths.LESSONS, paths.PRETRAIN)),
         *product(params.lessons, ("index",)),
     ):
         if name.casefold() == reserved:

@@ -1,8 +1,8 @@
-"""The blocks of `backbones` and `parity`."""
+"""The blocks of `backbones`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -89,26 +89,6 @@ class Backbone(Section):
             longest = self.architecture.max_position_embeddings
             if self.pretraining.max_length > longest:
                 raise ValueError(f"pretraining.max_length is over {longest} positions")
-        return self
-
-
-class Parity(Section):
-    """A model for comparing our architecture with transformers': random weights or a checkpoint.
-
-    `architecture` has the `model_type` and settings of a Hugging Face configuration.
-    """
-
-    architecture: dict[str, Any] | None = None
-    checkpoint: str | None = None
-    revision: str | None = None
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> Parity:
-        if (self.architecture is None) == (self.checkpoint is None):
-            raise ValueError("give either `architecture` or `checkpoint`")
-        _check_revision(self.checkpoint, self.revision)
-        if self.architecture is not None and "model_type" not in self.architecture:
-            raise ValueError("`architecture` lacks `model_type`")
         return self
 
 

@@ -17,7 +17,6 @@ SECTIONS = {
     **dict.fromkeys(("tokenize", "align", "train", "evaluate"), "experiments"),
     **dict.fromkeys(("compare", "report"), "studies"),
     "lesson": "lessons",
-    "parity": "parity",
 }
 
 

@@ -22,9 +22,7 @@ def compare(
     other: Annotated[
         str | None, typer.Argument(help="another one, instead of the working tree")
     ] = None,
-    study: Annotated[
-        str, typer.Option(help="a study or lesson, pretrain or parity; default: all")
-    ] = ALL,
+    study: Annotated[str, typer.Option(help="a study or lesson, or pretrain; default: all")] = ALL,
     brief: Annotated[
         bool, typer.Option("--brief", help="print only the verdicts, and the page")
     ] = False,

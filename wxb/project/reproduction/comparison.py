@@ -85,7 +85,7 @@ class Swap(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One result (a study, a lesson, all pretraining or all parity) in both versions."""
+    """One result (a study, a lesson or all pretraining) in both versions."""
 
     name: str
     scores: Sequence[Score]

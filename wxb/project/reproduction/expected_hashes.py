@@ -47,7 +47,7 @@ def current_hashes() -> dict[str, object]:
     tree = WorkingTree()
     params = read_yaml(PARAMS)
     folders = {name for section in ("studies", "lessons") for name in params[section]}
-    folders |= {paths.PRETRAIN, paths.LESSONS, paths.PARITY}
+    folders |= {paths.PRETRAIN, paths.LESSONS}
     experiments = params["experiments"].items()
     quantized = {name for name, block in experiments if (block.get("tuning") or {}).get("four_bit")}
     files = [

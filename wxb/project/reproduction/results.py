@@ -19,15 +19,14 @@ from wxb.project.revisions import Tree, WorkingTree
 
 METRICS = paths.METRICS.as_posix()
 # Folders of metrics that belong to no study, and the stage that writes them.
-STAGES = {"lessons": "lesson", "pretrain": "pretrain", "parity": "parity"}
-SHARED = ("pretrain", "parity")  # one result for all files; each lesson is a result
+STAGES = {"lessons": "lesson", "pretrain": "pretrain"}
 EXPERIMENT_STAGES = ("train", "evaluate")
 
 Metrics = Mapping[str, float]
 
 
 class Results:
-    """The results in a tree by name: studies, lessons, `pretrain` and `parity`."""
+    """The results in a tree by name: studies, lessons and `pretrain`."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -41,11 +40,11 @@ class Results:
         return {
             **{name: name for name in folders if name not in STAGES},
             **dict.fromkeys(lessons, "lessons"),
-            **{name: name for name in SHARED if name in folders},
+            **({"pretrain": "pretrain"} if "pretrain" in folders else {}),
         }
 
     def metrics(self, result: str) -> dict[str, Metrics]:
-        """The metrics of a result by experiment, lesson, backbone or architecture."""
+        """The metrics of a result by experiment, lesson or backbone."""
         folder = self.folders.get(result)
         files = [PurePath(file) for file in self.tree.files(f"{METRICS}/{folder}")]
         names = [file.stem for file in files if file.suffix == ".json"]
@@ -104,7 +103,7 @@ class Results:
 
     def has_weights(self, result: str) -> bool:
         """Whether the models of a result are files."""
-        return self.folders.get(result) not in ("lessons", "parity")
+        return self.folders.get(result) != "lessons"
 
     def weights(self, name: str) -> str | None:
         """The hash of a model in dvc.lock; None if it has none."""
@@ -141,8 +140,6 @@ class Results:
             case "pretrain":
                 for name in self.metrics(result):
                     yield from self._origins(name)
-            case "parity":
-                yield from (("parity", name) for name in self._params.get("parity", {}))
             case study:
                 yield "studies", study
                 for name in self._block("studies", study).get("experiments", []):
