@@ -13,7 +13,6 @@ recipe without test records.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import chdir
@@ -42,7 +41,6 @@ from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.project.params_file import parse, to_yaml
 from wxb.project.reproduction import benchmarks
 from wxb.tasks import guessing
-from wxb.tasks.speech.record.audio import parallel
 
 PEER, FIRST = "peer", "first"  # systems; others are rows of the first study, such as `tfidf`
 CORPUS, STUDY = "records", "study"
@@ -157,9 +155,7 @@ def train_one(run: Run, system: str, set_: Data, size: int | None, template: str
     tables: list[NDArray[Any]] = []
     names: list[str] = []
     seconds = 0.0
-    # Processes that prepare recordings would keep the working folder of the first cell.
-    serial = patch.object(parallel, "MAX_SERIAL", sys.maxsize)
-    with serial, tempfile.TemporaryDirectory() as folder, chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         divisions = folds(set_, run.data, run.options, size, run.tests, tune=run.tune)
         for splits in divisions:
             print({name: len(members) for name, members in splits.items()}, flush=True)

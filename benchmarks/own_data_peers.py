@@ -6,20 +6,17 @@ nothing by validation records trains on these, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from own_data_sets import Data, Splits
 
 from wxb.corpora.records import Record
 from wxb.tasks.classification import metrics as classification
-from wxb.tasks.speech import metrics as speech
 from wxb.tasks.translation import metrics as translation
 
-PARTS = 5  # of a recording, whose mean MFCCs are the features
 EPOCHS, RECORDS = 20, 20_000  # that spaCy trains on at least
 
 
@@ -37,34 +34,6 @@ def classify(splits: Splits, set_: Data, seed: int) -> list[Any]:
         classification.PredictionRow(record.id, record.input, record.gold, label, {})
         for record, label in zip(test, predicted, strict=True)
     ]
-
-
-def spot_keywords(splits: Splits, set_: Data, seed: int) -> list[Any]:
-    """Rows by mean MFCCs and logistic regression, which chooses one of the transcripts."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    train, test = _training_records(splits), splits["test"]
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    pipeline.fit(_mfcc(train), [record.gold["text"] for record in train])
-    rows = []
-    for record, text in zip(test, pipeline.predict(_mfcc(test)), strict=True):
-        gold = record.gold["text"]
-        rows.append(speech.PredictionRow(record.id, record.input, gold, text, gold, text, 0.0, 0.0))
-    return rows
-
-
-def _mfcc(records: Sequence[Record]) -> NDArray[np.float32]:
-    """Twenty mean MFCCs of each part of recordings (N, 100)."""
-    import librosa
-
-    rows = []
-    for record in records:
-        samples, rate = librosa.load(record.input, sr=None)
-        parts = np.array_split(librosa.feature.mfcc(y=samples, sr=rate), PARTS, axis=1)
-        rows.append(np.concatenate([part.mean(axis=1) for part in parts]))
-    return np.stack(rows)
 
 
 def find_spans(splits: Splits, set_: Data, seed: int) -> list[Any]:
@@ -99,7 +68,6 @@ def _training_records(splits: Splits) -> list[Record]:
 
 PEERS: dict[str, Callable[[Splits, Data, int], list[Any]]] = {
     "classification": classify,
-    "speech": spot_keywords,
     "ner": find_spans,
     "translation": translate,
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import random
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,17 +74,6 @@ SETS = {
             "split": {"test": 0.14, "valid": 0.1},
         },
         (*SIZES, 3000),
-    ),
-    "digits": Data(
-        "speech",
-        {
-            "path": "speech/fsdd",
-            "manifest": ["transcripts.csv", "metadata.csv"],
-            "fields": _fields(id="ID"),
-            "split": {"by": "speaker", "test": 0.25, "valid": 0.25},
-        },
-        (100, None),
-        holds_out_groups=True,
     ),
     "synth": Data(
         "ner",
@@ -219,19 +206,11 @@ def split_groups(members: Sequence[Record], count: int) -> tuple[list[Record], l
 
 
 def write(splits: Splits, task: str, folder: Path) -> None:
-    """Write records as a user has them: a file for each split, and recordings beside it."""
+    """Write records as a user has them: a file for each split."""
     folder.mkdir()
     for name, members in splits.items():
-        if task != "speech":
-            rows = (row for record in members for row in _rows(record, task))
-            write_jsonl(folder / f"{name}.jsonl", rows)
-            continue
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(["path", "sentence", "speaker"])
-            for record in members:
-                recording = shutil.copy(record.input, folder)
-                table.writerow([Path(recording).name, record.gold["text"], record.gold["speaker"]])
+        rows = (row for record in members for row in _rows(record, task))
+        write_jsonl(folder / f"{name}.jsonl", rows)
 
 
 def _rows(record: Record, task: str) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import librosa
 import numpy as np
 import torch
 import typer
@@ -48,11 +49,13 @@ from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.speech.record.audio.cleaning import change_speed
-from wxb.tasks.speech.record.audio.features import RATE, mean_mfcc
+from wxb.tasks.speech.record.audio.features import RATE
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 SAMPLING_RATE = 8_000  # Hz, of the speakers' digits
+PARTS, COEFFICIENTS = 5, 20  # of a recording for MFCCs, and of each part
+MFCC_WIDTH = 2048  # samples of a frame in librosa
 SYNTHETIC, VALID = 12_000, 500  # digits of eSpeak NG, and those of them for validation
 ACCENTS = ("en-us", "en", "en-gb-scotland", "en-gb-x-rp", "en-029", "en-us-nyc")
 COPIES, KEPT = 16, 2_000  # for fine-tuning: of each digit of a speaker, and digits of eSpeak NG
@@ -175,7 +178,15 @@ def regression(
 
 def mfcc(digits: Sequence[Recording]) -> NDArray[np.float32]:
     """The mean coefficients (N, 100) of each fifth of recordings."""
-    return np.stack([mean_mfcc(digit.samples) for digit in track(digits, "MFCC", len(digits))])
+    return np.stack([_mean_mfcc(digit.samples) for digit in track(digits, "MFCC", len(digits))])
+
+
+def _mean_mfcc(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean MFCCs (PARTS * COEFFICIENTS,) of each fifth of a recording (N,) at 16 kHz."""
+    padded = np.pad(samples, (0, max(0, MFCC_WIDTH - len(samples))))
+    frames = librosa.feature.mfcc(y=padded, sr=RATE, n_mfcc=COEFFICIENTS)  # (COEFFICIENTS, F)
+    frames = np.pad(frames, ((0, 0), (0, max(0, PARTS - frames.shape[1]))), mode="edge")
+    return np.concatenate([part.mean(axis=1) for part in np.array_split(frames, PARTS, axis=1)])
 
 
 def utterances(seed: int) -> list[Utterance]:

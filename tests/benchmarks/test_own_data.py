@@ -5,9 +5,7 @@ import re
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 from ruamel.yaml import YAML
 
 from tests.benchmarks.script import script
@@ -67,17 +65,14 @@ def test_a_group_is_held_out():
 
 def test_cells_are_named_by_task_set_size_and_row():
     assert [*benchmark.parse_cells(["conll-300-decoder"])] == [("conll", 300, ["decoder"])]
-    assert [*benchmark.parse_cells(["digits"])] == [*benchmark.parse_cells(["speech"])]
     with pytest.raises(WxbError, match="unknown set 'conl'"):
         list(benchmark.parse_cells(["conl"]))
 
 
-@pytest.mark.parametrize(("name", "ours", "sign"), [("titles", [3, 4], 1), ("digits", [3, 4], -1)])
-def test_a_gain_is_positive_if_the_first_study_is_better(monkeypatch, name, ours, sign):
-    """Accuracy is better if higher, CER if lower."""
-    if name == "digits":
-        pytest.importorskip("jiwer")
-    counts = {"titles": lambda n: [n, 4], "digits": lambda n: [n, 0, 0, 4, n, 0, 0, 4]}[name]
+def test_a_gain_is_positive_if_the_first_study_is_better():
+    def counts(right):
+        return [right, 4]
+
     cells = {
         system: {
             "system": system,
@@ -87,10 +82,10 @@ def test_a_gain_is_positive_if_the_first_study_is_better(monkeypatch, name, ours
             "statistics": [counts(n), counts(1), counts(n), counts(0)],
             "sizes": [4] * 4,
         }
-        for system, n in (("peer", 1), ("first", ours[0]))
+        for system, n in (("peer", 1), ("first", 3))
     }
-    (row,) = benchmark.table_rows(name, cells)
-    assert row[benchmark.GAIN][0] * sign == 0.25
+    (row,) = benchmark.table_rows("titles", cells)
+    assert row[benchmark.GAIN][0] == 0.25
 
 
 def run(capsys, folder, **changed):
@@ -138,25 +133,6 @@ def test_other_rows_of_the_study_and_other_templates_are_run(texts, capsys):
     assert "| majority |" in lines[-1]
     cell = json.loads((texts / "cells/texts-30-majority.json").read_text())
     assert cell["settings"]["recipe"]["experiments"]["$study-tfidf"]["training"]["C"] == [1]
-
-
-@pytest.mark.slow
-def test_speakers_are_held_out_in_turn(tmp_path, monkeypatch, capsys):
-    (tmp_path / "tones").mkdir()
-    rng, rows = np.random.default_rng(1), [("ID", "sentence", "speaker")]
-    for speaker, word, take in product("abc", ("low", "high"), range(10)):
-        name, pitch = f"{speaker}-{word}-{take}", {"low": 200, "high": 900}[word]
-        wave = 0.3 * np.sin(np.arange(4000) / 8000 * 2 * np.pi * pitch * (1 + rng.random() / 10))
-        soundfile.write(tmp_path / f"tones/{name}.wav", wave + rng.normal(0, 0.01, 4000), 8000)
-        rows.append((name, word, speaker))
-    (tmp_path / "tones/table.csv").write_text("\n".join(",".join(row) for row in rows))
-    corpus = {"path": "tones", "fields": {"language": None}}
-    corpus["split"] = {"by": "speaker", "test": 0.33, "valid": 0.33}
-    tones = sets.Data("speech", corpus, (24,), holds_out_groups=True)
-    monkeypatch.setitem(sets.SETS, "tones", tones)
-    *_, row = run(capsys, tmp_path, cells=["tones"])
-    assert row.startswith("| tones | 24 | 60 | CER | 0.000 ")
-    assert "| keywords |" in row
 
 
 @pytest.mark.slow

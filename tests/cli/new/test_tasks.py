@@ -10,10 +10,9 @@ import soundfile
 from ruamel.yaml import YAML
 
 from tests.corpora.records import to_letters
-from wxb.cli.new import corpus, recipes, studies
+from wxb.cli.new import corpus, studies
 from wxb.core.errors import WxbError
 from wxb.core.params import PARAMS, check, read_yaml
-from wxb.core.params.corpora import Corpus
 from wxb.project.params_file import add_block, to_yaml
 from wxb.tasks import guessing
 
@@ -212,24 +211,6 @@ def test_a_first_study_of_each_task_is_valid(task, pretrained):
     checkpoints = {params.backbones[member.backbone].checkpoint for member in members}
     assert checkpoints <= {None, "minilm"}
     assert pretrained or checkpoints == {None}
-
-
-@pytest.mark.parametrize(("transcript", "first"), [(one_of_two, "keywords"), (text, "whisper")])
-def test_the_study_of_few_transcripts_begins_with_keywords(transcript, first):
-    recordings("own", ("file", lambda n: f"clips/{n}.wav"), ("text", transcript))
-    trial = corpus.guess_corpus(Path("own"), None).trial
-    shared = {"task": "speech", "path": "own", "split": SHARES}
-    size = recipes.measure("own", Corpus(**shared), trial)
-    added = add_block(
-        (ROOT / PARAMS).read_text(encoding="utf-8"), "corpora", to_yaml({"own": shared})
-    )
-    changed = studies.add_study(added, "own", "own", "speech", None, pretrained=False, size=size)
-    Path(PARAMS).write_text(changed, encoding="utf-8")
-    params = check(read_yaml(PARAMS))
-    rows = ["own-keywords", "own-whisper", "own-whisper-masked"]
-    assert params.studies["own"].experiments == rows[rows.index(f"own-{first}") :]
-    (advice,) = studies.recipe_of("speech", "own", "own").advise(size)
-    assert "a Whisper from scratch needs hours of audio" in advice
 
 
 @pytest.mark.parametrize(

@@ -91,15 +91,10 @@ class Corpus(corpora.Corpus):
         return "manifest" if self.manifest else "fields"
 
 
-class Windows(Section):
-    """The longest recording that a model reads at once."""
-
-    window: PositiveInt  # seconds
-
-
-class Spectrograms(Windows):
+class Spectrograms(Section):
     """The size of a model's input."""
 
+    window: PositiveInt  # seconds, the longest recording that a model reads at once
     mel_bands: PositiveInt = 80
 
 
@@ -191,20 +186,6 @@ class Seq2Seq(experiments.Experiment):
         return self
 
 
-class Regression(Section):
-    """Logistic regression, with the names of scikit-learn."""
-
-    C: Annotated[list[PositiveFloat], Field(min_length=1)]  # inverse strengths, to choose from
-
-
-class Keywords(experiments.Untuned):
-    """The choice among the training transcripts, by logistic regression on mean MFCCs."""
-
-    encoding: Windows
-    training: Regression
-    prediction: Prediction
-
-
 class Baseline(experiments.Baseline):
     """Transcripts without training."""
 
@@ -213,4 +194,4 @@ class Baseline(experiments.Baseline):
     prediction: Prediction
 
 
-METHODS = {"seq2seq": Seq2Seq, "keywords": Keywords, "baseline": Baseline}
+METHODS = {"seq2seq": Seq2Seq, "baseline": Baseline}

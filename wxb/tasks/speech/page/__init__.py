@@ -31,8 +31,6 @@ class Page(parts.Page):
     VALIDATION_NOTE = (
         "The curves show token accuracy on validation transcripts, each token predicted from the"
         " correct ones before it. The test CER differs: there, a model continues its own output."
-        " The method keywords instead shows the share of correct transcripts, with a step for each"
-        " C."
     )
     USABLE_SCORE = 0.3  # CER, above which nobody would read a transcript
 

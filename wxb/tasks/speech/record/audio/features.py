@@ -1,8 +1,7 @@
-"""Log-mel features of Whisper: log power in mel bands, a frame every 10 ms; and mean MFCCs.
+"""Log-mel features of Whisper: log power in mel bands, a frame every 10 ms.
 
 Log-mel features are as in Radford et al. 2022, section 2.2, and transformers'
-`WhisperFeatureExtractor`, with a window of any length. librosa is imported only in functions that
-need it, since its import is slow.
+`WhisperFeatureExtractor`, with a window of any length.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ FRAMES = RATE // HOP  # per second
 MIN_POWER = 1e-10
 HANN = np.hanning(WIDTH + 1)[:-1]  # periodic
 DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are clipped
-PARTS, COEFFICIENTS = 5, 20  # of a recording for `mean_mfcc`, and of each part
-MFCC_WIDTH = 2048  # samples of a frame in librosa
 
 
 def log_mel(samples: NDArray[np.float32], bands: int, window: int) -> NDArray[np.float32]:
@@ -50,18 +47,6 @@ def to_window(frames: NDArray[Any], window: int) -> NDArray[np.float32]:
     """The features (F, bands) of `log_mel`, padded with silence to (window, bands)."""
     silence = np.repeat(frames[-1:], window - len(frames), axis=0)
     return np.concatenate([frames, silence]).astype(np.float32, copy=False)
-
-
-def mean_mfcc(samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean MFCCs (PARTS * COEFFICIENTS,) of each fifth of a recording (N,) at 16 kHz."""
-    import librosa
-
-    padded = np.pad(samples, (0, max(0, MFCC_WIDTH - len(samples))))
-    frames = librosa.feature.mfcc(y=padded, sr=RATE, n_mfcc=COEFFICIENTS)  # (COEFFICIENTS, F)
-    frames = np.pad(frames, ((0, 0), (0, max(0, PARTS - frames.shape[1]))), mode="edge")
-    means = [part.mean(axis=1) for part in np.array_split(frames, PARTS, axis=1)]
-    vector: NDArray[np.float32] = np.concatenate(means)
-    return vector
 
 
 @cache
