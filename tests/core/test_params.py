@@ -410,7 +410,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: &a [*a]", r"alias \*a is inside of its own value"),
         (f"seed: {'9' * 10_000}", "not readable as YAML"),
         (f"seed: {'x' * 10_000}", "seed: found 'x"),
-        ("\n".join(f"key{i}: 1" for i in range(1000)), "and 959 more"),
+        ("\n".join(f"key{i}: 1" for i in range(1000)), "and 958 more"),
     ],
 )
 def test_a_small_file_costs_little_memory_and_a_short_message(tmp_path, text, message):
