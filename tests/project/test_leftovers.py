@@ -99,7 +99,7 @@ def test_inputs_in_output_folders_are_kept():
     edit(lambda content: content["lessons"]["attention"].update(path="models/mine"))
     edit(
         lambda content: content["backbones"].update(
-            other={"corpus": "pii", "objective": "none", "checkpoint": "models/b/c"}
+            pinned={"corpus": "pii", "objective": "none", "checkpoint": "models/b/c"}
         )
     )
     edit(
