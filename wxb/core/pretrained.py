@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -25,12 +25,14 @@ from wxb.core.files import read_json
 if TYPE_CHECKING:
     # These imports take seconds.
     from peft import PeftModel
+    from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MODEL_WEIGHTS = "model*.safetensors"
 CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
 # Settings that older transformers wrote, and that native architectures check.
 OLD_SETTINGS = {"position_embedding_type"}
@@ -50,6 +52,8 @@ DIMENSIONS = (
     "n_inner",
 )
 MAX_GROWTH = 1000  # characters that a tokenizer may make of one
+
+SHOWN = 5  # names of tensors in an error
 
 NO_CODE: dict[str, Any] = {"trust_remote_code": False}
 
@@ -106,14 +110,15 @@ def tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     return loaded
 
 
-def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
+def model(
+    cls: Any, folder: str | Path, *, new_heads: bool = False, **options: Any
+) -> PreTrainedModel:
     """Load a model from safetensors with the class `cls` of transformers.
 
-    If `meta` is torch's default device, no weights are read and the model has the shapes of
-    `options["config"]`.
-
-    Raises WxbError as `require_no_code` does, as `config` does unless `options` has one, and for an
-    adapter: transformers would load the model that it names, which may be anywhere.
+    With `new_heads`, weights outside the backbone may be missing, and are then random. Surplus
+    heads are dropped, and poolers are never needed. Raises WxbError as `require_no_code` does, for
+    other missing, unexpected or non-finite weights, and for an adapter: transformers would load the
+    model that it names, which may be anywhere.
     """
     path = require_no_code(folder)
     if (path / ADAPTER).exists():
@@ -129,7 +134,23 @@ def model(cls: Any, folder: str | Path, **options: Any) -> PreTrainedModel:
         return shapes
     if "config" not in options:
         options["config"] = config(path)
-    loaded: PreTrainedModel = cls.from_pretrained(path, use_safetensors=True, **NO_CODE, **options)
+    loaded: PreTrainedModel
+    loaded, info = cls.from_pretrained(
+        path, use_safetensors=True, output_loading_info=True, **NO_CODE, **options
+    )
+    base = loaded.base_model
+    parts = tuple(f"{name}." for name, _ in base.named_children() if name != "pooler")
+
+    def is_in_backbone(key: str) -> bool:
+        return key.removeprefix(f"{loaded.base_model_prefix}.").startswith(parts)
+
+    missing = [key for key in info["missing_keys"] if "pooler." not in key]
+    require_complete(
+        path / WEIGHTS,
+        missing=filter(is_in_backbone, missing) if new_heads else missing,
+        unexpected=filter(is_in_backbone, info["unexpected_keys"]),
+    )
+    require_finite(path / WEIGHTS, dict(loaded.named_parameters()))
     return loaded
 
 
@@ -191,11 +212,21 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
 
     Raises WxbError as `adapter_settings` does.
     """
-    from peft import PeftModel
+    from peft import PeftModel, set_peft_model_state_dict
 
     adapter_settings(folder)
+    weights = read_weights(folder / ADAPTER_WEIGHTS)
     # Trainable parameters are counted later.
-    return PeftModel.from_pretrained(base, folder, is_trainable=True)
+    loaded = PeftModel.from_pretrained(base, folder, is_trainable=True)
+    keys: Any = set_peft_model_state_dict(loaded, weights)
+    trainable = {name for name, weight in loaded.named_parameters() if weight.requires_grad}
+    require_complete(
+        folder / ADAPTER_WEIGHTS,
+        missing=trainable & {*keys.missing_keys},
+        # Rows of new tokens are there twice if tables share them.
+        unexpected=(name for name in keys.unexpected_keys if ".lora_" in name),
+    )
+    return loaded
 
 
 def adapter_settings(folder: Path) -> Adapter:
@@ -256,6 +287,48 @@ def _plain_adapter(file: Path, content: Any) -> Adapter:
 def _differences(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """The values that differ from the default of their key, or have none."""
     return {k: v for k, v in values.items() if k not in defaults or v != defaults[k]}
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file. Raises WxbError as `require_finite` does."""
+    from safetensors.torch import load_file
+
+    weights: dict[str, Tensor] = load_file(file)
+    require_finite(file, weights)
+    return weights
+
+
+def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -> None:
+    """Load weights of a file into a module; shared ones may be in it once.
+
+    Raises WxbError if some are missing or unexpected.
+    """
+    keys = module.load_state_dict(weights, strict=False)
+    once = {*dict(module.named_parameters()), *dict(module.named_buffers())}
+    missing = once & {*keys.missing_keys}
+    require_complete(file, missing=missing, unexpected=keys.unexpected_keys)
+
+
+def require_complete(file: Path, *, missing: Iterable[str], unexpected: Iterable[str]) -> None:
+    """Raise WxbError if tensors of a file are missing or unexpected."""
+    for fault, names in (("missing", sorted(missing)), ("unexpected", sorted(unexpected))):
+        if names:
+            raise WxbError(f"{file}: {fault} tensors: {_listed(names)}; train the model again")
+
+
+def require_finite(file: Path, weights: Mapping[str, Any]) -> None:
+    """Raise WxbError if tensors of a file, or arrays, have NaN or infinite values."""
+    # x - x is NaN for these, and 0 for all others.
+    if names := [name for name, values in weights.items() if not (values - values == 0).all()]:
+        raise WxbError(
+            f"{file}: values that are not finite in tensors: {_listed(names)}; train the model"
+            " again"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def require_no_code(folder: str | Path) -> Path:

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from wxb.core import pretrained
 from wxb.core.params.experiments import Tuning
 from wxb.training.backbones import tuning
 from wxb.training.backbones.native import Native
@@ -88,7 +89,8 @@ class Headed(tuning.BackboneModel):
     def load_heads(self, folder: Path) -> None:
         """Load what `save_heads` wrote."""
         for name, module in self._heads():
-            module.load_state_dict(load_file(folder / f"{name}.safetensors"), strict=True)
+            file = folder / f"{name}.safetensors"
+            pretrained.load_weights(module, pretrained.read_weights(file), file)
 
     def _heads(self) -> Iterator[tuple[str, nn.Module]]:
         """The modules with weights, except the backbone."""

@@ -40,7 +40,7 @@ def merge(
         elif name.endswith(ROWS):
             weight = f"{name.removesuffix(ROWS)}.weight"
             merged[weight] = merged[weight].index_copy(0, _rows(settings, weight), tensor)
-        elif ".lora_B." not in name:
+        elif name.replace(".lora_B.", ".lora_A.") not in matrices:
             raise KeyError(name)
     targets = tuple(f".{target}.weight" for target in settings.target_modules)
     if adapted != {weight for weight in weights if weight.endswith(targets)}:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -120,10 +120,10 @@ class Native(nn.Module):
         with Unfilled(shapes_only=True):  # weights of another shape must not take memory
             expected = cls(config, generative=generative).weights()
         prefix = "" if generative else PREFIXES[config.model_type]
-        weights = _without_heads(load_file(base / WEIGHTS), prefix, expected)
+        weights = _without_heads(pretrained.read_weights(base / WEIGHTS), prefix, expected)
         adapter: dict[str, Tensor] = {}
         if tuning.is_adapter(folder):
-            adapter = load_file(folder / ADAPTER_WEIGHTS)
+            adapter = pretrained.read_weights(folder / ADAPTER_WEIGHTS)
             weights = merge(weights, adapter, pretrained.adapter_settings(folder), tokens)
         if _shapes(expected) != _shapes(weights):
             raise ValueError(f"{base / WEIGHTS}: expected the weights of its {CONFIG}")

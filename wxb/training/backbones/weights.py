@@ -52,7 +52,8 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
             config = pretrained.checkpoint_config(folder)
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
-            model = pretrained.model(cls, folder, config=config)
+            has_objective = backbone.objective in CLASSES
+            model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
         pretrained.drop_unlisted(model.config)
         return model
     assert backbone.architecture is not None

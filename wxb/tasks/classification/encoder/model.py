@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.core import pretrained
 from wxb.core.files import read_json, write_json
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.classification.params import EncoderModel
@@ -110,11 +111,11 @@ class Classifier(Headed):
         if (folder / "head.safetensors").exists():
             super().load_heads(folder)
             return
-        weights = load_file(folder / WEIGHTS)
+        weights = pretrained.read_weights(folder / WEIGHTS)
         for part, module in self._heads():
             prefix = f"{BERT_MODULES[part]}."
             own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
-            module.load_state_dict(own, strict=True)
+            pretrained.load_weights(module, own, folder / WEIGHTS)
 
 
 def _is_full_bert(folder: Path) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from wxb.core import pretrained
 from wxb.models.lstm import LSTMClassifier
 
 WEIGHTS = "model.safetensors"
@@ -38,5 +39,6 @@ class Recurrent(LSTMClassifier):
     def from_pretrained(cls, folder: Path, **shape: Any) -> Self:
         """Load what `save_pretrained` wrote; `shape` holds the arguments of the constructor."""
         model = cls(**shape)
-        model.load_state_dict(load_file(folder / WEIGHTS), strict=True)
+        file = folder / WEIGHTS
+        pretrained.load_weights(model, pretrained.read_weights(file), file)
         return model.eval()

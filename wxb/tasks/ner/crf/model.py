@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from wxb.core import pretrained
 from wxb.core.files import read_json, write_json
 
 WEIGHTS, FEATURES = "model.safetensors", "features.json"
@@ -136,4 +137,7 @@ class CRF:
     @classmethod
     def from_pretrained(cls, folder: Path) -> CRF:
         """Load what `save_pretrained` wrote."""
-        return cls(read_json(folder / FEATURES), **load_file(folder / WEIGHTS))
+        arrays = load_file(folder / WEIGHTS)
+        # Impossible transitions are minus infinity.
+        pretrained.require_finite(folder / WEIGHTS, {"weights": arrays["weights"]})
+        return cls(read_json(folder / FEATURES), **arrays)

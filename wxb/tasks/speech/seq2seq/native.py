@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import nn
 
 from wxb.core import pretrained
@@ -20,14 +20,18 @@ CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"
 class NativeWhisper(nn.Module):
     """Our Whisper, with the weights of a Whisper of transformers, under the same names."""
 
-    def __init__(self, config: Any, weights: dict[str, torch.Tensor]) -> None:
-        """Raises ValueError or RuntimeError if the weights are of another architecture."""
+    def __init__(
+        self, config: Any, weights: dict[str, torch.Tensor], file: Path = Path(WEIGHTS)
+    ) -> None:
+        """Raises ValueError or RuntimeError if the weights are of another architecture.
+
+        Raises WxbError if some are missing or unexpected.
+        """
         super().__init__()
         self.config = config
         with torch.random.fork_rng(devices=[]):
             self.whisper = whisper.WhisperForConditionalGeneration(whisper.Config.from_hf(config))
-        tied = {HEAD: weights["model.decoder.embed_tokens.weight"]}
-        self.whisper.load_state_dict({**tied, **weights}, strict=True)
+        pretrained.load_weights(self.whisper, weights, file)
 
     @classmethod
     def from_transformers(cls, model: Any) -> Self:
@@ -45,7 +49,8 @@ class NativeWhisper(nn.Module):
             return None
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         try:
-            return cls(SimpleNamespace(**config), load_file(folder / WEIGHTS)).eval()
+            file = folder / WEIGHTS
+            return cls(SimpleNamespace(**config), pretrained.read_weights(file), file).eval()
         except (ValueError, RuntimeError):
             return None
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from wxb.core import pretrained
 from wxb.core.files import write_json
 from wxb.corpora.text.encoded import IGNORED
 from wxb.models import decoding, gpt2, seq2seq, transformer
@@ -130,10 +131,8 @@ class Seq2SeqModel(nn.Module):
 
     def load_weights(self, folder: Path) -> None:
         """Load the weights that `save_pretrained` wrote."""
-        weights = load_file(folder / WEIGHTS)
-        if isinstance(self.model, PromptedGPT2):
-            weights["lm_head.weight"] = weights["transformer.wte.weight"]
-        self._saved_module().load_state_dict(weights, strict=True)
+        weights = pretrained.read_weights(folder / WEIGHTS)
+        pretrained.load_weights(self._saved_module(), weights, folder / WEIGHTS)
 
     def _saved_module(self) -> nn.Module:
         module: nn.Module = self.model.gpt2 if isinstance(self.model, PromptedGPT2) else self.model
