@@ -27,7 +27,7 @@ LARGE = (
 EXPECTED = {
     "wxb": set(),
     "wxb.cli.app": set(),
-    "wxb.project.doctor, wxb.project.doctor.libraries": set(),
+    "wxb.project.doctor": set(),
     "wxb.cli.new.corpus, wxb.cli.new.studies": set(),
     "stages.download, stages.preprocess": set(),
     "stages.tokenize": set(),

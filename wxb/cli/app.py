@@ -147,9 +147,9 @@ def show(
 
 @app.command("doctor")
 def examine(as_json: AsJson = False) -> None:
-    """Check whether this machine and folder can run the project, and how to fix problems.
+    """Check Python, the packages against the lock, torch and GPU, DVC's files and the disk.
 
-    Repairs what a killed run left in DVC's records. Exit code 1 if there is a problem. Uses no
+    Repairs what a killed run left in DVC's files. Exit code 1 if there is a problem. Uses no
     network.
 
     Example: wxb doctor

@@ -31,6 +31,17 @@ from wxb.runtime import locks
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
+
+class ActiveRunError(PlanError):
+    """A run of DVC or Snakemake is active in the project."""
+
+    def __init__(self, consequence: str, evidence: str) -> None:
+        super().__init__(
+            f"{consequence}: a run of dvc or snakemake is active in this project ({evidence});"
+            " wait until it ends, or stop it, then try again"
+        )
+
+
 # The stages that write a page, each with the path of the table that belongs to it.
 TABLES: dict[str, Callable[[str], Path]] = {
     "report": partial(paths.study, suffix="csv"),
@@ -131,7 +142,7 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
     """
     if processes := {*dag.paths_in_use().values(), *_snakemake_pids()}:
         evidence = ", ".join(map(_process, sorted(processes)))
-        raise PlanError(_active_run_message(consequence, evidence))
+        raise ActiveRunError(consequence, evidence)
     from dvc.exceptions import NotDvcRepoError
     from dvc.lock import LockError
     from dvc.repo import Repo
@@ -145,7 +156,7 @@ def exclude_runs(consequence: str = "no run started") -> Iterator["Repo | None"]
         except NotDvcRepoError:
             pass
         except LockError as error:
-            raise PlanError(_active_run_message(consequence, "it holds DVC's lock")) from error
+            raise ActiveRunError(consequence, "it holds DVC's lock") from error
         yield repo
 
 
@@ -162,7 +173,7 @@ def exclude_experiments() -> None:
         try:
             stack.enter_context(get_exp_rwlock(repo, writes=["workspace"]))
         except LockError as error:
-            raise PlanError(_active_run_message("no run started", str(error))) from error
+            raise ActiveRunError("no run started", str(error)) from error
         atexit.register(stack.pop_all().close)
 
 
@@ -191,13 +202,6 @@ def _process(pid: int) -> str:
         return f"PID {pid}: {shlex.join(psutil.Process(pid).cmdline())}"
     except psutil.Error:
         return f"PID {pid}"
-
-
-def _active_run_message(consequence: str, evidence: str) -> str:
-    return (
-        f"{consequence}: a run of dvc or snakemake is active in this project ({evidence});"
-        " wait until it ends, or stop it, then try again"
-    )
 
 
 @dataclass(frozen=True)

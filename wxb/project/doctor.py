@@ -1,0 +1,153 @@
+"""Checks of `wxb doctor`: can this machine and this folder run the project?
+
+Checks use no network. That of DVC repairs what a killed run left; the others change no file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from packaging.version import Version
+
+from wxb.core.errors import WxbError, error_line
+from wxb.core.wording import counted
+from wxb.reporting.charts.formatting import shortened, size
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from wxb.reporting.terminal import Row
+
+Level = Literal["ok", "note", "problem"]
+STYLES: dict[Level, str] = {"ok": "green", "note": "yellow", "problem": "bold red"}
+
+LOCKED = Path("requirements.txt")
+INSTALL = f"pip install --requirement {LOCKED}"
+SHOWN = 6  # most packages in one finding
+DISK = 2**30  # a run of the demo writes 0.25 GiB
+NVIDIA = (Path("/proc/driver/nvidia"), Path("/dev/dxg"))  # of Linux, and of Windows' Linux
+
+
+class Finding(NamedTuple):
+    """A result of a check; `remedy` is a command, or text if no command helps."""
+
+    name: str
+    level: Level
+    message: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Run all checks; one that raises an exception is a problem itself."""
+    checks: dict[str, Callable[[], Iterable[Finding]]] = {
+        "Python": python,
+        "packages": packages,
+        "torch": torch,
+        "DVC": dvc,
+        "disk": disk,
+    }
+    for name, check in checks.items():
+        try:
+            yield from check()
+        except Exception as error:
+            yield Finding(name, "problem", error_line(error), INSTALL)
+
+
+def python() -> Iterator[Finding]:
+    """The interpreter, and whether `python` on the PATH is the same one."""
+    yield Finding("Python", "ok", f"{platform.python_version()} at {sys.executable}")
+    folder, on_path = Path(sys.executable).parent, shutil.which("python")
+    if on_path is None or Path(on_path).parent.resolve() != folder.resolve():
+        message = f"`python`, with which `dvc repro` runs stages, is {on_path or 'not found'}"
+        yield Finding("PATH", "problem", message, f'export PATH="{folder}:$PATH"')
+
+
+def packages() -> Iterator[Finding]:
+    """Installed packages compared with the lock: missing ones are a problem, others a note."""
+    missing, differing = [], []
+    for line in LOCKED.read_text(encoding="utf-8").splitlines():
+        name, _, locked = line.partition("==")
+        try:
+            version = Version(metadata.version(name))
+        except metadata.PackageNotFoundError:
+            missing.append(f"{name} is missing")
+            continue
+        if version.public != locked:  # a local label such as +cpu is the same release
+            differing.append(f"{name} {version} (locked: {locked})")
+    if missing or differing:
+        message = f"{shortened([*missing, *differing], SHOWN)}; results may differ"
+        yield Finding("packages", "problem" if missing else "note", message, INSTALL)
+    else:
+        yield Finding("packages", "ok", f"all versions are those of {LOCKED}")
+
+
+def torch() -> Iterator[Finding]:
+    """The version of torch, and each GPU that it can use, with its memory."""
+    module = importlib.import_module("torch")
+    yield Finding("torch", "ok", module.__version__)
+    cuda = module.version.cuda
+    if module.cuda.is_available():
+        for index in range(module.cuda.device_count()):
+            free, total = module.cuda.mem_get_info(index)
+            memory = f"{size(total)} ({size(free)} free), CUDA {cuda}"
+            yield Finding("GPU", "ok", f"{module.cuda.get_device_name(index)}, {memory}")
+    elif not any(path.exists() for path in NVIDIA):
+        yield Finding("GPU", "ok", "none; profiles tiny and demo need none")
+    elif cuda is None:
+        message = "there is an NVIDIA driver, but this torch is built for the CPU"
+        yield Finding("GPU", "note", message, f"pip uninstall -y torch && {INSTALL}")
+    else:
+        message = f"there is an NVIDIA driver, but torch (CUDA {cuda}) finds no GPU"
+        yield Finding("GPU", "note", message, "nvidia-smi")
+
+
+def dvc() -> Iterator[Finding]:
+    """Repair what a killed run left in DVC's files; whether DVC can read the project's stages.
+
+    An active run is a note; its files are left alone.
+    """
+    from wxb.project import engines
+
+    repairs: list[str] = []
+    try:
+        with engines.repaired(repairs.append, "nothing was repaired") as repo:
+            stages = counted(len(repo.index.stages), "stages")
+        last = Finding("DVC", "ok", f"{metadata.version('dvc')} reads {stages} from dvc.yaml")
+    except engines.ActiveRunError as error:
+        last = Finding("DVC", "note", str(error))
+    except WxbError as error:
+        last = Finding("DVC", "problem", str(error), "dvc status")
+    yield from (Finding("DVC", "note", sentence) for sentence in repairs)
+    yield last
+
+
+def disk() -> Iterator[Finding]:
+    """Free space for the project."""
+    free = shutil.disk_usage(".").free
+    message = f"{size(free)} free for {Path.cwd()}"
+    if free < DISK:
+        yield Finding("disk", "problem", message, "wxb clean, then dvc gc --workspace")
+    else:
+        yield Finding("disk", "ok", message)
+
+
+def table(findings: Iterable[Finding]) -> RenderableType:
+    """The findings as a table, each remedy on a line of its own."""
+    from rich.text import Text
+
+    from wxb.reporting.terminal import grid
+
+    rows: list[Row] = []
+    for finding in findings:
+        level = Text(finding.level, style=STYLES[finding.level])
+        rows.append((level, Text(finding.name, style="bold"), finding.message))
+        if finding.remedy:
+            rows.append(("", "", Text(f"-> {finding.remedy}", style="cyan")))
+    return grid(rows, columns=3)
