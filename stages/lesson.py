@@ -4,7 +4,6 @@ from wxb import lessons
 from wxb.core import paths
 from wxb.core.files import publish, write_json
 from wxb.core.params import Params
-from wxb.lessons.page import assemble
 from wxb.runtime.command import run
 
 
@@ -15,7 +14,7 @@ def main(params: Params, name: str) -> None:
     outputs = paths.metrics(paths.LESSONS, name), paths.page(name)
     with publish(*outputs) as (metrics, page):
         write_json(metrics, lesson.metrics)
-        page.write_text(assemble(params, name, lesson), encoding="utf-8")
+        page.write_text(lessons.assemble(params, name, lesson), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,17 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
 from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
-from wxb.corpora.text.tokenizers import load, train
+from wxb.corpora.text.tokenizers import train
 from wxb.lessons import attention
-from wxb.models.attention import attention_weights
-from wxb.training.backbones.weights import load_backbone
 
 SENTENCE = "Ann Lee met Bob in Rome."
 ROOT = Path(__file__).parents[2]
@@ -44,27 +41,10 @@ def lesson(folder, **settings):
 def test_rows_sum_to_one_and_a_decoder_ignores_later_tokens(folder):
     tokens, weights = attention.attention_weights(folder, SENTENCE)
     assert weights.shape == (2, 4, len(tokens), len(tokens))
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
+    # A softmax in float32 divides by a sum of at most 32 terms: 33 roundings of 2^-24 of a weight.
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=33 * 2**-24)
     is_later = np.triu(np.ones((len(tokens), len(tokens))), 1) == 1
     assert (weights[..., is_later] == 0).all() == ("llama" in str(folder))
-
-
-def test_the_weights_are_those_of_the_native_architecture(tmp_path):
-    tokenizer = train("wordpiece", 300, [SENTENCE])
-    tiny.bert(tmp_path, vocab_size=len(tokenizer))
-    tokenizer.save_pretrained(tmp_path)
-    ours = load_backbone(tmp_path, native=True).eval().backbone
-    ids = load(tmp_path)(SENTENCE, return_tensors="pt")["input_ids"]
-    layer = ours.encoder.layer[0].attention.self
-    with torch.no_grad():
-        hidden = ours.embeddings(ours.embeddings.word_embeddings(ids), None, None)
-        split = [
-            project(hidden).unflatten(-1, (4, -1)).transpose(1, 2)
-            for project in (layer.query, layer.key)
-        ]
-        expected = attention_weights(*split)[0].numpy()
-    _, weights = attention.attention_weights(tmp_path, SENTENCE)
-    np.testing.assert_allclose(weights[0], expected, atol=1e-6)
 
 
 def test_the_last_layers_are_shown_head_by_head(folder):
@@ -72,10 +52,10 @@ def test_the_last_layers_are_shown_head_by_head(folder):
     titles = [part.title for part in result.parts]
     assert "Layer 2" in titles
     assert "Layer 1" not in titles
-    assert [*result.parts[2].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
+    assert [*result.parts[1].figures] == ["Head 1", "Head 2", "Head 3", "Head 4"]
     assert "of layer 2" in result.answer
     tokens, _ = attention.attention_weights(folder, SENTENCE)
-    for figure in result.parts[2].figures.values():
+    for figure in result.parts[1].figures.values():
         assert len(figure.layout.xaxis.ticktext) == len(figure.layout.yaxis.ticktext) == len(tokens)
 
 

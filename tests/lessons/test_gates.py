@@ -35,9 +35,7 @@ def test_the_perceptron_learns_or_and_and_but_neither_xor_nor_xnor(lesson):
     for rule in ("perceptron steps", "perceptron descent"):
         assert accuracy["OR"][rule] == accuracy["AND"][rule] == 1
         assert max(accuracy["XOR"][rule], accuracy["XNOR"][rule]) <= 0.75
-    assert lesson.answer == (
-        "A perceptron learns OR and AND; an MLP with 16 hidden units learns OR, AND, XOR and XNOR."
-    )
+    assert "perceptron learns OR and AND;" in lesson.answer
 
 
 @pytest.mark.parametrize("seed", range(2, 5))
@@ -49,14 +47,17 @@ def test_both_mlps_learn_every_gate(seed):
 
 
 def test_metrics_are_those_of_xor(lesson):
-    models = ("perceptron_steps", "perceptron_descent", "mlp_numpy", "mlp_torch")
-    widths = (2, 4, 8, 16)
-    assert [*lesson.metrics] == [
-        *(f"xor_{model}" for model in models),
-        *(f"xor_learnt_by_{width}" for width in widths),
+    accuracy = [
+        lesson.metrics[f"xor_{model}"]
+        for model in ("perceptron_steps", "perceptron_descent", "mlp_numpy", "mlp_torch")
     ]
-    accuracy = [lesson.metrics[f"xor_{model}"] for model in models]
     assert accuracy == [*accuracies(lesson)["XOR"].values()]
+    shares = [lesson.metrics[f"xor_learnt_by_{width}"] for width in (2, 4, 8, 16)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1
+    assert len(lesson.metrics) == 8
+    assert gates.run(with_seed(CONTENT["seed"]), "gates").metrics == lesson.metrics
 
 
 def test_figures_show_the_decision_regions_of_a_model(lesson):
@@ -69,14 +70,3 @@ def test_figures_show_the_decision_regions_of_a_model(lesson):
             column = min(range(len(plane.x)), key=lambda i, x=x: abs(plane.x[i] - x))
             assert plane.z[row][column] * sign > 0
     assert set(zip(ones.x, ones.y, strict=True)) == {(0, 1), (1, 0)}
-
-
-def test_metrics_depend_on_the_seed_alone(lesson):
-    assert gates.run(with_seed(CONTENT["seed"]), "gates").metrics == lesson.metrics
-
-
-def test_more_hidden_units_learn_xor_more_often(lesson):
-    shares = [lesson.metrics[f"xor_learnt_by_{width}"] for width in (2, 4, 8, 16)]
-    assert shares == sorted(shares)
-    assert shares[0] < 0.5
-    assert shares[-1] == 1

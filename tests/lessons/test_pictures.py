@@ -1,7 +1,6 @@
 """Pictures: reading, stratified splits, and pickles that cannot run code."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from wxb.core.errors import WxbError
-from wxb.lessons.pictures import Images, cifar, digits, folder, split, unpickle
-
-CIFAR = Path(__file__).parents[2] / "../shared/data/images/cifar-10-batches-py"
+from wxb.lessons.pictures import Images, cifar, folder, split, unpickle
 
 
 def write_cifar(path, pictures, changes=None):
@@ -31,14 +28,6 @@ def pictures(count=4):
     return np.random.default_rng(0).integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
 
 
-def test_digits_have_values_from_0_to_1():
-    images = digits()
-    assert images.pixels.shape == (1797, 1, 8, 8)
-    assert (images.pixels.min(), images.pixels.max()) == (0, 1)
-    assert images.classes == [*"0123456789"]
-    assert np.bincount(images.labels).min() > 170
-
-
 def test_cifar_is_read_as_channels_rows_and_columns(tmp_path):
     expected = pictures()
     train, test = cifar(write_cifar(tmp_path / "cifar", expected))
@@ -48,44 +37,16 @@ def test_cifar_is_read_as_channels_rows_and_columns(tmp_path):
     assert test.classes == ["cat", "dog"]
 
 
-def test_files_of_cifar_are_read():
-    if not CIFAR.exists():
-        pytest.skip(f"{CIFAR.name} is not in ../shared/data/images")
-    train, test = cifar(CIFAR)
-    assert train.pixels.shape == (2000, 3, 32, 32)
-    assert np.bincount(train.labels).tolist() == [200] * 10
-    assert np.bincount(test.labels).tolist() == [50] * 10
-    assert test.classes[:3] == ["airplane", "automobile", "bird"]
-    assert 0.4 < train.pixels.mean() < 0.55
-    # Neighbouring pixels of a photograph are similar, unlike those of other photographs.
-    steps = np.abs(np.diff(train.pixels, axis=3)).mean()
-    assert steps < 0.3 * np.abs(train.pixels - train.pixels[::-1]).mean()
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {b"labels": [0, 1, 2, 0]},
-        {b"labels": [0, 1]},
-        {b"labels": ["cat"] * 4},
-        {b"data": [1, 2, 3]},
-        {b"data": np.zeros((4, 3072))},
-        {b"data": np.zeros((4, 7), np.uint8)},
-    ],
-    ids=["unknown class", "too few labels", "text", "list", "floats", "small"],
-)
-def test_invalid_batches_are_errors(tmp_path, changes):
-    path = write_cifar(tmp_path / "cifar", pictures(), changes)
-    with pytest.raises(WxbError, match=r"data_batch_1: found .*expected `data`, 3072 bytes"):
-        cifar(path)
-
-
-def test_missing_files_of_cifar_are_errors(tmp_path):
+def test_missing_and_invalid_files_of_cifar_are_errors(tmp_path):
     with pytest.raises(WxbError, match="found no data_batch_1"):
         cifar(tmp_path)
+    for number, changes in enumerate(({b"labels": [0, 1]}, {b"data": np.zeros((4, 3072))})):
+        path = write_cifar(tmp_path / str(number), pictures(), changes)
+        with pytest.raises(WxbError, match=r"data_batch_1: found data of shape \(4, 3072\)"):
+            cifar(path)
     path = write_cifar(tmp_path / "cifar", pictures())
     (path / "test_batch").unlink()
-    with pytest.raises(WxbError, match="test_batch does not exist"):
+    with pytest.raises(WxbError, match="test_batch"):
         cifar(path)
 
 
@@ -113,31 +74,11 @@ def test_a_malicious_pickle_runs_nothing(tmp_path, protocol):
     assert not trace.exists()
 
 
-@pytest.mark.parametrize(
-    "name", [b"os system", b"numpy load", b"numpy.core.multiarray scalar", b"builtins getattr"]
-)
+@pytest.mark.parametrize("name", [b"numpy load", b"numpy.core.multiarray scalar"])
 def test_only_names_of_arrays_are_allowed(tmp_path, name):
     (tmp_path / "batch").write_bytes(b"c" + name.replace(b" ", b"\n") + b"\n.")
-    with pytest.raises(WxbError, match="a pickle may run any code"):
+    with pytest.raises(WxbError, match="not a pickle of arrays"):
         unpickle(tmp_path / "batch")
-
-
-@given(st.binary(max_size=60).filter(lambda content: not content.startswith(b"}.")))
-def test_invalid_pickles_are_errors(tmp_path_factory, content):
-    path = tmp_path_factory.mktemp("pickles") / "batch"
-    path.write_bytes(content)
-    with pytest.raises(WxbError, match=r"batch: (not a pickle|found a)"):
-        unpickle(path)
-
-
-@pytest.mark.parametrize("protocol", [3, 4])
-def test_arrays_are_read_unchanged(tmp_path, protocol):
-    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    content = {"data": array, "n": 3, "more": [1.5, None, "é"]}
-    (tmp_path / "batch").write_bytes(pickle.dumps(content, protocol))
-    read = unpickle(tmp_path / "batch")
-    assert np.array_equal(read["data"], array)
-    assert read["more"] == [1.5, None, "é"]
 
 
 def draw(path, colour, size=(5, 4), mode="RGB"):
@@ -165,7 +106,7 @@ def test_a_folder_that_cannot_serve_says_why(tmp_path):
     with pytest.raises(WxbError, match="expected two or more"):
         folder(tmp_path)
     draw(tmp_path / "blue/a.png", 0, size=(6, 4))
-    with pytest.raises(WxbError, match=r"red/a.png: found 5 x 4 pixels; expected 6 x 4"):
+    with pytest.raises(WxbError, match=r"red/a.png: found 5 x 4 pixels"):
         folder(tmp_path)
     (tmp_path / "blue/a.png").write_bytes(b"no picture")
     with pytest.raises(WxbError, match=r"blue/a.png: not a readable picture"):

@@ -10,8 +10,7 @@ from playwright.sync_api import expect
 
 from tests.reporting.conftest import HOME, NEEDED, write_page
 from wxb.core.params import check, read_yaml
-from wxb.lessons import Lesson, Part, Table
-from wxb.lessons.page import assemble
+from wxb.lessons import Lesson, Part, Table, assemble
 from wxb.reporting.charts import figures
 from wxb.reporting.index import write_index
 from wxb.tasks.chat.metrics import PredictionRow as ChatRow

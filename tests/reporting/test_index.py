@@ -6,8 +6,7 @@ import pytest
 
 from stages import report
 from wxb.core.errors import WxbError
-from wxb.lessons import Lesson, Part
-from wxb.lessons.page import assemble
+from wxb.lessons import Lesson, Part, assemble
 from wxb.reporting.index import read_description, write_index
 
 ANSWER = "It learns 3 < 4 of them."

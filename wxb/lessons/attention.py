@@ -1,4 +1,4 @@
-"""Lesson on attention: position vectors, masks, and the attention of trained heads."""
+"""Lesson on attention: position vectors, and the attention of trained heads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from wxb.core.params import Params
 from wxb.core.params.lessons import AttentionLesson
 from wxb.core.wording import counted
 from wxb.lessons import Lesson, Part, Table
-from wxb.models import masks
 from wxb.models.attention import sinusoids
 from wxb.reporting.charts.figures import matrix
 
 Floats = NDArray[np.float64]
 
-TOKENS = 6  # of the figures of masks
-PADDED = 2  # of these tokens
 # Offsets of attended tokens that have a name.
 OFFSETS = {"before": -1, "itself": 0, "after": 1}
 NAMES = (*OFFSETS, "first")
@@ -53,24 +50,7 @@ def run(params: Params, name: str) -> Lesson:
         ],
         parts=[
             _positions(settings),
-            _masks(),
-            *[
-                Part(
-                    f"Layer {layer + 1}",
-                    ["Rows are attending tokens, columns attended ones; rows sum to 1."],
-                    {
-                        f"Head {head + 1}": matrix(
-                            weights[layer, head],
-                            tokens,
-                            tokens,
-                            names=("attends", "is attended"),
-                            every=True,
-                        )
-                        for head in range(heads)
-                    },
-                )
-                for layer in range(first, layers)
-            ],
+            *(_layer(layer, weights[layer], tokens) for layer in range(first, layers)),
             Part(
                 "Summary",
                 [
@@ -145,6 +125,19 @@ def _answer(shares_by_head: dict[tuple[int, int], dict[str, float]]) -> str:
     )
 
 
+def _layer(layer: int, weights: Floats, tokens: list[str]) -> Part:
+    """The section on a layer, with a figure of the attention (T, T) of each head."""
+    names = ("attends", "is attended")
+    return Part(
+        f"Layer {layer + 1}",
+        ["Rows are attending tokens, columns attended ones; rows sum to 1."],
+        {
+            f"Head {head + 1}": matrix(attention, tokens, tokens, names=names, every=True)
+            for head, attention in enumerate(weights)
+        },
+    )
+
+
 def _positions(settings: AttentionLesson) -> Part:
     vectors = sinusoids(settings.positions, settings.width)
     positions = [str(position) for position in range(settings.positions)]
@@ -162,30 +155,5 @@ def _positions(settings: AttentionLesson) -> Part:
         {
             "Vectors": matrix(vectors, positions, entries, names=("position", "entry")),
             "Cosines": matrix(cosines, positions, positions, names=("position", "position")),
-        },
-    )
-
-
-def _masks() -> Part:
-    positions = [str(position + 1) for position in range(TOKENS)]
-    is_token = torch.tensor([[1] * (TOKENS - PADDED) + [0] * PADDED])
-    causal = masks.causal(TOKENS, TOKENS)
-    padding = masks.padding(is_token)[0, 0].expand(TOKENS, TOKENS)
-    by_caption = {"Causal": causal, "Padding": padding, "Both": causal & padding}
-    return Part(
-        "Masks",
-        [
-            "In a decoder, a token attends to itself and earlier tokens. No token attends to"
-            f" padding: here the last {PADDED} of {TOKENS} tokens. Masks are joined by “and”.",
-        ],
-        {
-            caption: matrix(
-                mask.double().numpy(),
-                positions,
-                positions,
-                names=("attends", "is attended"),
-                height=240,
-            )
-            for caption, mask in by_caption.items()
         },
     )

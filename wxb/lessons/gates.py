@@ -15,7 +15,7 @@ from wxb.core.wording import counted
 from wxb.lessons import Lesson, Part, Table
 from wxb.models.mlp import MLP, TorchMLP
 from wxb.models.perceptron import train_by_descent, train_by_steps
-from wxb.reporting.charts.figures import Curve, Line, curves, regions
+from wxb.reporting.charts.figures import regions
 from wxb.reporting.charts.formatting import listed
 
 Floats = NDArray[np.float64]
@@ -23,18 +23,12 @@ Classes = NDArray[np.int64]
 
 INPUTS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 GATES = {"OR": (0, 1, 1, 1), "AND": (0, 0, 0, 1), "XOR": (0, 1, 1, 0), "XNOR": (1, 0, 0, 1)}
-MEASURES = {
-    "perceptron steps": "mistakes",
-    "perceptron descent": "mean squared error",
-    "MLP numpy": "cross-entropy",
-}
 
 
 class TrainedGate(NamedTuple):
     """A model trained on one gate."""
 
     score: Callable[[Floats], Floats]  # (N, 2) -> (N,): class 1 above 0
-    curve: Curve  # mistakes or loss by epoch
     predicted: Classes  # (4,), for INPUTS
 
 
@@ -131,22 +125,6 @@ def run(params: Params, name: str) -> Lesson:
                     )
                 },
             ),
-            Part(
-                "Training curves",
-                ["Each model has another measure of error, so compare only gates."],
-                {
-                    f"{model}: {measure}": curves(
-                        [
-                            Line(gate, index, by_model[model].curve)
-                            for index, (gate, by_model) in enumerate(trained.items())
-                        ],
-                        y_title=measure,
-                        x_title="epoch",
-                    )
-                    for model, measure in MEASURES.items()
-                },
-                list(GATES),
-            ),
         ],
     )
 
@@ -154,28 +132,29 @@ def run(params: Params, name: str) -> Lesson:
 def _train(targets: Classes, settings: GatesLesson, seed: int) -> dict[str, TrainedGate]:
     """Train every model on one gate; models by name."""
     epochs, rate = settings.epochs, settings.learning_rate
-    by_steps, mistakes = train_by_steps(INPUTS, targets, epochs=epochs)
-    by_descent, errors = train_by_descent(INPUTS, targets, epochs=epochs, rate=rate)
+    by_steps, _ = train_by_steps(INPUTS, targets, epochs=epochs)
+    by_descent, _ = train_by_descent(INPUTS, targets, epochs=epochs, rate=rate)
     mlp = MLP([2, settings.hidden, 2], seed=seed)
     torch_mlp = TorchMLP(mlp)
     x, y = torch.from_numpy(INPUTS), torch.from_numpy(targets)
-    losses = [mlp.step(INPUTS, targets, rate=rate) for _ in range(epochs)]
-    torch_losses = [torch_mlp.step(x, y, rate=rate) for _ in range(epochs)]
+    for _ in range(epochs):
+        mlp.step(INPUTS, targets, rate=rate)
+        torch_mlp.step(x, y, rate=rate)
 
     def torch_score(points: Floats) -> Floats:
         with torch.no_grad():
             probabilities: Floats = torch_mlp(torch.from_numpy(points)).softmax(1).numpy()
         return 2 * probabilities[:, 1] - 1
 
-    def trained(score: Callable[[Floats], Floats], history: list[float]) -> TrainedGate:
-        curve = list(enumerate(history, start=1))
-        return TrainedGate(score, curve, (score(INPUTS) > 0).astype(np.int64))
-
+    scores = {
+        "perceptron steps": by_steps.activation,
+        "perceptron descent": by_descent.activation,
+        "MLP numpy": lambda points: 2 * mlp.probabilities(points)[:, 1] - 1,
+        "MLP torch": torch_score,
+    }
     return {
-        "perceptron steps": trained(by_steps.activation, [float(count) for count in mistakes]),
-        "perceptron descent": trained(by_descent.activation, errors),
-        "MLP numpy": trained(lambda points: 2 * mlp.probabilities(points)[:, 1] - 1, losses),
-        "MLP torch": trained(torch_score, torch_losses),
+        name: TrainedGate(score, (score(INPUTS) > 0).astype(np.int64))
+        for name, score in scores.items()
     }
 
 

@@ -28,10 +28,6 @@ from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
 BEST = Metric("accuracy", "accuracy")
-PUBLISHED = (
-    "The published series (day 9) reports an accuracy of 0.591 on CIFAR-10, for a small CNN after"
-    " 20 epochs. This network differs from it, and has far fewer training pictures."
-)
 
 
 def run(params: Params, name: str) -> Lesson:
@@ -145,11 +141,7 @@ def _lesson(
             f"{len(train.classes)} classes",
             f"{amount(parameters)} parameters",
         ],
-        parts=[
-            _confusion_part(test, predicted),
-            _training_part(history),
-            _shapes_part(settings, train, parameters),
-        ],
+        parts=[_confusion_part(test, predicted), _training_part(history)],
     )
 
 
@@ -194,22 +186,4 @@ def _training_part(history: Sequence[dict[str, float]]) -> Part:
                 [Line("validation", 0, curve("valid_accuracy"))], y_title="accuracy"
             ),
         },
-    )
-
-
-def _shapes_part(settings: ImagesLesson, train: Images, parameters: int) -> Part:
-    """The section on the network, with the shape of a picture after each block."""
-    channels, height, width = train.pixels.shape[1:]
-    rows: list[list[str | int]] = [["input", channels, height, width]]
-    for block, size in enumerate(settings.widths, start=1):
-        height, width = height // 2, width // 2
-        rows.append([f"block {block}", size, height, width])
-    return Part(
-        "The network",
-        [
-            "A block is a 3 × 3 convolution, ReLU and 2 × 2 max-pooling. A linear layer on the last"
-            f" block predicts the class. The network has {parameters:,} parameters.",
-            *([PUBLISHED] if settings.source == "cifar-10" else []),
-        ],
-        tables={"Shapes": Table(["after", "channels", "height", "width"], rows)},
     )
