@@ -89,14 +89,14 @@ def params(
         return
     switched = profiles.switch(profile)
     if switched.changes:
-        rows = ((c.key, str(c.before), str(c.after)) for c in switched.changes)
+        rows = ((key, *map(str, values)) for key, values in switched.changes.items())
         title = f"params.yaml is now {profile}"
         terminal.show(terminal.table(["key", "before", "after"], rows, title=title))
     for what in ("added", "removed"):
         if blocks := getattr(switched, what):
             print(f"{what}: {', '.join(blocks)}")
-    for other, why in switched.kept.items():
-        print(f"kept: the blocks of {other}, as {why} is not of params/{other}.yaml")
+    for other in switched.kept:
+        print(f"kept: blocks of params/{other}.yaml; one was changed, or another block uses it")
     if not switched.size:
         print(f"params.yaml is {profile} already")
     _warn_of_missing_paths()

@@ -1,41 +1,36 @@
-"""Edit params.yaml as text: comments, and all values that do not change, keep their bytes."""
+"""Edit params.yaml with ruamel.yaml, which keeps comments."""
 
 from __future__ import annotations
 
 import io
 import re
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
-from ruamel.yaml.representer import SafeRepresenter
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import CommentMark
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+from ruamel.yaml.tokens import CommentToken
 
 from wxb.core.errors import WxbError, choices
 from wxb.core.files import publish
 from wxb.core.params import PARAMS, Params, ParamsError, check, parse_yaml, read_yaml
 from wxb.project import engines
 
-COMMENTS = 38  # the column of comments in params.yaml, if key and value are shorter
 MAX_COMMENT = 100  # characters
-# Matches from the start of a text to the comment on the same line; group 1: the blanks before it.
-GAP = re.compile(r"""(?:[^'"#\n]|'(?:[^'\n]|'')*'|"(?:[^"\\\n]|\\.)*"|(?<=\S)\#)*?([ ]+)(?=\#)""")
-
-
-class Edit(NamedTuple):
-    """The replacement of `text[start:end]`: within a line, or whole lines."""
-
-    start: int
-    end: int
-    new: str
+COMMENTS = 38  # the column of comments in params.yaml, if key and value are shorter
+PLAIN = re.compile(r"[\w./](?:[^:#,\[\]{}]*[^:#,\[\]{} ])?")  # strings without quotes
+SINGULAR = {"corpora": "corpus", "studies": "study"}
+BEFORE, AFTER, AFTER_ITEM = 1, 2, 0  # where ruamel.yaml keeps the comments of a key or a list item
 
 
 def read(path: Path = PARAMS) -> str:
-    """Read params.yaml with its line ends. Raises ParamsError if it is not YAML."""
+    """Read params.yaml as text. Raises ParamsError if it is not YAML."""
     read_yaml(path)
-    return path.read_bytes().decode("utf-8")
+    return path.read_text(encoding="utf-8")
 
 
 def write(text: str, path: Path = PARAMS) -> None:
@@ -59,51 +54,42 @@ def parse(text: str) -> Any:
     return parse_yaml(text, PARAMS)
 
 
-def inline_yaml(value: Any) -> str:
-    """A value as YAML on one line; lists and mappings are in brackets.
-
-    Characters that are not printable, such as line feeds, are escaped.
-    """
-    yaml, stream = YAML(typ="safe"), io.StringIO()
-    yaml.Representer = _Representer
-    yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, 2**20, True
-    yaml.representer.ignore_aliases = lambda *_: True
-    yaml.dump([value], stream)
-    return stream.getvalue().strip()[1:-1]
-
-
 def to_yaml(content: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> str:
     """A mapping as YAML in the style of params.yaml, with `comments` by dotted key.
 
     A comment is one line: long ones are truncated, characters that are not printable are escaped.
     """
-    return "".join(f"{line}\n" for line in _lines(content, comments or {}, ""))
-
-
-def block_text(text: str, section: str, name: str) -> str:
-    """The lines of one block with its comments, without the indent of its section.
-
-    Raises ParamsError, with the nearest name, if the section has no such block.
-    """
-    blocks = _children(_section(text, section))
-    if name not in blocks:
-        raise ParamsError(f"{section} has no {name!r}{choices(name, blocks)}")
-    key, node = blocks[name]
-    return textwrap.dedent(text[_line(text, key) : _end_of_line(text, _last(key, node))])
+    return _dump(_node(content, comments or {}))
 
 
 def block_names(text: str) -> list[str]:
     """The names of all blocks with their sections: `corpora.pii`."""
-    sections = _children(_compose(text)).items()
-    return [f"{section}.{name}" for section, (_, node) in sections for name in _children(node)]
+    sections = {key: value for key, value in parse(text).items() if isinstance(value, Mapping)}
+    return [f"{section}.{name}" for section, blocks in sections.items() for name in blocks]
+
+
+def block_text(text: str, section: str, name: str) -> str:
+    """One block with its comments, without the indent of its section.
+
+    Raises ParamsError, with the nearest name, if the section has no such block.
+    """
+    blocks = _load(text)[section]
+    if name not in blocks:
+        raise ParamsError(f"{section} has no {name!r}{choices(name, blocks)}")
+    return _dump(CommentedMap({name: blocks[name]}))
+
+
+def rename_block(block: str, name: str) -> str:
+    """The text of a block with another name."""
+    return name + block[block.index(":") :]
 
 
 def check_name_is_free(
     text: str, section: str, name: str, remedy: str = "choose another name"
 ) -> None:
     """Raise WxbError, with this `remedy`, if a section has a block of this name."""
-    if name in _children(_section(text, section)):
-        kind = {"corpora": "corpus", "studies": "study"}.get(section, section.rstrip("s"))
+    if name in (parse(text)[section] or {}):
+        kind = SINGULAR.get(section, section.rstrip("s"))
         raise WxbError(
             f"params.yaml has the {kind} {name!r} already, which is not overwritten: {remedy}"
         )
@@ -112,41 +98,28 @@ def check_name_is_free(
 def add_block(text: str, section: str, block: str) -> str:
     """Add a block, given as YAML with its name, at the end of a section; return the new text.
 
-    Raises WxbError if the section has a block of this name, or is written in braces.
+    Raises WxbError if the section has a block of this name.
     """
-    (name,) = _children(_compose(block))
+    document, added = _load(text), _load(block)
+    (name,) = added
     check_name_is_free(text, section, name)
-    text, block = _with_line_feed(text), _with_line_feed(block)
-    key, node = _children(_compose(text))[section]
-    if not isinstance(node, MappingNode) or not node.value:  # `corpora: {}` or `corpora:`
-        below = textwrap.indent(block, "  ")
-        return _applied(text, _replacement(text, key, node, "", below))
-    if node.flow_style:
-        raise WxbError(f"params.yaml: `{section}` is in braces; write one block below the other")
-    indent = " " * node.value[0][0].start_mark.column
-    end = _end(text, *node.value[-1])
-    return _applied(text, [Edit(end, end, textwrap.indent(block, indent))])
-
-
-def rename_block(block: str, name: str) -> str:
-    """The text of a block with another name."""
-    ((key, _),) = _children(_compose(block)).values()
-    return block[: key.start_mark.index] + name + block[key.end_mark.index :]
+    if not document[section]:  # `corpora: {}` or `corpora:`
+        document[section] = CommentedMap()
+    document[section][name] = added[name]
+    document[section].ca.items[name] = added.ca.items.get(name)
+    return _dump(document)
 
 
 def update(text: str, content: Mapping[str, Any]) -> str:
-    """Change as little of the text as needed so that it parses as `content`; return the new text.
-
-    The key of a changed value keeps its position and comment. A new key follows the last one of its
-    mapping. A removed key goes with its lines and the deeper comments below them.
+    """Change a text so that it parses as `content`; return the new text.
 
     Raises ParamsError if a value to change has anchors, aliases or merged keys.
     """
-    old = parse(text)
-    if old == content:
+    if parse(text) == content:
         return text
-    text = _with_line_feed(text)
-    changed = _applied(text, _changes(text, _compose(text), old, content))
+    document = _load(text)
+    _overlay(document, content)
+    changed = _dump(document)
     if parse(changed) != content:
         raise ParamsError(
             "params.yaml: cannot change values that have anchors (&), aliases (*) or merged keys"
@@ -155,171 +128,91 @@ def update(text: str, content: Mapping[str, Any]) -> str:
     return changed
 
 
-class _Representer(SafeRepresenter):
-    """Writes texts with characters that are not printable in double quotes, which escape them."""
-
-    def represent_str(self, data: str) -> Node:
-        style = None if data.isprintable() else '"'
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
-
-
-_Representer.add_representer(str, _Representer.represent_str)
-
-
-def _comment(text: str) -> str:
-    """A text as one line of at most MAX_COMMENT characters; it may come from data."""
-    escaped = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: MAX_COMMENT + 1])
-    return escaped if len(escaped) <= MAX_COMMENT else f"{escaped[: MAX_COMMENT - 3]}..."
-
-
-def _lines(content: Mapping[str, Any], comments: Mapping[str, str], prefix: str) -> list[str]:
-    """The lines of a mapping whose dotted keys begin with `prefix`."""
-    lines = []
-    for key, value in content.items():
-        dotted = f"{prefix}{key}"
-        is_nested = isinstance(value, Mapping) and len(value) > 0
-        line = "  " * prefix.count(".") + f"{inline_yaml(key)}:"
-        line += "" if is_nested or value is None else f" {inline_yaml(value)}"
-        if dotted in comments:
-            line = f"{line.ljust(COMMENTS - 3)} # {_comment(comments[dotted])}"
-        lines.append(line)
-        if is_nested:
-            lines += _lines(value, comments, f"{dotted}.")
-    return lines
+def _overlay(node: CommentedMap, values: Mapping[str, Any]) -> None:
+    """Set the content of a node in place."""
+    for key in node.keys() - values.keys():
+        del node[key]
+        node.ca.items.pop(key, None)
+    for key, value in values.items():
+        old = node.get(key)
+        if isinstance(old, CommentedMap) and isinstance(value, Mapping) and old and value:
+            _overlay(old, value)
+        elif isinstance(old, CommentedSeq) and isinstance(value, list) and value:
+            equal = [item == other for item, other in zip(old, value, strict=False)]
+            start = [*equal, False].index(False)
+            del old[start:]
+            old.extend(map(_node, value[start:]))
+        elif key not in node or old != value:
+            node[key] = _node(value)
 
 
-def _changes(
-    text: str, node: Node, old: Mapping[Any, Any], new: Mapping[Any, Any]
-) -> Iterator[Edit]:
-    """The edits that turn a mapping into `new`, which shares keys with it."""
-    assert isinstance(node, MappingNode)
-    for name, (key, child) in zip(old, node.value, strict=False):
-        value: Any = new.get(name)
-        if name not in new:
-            yield Edit(_line(text, key), _end(text, key, child), "")
-        elif old[name] == value:
-            continue
-        elif _keeps_keys(child, old[name], value):
-            yield from _changes(text, child, old[name], value)
-        elif isinstance(child, SequenceNode) and _is_start(old[name], value):
-            yield _append(text, child, value[len(child.value) :])
-        elif node.flow_style:
-            yield Edit(child.start_mark.index, child.end_mark.index, inline_yaml(value))
-        else:
-            yield from _replacement(
-                text, key, child, *_inline_and_below(value, key.start_mark.column)
-            )
-    if added := {name: value for name, value in new.items() if name not in old}:
-        key, child = node.value[-1]
-        end = child.end_mark.index if node.flow_style else _end(text, key, child)
-        lines = textwrap.indent(to_yaml(added), " " * key.start_mark.column)
-        yield Edit(end, end, f", {inline_yaml(added)[1:-1]}" if node.flow_style else lines)
+def _node(value: Any, comments: Mapping[str, str] | None = None, prefix: str = "") -> Any:
+    """A value as ruamel.yaml dumps it in the style of params.yaml: lists are in brackets."""
+    if isinstance(value, Mapping):
+        node = CommentedMap()
+        for key, inner in value.items():
+            node[_node(key)] = _node(inner, comments, f"{prefix}{key}.")
+            if comment := (comments or {}).get(f"{prefix}{key}"):
+                node.yaml_add_eol_comment(_one_line(comment), key, COMMENTS)
+        return node
+    if isinstance(value, list):
+        items = CommentedSeq(map(_node, value))
+        items.fa.set_flow_style()
+        return items
+    # Other parsers read some plain strings otherwise than ruamel.yaml's own.
+    is_quoted = isinstance(value, str) and not (PLAIN.fullmatch(value) and value.isprintable())
+    return DoubleQuotedScalarString(value) if is_quoted else value
 
 
-def _keeps_keys(node: Node, old: Any, new: Any) -> bool:
-    """Whether a value is a mapping that can be changed key by key."""
-    if not isinstance(node, MappingNode) or not isinstance(new, Mapping):
-        return False
-    return bool(old.keys() & new.keys()) and not (node.flow_style and old.keys() - new.keys())
+def _one_line(comment: str) -> str:
+    """A comment of at most MAX_COMMENT printable characters; it may come from data."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in comment)[:MAX_COMMENT]
 
 
-def _is_start(items: list[Any], value: Any) -> bool:
-    """Whether `value` is a list that begins with these items and has more."""
-    return isinstance(value, list) and 0 < len(items) < len(value) and value[: len(items)] == items
+def _load(text: str) -> CommentedMap:
+    """Parse a text. The comments before a block belong to it, not to the block above."""
+    document: CommentedMap = _yaml().load(text)
+    keys = []
+    for name, value in document.items():
+        keys.append((document, name))
+        if isinstance(value, CommentedMap) and _is_open(value):
+            keys += [(value, block) for block in value]
+    for (node, key), (next_node, next_key) in pairwise(keys):
+        is_section = node is document and next_node is not document
+        if not is_section and (comments := _take_comments_after(node, key)):
+            token = CommentToken(comments, CommentMark(0), None)
+            next_node.ca.items.setdefault(next_key, [None] * 4)[BEFORE] = [token]
+    return document
 
 
-def _append(text: str, node: SequenceNode, items: list[Any]) -> Edit:
-    """The edit that appends items to a list."""
-    end = node.value[-1].end_mark.index
-    if node.flow_style:
-        return Edit(end, end, f", {inline_yaml(items)[1:-1]}")
-    end = _end_of_line(text, end)
-    indent = " " * node.start_mark.column
-    return Edit(end, end, "".join(f"{indent}- {inline_yaml(item)}\n" for item in items))
+def _take_comments_after(node: CommentedMap | CommentedSeq, key: Any) -> str:
+    """Remove the lines of comments that follow the last line of a value, and return them."""
+    while _is_open(node[key]):
+        node = node[key]
+        key = [*node][-1] if isinstance(node, CommentedMap) else len(node) - 1
+    place = AFTER if isinstance(node, CommentedMap) else AFTER_ITEM
+    comments = node.ca.items.get(key)
+    if not comments or comments[place] is None:
+        return ""
+    token = comments[place]
+    beside, _, below = str(token.value).partition("\n")
+    comments[place] = CommentToken(f"{beside}\n", token.start_mark, None) if beside else None
+    return below
 
 
-def _inline_and_below(value: Any, column: int) -> tuple[str, str]:
-    """A value as YAML: what follows its key on the line, and the indented lines below it.
-
-    Only non-empty mappings are below; None is empty in both.
-    """
-    if isinstance(value, Mapping) and value:
-        return "", textwrap.indent(to_yaml(value), " " * (column + 2))
-    return ("" if value is None else f" {inline_yaml(value)}"), ""
+def _is_open(value: Any) -> bool:
+    """Whether a value is a mapping or a list without braces and brackets."""
+    is_collection = isinstance(value, CommentedMap | CommentedSeq)
+    return is_collection and len(value) > 0 and not value.fa.flow_style()
 
 
-def _replacement(text: str, key: Node, node: Node, inline: str, below: str) -> Iterator[Edit]:
-    """The edits that replace a value in a mapping without braces; the key's comment stays."""
-    colon = text.index(":", key.end_mark.index) + 1
-    if isinstance(node, CollectionNode) and node.value and not node.flow_style:
-        yield Edit(colon, colon, inline)
-        yield Edit(_end_of_line(text, colon), _end_of_line(text, _last(key, node)), below)
-    else:
-        end = max(colon, len(text[: node.end_mark.index].rstrip()))
-        yield Edit(colon, end, inline)
-        yield Edit(_end_of_line(text, end), _end_of_line(text, end), below)
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.width, yaml.preserve_quotes = 2**20, True
+    return yaml
 
 
-def _applied(text: str, edits: Iterator[Edit] | list[Edit]) -> str:
-    """A text after edits that do not overlap; comments keep their column if there is room."""
-    for start, end, new in sorted(edits, reverse=True):
-        before, after = text[:start], text[end:]
-        if before[-1:] not in ("", "\n") and (gap := GAP.match(after)):
-            wider = len(new) - len(text[start:end].rpartition("\n")[2])
-            blanks = " " * max(1, len(gap[1]) - wider)
-            after = after[: gap.start(1)] + blanks + after[gap.end(1) :]
-        text = before + new + after
-    return text
-
-
-def _with_line_feed(text: str) -> str:
-    return text if text.endswith("\n") else f"{text}\n"
-
-
-def _compose(text: str) -> Node:
-    node: Node = YAML(typ="safe").compose(text)
-    return node
-
-
-def _section(text: str, name: str) -> Node:
-    return _children(_compose(text))[name][1]
-
-
-def _children(node: Node) -> dict[str, tuple[Node, Node]]:
-    """The keys and values of a mapping by name."""
-    if not isinstance(node, MappingNode):
-        return {}
-    return {str(key.value): (key, value) for key, value in node.value}
-
-
-def _line(text: str, key: Node) -> int:
-    """The index at which the line of a key begins."""
-    return text.rfind("\n", 0, key.start_mark.index) + 1
-
-
-def _last(key: Node, node: Node) -> int:
-    """The index at which a value's content ends; end marks of block nodes lie further on."""
-    if isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index:
-        return int(key.end_mark.index)
-    if not isinstance(node, CollectionNode) or node.flow_style or not node.value:
-        return int(node.end_mark.index)
-    if isinstance(node, MappingNode):
-        return _last(*node.value[-1])
-    return _last(node.value[-1], node.value[-1])
-
-
-def _end_of_line(text: str, index: int) -> int:
-    """The index after the line feed that follows the last non-blank before `index`."""
-    end = text.find("\n", len(text[:index].rstrip()))
-    return len(text) if end < 0 else end + 1
-
-
-def _end(text: str, key: Node, node: Node) -> int:
-    """The index after a key, its value and the deeper comments directly below."""
-    end = _end_of_line(text, _last(key, node))
-    for line in text[end:].splitlines(keepends=True):
-        comment = line.lstrip(" ")
-        if not comment.startswith("#") or len(line) - len(comment) <= key.start_mark.column:
-            break
-        end += len(line)
-    return end
+def _dump(node: Any) -> str:
+    stream = io.StringIO()
+    _yaml().dump(node, stream)
+    return stream.getvalue()

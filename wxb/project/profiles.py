@@ -22,21 +22,13 @@ BASE = "demo"
 Blocks = dict[str, dict[str, Any]]  # by section and name
 
 
-class Change(NamedTuple):
-    """A key of params.yaml (dotted) with another value, and both values."""
-
-    key: str
-    before: Any
-    after: Any
-
-
 class Switch(NamedTuple):
     """What a profile changed in params.yaml: keys, and whole blocks (`corpora.weibo`)."""
 
-    changes: list[Change]
+    changes: dict[str, tuple[Any, Any]]  # the value before, and after, by dotted key
     added: list[str]
     removed: list[str]
-    kept: dict[str, str]  # other profiles whose blocks stay, each with a key that is the reason
+    kept: list[str]  # other profiles whose blocks stay
 
     @property
     def size(self) -> int:
@@ -45,7 +37,7 @@ class Switch(NamedTuple):
 
 
 def switch(profile: str, path: Path = PARAMS) -> Switch:
-    """Set the values of a profile in params.yaml; all else, comments included, stays.
+    """Overlay params.yaml with the demo and a profile; all else, comments included, stays.
 
     Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
     unless one of them was changed or is used by a block that stays.
@@ -59,17 +51,13 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     before = params_file.parse(text)
     after, kept = _switched(before, profile, profiles)
     params_file.write(params_file.update(text, after), path)
-    return _differences(flatten(before), flatten(after), kept)
+    return _difference(before, after, kept)
 
 
 def switch_sizes(path: Path = PARAMS) -> dict[str, int]:
     """The number of keys and blocks that each profile would change in a valid params.yaml."""
     params, profiles = read_yaml(path), contents()
-    sizes = {}
-    for name in profiles:
-        after, kept = _switched(params, name, profiles)
-        sizes[name] = _differences(flatten(params), flatten(after), kept).size
-    return sizes
+    return {name: _difference(params, *_switched(params, name, profiles)).size for name in profiles}
 
 
 def contents(tree: Tree | None = None) -> dict[str, Any]:
@@ -79,14 +67,10 @@ def contents(tree: Tree | None = None) -> dict[str, Any]:
     """
     tree = WorkingTree() if tree is None else tree
     files = [file for file in map(PurePath, tree.files(str(FOLDER))) if file.suffix == ".yaml"]
-    result = {}
-    for file in sorted(files, key=lambda file: file.stem):
-        try:
-            text = (tree.read(str(file)) or b"{}").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ParamsError(f"{file}: not readable as YAML\n{error}") from None
-        result[file.stem] = parse_yaml(text, Path(file))
-    return result
+    return {
+        file.stem: parse_yaml((tree.read(str(file)) or b"{}").decode("utf-8"), Path(file))
+        for file in sorted(files, key=lambda file: file.stem)
+    }
 
 
 def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
@@ -111,111 +95,71 @@ def profile_adding(study: str) -> str | None:
 
 def _switched(
     params: Mapping[str, Any], profile: str, profiles: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The content of params.yaml with a profile set; and the profiles whose blocks stay, with why.
-
-    The values of the demo are set first, then those of the profile.
-    """
-    content, own = _copy(params), additions(profiles)
-    removable, kept = _other_blocks(content, own, own[profile])
-    for section, block in removable.values():
-        del content[section][block]
-    for name in dict.fromkeys((BASE, profile)):
-        _merge(content, _without_removed(profiles[name], content, own[name]))
-    return content, kept
-
-
-def _differences(
-    before: Mapping[str, Any], after: Mapping[str, Any], kept: dict[str, str]
-) -> Switch:
-    """The difference between two flatten contents of params.yaml."""
-    blocks = [dict.fromkeys(_block_of(k) for k in keys if "." in k) for keys in (before, after)]
-    added, removed = ([b for b in blocks[i] if b not in blocks[1 - i]] for i in (1, 0))
-    changes = [
-        Change(key, before.get(key), after.get(key))
-        for key in {**before, **after}
-        if before.get(key) != after.get(key) and _block_of(key) not in {*added, *removed}
-    ]
-    return Switch(changes, added, removed, kept)
-
-
-def _other_blocks(
-    params: Any, own: Mapping[str, Blocks], wanted: Blocks
-) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The blocks of other profiles to remove; and the profiles whose blocks stay, with why.
-
-    `own` are the blocks of each profile, `wanted` those of the profile to set.
-    """
-    removable: dict[str, tuple[str, str]] = {}
-    kept, values = {}, flatten(params)
-    for name, blocks in own.items():
-        present = _present(params, blocks, wanted)
-        if not present:
-            continue
-        expected = {
-            key: value for key, value in flatten(blocks).items() if _block_of(key) in present
-        }
-        actual = {key: value for key, value in values.items() if _block_of(key) in present}
-        differing = [k for k in {**expected, **actual} if expected.get(k) != actual.get(k)]
-        members = {block for _, block in present.values()}
-        users = [
-            key
-            for key, value in values.items()
-            if _block_of(key) not in present
-            and str(value).removeprefix(f"{paths.MODELS}/") in members
-        ]
-        if reasons := [*differing, *users]:
-            kept[name] = present, reasons[0]
+) -> tuple[Blocks, list[str]]:
+    """The content of params.yaml with a profile set; and the other profiles whose blocks stay."""
+    content = _by_path(params)
+    own = {name: _by_path(blocks) for name, blocks in additions(profiles).items()}
+    others = {name: blocks.keys() - own[profile].keys() for name, blocks in own.items()}
+    for name, members in others.items():
+        present = members & content.keys()
+        rest = {path: block for path, block in content.items() if path not in present}
+        is_used = not _strings(rest).isdisjoint(path[-1] for path in present)
+        if not is_used and all(content[path] == own[name][path] for path in present):
+            content = rest
+    kept = [name for name, members in others.items() if members & content.keys()]
+    for name in (BASE, profile):
+        for path, block in _by_path(profiles[name]).items():
+            if path in content or path in own[name] or len(path) == 1:
+                content[path] = _overlaid(content.get(path), block)
+    result: dict[str, Any] = {key: {} for key, value in params.items() if isinstance(value, dict)}
+    for (section, *names), block in content.items():
+        if names:
+            result.setdefault(section, {})[names[0]] = block
         else:
-            removable |= present
-    # If two profiles add blocks of the same names, those of one of them are present.
-    return removable, {
-        name: reason for name, (present, reason) in kept.items() if present.keys() - removable
-    }
+            result[section] = block
+    return result, kept
 
 
-def _present(params: Any, blocks: Blocks, wanted: Blocks) -> dict[str, tuple[str, str]]:
-    """Section and name, by dotted key, of those blocks that params.yaml has and are not wanted."""
-    return {
-        f"{section}.{block}": (section, block)
-        for section in blocks
-        for block in blocks[section]
-        if block in params.get(section, {}) and block not in wanted.get(section, {})
-    }
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any], kept: list[str]) -> Switch:
+    """The difference between two contents of params.yaml."""
+    old, new = (
+        {".".join(path): block for path, block in _by_path(params).items()}
+        for params in (before, after)
+    )
+    values = flatten({name: old[name] for name in old if name in new})
+    new_values = flatten({name: new[name] for name in new if name in old})
+    return Switch(
+        {
+            key: (values.get(key), new_values.get(key))
+            for key in {**values, **new_values}
+            if values.get(key) != new_values.get(key)
+        },
+        added=[name for name in new if name not in old],
+        removed=[name for name in old if name not in new],
+        kept=kept,
+    )
 
 
-def _without_removed(
-    profile: Mapping[str, Any], params: Mapping[str, Any], own: Blocks
-) -> dict[str, Any]:
-    """A profile without the blocks that params.yaml lacks, except its `own`."""
-    return {
-        key: {
-            name: _copy(block)
-            for name, block in value.items()
-            if name in params.get(key, {}) or name in own.get(key, {})
-        }
-        if isinstance(value, Mapping)
-        else value
-        for key, value in profile.items()
-    }
+def _by_path(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """The blocks of params.yaml by section and name, and its other values by their key."""
+    values: dict[tuple[str, ...], Any] = {}
+    for key, value in params.items():
+        is_section = isinstance(value, Mapping)
+        values |= {(key, name): value[name] for name in value} if is_section else {(key,): value}
+    return values
 
 
-def _copy(value: Any) -> Any:
-    """A deep copy in which YAML aliases share nothing, so that a merge changes only one of them."""
+def _overlaid(value: Any, overlay: Any) -> Any:
+    """A value with the keys of an overlay; an empty mapping is replaced."""
+    if not value or not (isinstance(value, Mapping) and isinstance(overlay, Mapping)):
+        return overlay
+    return {**value, **{key: _overlaid(value.get(key), new) for key, new in overlay.items()}}
+
+
+def _strings(value: Any) -> set[str]:
+    """All values in nested mappings and lists as strings; of a model's folder, the name."""
     if isinstance(value, Mapping):
-        return {key: _copy(inner) for key, inner in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
-
-
-def _block_of(key: str) -> str:
-    """The first two parts of a dotted key: its block, or the key itself if it is in none."""
-    return ".".join(key.split(".")[:2])
-
-
-def _merge(target: Any, overlay: Mapping[str, Any]) -> None:
-    """Merge the overlay into the target, block by block; an empty mapping is replaced."""
-    for name, value in overlay.items():
-        if isinstance(value, Mapping) and isinstance(target.get(name), Mapping) and target[name]:
-            _merge(target[name], value)
-        elif name not in target or target[name] != value:
-            target[name] = value
+        value = [*value.values()]
+    if isinstance(value, list):
+        return {text for item in value for text in _strings(item)}
+    return {str(value).removeprefix(f"{paths.MODELS}/")}

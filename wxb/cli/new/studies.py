@@ -133,7 +133,7 @@ def add_study(
     lines = [
         f"{name}:",
         f"  task: {task}",
-        f"  title: {params_file.inline_yaml(title or template_study['title'])}",
+        f"  {params_file.to_yaml({'title': title or template_study['title']}).strip()}",
         "  seed: 1",
         "  experiments:",
         *(f"  - {experiment}" for experiment in experiments),

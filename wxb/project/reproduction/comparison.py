@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from wxb.core.params import Params
 from wxb.project.inventory import headlines
-from wxb.project.profiles import Change
 from wxb.project.reproduction.ranges import Range, Runs, ranges
 from wxb.project.reproduction.results import Metrics, Results
 
@@ -35,6 +34,14 @@ class Verdict(StrEnum):
 
 
 INSIDE = (Verdict.SAME, Verdict.OTHER_WEIGHTS, Verdict.UNKNOWN_WEIGHTS, Verdict.INSIDE)
+
+
+class Change(NamedTuple):
+    """A key of params.yaml (dotted) with another value, and both values."""
+
+    key: str
+    before: Any
+    after: Any
 
 
 class Difference(StrEnum):

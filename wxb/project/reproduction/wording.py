@@ -11,9 +11,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from wxb.project import provenance
-from wxb.project.profiles import Change
 from wxb.project.reproduction.comparison import (
     INSIDE,
+    Change,
     Comparison,
     Difference,
     Score,
