@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import comparison as study_content
-from wxb.project.profiles import Change
-from wxb.project.reproduction.comparison import Comparison, Score, Swap, Verdict, compare
+from wxb.project.reproduction.comparison import Change, Comparison, Score, Swap, Verdict, compare
 from wxb.project.reproduction.results import Results
 from wxb.project.reproduction.wording import Summary, summary, verdict_line
 

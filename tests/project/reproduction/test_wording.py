@@ -5,8 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from wxb.project.profiles import Change
-from wxb.project.reproduction.comparison import Comparison, Score, Swap, Verdict
+from wxb.project.reproduction.comparison import Change, Comparison, Score, Swap, Verdict
 from wxb.project.reproduction.ranges import Range
 from wxb.project.reproduction.wording import as_json, details, verdict_line
 
