@@ -1,4 +1,4 @@
-"""Synthetic records with labelled personal data in five languages, for NER."""
+"""Synthetic records with labelled personal data in English and Chinese, for NER."""
 
 from demos.pii.generate import generate
 

@@ -2,7 +2,6 @@
 
 import random
 import re
-import unicodedata
 from collections.abc import Callable
 
 from demos.pii.pools import load_pools
@@ -181,6 +180,4 @@ def _fill(pattern: str, rng: random.Random) -> str:
 
 def _fold(text: str) -> str:
     """The lower-case ASCII letters of a text, for an e-mail address."""
-    for letter, ascii_form in (("ß", "ss"), ("ä", "ae"), ("ö", "oe"), ("ü", "ue")):
-        text = text.lower().replace(letter, ascii_form)
-    return re.sub("[^a-z]", "", unicodedata.normalize("NFKD", text))
+    return re.sub("[^a-z]", "", text.lower())

@@ -6,7 +6,7 @@ zero and `?` a capital letter.
 
 from functools import cache
 
-LANGUAGES = ("en", "de", "fr", "es", "zh")
+LANGUAGES = ("en", "zh")
 
 # Labelled slots, and unlabelled ones that look like them.
 TYPES = (
@@ -81,59 +81,6 @@ PATTERNS = {
         "percent": "@%|@#%|@.#%|@#.#%|@# percent",
         "price": "$@#.##|$@##|$@,###.00|£@#.##|£@##|@## dollars",
     },
-    "de": {
-        "BUILDINGNUM": "@|@#|@#|@##|@#a|@b|@#-@#|@# c",
-        "DRIVERLICENSENUM": "?###???#?##|?#####???##|?###?????##|########",
-        "IDCARDNUM": "L##??##?#|?@?##?###|T########|L########|?########D",
-        "PASSPORTNUM": "C##??##?#|C@?##?###|C########|? #######|X#######",
-        "SOCIALNUM": "## ###### ? ###|########?###|756.####.####.##|#### ######",
-        "TAXNUM": "@# ### ### ###|@##########|@##/###/#####|##/###/#####|DE@########",
-        "TELEPHONENUM": (
-            "+49 @## #######|+49 (0)@# ########|0@##/#######|0@## ######|(0@###) ######|"
-            "01@#-########|01@# #######|+43 @## ######|+41 @# ### ## ##"
-        ),
-        "ZIPCODE": "#####|#####|#####|D-#####|@###|A-@###",
-        "amount": "@.###,## €|@#.### €|EUR @.###,##|@##.### Euro",
-        "flight": "LH @##|LH@###|EW @###|OS@##|LX ###",
-        "percent": "@ %|@# %|@,# %|@#,# %|@# Prozent",
-        "price": "@#,## €|@## €|@.###,00 €|EUR @##,##|@# Euro",
-    },
-    "fr": {
-        "BUILDINGNUM": "@|@#|@#|@##|@# bis|@ ter|@#B",
-        "DRIVERLICENSENUM": "##??#####|############|## ?? #####|@#########",
-        "IDCARDNUM": "############|?#??##?##|?@?#####?|#### #### ####",
-        "PASSPORTNUM": "##??#####|##?? #####|##??#####|??######",
-        "SOCIALNUM": (
-            "1 ## ## ## ### ### ##|2 ## ## ## ### ### ##|1##############|2 ## ## ## ### ###"
-        ),
-        "TAXNUM": "@# ## ### ### ###|@############|FR ## #########|FR###########",
-        "TELEPHONENUM": (
-            "0@ ## ## ## ##|0@.##.##.##.##|0@########|+33 @ ## ## ## ##|+33 (0)@ ## ## ## ##|"
-            "+32 4## ## ## ##|0@-##-##-##-##"
-        ),
-        "ZIPCODE": "#####|#####|## ###|F-#####|@###",
-        "amount": "@ ###,## €|@# ### €|EUR @ ###,##|@## ### euros",
-        "flight": "AF @###|AF@##|TO ####|SN@###",
-        "percent": "@ %|@# %|@,# %|@#,# %",
-        "price": "@#,## €|@## €|@ ###,00 €|@# euros|@,## €",
-    },
-    "es": {
-        "BUILDINGNUM": "@|@#|@#|@##|@# bis|@#B|s/n",
-        "DRIVERLICENSENUM": "########-?|??-#######|##/######|?-########",
-        "IDCARDNUM": "########?|########-?|##.###.###-?|X#######?|Y-#######-?",
-        "PASSPORTNUM": "???######|??######|??? ######|?########",
-        "SOCIALNUM": "## ######## ##|##/########/##|##########-##|############",
-        "TAXNUM": "########?|?########|ES?########|?-########|??????######",
-        "TELEPHONENUM": (
-            "6## ## ## ##|6## ### ###|9## ### ###|9## ## ## ##|6########|+34 6## ### ###|"
-            "+34 9## ## ## ##|+52 55 #### ####"
-        ),
-        "ZIPCODE": "#####|#####|#####|CP-#####|@####",
-        "amount": "@.###,## €|@#.### €|EUR @.###,##|@##.### euros",
-        "flight": "IB @###|VY@###|UX ####|IB@##",
-        "percent": "@ %|@# %|@,# %|@#,#%|@#%",
-        "price": "@#,## €|@## €|@.###,00 €|@# euros|@##,##€",
-    },
     "zh": {
         "BUILDINGNUM": "@号|@#号|@#号|@##号|@###号|@##弄@号|@#-@号",
         "DRIVERLICENSENUM": "@###########|@#####19##0@1#####|@#####19##1020####",
@@ -170,51 +117,6 @@ COMPOSED = {
             "{surname} Classic|Pixelwave @#|Silver Line|Travel Card Flex"
         ),
     },
-    "de": {
-        "brandname": (
-            "Wiener Schnitzel|Berliner Weiße|Schwarzwälder Kirschtorte|Mercedes|Dr. Oetker|"
-            "Nürnberger Lebkuchen|{surname}-Preis|{surname}-Pokal|{city}-Express|{given}-Fest|"
-            "Sankt-{given}-Tag|Stadtlauf {city}"
-        ),
-        "company": (
-            "{surname} GmbH|{surname} & Söhne|{surname} AG|{surname} und {surname2} KG|"
-            "Bäckerei {surname}|Autohaus {surname}|Stadtwerke {city}"
-        ),
-        "product": (
-            "Komfort Plus|Basis-Tarif @#|Aurora X@##|Modell ?@|Silber-Linie|Premium Spar @000|"
-            "{surname} Klassik|BahnFlex @#|Familienpaket Sonne|Ultra Fit @00"
-        ),
-    },
-    "fr": {
-        "brandname": (
-            "camembert Président|quiche lorraine|moutarde de Dijon|savon de Marseille|"
-            "tarte Tatin|Citroën|prix {surname}|coupe {surname}|navette {city} Express|"
-            "Chez {given}|fête de la Saint-{given}|marathon de {city}"
-        ),
-        "company": (
-            "{surname} & Fils|{surname} SARL|{surname} SA|{surname} et {surname2}|"
-            "Boulangerie {surname}|Garage {surname}|Crédit de {city}"
-        ),
-        "product": (
-            "Confort Plus|Forfait Liberté @#|Aurora X@##|Modèle ?@|Ligne Argent|"
-            "Premium Éco @000|{surname} Classique|Carte Avantage @#|Pack Famille|Ultra Fit @00"
-        ),
-    },
-    "es": {
-        "brandname": (
-            "tortilla de Betanzos|paella valenciana|queso manchego|Mercedes|tarta de Santiago|"
-            "jabón de Marsella|premio {surname}|copa {surname}|{city} Exprés|Casa {given}|"
-            "fiesta de San {given}|maratón de {city}"
-        ),
-        "company": (
-            "{surname} e Hijos|{surname} S.L.|{surname} y {surname2} S.A.|Librería {surname}|"
-            "Talleres {surname}|Grupo {surname}|Caja de {city}"
-        ),
-        "product": (
-            "Confort Plus|Tarifa Libre @#|Aurora X@##|Modelo ?@|Línea Plata|"
-            "Premium Ahorro @000|{surname} Clásico|Tarjeta Viaje @#|Pack Familia|Ultra Fit @00"
-        ),
-    },
     "zh": {
         "brandname": (
             "北京烤鸭|老干妈|王老吉|西湖龙井|李宁|扬州炒饭|{surname}记凉茶|{city}马拉松|{city}快线|{surname}氏杯|{city}啤酒|"
@@ -241,33 +143,6 @@ BY_SEX = {
             "woman|Woman|trans woman|non-binary|genderqueer|cisgender woman",
         ),
     },
-    "de": {
-        "TITLE": (
-            "Herr|Herr Dr.|Herr Prof.|Dr.|Prof. Dr.|Dipl.-Ing.|Hr.",
-            "Frau|Frau Dr.|Frau Prof.|Dr.|Prof. Dr.|Dipl.-Ing.|Fr.",
-        ),
-        "SEX": ("m|M|männlich|Männlich", "w|W|weiblich|Weiblich"),
-        "GENDER": (
-            "Mann|trans Mann|nichtbinär|genderfluid|cis Mann|divers",
-            "Frau|trans Frau|nichtbinär|agender|cis Frau|divers",
-        ),
-    },
-    "fr": {
-        "TITLE": ("M.|Monsieur|Dr|Pr|Maître|Docteur", "Mme|Madame|Mlle|Dr|Pr|Maître|Docteure"),
-        "SEX": ("M|masculin|Masculin|H", "F|féminin|Féminin|f"),
-        "GENDER": (
-            "homme|Homme|homme trans|non binaire|agenre|homme cisgenre",
-            "femme|Femme|femme trans|non binaire|genre fluide|femme cisgenre",
-        ),
-    },
-    "es": {
-        "TITLE": ("Sr.|Don|D.|Dr.|Prof.|Señor", "Sra.|Doña|D.ª|Dra.|Prof.ª|Srta.|Señora"),
-        "SEX": ("M|masculino|Masculino|V|varón", "F|femenino|Femenino|f"),
-        "GENDER": (
-            "hombre|Hombre|hombre trans|no binario|género fluido|hombre cis",
-            "mujer|Mujer|mujer trans|no binaria|agénero|mujer cis",
-        ),
-    },
     "zh": {
         "TITLE": ("先生|教授|博士|医生|老师|经理|主任", "女士|小姐|教授|博士|医生|老师|经理|主任"),
         "SEX": ("男|男性|M|男", "女|女性|F|女"),
@@ -280,29 +155,12 @@ BY_SEX = {
 
 MONTHS = {
     "en": ("January|February|March|April|May|June|July|August|September|October|November|December"),
-    "de": "Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember",
-    "fr": "janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre",
-    "es": (
-        "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
-    ),
     "zh": "一月|二月|三月|四月|五月|六月|七月|八月|九月|十月|十一月|十二月",
 }
 DATES = {
     "en": (
         "{y}-{mm}-{dd}|{mm}/{dd}/{y}|{d}/{m}/{yy}|{dd}.{mm}.{y}|{d} {month} {y}|"
         "{month} {d}, {y}|{month} {d}|{d} {mon} {y}|{mon} {d}|{dd}-{mon}-{y}"
-    ),
-    "de": (
-        "{y}-{mm}-{dd}|{dd}.{mm}.{y}|{d}.{m}.{y}|{d}.{m}.{yy}|{dd}.{mm}.|{d}. {month} {y}|"
-        "{d}. {month}|{d}. {mon}. {y}|{dd}/{mm}/{y}"
-    ),
-    "fr": (
-        "{y}-{mm}-{dd}|{dd}/{mm}/{y}|{dd}/{mm}/{yy}|{dd}.{mm}.{y}|{d} {month} {y}|{d} {month}|"
-        "{dd}-{mm}-{y}"
-    ),
-    "es": (
-        "{y}-{mm}-{dd}|{dd}/{mm}/{y}|{d}/{m}/{yy}|{dd}-{mm}-{y}|{d} de {month} de {y}|"
-        "{d} de {month}|{d} {mon}. {y}"
     ),
     "zh": (
         "{y}-{mm}-{dd}|{y}/{m}/{d}|{y}.{mm}.{dd}|{y}年{m}月{d}日|{y}年{mm}月{dd}日|{m}月{d}日|"
@@ -311,24 +169,18 @@ DATES = {
 }
 TIMES = {
     "en": "{hh}:{mi}|{h12}:{mi} {part}|{h12}:{mi}{part}|{h12} {part}|{h12}{part}|{hh}.{mi}",
-    "de": "{hh}:{mi}|{hh}:{mi} Uhr|{h} Uhr|{h} Uhr {mi}|{hh}.{mi} Uhr|{h}:{mi}|{h12} Uhr {part}",
-    "fr": "{hh}:{mi}|{h}h{mi}|{h} h {mi}|{h} h|{h} heures|{h}h|{h12} h {part}",
-    "es": "{hh}:{mi}|{h}:{mi} h|{hh}.{mi} h|{h12}:{mi} {part}|{hh}:{mi} horas",
     "zh": "{hh}:{mi}|{part}{h12}点|{part}{h12}点{mi}分|{part}{h12}点半|{part}{h12}:{mi}",
 }
 # Morning, afternoon, evening.
 DAY_PARTS = {
     "en": "am|pm|pm",
-    "de": "vormittags|nachmittags|abends",
-    "fr": "du matin|de l'après-midi|du soir",
-    "es": "a. m.|p. m.|p. m.",
     "zh": "上午|下午|晚上",
 }
 
 # Separators of double surnames and of double given names.
-JOINTS = {"en": ("-", " "), "de": ("-", "-"), "fr": ("-", "-"), "es": (" ", " "), "zh": ("", "")}
-DOUBLE_SURNAME_SHARE = {"en": 0.06, "de": 0.08, "fr": 0.06, "es": 0.5, "zh": 0.0}
-DOUBLE_GIVEN_SHARE = {"en": 0.06, "de": 0.08, "fr": 0.15, "es": 0.12, "zh": 0.0}
+JOINTS = {"en": ("-", " "), "zh": ("", "")}
+DOUBLE_SURNAME_SHARE = {"en": 0.06, "zh": 0.0}
+DOUBLE_GIVEN_SHARE = {"en": 0.06, "zh": 0.0}
 
 DOMAIN_WORDS = "mail|post|web|inbox|letter|net|fast|blue|home|office|cloud|nova"
 # Reserved by RFC 2606, so that no address or website is real.

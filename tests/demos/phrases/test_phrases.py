@@ -19,24 +19,12 @@ from wxb.tasks.translation.reading import Reading
 MANY = [*generate(labelled=2500, unlabelled=0, languages=["zh", "en"], seed=3)]
 
 
-@pytest.mark.parametrize(
-    ("number", "chinese", "english"),
-    [
-        (1, "一", "one"),
-        (10, "十", "ten"),
-        (12, "十二", "twelve"),
-        (20, "二十", "twenty"),
-        (35, "三十五", "thirty-five"),
-        (99, "九十九", "ninety-nine"),
-    ],
-)
-def test_numbers_are_spelled_out_in_both_languages(number, chinese, english):
-    assert chinese_number(number) == chinese
-    assert english_number(number) == english
-
-
 def test_different_numbers_have_different_names():
-    for spell in (chinese_number, english_number):
+    for spell, names in (
+        (chinese_number, {1: "一", 10: "十", 12: "十二", 20: "二十", 35: "三十五", 99: "九十九"}),
+        (english_number, {1: "one", 12: "twelve", 20: "twenty", 35: "thirty-five"}),
+    ):
+        assert {number: spell(number) for number in names} == names
         assert len({spell(number) for number in range(1, 100)}) == 99
 
 
@@ -51,16 +39,7 @@ def test_a_seed_determines_the_pairs(seed, count):
 
 def test_every_construction_and_most_combinations_occur():
     kinds = {pair["construction"] for pair in MANY}
-    assert kinds == {
-        "statement",
-        "negation",
-        "whether",
-        "who",
-        "what",
-        "where",
-        "when",
-        "how many",
-    }
+    assert " ".join(sorted(kinds)) == "how many negation statement what when where whether who"
     assert len({pair["combination"] for pair in MANY}) > 150
 
 
@@ -84,20 +63,14 @@ def test_a_pair_contains_its_combination():
             assert nouns[noun][2] in pair["english"] or nouns[noun][3] in pair["english"]
 
 
-def test_a_template_generates_its_pair():
-    """Its slots are filled with words, and the other characters are those of the sentence."""
+def test_a_template_is_the_pair_without_words_that_others_could_replace():
+    lists = ("verbs", "nouns", "people", "places", "times", "subjects", "adjectives", "clauses")
+    replaceable = [row[0] for name in lists for row in words()[name]]
     for pair in MANY:
         pattern = re.sub(r"\{\w+\}", "[\u4e00-\u9fff]+", pair["template"])
         assert re.fullmatch(pattern, pair["chinese"]), pair
+        assert not any(word in pair["template"] for word in replaceable), pair
     assert len({pair["template"] for pair in MANY}) > 500
-
-
-def test_templates_have_no_word_that_another_could_replace():
-    """All verbs, nouns, people, places and days are slots."""
-    lists = ("verbs", "nouns", "people", "places", "times", "subjects", "adjectives", "clauses")
-    replaceable = [row[0] for name in lists for row in words()[name]]
-    for template in {pair["template"] for pair in MANY}:
-        assert not any(word in template for word in replaceable), template
 
 
 @pytest.mark.parametrize("seed", [1, 2])
