@@ -68,7 +68,7 @@ def main(
     """Train the decoders on each cell; print F1 and the paired differences."""
     torch.set_num_threads(1)
     options = {**OPTIONS, "seed": seed}
-    run = Run(data.resolve(), folder.resolve(), options, tests, False, is_printing_only)
+    run = Run(data.resolve(), folder.resolve(), options, tests, is_printing_only)
     template = to_yaml(parse(TEMPLATE.read_text("utf-8")))  # `wxb new study` reads no aliases
     rows = []
     for name, size, _ in parse_cells(cells or [TASK]):

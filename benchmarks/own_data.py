@@ -3,11 +3,9 @@
 Records are written to files, as a user has them. Our side is what `wxb new corpus` and `wxb new
 study` add to an empty params.yaml for these files: the first experiment, run by the stages. Both
 sides have the same training, validation and test records, and one scorer. Intervals are over groups
-of records (templates, documents, speakers).
+of records (templates, documents).
 
-The result of each system is written to a file, and a second run skips it. `--tune` scores on other
-records than those reported, and `--recipes` replaces the template of the study: for choosing a
-recipe without test records.
+The result of each system is written to a file, and a second run skips it.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ import torch
 import typer
 from numpy.typing import NDArray
 from own_data_peers import PEERS, version_of
-from own_data_sets import SETS, Data, Splits, empty_project, folds, write
+from own_data_sets import SETS, Data, Splits, empty_project, limit, read, write
 from threadpoolctl import threadpool_limits
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
@@ -59,14 +57,8 @@ def main(
     data: Annotated[Path, typer.Option(help="folder of the sets")] = Path("../shared/data"),
     folder: Annotated[Path, typer.Option(help="folder of the results")] = Path(".wxb/own_data"),
     output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
-    recipes: Annotated[
-        Path | None, typer.Option(help="template of a study, instead of the task's")
-    ] = None,
     tests: Annotated[int, typer.Option(min=1, help="maximum number of test records")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
-    tune: Annotated[
-        bool, typer.Option(help="score on validation records and read no test record")
-    ] = False,
     is_printing_only: Annotated[
         bool, typer.Option("--kept", help="train nothing; print the results in the folder")
     ] = False,
@@ -74,10 +66,10 @@ def main(
     """Train the first study and its peer on sets of records; print one table."""
     torch.set_num_threads(1)
     options = {**OPTIONS, "seed": seed}
-    run = Run(data.resolve(), folder.resolve(), options, tests, tune, is_printing_only)
+    run = Run(data.resolve(), folder.resolve(), options, tests, is_printing_only)
     rows = []
     for name, size, systems in parse_cells(cells or [*SETS]):
-        template = recipes.read_text("utf-8") if recipes else guessing.template(SETS[name].task)
+        template = guessing.template(SETS[name].task)
         results = {system: result(run, name, size, system, template) for system in (PEER, *systems)}
         rows += table_rows(name, {system: cell for system, cell in results.items() if cell})
     benchmarks.report(rows, output, {GAIN: "+.3f", "CPU seconds": ",.0f"})
@@ -90,7 +82,6 @@ class Run(NamedTuple):
     folder: Path
     options: Mapping[str, Any]
     tests: int
-    tune: bool
     is_printing_only: bool
 
 
@@ -106,7 +97,6 @@ def result(
         "set": {key: value for key, value in set_._asdict().items() if key != "sizes"},
         "size": size,
         "tests": run.tests,
-        "tune": run.tune,
         "options": run.options,
         "recipe": version_of(set_.task) if system == PEER else recipe(template),
     }
@@ -152,31 +142,25 @@ def recipe(template: str) -> dict[str, Any]:
 
 def train_one(run: Run, system: str, set_: Data, size: int | None, template: str) -> dict[str, Any]:
     """Train and test a system; its statistics by group, and numbers of records and CPU seconds."""
-    tables: list[NDArray[Any]] = []
-    names: list[str] = []
-    seconds = 0.0
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        divisions = folds(set_, run.data, run.options, size, run.tests, tune=run.tune)
-        for splits in divisions:
-            print({name: len(members) for name, members in splits.items()}, flush=True)
-            start = _cpu_seconds()
-            with threadpool_limits(1):
-                if system == PEER:
-                    title = version_of(set_.task)
-                    rows = PEERS[set_.task](splits, set_, run.options["seed"])
-                else:
-                    title, rows = train_ours(system, set_.task, splits, run.options, template)
-            seconds += _cpu_seconds() - start
-            test = splits["test"]
-            if len(rows) != len(test):
-                raise WxbError(f"{title}: found {len(rows)} test records, expected {len(test)}")
-            tables.append(statistics(set_.task, rows))
-            names += [record.group for record in test]
-    sums, sizes = Groups.from_records(np.concatenate(tables), names)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), threadpool_limits(1):
+        splits = limit(read(set_, run.data, run.options), size, run.tests)
+        test = splits["test"]
+        print({name: len(members) for name, members in splits.items()}, flush=True)
+        start = _cpu_seconds()
+        if system == PEER:
+            title = version_of(set_.task)
+            rows = PEERS[set_.task](splits, set_, run.options["seed"])
+        else:
+            title, rows = train_ours(system, set_.task, splits, run.options, template)
+        seconds = _cpu_seconds() - start
+    if len(rows) != len(test):
+        raise WxbError(f"{title}: found {len(rows)} test records, expected {len(test)}")
+    groups = [record.group for record in test]
+    sums, sizes = Groups.from_records(statistics(set_.task, rows), groups)
     return {
         "system": title,
-        "train": sum(len(splits["train"]) for splits in divisions) // len(divisions),
-        "test": len(names),
+        "train": len(splits["train"]),
+        "test": len(test),
         "seconds": round(seconds, 1),
         "statistics": sums[:, 0].tolist(),
         "sizes": sizes.tolist(),

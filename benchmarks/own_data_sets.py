@@ -22,14 +22,13 @@ VALID = 5  # training records for each validation record
 class Data(NamedTuple):
     """A set of records: its task, block of `corpora`, numbers of training records, and language.
 
-    A size of None means all records. If `holds_out_groups`, each group is the test set in turn.
+    A size of None means all records.
     """
 
     task: str
     corpus: dict[str, Any]
     sizes: tuple[int | None, ...]
     language: str = "en"
-    holds_out_groups: bool = False
 
 
 Splits = Mapping[str, Sequence[Record]]
@@ -143,25 +142,11 @@ def empty_project(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, **{name: {} for name in names}}
 
 
-def folds(
-    set_: Data, data: Path, options: Mapping[str, Any], size: int | None, tests: int, *, tune: bool
-) -> list[Splits]:
-    """The records of a set, limited to a size; several divisions of them if it holds out groups.
+def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[Record]]:
+    """The labelled records of a set by split, each shuffled by the seed.
 
     Runs the stages download and preprocess in the working folder.
     """
-    splits = read(set_, data, options)
-    if set_.holds_out_groups:
-        records = [record for members in splits.values() for record in members]
-        return [
-            limit(hold_out(records, group), size, tests, tune=tune)
-            for group in sorted({record.group for record in records})
-        ]
-    return [limit(splits, size, tests, tune=tune)]
-
-
-def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[Record]]:
-    """The labelled records of a set by split, each shuffled by the seed."""
     corpus = {**set_.corpus, "task": set_.task, "path": str(data / set_.corpus["path"])}
     params = check({**empty_project(options), "corpora": {NAME: corpus}})
     for stage in (download, preprocess):
@@ -176,33 +161,11 @@ def read(set_: Data, data: Path, options: Mapping[str, Any]) -> dict[str, list[R
     return splits
 
 
-def hold_out(records: Sequence[Record], group: str) -> Splits:
-    """Test on the records of a group; the others are for training and validation."""
-    others = [record for record in records if record.group != group]
-    count = len(others) // (VALID + 1)
-    test = [record for record in records if record.group == group]
-    return {"train": others[count:], "valid": others[:count], "test": test}
-
-
-def limit(splits: Splits, size: int | None, tests: int, *, tune: bool) -> Splits:
-    """The first records of each split; validation has a fifth as many as training.
-
-    If `tune`, the test records are the validation records, and validation records are from the end
-    of training.
-    """
+def limit(splits: Splits, size: int | None, tests: int) -> Splits:
+    """The first records of each split; validation has a fifth as many as training."""
     train, valid, test = (splits[name] for name in clean.SPLITS)
-    size = size or len(train)
-    if tune:
-        valid, train, test = *split_groups(train[::-1], size // VALID), valid
     train = train[:size]
     return {"train": train, "valid": valid[: len(train) // VALID], "test": test[:tests]}
-
-
-def split_groups(members: Sequence[Record], count: int) -> tuple[list[Record], list[Record]]:
-    """The first `count` records with all others of their groups, and the rest."""
-    groups = {record.group for record in members[:count]}
-    front = [record for record in members if record.group in groups]
-    return front, [record for record in members if record.group not in groups]
 
 
 def write(splits: Splits, task: str, folder: Path) -> None:

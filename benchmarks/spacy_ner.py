@@ -6,9 +6,7 @@ on token boundaries of spaCy count as missed.
 
 from __future__ import annotations
 
-import platform
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +15,6 @@ from spacy_peer import (
     PEER,
     Fit,
     languages_of,
-    misaligned,
     parameter_count,
     pipeline,
     predict,
@@ -27,7 +24,6 @@ from spacy_peer import (
 
 # isort: split
 import typer
-from spacy.language import Language
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, require_output
@@ -38,7 +34,6 @@ from wxb.corpora.records import Record
 from wxb.metrics import evaluation
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.ner import metrics
-from wxb.tasks.ner.metrics import prf
 from wxb.tasks.ner.record import Labelling
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -52,16 +47,6 @@ def main(
     seed: Annotated[
         int | None, typer.Option(min=0, help="seed of spaCy; default: that of params.yaml")
     ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(help="language of a single pipeline; default: a pipeline for each language"),
-    ] = None,
-    flat: Annotated[
-        bool, typer.Option(help="train on train and valid; keep the last epoch")
-    ] = False,
-    plain: Annotated[
-        bool, typer.Option(help="train without the copies that `augment` of the corpus added")
-    ] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
 ) -> None:
     """Train spaCy on a corpus; print its scores and those of a study on each test set."""
@@ -71,24 +56,18 @@ def main(
     folder = Path("data/clean", corpus)
     splits = {name: _labelled(corpus, name) for name in ("train", "valid", *_tests(folder))}
     # Raises errors before training.
-    ours, without = predictions(
+    ours = predictions(
         params, study, corpus, {name: splits[name] for name in clean.test_sets(folder)}
     )
     vocabulary = metrics.Scorer().vocabulary(splits["train"])
-    if plain:
-        copies = read_json(folder / "profile.json").get("augmented", 0)
-        splits["train"] = splits["train"][: len(splits["train"]) - copies]  # they are last
-    if flat:
-        splits["train"] += splits.pop("valid")
-    everything = [record for members in splits.values() for record in members]
-    languages = [language] if language else languages_of(everything)
+    languages = languages_of([record for members in splits.values() for record in members])
     fits = {}
     for code in languages:
-        members = {name: select_language(splits.get(name, []), code, languages) for name in splits}
+        members = {name: select_language(splits[name], code, languages) for name in splits}
         fits[code] = train_ner(
             pipeline(code),
             members["train"],
-            members.get("valid", []),
+            members["valid"],
             epochs=epochs,
             seed=params.seed if seed is None else seed,
             label=f"spaCy {code}",
@@ -115,37 +94,25 @@ def main(
         ]
     formats = {"minus spaCy": "+.3f", "seconds": ".0f", "times spaCy's": ".2f"}
     benchmarks.report(table, output, formats)
-    for note in [
-        *(_training_note(fit, code, epochs) for code, fit in fits.items()),
-        *(
-            _misaligned_note({code: fit.nlp for code, fit in fits.items()}, name, members)
-            for name, members in splits.items()
-        ),
-        *_seconds_notes(params, ours),
-        *(f"{name} is left out: {reason}." for name, reason in without.items()),
-    ]:
-        print(f"- {note}")
 
 
 def predictions(
     params: Params, study: str, corpus: str, tests: Mapping[str, Sequence[Record]]
-) -> tuple[dict[str, dict[str, dict[str, evaluation.Run]]], dict[str, str]]:
-    """The predictions of experiments for each test set, and why others are left out, by name.
+) -> dict[str, dict[str, dict[str, evaluation.Run]]]:
+    """The predictions of experiments of this corpus for each test set, by name.
 
-    Raises WxbError for predictions of other records, which are older than the splits.
+    Prints which experiments are left out. Raises WxbError for predictions of other records, which
+    are older than the splits.
     """
     expected = {
         name: [(record.id, record.input, record.gold or ()) for record in records]
         for name, records in tests.items()
     }
     ours: dict[str, dict[str, dict[str, evaluation.Run]]] = {}
-    without: dict[str, str] = {}
     for name in params.studies[study].experiments:
         folder = Path("reports/predictions", study, name)
-        if params.experiments[name].corpus != corpus:
-            without[name] = f"its corpus is {params.experiments[name].corpus}, not {corpus}"
-        elif not folder.exists():
-            without[name] = f"it has no predictions yet; run `dvc repro evaluate@{name}`"
+        if params.experiments[name].corpus != corpus or not folder.exists():
+            print(f"{name} is left out: it has no predictions for {corpus}")
         else:
             ours[name] = evaluation.load(metrics.Scorer(), folder)
             actual = {
@@ -157,7 +124,7 @@ def predictions(
                     f"{folder}: found other records than in the test sets of data/clean/{corpus};"
                     f" run `dvc repro evaluate@{name}`"
                 )
-    return ours, without
+    return ours
 
 
 def table_rows(
@@ -206,49 +173,6 @@ def _tests(folder: Path) -> list[str]:
 
 def _millions(count: int) -> str:
     return f"{count / 1e6:.2f} M"
-
-
-def _training_note(fit: Fit, language: str, epochs: int) -> str:
-    about = f"{PEER}: spacy.blank({language!r}) and ner, from scratch on one CPU thread"
-    if fit.valid_f1 is None:
-        return f"{about}, train and valid together; epoch {fit.epoch} of {epochs} is kept."
-    return f"{about}; epoch {fit.epoch} of {epochs} is best on valid (F1 {fit.valid_f1:.3f})."
-
-
-def _misaligned_note(
-    pipelines: Mapping[str, Language], split: str, records: Sequence[Record]
-) -> str:
-    """The number of gold spans of a split that spaCy cannot predict, by language."""
-    lost: Counter[str] = Counter()
-    for code, nlp in pipelines.items():
-        for record in select_language(records, code, [*pipelines]):
-            lost[record.language or "unknown"] += len(misaligned(nlp, record))
-    total = sum(len(record.gold or ()) for record in records)
-    detail = ", ".join(f"{language} {count:,}" for language, count in sorted(lost.items()) if count)
-    by_language = f" ({detail})" if len(lost) > 1 and detail else ""
-    expressible = total - lost.total()
-    best = prf([expressible, total, expressible])[2]
-    effect = "have no target" if split == "train" else f"are missed: F1 is at most {best:.3f}"
-    return (
-        f"{lost.total():,} of {total:,} {split} spans{by_language} are not on token boundaries"
-        f" of spaCy; they {effect}."
-    )
-
-
-def _seconds_notes(params: Params, ours: Iterable[str]) -> Iterable[str]:
-    """A note on the machines of the seconds, and on pretraining; none without experiments."""
-    devices, pretraining = set(), {}
-    for name in ours:
-        devices.add(read_json(Path("reports/cost/train", f"{name}.json"))["device"])
-        backbone = params.experiments[name].backbone
-        pretraining[backbone] = read_json(Path("reports/cost/pretrain", f"{backbone}.json"))
-    if not pretraining:
-        return
-    extra = ", ".join(f"{name} {cost['seconds']:.0f} s" for name, cost in pretraining.items())
-    yield (
-        f"Seconds of spaCy are of this run ({platform.machine()}, 1 CPU thread), ours of the train"
-        f" stage ({'; '.join(sorted(devices))}), without pretraining the backbones ({extra})."
-    )
 
 
 if __name__ == "__main__":

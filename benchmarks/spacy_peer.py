@@ -73,8 +73,7 @@ def pipeline(language: str) -> Language:
         nlp = spacy.blank(language)
     except ImportError as error:
         raise WxbError(
-            f"found language {language!r}, expected one that spaCy can tokenize ({error});"
-            f" choose another with --language, e.g. {MULTILINGUAL}"
+            f"found language {language!r}, expected one that spaCy can tokenize ({error})"
         ) from None
     nlp.add_pipe("ner")
     return nlp
@@ -124,17 +123,10 @@ def train_ner(
 def example(nlp: Language, record: Record) -> Example:
     """The training example of a record; tokens of misaligned gold spans have no target."""
     with warnings.catch_warnings():
-        # Such spans are counted and reported at the end.
         warnings.filterwarnings("ignore", message=r"\[W030\]")
         return Example.from_dict(
             nlp.make_doc(record.input), {"entities": [tuple(span) for span in record.gold or ()]}
         )
-
-
-def misaligned(nlp: Language, record: Record) -> list[Span]:
-    """The gold spans of a record that begin or end inside a token of spaCy."""
-    doc = nlp.make_doc(record.input)
-    return [span for span in record.gold or () if doc.char_span(span.start, span.end) is None]
 
 
 def predict(

@@ -1,8 +1,7 @@
 """Compares classifiers on real texts: how many records does a network need to beat TF-IDF?
 
-`folds` cross-validates TF-IDF and scikit-learn's own pipeline on the same folds. `curve` trains the
-systems of texts.yaml with the project's stages on different numbers of records, and scores
-all on the same test records. It writes a file for each result; a second run skips those.
+The systems of texts.yaml are trained with the project's stages on different numbers of records, and
+scored on the same test records. Each result is written to a file; a second run skips those.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from stages import align, download, evaluate, preprocess, pretrain, tokenize, tokenizer, train
@@ -26,8 +24,6 @@ from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.files import publish, read_json, write_json
 from wxb.core.params import check, read_yaml
-from wxb.core.params.section import Section
-from wxb.core.progress import track
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.project.reproduction import benchmarks
@@ -40,114 +36,24 @@ SIZES = [250, 500, 1000, 2000, 4000]
 SYSTEMS = ("tfidf", "bilstm", "transformer", "pretrained")
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-File = Annotated[Path, typer.Argument(help="file or folder of records with one class each")]
-Fields = Annotated[str, typer.Option(help="fields of text and class, or of the text only")]
-Classes = Annotated[
-    list[str], typer.Option("--class", help="pattern=class, for files of one class")
-]
-Group = Annotated[str | None, typer.Option(help="field whose values stay in one fold")]
-Seed = Annotated[int, typer.Option(min=0, help="seed of folds, splits and training")]
 
 
 @app.command()
-def folds(
-    source: File,
-    fields: Fields = "review,sentiment",
-    classes: Classes = [],  # noqa: B006
-    group: Group = None,
-    leakage: Annotated[str, typer.Option(help="leakage: removed or kept")] = "removed",
-    n_folds: Annotated[int, typer.Option("--number", min=2, help="number of folds")] = 5,
-    C: Annotated[float, typer.Option(help="inverse strength of regularization")] = 10.0,  # noqa: N803
-    output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
-    seed: Seed = 1,
-) -> None:
-    """Cross-validate the project's TF-IDF and scikit-learn's pipeline on the same folds."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import accuracy_score
-    from sklearn.model_selection import GroupKFold
-    from sklearn.pipeline import make_pipeline
-
-    from wxb.tasks.classification.record.leakage import without_leakage
-
-    records = read(source, fields, classes, group, seed)
-    texts = [record.input for record in records]
-    if leakage == "removed":
-        texts = [without_leakage(text) for text in texts]
-    gold = np.array([record.gold for record in records])
-    ours, theirs = np.empty_like(gold), np.empty_like(gold)
-    splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
-    splits = splitter.split(texts, groups=[record.group for record in records])
-    for train_rows, test_rows in track(splits, "folds", n_folds, unit="fold"):
-        train_texts = [texts[row] for row in train_rows]
-        test_texts = [texts[row] for row in test_rows]
-        theirs[test_rows] = (
-            make_pipeline(
-                TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True),
-                LogisticRegression(C=C, max_iter=1000, tol=1e-6),
-            )
-            .fit(train_texts, gold[train_rows])
-            .predict(test_texts)
-        )
-        ours[test_rows] = tfidf_predictions(train_texts, gold[train_rows], test_texts, C)
-    row = {
-        "records": len(records),
-        "folds": n_folds,
-        "C": f"{C:g}",
-        "accuracy": accuracy_score(gold, ours),
-        "scikit-learn's accuracy": accuracy_score(gold, theirs),
-        "predictions that differ": int((ours != theirs).sum()),
-    }
-    benchmarks.report([row], output, dict.fromkeys([*row][3:5], ".4f"))
-
-
-def tfidf_predictions(
-    train_texts: Sequence[str], gold: Sequence[str], test_texts: Sequence[str], strength: float
-) -> list[str]:
-    """The classes of test texts by the project's TF-IDF, trained on other texts."""
-    from wxb.corpora.text import tokenizers
-    from wxb.corpora.text.saved import SavedTokenizer
-    from wxb.tasks.classification.params import Regression, Tfidf, TfidfModel
-    from wxb.tasks.classification.tfidf import method
-
-    trained_tokenizer = tokenizers.train("words", 200_000, train_texts)
-    with tempfile.TemporaryDirectory() as folder:
-        trained_tokenizer.save_pretrained(Path(folder))
-        tokenizer = SavedTokenizer(Path(folder))
-    labels = sorted(set(gold))
-    settings = Tfidf.model_construct(
-        model=TfidfModel(ngrams=2, min_texts=2, sublinear=True), training=Regression(C=[strength])
-    )
-    classifier = method.Method(settings, labels, tokenizer)
-    train_ids, test_ids = (
-        [
-            words.ids
-            for words in method.select_words(tokenizers.encode(tokenizer, texts), texts, tokenizer)
-        ]
-        for texts in (train_texts, test_texts)
-    )
-    items = [
-        {"input_ids": ids, "labels": np.int64(labels.index(name))}
-        for ids, name in zip(train_ids, gold, strict=True)
-    ]
-    run = classifier.training_run(items, items[:1], seed=1, checkpoints=Path(), label="fit")
-    model, _ = classifier.fit(Path(), run)
-    logits = model.logits(model.features(test_ids))
-    return [labels[index] for index in logits.argmax(axis=1)]
-
-
-@app.command()
-def curve(
-    source: File,
+def main(
+    source: Annotated[Path, typer.Argument(help="file or folder of records with one class each")],
     systems: Annotated[
         list[str] | None, typer.Option("--system", help="default: the first four")
     ] = None,
     sizes: Annotated[
         list[int], typer.Option("--size", help="records, of which 7 in 10 are for training")
     ] = SIZES,
-    fields: Fields = "review,sentiment",
-    classes: Classes = [],  # noqa: B006
-    group: Group = None,
+    fields: Annotated[
+        str, typer.Option(help="fields of text and class, or of the text only")
+    ] = "review,sentiment",
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", help="pattern=class, for files of one class")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="field whose values stay in one split")] = None,
     folder: Annotated[Path, typer.Option(help="folder of the results")] = Path(
         ".wxb/classification"
     ),
@@ -155,12 +61,12 @@ def curve(
     is_printing_only: Annotated[
         bool, typer.Option("--kept", help="train nothing; print the results in the folder")
     ] = False,
-    seed: Seed = 1,
+    seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
 ) -> None:
     """Train systems on different numbers of records; print accuracy on the same test records."""
     recipes = read_yaml(RECIPES)
     cells: dict[tuple[str, int], dict[str, Any]] = {}
-    records = [] if is_printing_only else read(source, fields, classes, group, seed)
+    records = [] if is_printing_only else read(source, fields, classes or [], group, seed)
     for system in systems or SYSTEMS:
         for size in sorted(sizes):
             path = folder / f"{source.stem}-{system}-{size}-{seed}.json"
@@ -285,14 +191,8 @@ def _accuracy(cell: Mapping[str, Any]) -> list[float]:
 
 
 def _blocks(**sections: Mapping[str, Any]) -> dict[str, Any]:
-    empty: dict[str, Any] = {
-        name: {} for name in ("corpora", "backbones", "experiments", "studies")
-    }
-    return {**empty, **{name: _plain(blocks) for name, blocks in sections.items()}}
-
-
-def _plain(blocks: Mapping[str, Any]) -> Any:
-    return {name: b.model_dump() if isinstance(b, Section) else b for name, b in blocks.items()}
+    names = ("corpora", "backbones", "experiments", "studies")
+    return {**{name: {} for name in names}, **sections}
 
 
 if __name__ == "__main__":

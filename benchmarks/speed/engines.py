@@ -12,13 +12,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import typer
 from dvc.repo import Repo
-from rich.console import Console
-from rich.table import Table
-from timing import Comparison, compare, seconds, table
+from timing import Comparison, compare, seconds
 
 from wxb.core.errors import WxbError
 
@@ -31,8 +28,6 @@ COMMANDS = {
     "snakemake --dry-run": ["snakemake", "--dry-run", "--quiet", "all", "--cores", "1"],
 }
 STAGE, NO_OP = 1 / 1.2, 1 / 1.3  # goals: how many times as fast as DVC alone
-
-app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 
 class Timed(NamedTuple):
@@ -117,32 +112,10 @@ def commit_empty_outputs(folder: Path) -> None:
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    """Run a command of this environment in a folder; its output is shown if it fails."""
+    """Run a command of this Python's environment in a folder; its output is shown if it fails."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise WxbError(f"{' '.join(command)} failed: {(done.stdout + done.stderr)[-500:]}")
-
-
-def environment() -> dict[str, str]:
-    """Environment variables with the programs of this Python first."""
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-
-
-@app.command()
-def main(
-    sizes: Annotated[str, typer.Option(help="numbers of stages")] = "100,1000",
-    turns: Annotated[int, typer.Option(min=1)] = 3,
-) -> None:
-    """Print both tables."""
-    console = Console(width=100)
-    result = Table("command", "stages", "seconds")
-    for row in scaling([int(size) for size in sizes.split(",")]):
-        result.add_row(row.command, f"{row.stages:,}", f"{row.seconds:.1f}")
-    console.print(result)
-    console.print(table(comparisons(turns)))
-
-
-if __name__ == "__main__":
-    app()

@@ -7,19 +7,13 @@ width.
 
 from __future__ import annotations
 
-import wxb  # silences the libraries that are imported below  # noqa: F401
-
-# isort: split
-
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 import transformers
-import typer
-from rich.console import Console
-from timing import Comparison, compare, matmul_rate, seconds, table
+from timing import Comparison, compare, matmul_rate, seconds
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     AutoConfig,
@@ -31,19 +25,16 @@ from transformers import (
 )
 
 from wxb.models import bert, gpt2, llama
-from wxb.project.reproduction import benchmarks
 from wxb.training.backbones.generator import Generator
 
-app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=100)  # fixed, so that no terminal truncates the table
-
-VOCABULARY = 6000
-BATCH, LENGTH = 8, 64
-NATIVE: dict[str, tuple[Any, str]] = {
+# Our classes, with the names of transformers'.
+CLASSES: dict[str, Any] = {
     "bert": (bert, "BertForPreTraining"),
     "gpt2": (gpt2, "GPT2LMHeadModel"),
     "llama": (llama, "LlamaForCausalLM"),
 }
+VOCABULARY = 6000
+BATCH, LENGTH = 8, 64
 GENERATED = 64  # tokens of each of the BATCH rows
 STEP, GENERATION = 0.9, 1.3  # goals: how many times as fast as transformers
 
@@ -68,27 +59,12 @@ def shapes(width: int, heads: int, layers: int) -> dict[str, dict[str, Any]]:
     }
 
 
-@app.command()
-def main(
-    turns: Annotated[int, typer.Option(min=1)] = 9,
-    threads: Annotated[int, typer.Option(min=1, help="torch threads, on both sides")] = 1,
-    seed: int = 1,
-) -> None:
-    """Time training steps and generation of the native architectures."""
-    torch.set_num_threads(threads)
-    console.print(
-        f"a step: {BATCH} x {LENGTH} tokens, AdamW; generation: {GENERATED} tokens in {BATCH} rows;"
-        f" {threads} thread(s), median of {turns} turns"
-    )
-    console.print(table(comparisons(turns, seed=seed)))
-
-
 def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
     """Training steps and generation compared with transformers, and generation without a cache."""
     for name, shape in shapes(width=128, heads=4, layers=3).items():
         set_seed(seed)
         theirs = _theirs(name, shape)
-        ours = _ours(name, theirs)
+        ours = _twin(name, theirs)
         sides = (_training(ours), "transformers", _training(theirs))
         yield compare(f"training step, {name}", *sides, turns=turns, goal=STEP)
         if hasattr(ours, "generate"):
@@ -96,7 +72,7 @@ def comparisons(turns: int, *, seed: int = 1) -> Iterator[Comparison]:
             yield compare(f"generation, {name}", *sides, turns=turns, goal=GENERATION)
     yield compare("generation, mamba", *_recurrent(seed), turns=turns, goal=GENERATION)
     for name, shape in shapes(width=512, heads=8, layers=2).items():
-        if hasattr(ours := _ours(name, _theirs(name, shape)), "generate"):
+        if hasattr(ours := _twin(name, _theirs(name, shape)), "generate"):
             cached, uncached = (
                 _generation(ours, rows=1, tokens=256, use_cache=cache) for cache in (True, False)
             )
@@ -119,7 +95,7 @@ def _recurrent(seed: int) -> tuple[Callable[[], object], str, Callable[[], objec
 def matmul_shares(turns: int) -> list[float]:
     """The share of the rate of matrix products that a training step at width 512 reaches, in %."""
     shape = shapes(width=512, heads=8, layers=2)["llama"]
-    step = _training(_ours("llama", _theirs("llama", shape)))
+    step = _training(_twin("llama", _theirs("llama", shape)))
     with FlopCounterMode(display=False) as counter:
         step()
     operations = counter.get_total_flops()
@@ -133,16 +109,16 @@ def _theirs(name: str, shape: dict[str, Any]) -> PreTrainedModel:
     for key in vars(config):
         if key.endswith(("dropout", "dropout_prob", "pdrop")):
             setattr(config, key, 0.0)
-    model: PreTrainedModel = getattr(transformers, NATIVE[name][1])(config)
+    model: PreTrainedModel = getattr(transformers, CLASSES[name][1])(config)
     return model.eval()
 
 
-def _ours(name: str, theirs: PreTrainedModel) -> Any:
-    """Our model with the weights of theirs."""
-    module, cls = NATIVE[name]
-    model = getattr(module, cls)(module.Config.from_hf(theirs.config))
-    model.load_state_dict(theirs.state_dict())
-    return model.eval()
+def _twin(name: str, theirs: PreTrainedModel) -> Any:
+    """Our model with the same weights."""
+    module, cls = CLASSES[name]
+    ours = getattr(module, cls)(module.Config.from_hf(theirs.config))
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    return ours.eval()
 
 
 def _training(model: Any) -> Callable[[], object]:
@@ -173,7 +149,3 @@ def _generation(
     if isinstance(model, PreTrainedModel):
         settings = {"generation_config": GenerationConfig(do_sample=False, **settings)}
     return lambda: model.generate(**prompt, **settings)
-
-
-if __name__ == "__main__":
-    benchmarks.run(app)

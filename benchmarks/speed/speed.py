@@ -12,20 +12,16 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import io
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import chdir, redirect_stdout
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import engines
-import gpu
 import masking
 import models
-import recurrent
 import tokenize_align
 import torch
 import training
@@ -38,13 +34,11 @@ from wxb.core.errors import WxbError, error_line
 from wxb.core.progress import Progress
 from wxb.project.reproduction import benchmarks
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("torch", "transformers", "tokenizers", "trl", "dvc", "snakemake", "numpy", "pyarrow")
+PACKAGES = ("torch", "transformers", "tokenizers", "dvc", "snakemake", "numpy", "pyarrow")
 CHARACTERS = 150  # of each text that the tagger reads
 TEXTS, MEMORY, MATMUL = 1500, 1536, 45  # goals: texts/s, MiB, % of the rate of matrix products
 OUTPUT = paths.BENCHMARKS / "speed.json"
 LONG = 10_000  # records that take longer than the start-up of a stage
-CHAT = "chat-full"  # the experiment that is compared with TRL
 AT_MOST = ("MiB",)  # units of which less is better
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -126,25 +120,8 @@ def tagger(sizes: Sizes) -> Iterator[Row]:
         what = f"find spans in texts of {CHARACTERS} characters"
         yield Row.from_values(what, rates, unit="texts per CPU s", goal=TEXTS)
         peer = masking.pipeline_of(recognizer, folder / "model")
-        rows = masking.comparisons(recognizer, peer, inputs, sizes.turns, batches=[32])
+        rows = masking.comparisons(recognizer, peer, inputs, sizes.turns)
         yield from map(Row.from_comparison, rows)
-
-
-def other_tasks(sizes: Sizes) -> Iterator[Row]:
-    """Training of models of other tasks."""
-    yield from map(Row.from_comparison, training.comparisons(sizes.records, sizes.turns))
-
-
-def methods(sizes: Sizes) -> Iterator[Row]:
-    """Where the time of training goes, for each method."""
-    for row in training.profiles(sizes.records):
-        what = f"training of {row.what}"
-        yield Row(what, value=round(row.tokens), unit="tokens/s")
-        yield Row(what, value=round(row.padding), unit="% padding")
-        share = round(row.matmul)
-        yield Row(f"{what}, passes", "torch.matmul", share, unit="% of matmul rate")
-        outside = round(row.outside)
-        yield Row(f"{what}, outside of passes", value=outside, unit="% of its time")
 
 
 def _texts_per_second(recognizer: Any, inputs: list[str]) -> float:
@@ -157,28 +134,11 @@ def _texts_per_second(recognizer: Any, inputs: list[str]) -> float:
 
 
 def architectures(sizes: Sizes) -> Iterator[Row]:
-    """Training and generation of native architectures, recurrent ones included."""
+    """Training and generation of native architectures."""
     yield from map(Row.from_comparison, models.comparisons(2 * sizes.turns))
     shares = models.matmul_shares(sizes.turns)
     what, unit = "training step at width 512, llama", "% of matmul rate"
     yield Row.from_values(what, shares, peer="torch.matmul", unit=unit, goal=MATMUL)
-    yield from map(Row.from_comparison, recurrent.comparisons(sizes.turns))
-
-
-def chat(sizes: Sizes) -> Iterator[Row]:
-    """Fine-tuning on conversations compared with TRL."""
-    sys.path.append(str(ROOT / "benchmarks/chat"))
-    import sft_trainer
-
-    with tempfile.TemporaryDirectory() as folder:
-        records = max(32, sizes.records // 3)
-        training.small_project(Path(folder), "chat", CHAT, records)
-        with chdir(folder), redirect_stdout(io.StringIO()):
-            options = {"records": records, "epochs": 2, "repeats": sizes.turns}
-            ours, theirs = sft_trainer.trainings(CHAT, **options)
-    ratios = [peer[2] / own[2] for own, peer in zip(ours, theirs, strict=True)]
-    what = f"training of a LLaMA, {records:,} conversations"
-    yield Row.from_values(what, ratios, peer="TRL's SFTTrainer", goal=training.GOAL)
 
 
 def dag(sizes: Sizes) -> Iterator[Row]:
@@ -189,30 +149,12 @@ def dag(sizes: Sizes) -> Iterator[Row]:
         yield Row(what, value=float(f"{row.seconds:.3g}"), unit="s")
 
 
-def on_gpu(sizes: Sizes) -> Iterator[Row]:
-    """Training on a GPU."""
-    has_gpu = torch.cuda.is_available()
-    for run in gpu.measure(sizes.turns, rows=32 if has_gpu else 4, has_gpu=has_gpu):
-        what = f"training step on a GPU, {run.what}"
-        if not has_gpu:
-            yield Row(what, note="not measured: no GPU; a tiny model was trained on the CPU")
-            continue
-        yield Row.from_values(what, run.tokens, unit="tokens/s")
-        unit = "% of matmul rate"
-        yield Row.from_values(what, run.shares, peer="torch.matmul", unit=unit, goal=gpu.GOAL)
-        yield Row(what, value=run.memory, unit="MiB")
-
-
 GROUPS: tuple[Callable[[Sizes], Iterator[Row]], ...] = (
     tokens,
     stages,
     tagger,
-    other_tasks,
-    methods,
     architectures,
-    chat,
     dag,
-    on_gpu,
 )
 
 

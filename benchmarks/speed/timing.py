@@ -1,14 +1,13 @@
-"""Time the project and a peer in alternation, and format the ratios."""
+"""Time the project and a peer in alternation."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from rich.table import Table
 
 Work = Callable[[], object]
 
@@ -49,35 +48,9 @@ def seconds(work: Work) -> float:
     return time.perf_counter() - started
 
 
-def matmul_rate(turns: int = 9, device: str = "cpu") -> float:
-    """Floating-point operations a second of a product of square matrices, the median of turns.
-
-    The matrices are of bfloat16 on a GPU, and of float32 elsewhere.
-    """
-    size, kind = (1024, torch.float32) if device == "cpu" else (8192, torch.bfloat16)
-    matrix = torch.rand(size, size, dtype=kind, device=device)
-
-    def product() -> None:
-        torch.matmul(matrix, matrix)
-        if device != "cpu":
-            torch.cuda.synchronize()
-
-    product()
-    return float(2 * size**3 / statistics.median(seconds(product) for _ in range(turns)))
-
-
-def table(comparisons: Iterable[Comparison], title: str | None = None) -> Table:
-    """A row for each comparison: median milliseconds, and the median and range of the ratios."""
-    result = Table("work", "ours, ms", "peer", "peer, ms", "times as fast", title=title)
-    for row in comparisons:
-        ours, theirs = (
-            f"{1000 * statistics.median(s):,.1f}" for s in zip(*row.seconds, strict=True)
-        )
-        result.add_row(row.what, ours, row.peer, theirs, spread(row.ratios))
-    return result
-
-
-def spread(values: list[float], digits: int = 2) -> str:
-    """The median of values with their range, such as `1.31 (1.25 to 1.40)`."""
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
+def matmul_rate(turns: int = 9) -> float:
+    """Floating-point operations a second of a product of square matrices, the median of turns."""
+    size = 1024
+    matrix = torch.rand(size, size)
+    times = [seconds(lambda: torch.matmul(matrix, matrix)) for _ in range(1 + turns)][1:]
+    return float(2 * size**3 / statistics.median(times))

@@ -1,7 +1,7 @@
-"""Benchmarks a prompted GPT-2 translator: its speed, and BLEU with a reference in the prompt.
+"""Score a prompted GPT-2 translator with and without the reference in its prompt.
 
-The speed is compared with transformers, which loads the same weights. The evaluation with a
-reference is the published one (day 22 of the series); docs/errata.md describes its defect.
+The evaluation with a reference is the published one (day 22 of the series); docs/errata.md
+describes its defect.
 """
 
 from __future__ import annotations
@@ -10,19 +10,12 @@ import wxb  # silences the libraries that are imported below  # noqa: F401
 
 # isort: split
 
-import statistics
-import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from transformers import GenerationConfig, GPT2LMHeadModel
 
 from wxb.core import paths
 from wxb.core.params import load
@@ -30,7 +23,6 @@ from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.metrics.intervals import Groups, intervals
-from wxb.models.decoding import DecoderState, beam_search, decoder_step
 from wxb.project import trained
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.translation import metrics
@@ -38,12 +30,10 @@ from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.predictor import Translator, decode, source_ids
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
-from wxb.tasks.translation.seq2seq.prompted import pad_left
 from wxb.training.batches import collate
 
 LONGEST = 40  # tokens of a translation, for all systems
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-console = Console(width=130, highlight=False)  # wide enough for the table on any terminal
 
 
 @app.command()
@@ -51,95 +41,24 @@ def main(
     experiment: Annotated[
         str, typer.Argument(help="a trained GPT-2 of params.yaml")
     ] = "translation-gpt2",
-    sentences: Annotated[int, typer.Option(min=1, help="test sentences to translate")] = 64,
-    turns: Annotated[int, typer.Option(min=1, help="measurements of each system")] = 3,
     threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 1,
     output: Annotated[Path | None, typer.Option(help="JSON file for the table of BLEU")] = None,
 ) -> None:
-    """Compare the speed with transformers; score with and without the reference in the prompt."""
+    """Print BLEU with and without the reference in the prompt."""
     torch.set_num_threads(threads)
     predictor = trained.load(experiment)
     corpus = paths.clean(load().block("experiments", experiment).corpus)
     records = clean.read_labelled(corpus / "test.parquet", Labelling())
-    console.print(speeds(predictor, [r.input for r in records[:sentences]], turns, experiment))
     benchmarks.report(prompts(predictor, records), output, {"BLEU (95% interval)": ".1f"})
 
 
-def speeds(predictor: Any, texts: Sequence[str], turns: int, experiment: str) -> Table:
-    """A table of sentences per second; prints how many translations agree."""
-    theirs = GPT2LMHeadModel.from_pretrained(paths.model(experiment)).eval()
-    ids = source_ids(predictor.tokenizer, texts)
-    ours = partial(our_ids, predictor, beams=1)
-    systems = {
-        "ours, one batch": partial(ours, ids),
-        "transformers, one batch": partial(their_ids, theirs, predictor, ids),
-        "transformers, one by one": lambda: [
-            their_ids(theirs, predictor, [source])[0] for source in ids
-        ],
-        "ours, one by one": lambda: [ours([source])[0] for source in ids],
-        "ours, beam of 4": partial(our_ids, predictor, ids, beams=4),
-        "the same without a cache": partial(our_ids, predictor, ids, beams=4, cache=False),
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in systems}
-    outputs = {name: translate() for name, translate in systems.items()}  # also warms up
-    for name, other in (("ours, one batch", name) for name in [*systems][1:4]):
-        same = sum(a == b for a, b in zip(outputs[name], outputs[other], strict=True))
-        console.print(f"{name} and {other}: {same} of {len(texts)} translations are the same")
-    for _ in range(turns):
-        for name, translate in systems.items():
-            start = time.monotonic()
-            translate()
-            seconds[name].append(time.monotonic() - start)
-    table = Table("system", "sentences a second", box=box.MARKDOWN)
-    for name, times in seconds.items():
-        table.add_row(name, f"{len(texts) / statistics.median(times):.1f}")
-    return table
-
-
-def our_ids(
-    predictor: Any, ids: Sequence[Any], *, beams: int, cache: bool = True
-) -> list[list[int]]:
-    """Our translations of sources as token ids, up to eos."""
+def our_ids(predictor: Any, ids: Sequence[Any]) -> list[list[int]]:
+    """Greedy translations of sources as token ids, up to eos."""
     batch = collate([{"input_ids": source} for source in ids], predictor.tokenizer.pad_token_id)
-    network = predictor.model.model
-    special = network.config
     with torch.inference_mode():
-        if cache:
-            tokens = predictor.model.search(**batch, max_new_tokens=LONGEST, beams=beams).tokens
-        else:
-            prompt, mask = pad_left(batch["input_ids"], batch["attention_mask"])
-            step = decoder_step(partial(network.gpt2, use_cache=False, logits_to_keep=1))
-            first = torch.full((len(ids), 1), special.bos)
-            state = DecoderState(torch.nn.functional.pad(mask, (0, 1), value=1), prompt)
-            limits = {"eos": [special.eos], "pad": special.pad, "max_new_tokens": LONGEST}
-            tokens = beam_search(step, state, first, beams=beams, **limits).tokens
-    return [before(row, special.eos) for row in tokens[:, 0].tolist()]
-
-
-def their_ids(theirs: Any, predictor: Any, ids: Sequence[Any]) -> list[list[int]]:
-    """The translations by transformers' `generate` after the same prompts, up to eos."""
-    special = predictor.model.model.config
-    items = [{"input_ids": [*source, special.bos]} for source in ids]
-    batch = collate(
-        [{"input_ids": torch.tensor(item["input_ids"]).numpy()} for item in items],
-        special.pad,
-        side="left",
-    )
-    limits = GenerationConfig(
-        max_new_tokens=LONGEST,
-        do_sample=False,
-        pad_token_id=special.pad,
-        eos_token_id=special.eos,
-        bos_token_id=special.bos,
-    )
-    with torch.inference_mode():
-        tokens = theirs.generate(**batch, generation_config=limits)
-    return [before(row, special.eos) for row in tokens[:, batch["input_ids"].shape[1] :].tolist()]
-
-
-def before(ids: list[int], eos: int) -> list[int]:
-    """The ids before the first eos, or all."""
-    return ids[: ids.index(eos)] if eos in ids else ids
+        tokens = predictor.model.search(**batch, max_new_tokens=LONGEST, beams=1).tokens
+    eos = predictor.model.model.config.eos
+    return [row[: row.index(eos)] if eos in row else row for row in tokens[:, 0].tolist()]
 
 
 def prompts(predictor: Translator, records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -189,7 +108,7 @@ def texts_after_reference(predictor: Translator, records: Sequence[Record]) -> l
                 sources[start : start + 64], targets[start : start + 64], strict=True
             )
         ]
-        for ids in our_ids(predictor, [torch.tensor(p).numpy() for p in prompts], beams=1):
+        for ids in our_ids(predictor, [torch.tensor(p).numpy() for p in prompts]):
             texts.append(decode(predictor.tokenizer, ids))
     return texts
 

@@ -28,14 +28,9 @@ def run(*arguments):
     return result.output
 
 
-def test_folds_have_the_predictions_of_scikit_learns_pipeline(file):
-    *_, row = run("folds", file, "--number", 3).splitlines()
-    assert row.endswith("| 0 |")  # predictions that differ
-
-
 def test_a_curve_is_a_table_and_is_resumed(file, tmp_path):
     sizes = ("--size", 80, "--size", 150)
-    command = ("curve", file, "--system", "tfidf", *sizes, "--folder", tmp_path)
+    command = (file, "--system", "tfidf", *sizes, "--folder", tmp_path)
     first = run(*command)
     assert "| 150 (105) |" in first
     again = run(*command, "--kept")

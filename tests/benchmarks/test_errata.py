@@ -24,7 +24,6 @@ from wxb.tasks.ner.generation import answers
 from wxb.tasks.ner.generation.method import Method
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.predictor import ScoredSpan
 from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.bio import OUTSIDE
 from wxb.tasks.ner.record.spans import Span
@@ -77,12 +76,6 @@ def test_gold_after_the_limit_is_removed(edges, length):
     covered = {i for span in spans for i in range(span.start, span.end) if i < length}
     assert {i for span in truncated for i in range(span.start, span.end)} == covered
     assert {span for span in spans if span.end <= length} <= {*truncated}
-
-
-def test_spans_at_the_threshold_are_kept():
-    span = Span(0, 1, "AGE")
-    scored = [[ScoredSpan(span, 0.5)], [ScoredSpan(span, 0.4)], []]
-    assert scoring.above(0.5, scored) == [[span], [], []]
 
 
 def test_spans_are_extended_by_a_space_before_them():

@@ -26,60 +26,34 @@ benchmark = script("own_data")
 peers, sets = script("own_data_peers"), script("own_data_sets")
 
 
-def members(count, group=str):
-    return [Record(str(n), f"text {n}", (), None, group(n)) for n in range(count)]
-
-
 def test_a_set_is_limited_to_a_size():
-    splits = {"train": members(100), "valid": members(30), "test": members(50)}
-    limited = sets.limit(splits, 40, 20, tune=False)
+    members = [Record(str(n), f"text {n}", (), None, str(n)) for n in range(100)]
+    splits = {"train": members, "valid": members[:30], "test": members[:50]}
+    limited = sets.limit(splits, 40, 20)
     assert {name: len(records) for name, records in limited.items()} == {
         "train": 40,
         "valid": 8,
         "test": 20,
     }
     assert limited["train"] == splits["train"][:40]
-
-
-def test_tuning_uses_no_test_record_and_divides_no_group():
-    train = members(100, lambda index: str(index // 8))
-    valid = members(30)
-    splits = {"train": train, "valid": valid, "test": members(50)}
-    limited = sets.limit(splits, 50, 20, tune=True)
-    assert limited["test"] == valid[:20]
-    assert [record.id for record in limited["valid"]] == [str(n) for n in range(99, 89, -1)]
-    # The last 10 records are in two groups, whose other records are neither in valid nor train.
-    assert [record.id for record in limited["train"]] == [str(n) for n in range(87, 37, -1)]
-
-
-def test_a_group_is_held_out():
-    splits = sets.hold_out(members(24, lambda index: "abc"[index % 3]), "b")
-    assert {name: len(records) for name, records in splits.items()} == {
-        "train": 14,
-        "valid": 2,
-        "test": 8,
-    }
-    assert {record.group for record in splits["test"]} == {"b"}
-    assert not {"b"} & {record.group for name in ("train", "valid") for record in splits[name]}
+    assert len(sets.limit(splits, None, 20)["train"]) == 100
 
 
 def test_cells_are_named_by_task_set_size_and_row():
     assert [*benchmark.parse_cells(["conll-300-decoder"])] == [("conll", 300, ["decoder"])]
+    assert [*benchmark.parse_cells(["tatoeba"])] == [*benchmark.parse_cells(["translation"])]
     with pytest.raises(WxbError, match="unknown set 'conl'"):
         list(benchmark.parse_cells(["conl"]))
 
 
 def test_a_gain_is_positive_if_the_first_study_is_better():
-    def counts(right):
-        return [right, 4]
-
     cells = {
         system: {
             "system": system,
             "train": 8,
             "test": 16,
             "seconds": 1.0,
-            "statistics": [counts(n), counts(1), counts(n), counts(0)],
+            "statistics": [[n, 4], [1, 4], [n, 4], [0, 4]],
             "sizes": [4] * 4,
         }
         for system, n in (("peer", 1), ("first", 3))
@@ -90,8 +64,8 @@ def test_a_gain_is_positive_if_the_first_study_is_better():
 
 def run(capsys, folder, **changed):
     """The printed lines of the benchmark on the sets in `folder`."""
-    options = {"data": folder, "folder": folder / "cells", "recipes": None, "output": None}
-    options |= {"tests": 40, "seed": 1, "tune": False, "is_printing_only": False}
+    options = {"data": folder, "folder": folder / "cells", "output": None}
+    options |= {"tests": 40, "seed": 1, "is_printing_only": False}
     benchmark.main(**options | changed)
     return capsys.readouterr().out.splitlines()
 
@@ -125,17 +99,6 @@ def test_results_are_reused_unless_settings_change(texts, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_other_rows_of_the_study_and_other_templates_are_run(texts, capsys):
-    template = parse(guessing.template("classification"))
-    template["experiments"]["$study-tfidf"]["training"]["C"] = [1]
-    (texts / "template.yaml").write_text(to_yaml(template))
-    lines = run(capsys, texts, cells=["texts-30-majority"], recipes=texts / "template.yaml")
-    assert "| majority |" in lines[-1]
-    cell = json.loads((texts / "cells/texts-30-majority.json").read_text())
-    assert cell["settings"]["recipe"]["experiments"]["$study-tfidf"]["training"]["C"] == [1]
-
-
-@pytest.mark.slow
 def test_spans_are_compared_with_spacy(tmp_path, monkeypatch, capsys):
     pytest.importorskip("spacy", reason="spaCy is not installed: pip install -e '.[benchmarks]'")
     rows = [
@@ -157,9 +120,8 @@ def test_spans_are_compared_with_spacy(tmp_path, monkeypatch, capsys):
     backbone["pretraining"] |= {"steps": 2, "checkpoints": 1}
     backbone["tokenizer"]["vocabulary"] = 300
     template["rows"]["$study-decoder"]["epochs"] = {"examples": 1, "least": 2, "most": 2}
-    (tmp_path / "template.yaml").write_text(to_yaml(template))
-    cells, recipes = ["names-all-decoder"], tmp_path / "template.yaml"
-    *_, row = run(capsys, tmp_path, cells=cells, tests=5, recipes=recipes)
+    monkeypatch.setattr(guessing, "template", lambda task: to_yaml(template))
+    *_, row = run(capsys, tmp_path, cells=["names-all-decoder"], tests=5)
     assert row.startswith("| names | 12 | 5 | F1 |")
     assert "| decoder |" in row
 

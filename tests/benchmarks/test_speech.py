@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tests.benchmarks.script import FOLDER, script
 from tests.tasks.speech.tones import SYLLABLES, experiment, samples
 from wxb.corpora.text.tokenizers import train
 from wxb.tasks.speech.record.audio.features import RATE
-
-benchmark = script("speech/preparation")
 
 
 @pytest.fixture
@@ -59,20 +56,3 @@ def test_the_regression_distinguishes_tones(recogniser):
     few = recordings[:4]
     predicted = digits.regression(recordings, digits.mfcc(recordings), few, (1.0, 1.05))
     assert predicted == [recording.text for recording in few]
-
-
-def test_both_ways_prepare_the_same_recordings(tmp_path):
-    files = benchmark.write_recordings(tmp_path / "raw", 12, 1.0, seed=1)
-    assert 6 < benchmark.run_peer(files, 40) < 18
-    benchmark.run_stages(tmp_path, 1.0, 40)
-    splits = [path.stem for path in tmp_path.glob("*.arrow")]
-    assert sorted(splits) == ["test", "train", "valid"]
-    assert (tmp_path / "clean/rejects.jsonl").read_text() == ""
-
-
-def test_the_table_has_both(tmp_path):
-    options = ["--hours", "0.005", "--seconds", "1", "--peer", "3", "--bands", "40"]
-    result = CliRunner().invoke(benchmark.app, options, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    assert "librosa.load and WhisperFeatureExtractor" in result.output
-    assert "18 recordings" in result.output

@@ -1,34 +1,24 @@
-"""Benchmarks of speed print their tables, at tiny sizes."""
+"""Benchmarks of speed at tiny sizes."""
 
 import os
+from contextlib import chdir
 from functools import partial
+from itertools import count
 
 import pytest
 from dvc.repo import Repo
 from typer.testing import CliRunner
 
-from tests import ner_project
+from stages import align, compare, evaluate, preprocess, tokenize, train
 from tests.benchmarks.script import script
 from wxb.core.files import read_json
+from wxb.core.params import load
 
-NAMES = ("timing", "models", "recurrent", "masking", "tokenize_align", "training", "engines", "gpu")
-timing, models, recurrent, masking, _, training, engines, gpu = (
-    script(f"speed/{n}") for n in NAMES
+NAMES = ("timing", "items", "models", "masking", "tokenize_align", "training", "engines", "speed")
+timing, items, models, _, tokenize_align, training, engines, speed = (
+    script(f"speed/{name}") for name in NAMES
 )
-speed = script("speed/speed")
 SIZES = speed.Sizes(turns=1, records=40, stage_records=(20,), empty_stages=(2,))
-
-
-def table(benchmark, *options):
-    return CliRunner().invoke(benchmark.app, [*options], catch_exceptions=False).output
-
-
-@pytest.fixture
-def small_models(monkeypatch):
-    shapes = models.shapes
-    monkeypatch.setattr(models, "shapes", lambda **_: shapes(width=16, heads=2, layers=1))
-    monkeypatch.setattr(models, "GENERATED", 4)
-    monkeypatch.setattr(models, "_generation", partial(models._generation, tokens=4))
 
 
 def test_sides_alternate_and_ratios_are_those_of_a_turn():
@@ -41,63 +31,47 @@ def test_sides_alternate_and_ratios_are_those_of_a_turn():
     assert len(row.seconds) == 2
 
 
-def test_training_and_generation_of_native_architectures_are_timed(small_models):
-    output = table(models, "--turns", "1")
-    assert output.count("training step") == 3
-    assert output.count("generation, ") == 3
-    assert output.count("without a cache") == 2
+def test_training_and_generation_of_native_architectures_are_timed(monkeypatch):
+    shapes = models.shapes
+    monkeypatch.setattr(models, "shapes", lambda **_: shapes(width=16, heads=2, layers=1))
+    monkeypatch.setattr(models, "GENERATED", 4)
+    monkeypatch.setattr(models, "_generation", partial(models._generation, tokens=4))
+    rows = [*models.comparisons(1)]
+    assert sum("training step" in row.what for row in rows) == 3
+    assert sum("generation, " in row.what for row in rows) == 3
+    assert sum("without a cache" in row.peer for row in rows) == 2
     assert models.matmul_shares(1)[0] > 0
-
-
-def test_versions_of_an_lstm_are_timed():
-    sizes = {"rows": 3, "length": 8, "width": 4, "hidden": 4, "turns": 1, "threads": 1}
-    output = table(recurrent, *(f"--{name}={value}" for name, value in sizes.items()))
-    assert output.count("forward") == output.count("step") == 4
-
-
-def test_masking_and_a_pipeline_are_timed(tmp_path, monkeypatch):
-    monkeypatch.chdir(ner_project.create_project(tmp_path))
-    output = table(masking, "--records", "100", "--turns", "1")
-    assert output.count("find and mask spans") == 3
-    assert "spans found by both:" in output
 
 
 def test_training_and_prediction_of_a_tagger_are_timed(monkeypatch):
     shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
     monkeypatch.setattr(training, "demo", partial(training.demo, **shape))
     rows = list(speed.tagger(SIZES))
-    assert [row.unit for row in rows] == [
-        "times as fast",
-        "texts per CPU s",
-        *["times as fast"] * 2,
-    ]
+    ratio = "times as fast"
+    assert [row.unit for row in rows] == [ratio, "texts per CPU s", ratio, ratio]
     assert all(row.value > 0 for row in rows)
 
 
-@pytest.mark.parametrize("name", training.MODELS)
-def test_training_of_a_model_of_each_task_is_timed(name, monkeypatch):
-    if name == "a Whisper":
-        pytest.importorskip("espeakng_loader")
-    monkeypatch.setattr(training, "MODELS", {name: training.MODELS[name]})
-    (row,) = speed.other_tasks(SIZES)
-    assert name in row.what
-    assert row.value > 0
+def test_tokens_are_timed_in_memory_and_as_stages(monkeypatch):
+    seconds = count()
+
+    def run(verb, name, folder):
+        modules = (preprocess, tokenize, align, items, train, evaluate, compare)
+        (module,) = (module for module in modules if module.__name__.split(".")[-1] == verb)
+        with chdir(folder):
+            module.main(load(), name)
+        return next(seconds), 1.0
+
+    monkeypatch.setattr(tokenize_align, "_run", run)
+    monkeypatch.setattr(tokenize_align, "KINDS", ("byte-level-bpe",))
+    assert [row.peer for row in speed.tokens(SIZES)] == ["encode_batch", "a loop over spans"]
+    options = ["--records", "100", "--sizes", "200"]
+    output = CliRunner().invoke(tokenize_align.app, options, catch_exceptions=False).output
+    for verb in tokenize_align.STEPS:
+        assert output.count(f"| {verb} | 200 |") == 1
 
 
-def test_the_time_of_each_method_is_divided(monkeypatch):
-    monkeypatch.setattr(training, "METHODS", ("ner-generative",))
-    rows = list(speed.methods(SIZES._replace(records=40)))
-    assert len(rows) == 4
-    assert all(row.value > 0 for row in rows if row.unit != "% padding")
-    assert all(row.value < 100 for row in rows if row.unit != "tokens/s")
-
-
-def test_tiny_models_are_trained_where_there_is_no_gpu(monkeypatch):
-    monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: False)
-    assert table(gpu, "--turns", "1", "--rows", "2").count("LLaMA 1B") == 2
-
-
-def test_stages_of_empty_projects_are_up_to_date(tmp_path):
+def test_empty_stages_are_up_to_date(tmp_path):
     engines.write_project(tmp_path, 12)
     with Repo(str(tmp_path)) as repo:
         assert len(repo.index.stages) == 12
@@ -105,12 +79,8 @@ def test_stages_of_empty_projects_are_up_to_date(tmp_path):
     (tmp_path / "out/3").write_text("changed")
     with Repo(str(tmp_path)) as repo:
         assert {*repo.status()} == {os.path.relpath(tmp_path / "dvc.yaml:s3")}
-
-
-def test_missing_outputs_are_committed_as_empty_files(tmp_path):
-    engines.write_project(tmp_path, 2)
     (tmp_path / "dvc.lock").unlink()
-    (tmp_path / "out/1").unlink()
+    (tmp_path / "out/3").unlink()
     engines.commit_empty_outputs(tmp_path)
     with Repo(str(tmp_path)) as repo:
         assert repo.status() == {}
@@ -123,28 +93,18 @@ def test_stages_of_dvc_and_snakemake_are_timed():
     assert all(row.value > 0 for row in rows)
 
 
-@pytest.mark.slow
-def test_conversations_are_trained_with_a_peer():
-    pytest.importorskip("trl")
-    (row,) = speed.chat(SIZES)
-    assert row.value > 0
-
-
 def test_the_table_has_a_line_for_what_cannot_be_measured(tmp_path, monkeypatch):
     def absent(sizes):
         """Training with a peer."""
         yield speed.Row("memory", value=2.0, unit="MiB", goal=1)
         raise ImportError("No module named 'peer'")
 
-    monkeypatch.setattr(speed, "GROUPS", (absent, speed.on_gpu))
-    output = tmp_path / "reports/benchmarks/speed.json"
-    result = table(speed, "--output", str(output))
-    assert "Training with a peer" in result
-    assert "Traceback" not in result
-    memory, missing, *large = read_json(output)["rows"]
+    monkeypatch.setattr(speed, "GROUPS", (absent,))
+    output = tmp_path / "speed.json"
+    CliRunner().invoke(speed.app, ["--output", str(output)], catch_exceptions=False)
+    memory, missing = read_json(output)["rows"]
     assert (memory["median"], memory["met"]) == ("2", "no")
     assert missing["compared with"] == "not measured: ImportError: No module named 'peer'"
-    assert len(large) >= len(gpu.MODELS)
 
 
 def test_a_row_has_its_range():

@@ -1,7 +1,7 @@
 """Long short-term memory (Hochreiter and Schmidhuber 1997), and a bidirectional classifier.
 
 `LSTM` is the textbook version, cell by cell. Models train with torch's layers, which compute the
-same and are faster (benchmarks/speed/recurrent.py).
+same and are faster.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_bidirectional(layers: nn.LSTM, inputs: Tensor, mask: Tensor) -> tuple[Te
     `inputs` are (B, T, C), `mask` (B, T) is True for tokens. The backward direction reads rows that
     are reversed within their length, so that padding comes last in both directions. Packed
     sequences would do the same, but their backward pass on a CPU is hardly faster than the textbook
-    version (benchmarks/speed/recurrent.py). Raises ValueError unless rows are padded on the right.
+    version. Raises ValueError unless rows are padded on the right.
     """
     if (mask[:, 1:] & ~mask[:, :-1]).any():
         raise ValueError("found tokens after padding: pad on the right, or use LSTM of this module")
