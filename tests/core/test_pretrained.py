@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 from peft import PeftModel
-from safetensors.torch import save_file
 from transformers import AutoModel
-from typer.testing import CliRunner
 
 import wxb
 from tests import tiny
-from wxb.cli.app import app
 from wxb.core import paths, pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
@@ -43,46 +40,39 @@ class Tokenizer(BertTokenizerFast):
     pass
 """
 MODEL = {"AutoConfig": "code.Config", "AutoModel": "code.Model"}
+TOKENIZER = {"AutoTokenizer": ["code.Tokenizer", "code.Tokenizer"]}
 HOSTILE = {
     "model": ("config.json", {"model_type": "unheard-of", "auto_map": MODEL}),
     "old model": ("config.4.0.0.json", {"model_type": "unheard-of", "auto_map": MODEL}),
-    "tokenizer": (
-        "tokenizer_config.json",
-        {
-            "tokenizer_class": "Tokenizer",
-            "auto_map": {"AutoTokenizer": ["code.Tokenizer", "code.Tokenizer"]},
-        },
-    ),
+    "tokenizer": ("tokenizer_config.json", {"auto_map": TOKENIZER}),
+    "nested": ("config.json", {"text_config": {"auto_map": MODEL}}),
     "kernel": ("config.json", {"_attn_implementation": "some/kernel"}),
-    "experts": ("config.json", {"experts_implementation": "some/kernel"}),
 }
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    """An encoder without custom code, in the layout of a trained experiment."""
-    folder = tmp_path_factory.mktemp("plain") / "encoder"
+def models(tmp_path_factory):
+    """An encoder in the layout of a trained experiment, and an adapter on it."""
+    folder = tmp_path_factory.mktemp("models")
     tokenizer = train("wordpiece", 300, TEXTS)
-    tiny.bert(folder, vocab_size=len(tokenizer))
-    tokenizer.save_pretrained(folder)
-    head = {"projection": 8, "dropout": 0.0}
-    settings = {
-        "task": "ner",
-        "method": "tagging",
-        "types": ["NAME"],
-        "head": head,
-        "word_features": None,
-    }
-    settings |= {"bidirectional": False, "four_bit": False, "implementation": "transformers"}
-    write_json(folder / paths.SETTINGS, settings)
+    tiny.bert(folder / "encoder", vocab_size=len(tokenizer))
+    tokenizer.save_pretrained(folder / "encoder")
+    settings = {"task": "ner", "method": "tagging", "types": ["NAME"], "word_features": None}
+    settings |= {"head": {"projection": 8, "dropout": 0.0}, "bidirectional": False}
+    settings |= {"four_bit": False, "implementation": "transformers"}
+    write_json(folder / "encoder" / paths.SETTINGS, settings)
+    low = LowRank(r=2, alpha=4, target_modules=["query", "value"])
+    backbone = weights.load_backbone(folder / "encoder")
+    tuning.save(tuning.adapt(backbone, Tuning(lora=low), task_type=None), folder / "adapter")
     return folder
 
 
 @pytest.fixture
-def folder(plain, tmp_path, monkeypatch):
-    """A copy in the working folder, which is otherwise empty."""
+def folder(models, tmp_path, monkeypatch):
+    """A copy of the encoder in the working folder, with the adapter beside it."""
+    shutil.copytree(models, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    return shutil.copytree(plain, tmp_path / "encoder")
+    return tmp_path / "encoder"
 
 
 @pytest.fixture
@@ -97,38 +87,7 @@ def trace(tmp_path, monkeypatch):
 
 
 def edit(path, **changes):
-    write_json(path, {**(read_json(path) if path.exists() else {}), **changes})
-
-
-def add_code(folder, kind, trace):
-    """Make the configuration of a folder request code, by one of HOSTILE."""
-    (folder / "code.py").write_text(CODE.format(trace=str(trace)))
-    name, changes = HOSTILE[kind]
-    if "4.0.0" in name:
-        shutil.copy(folder / "config.json", folder / name)
-        edit(folder / "config.json", configuration_files=[name])
-    edit(folder / name, **changes)
-    return name
-
-
-def command(*arguments):
-    def run(folder):
-        Path("lines.txt").write_text("\n".join(TEXTS))
-        done = CliRunner().invoke(app, [*arguments, str(folder)], input="y\n")
-        raise done.exception
-
-    return run
-
-
-def through_an_adapter(load_adapter):
-    def run(folder):
-        settings = {"peft_type": "LORA", "base_model_name_or_path": folder.name}
-        settings |= {"r": 2, "lora_alpha": 4.0, "target_modules": ["query"]}
-        write_json(Path("adapter/adapter_config.json"), settings)
-        save_file({}, Path("adapter/adapter_model.safetensors"))
-        load_adapter(Path("adapter"))
-
-    return run
+    path.write_text(json.dumps({**(read_json(path) if path.exists() else {}), **changes}))
 
 
 LOADERS = {
@@ -137,20 +96,23 @@ LOADERS = {
         Backbone(corpus="c", objective="none", checkpoint=str(folder)), None
     ),
     "tokenizer": load,
-    "adapter": through_an_adapter(partial(tuning.load, load_backbone=weights.load_backbone)),
-    "merged": through_an_adapter(Native.from_folder),
+    "adapter": lambda folder: tuning.load(folder.parent / "adapter", weights.load_backbone),
+    "native": Native.from_folder,
     "attention": lambda folder: attention.attention_weights(folder, TEXTS[0]),
     "load": wxb.load,
-    "mask": command("mask", "-e"),
-    "search": command("search", "Ann", "--file", "lines.txt", "--encoder"),
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("loader", LOADERS)
 def test_no_code_runs_and_no_question_is_asked(folder, trace, loader, kind):
-    name = add_code(folder, kind, trace)
-    with pytest.raises(WxbError, match=rf"encoder/{name}: found `.*(code|kernel).*remove `"):
+    (folder / "code.py").write_text(CODE.format(trace=str(trace)))
+    name, changes = HOSTILE[kind]
+    if kind == "old model":
+        shutil.copy(folder / "config.json", folder / name)
+        edit(folder / "config.json", configuration_files=[name])
+    edit(folder / name, **changes)
+    with pytest.raises(WxbError, match=rf"encoder/{name}: .*`(auto_map|_attn_implementation)`"):
         LOADERS[loader](folder)
 
 
@@ -178,7 +140,7 @@ class Attack:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("loader", ["backbone", "initial", "attention", "search"])
+@pytest.mark.parametrize("loader", ["backbone", "initial", "attention"])
 def test_pickles_are_not_read(folder, trace, loader):
     (folder / "model.safetensors").unlink()
     for name in ("pytorch_model.bin", "training_args.bin"):
@@ -187,40 +149,47 @@ def test_pickles_are_not_read(folder, trace, loader):
         LOADERS[loader](folder)
 
 
-@pytest.fixture
-def adapter(folder):
-    """An adapter that belongs to the encoder beside it."""
-    low = LowRank(r=2, alpha=4, dropout=0.0, target_modules=["query"])
-    settings = Tuning(lora=low, four_bit=False, gradient_checkpointing=False, neftune_alpha=None)
-    backbone = tuning.adapt(weights.load_backbone(folder), settings, task_type="FEATURE_EXTRACTION")
-    tuning.save(backbone, folder.parent / "adapter")
-    return folder.parent / "adapter"
-
-
-def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(adapter):
+def test_an_adapter_is_loaded_onto_the_model_beside_it_wherever_it_points(folder):
+    adapter = folder.parent / "adapter"
+    load_adapter = partial(tuning.load, load_backbone=weights.load_backbone)
     edit(adapter / "adapter_config.json", base_model_name_or_path="/elsewhere/on/disk/encoder")
-    loaded = tuning.load(adapter, weights.load_backbone)
-    assert isinstance(loaded, PeftModel)
-    assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
-    other_seed = adapter.parent / "experiment" / "seed-2"
+    other_seed = folder.parent / "experiment" / "seed-2"
     shutil.copytree(adapter, other_seed)
-    loaded = tuning.load(other_seed, weights.load_backbone)
-    assert Path(loaded.get_base_model().name_or_path) == adapter.parent / "encoder"
+    for path in (adapter, other_seed):
+        loaded = load_adapter(path)
+        assert isinstance(loaded, PeftModel)
+        assert Path(loaded.get_base_model().name_or_path) == folder
     edit(adapter / "adapter_config.json", base_model_name_or_path="some/other")
     with pytest.raises(WxbError, match=r"adapter: its base model 'other' is not in .*/other"):
-        tuning.load(adapter, weights.load_backbone)
+        load_adapter(adapter)
 
 
-def test_only_lora_adapters_in_safetensors_are_loaded(adapter, trace):
-    backbone = weights.load_backbone(adapter.parent / "encoder")
-    (adapter / "adapter_model.safetensors").rename(adapter / "saved")
+def test_adapters_in_other_formats_are_not_loaded(folder, trace):
+    adapter = folder.parent / "adapter"
+    (adapter / "adapter_model.safetensors").unlink()
     (adapter / "adapter_model.bin").write_bytes(pickle.dumps(Attack(trace)))
     with pytest.raises(WxbError, match=r"adapter: found no adapter_model\.safetensors"):
-        pretrained.adapter(backbone, adapter)
-    (adapter / "saved").rename(adapter / "adapter_model.safetensors")
-    edit(adapter / "adapter_config.json", peft_type="PROMPT_TUNING")
-    with pytest.raises(WxbError, match="found an adapter of kind 'PROMPT_TUNING'; expected LORA"):
-        pretrained.adapter(backbone, adapter)
+        LOADERS["adapter"](folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("peft_type", "PROMPT_TUNING"),
+        ("megatron_core", "evil"),
+        ("megatron_config", {}),
+        ("target_modules", r"(.*.*.*.*.*)*x"),  # a regular expression
+        ("rank_pattern", {"(.*)*x": 3}),
+        ("use_dora", True),
+        ("unheard_of", 1),
+    ],
+)
+def test_an_adapter_has_only_the_settings_that_training_writes(folder, key, value):
+    edit(folder.parent / "adapter/adapter_config.json", **{key: value})
+    with pytest.raises(
+        WxbError, match=rf"adapter_config\.json: .*{value if key == 'peft_type' else key}"
+    ):
+        LOADERS["adapter"](folder)
 
 
 def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):
@@ -233,6 +202,18 @@ def test_a_model_is_not_loaded_from_where_an_adapter_points(folder):
 def test_a_class_that_is_no_model_is_not_looked_up(folder):
     edit(folder / "config.json", architectures=["pipeline"])
     assert type(LOADERS["initial"](folder)).__name__ == "BertModel"
+
+
+def test_settings_of_other_libraries_do_not_matter(folder):
+    edit(folder / "config.json", gradient_checkpointing=False, legacy=False)
+    for loader in ("backbone", "initial", "native"):
+        assert LOADERS[loader](folder)
+
+
+def test_settings_that_are_no_numbers_are_an_error(tmp_path):
+    (tmp_path / paths.SETTINGS).write_text('{"task": "ner", "method": "tagging", "threshold": NaN}')
+    with pytest.raises(WxbError, match="found NaN; expected a finite number"):
+        wxb.load(tmp_path)
 
 
 # Our classes, which load through wxb.core.pretrained or from safetensors, and torch's, which

@@ -4,11 +4,12 @@ import json
 
 import pytest
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, GPT2Config, GPT2LMHeadModel
 
 from tests import tiny
 from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
+from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.native import Native
 from wxb.training.backbones.size import parameter_count
 from wxb.training.backbones.weights import load_backbone
@@ -101,8 +102,43 @@ def test_models_of_transformers_are_loaded_as_native(folder, tmp_path, bidirecti
 def test_unsupported_folders_are_not_loaded(folder, tmp_path):
     assert Native.from_folder(tmp_path) is None  # an adapter has no config.json
     config = folder / "config.json"
-    content = config.read_text()
-    for architecture in ("gpt2", "bert", "llama"):  # unknown, or with other weights
-        config.write_text(json.dumps(json.loads(content) | {"model_type": architecture}))
-        if architecture not in content:
-            assert Native.from_folder(folder) is None
+    content = json.loads(config.read_text())
+    config.write_text(json.dumps(content | {"model_type": "unknown"}))
+    assert Native.from_folder(folder) is None
+
+
+@pytest.mark.parametrize("base", ["llama", "gpt2"])
+def test_answers_of_language_models_equal_those_of_transformers(tmp_path, base):
+    tiny_gpt2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
+    if base == "gpt2":
+        torch.manual_seed(0)
+        GPT2LMHeadModel(
+            GPT2Config(vocab_size=40, initializer_range=0.2, eos_token_id=2, **tiny_gpt2)
+        ).save_pretrained(tmp_path)
+    else:
+        tiny.llama(tmp_path, vocab_size=40, tie_word_embeddings=True)
+    theirs = Generator(language_model(tmp_path, tokens=43)).eval()
+    theirs.save_pretrained(tmp_path)
+    ours = Generator.from_pretrained(tmp_path, tokens=43)
+    assert isinstance(ours.backbone, Native)
+    with torch.inference_mode():
+        actual, expected = (
+            m.backbone(input_ids=IDS, attention_mask=MASK).logits[MASK == 1] for m in (ours, theirs)
+        )
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+    prompts, mask = IDS.flip(1), MASK.flip(1)  # padded on the left
+    answers = [
+        m.generate(prompts, mask, max_new_tokens=8, eos=2, pad=0).tokens for m in (ours, theirs)
+    ]
+    assert answers[0].equal(answers[1])
+    config = ours.backbone.config
+    assert config.max_position_embeddings == theirs.backbone.config.max_position_embeddings == 32
+
+
+def test_rope_of_older_versions_is_left_to_transformers(tmp_path):
+    old = tiny.llama(tmp_path, vocab_size=40)
+    config = json.loads((old / "config.json").read_text())
+    del config["rope_parameters"]
+    (old / "config.json").write_text(json.dumps({**config, "rope_theta": 500_000.0}))
+    assert Native.from_folder(old) is None
+    assert load_backbone(old).config.rope_parameters["rope_theta"] == 500_000

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tokenizers import Tokenizer
 
-from wxb.core import pretrained
-from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 
 if TYPE_CHECKING:
@@ -46,19 +44,14 @@ class SavedTokenizer:
     """The fast tokenizer in a folder that `save_pretrained` wrote.
 
     Attributes have transformers' names; the ids of missing special tokens are None. Raises
-    ValueError if the folder has no such tokenizer, and WxbError for one that multiplies texts.
+    ValueError if the folder has no such tokenizer.
     """
 
     def __init__(self, folder: Path) -> None:
         self.name_or_path = str(folder)
-        file = folder / pretrained.TOKENIZER
         try:
-            pretrained.require_bounded_tokenizer(file)
-            with pretrained.no_panic(file):
-                self.backend_tokenizer = Tokenizer.from_file(str(file))
+            self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             config = read_json(folder / CONFIG)
-        except WxbError:
-            raise
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(
                 f"{folder}: expected the tokenizer.json and tokenizer_config.json that a stage"

@@ -178,8 +178,7 @@ def _encode(
     tokenizer: AnyTokenizer, texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     backend = _backend(tokenizer)
-    with pretrained.no_panic(tokenizer.name_or_path):
-        encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     lengths = np.fromiter(map(len, encodings), np.int64, len(encodings))
     total = int(lengths.sum())
     ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, total)
@@ -207,8 +206,7 @@ def token_ids(
     Text that looks like a special token, such as `</s>`, becomes one only if `special`.
     """
     backend = _backend(tokenizer, special=special)
-    with pretrained.no_panic(tokenizer.name_or_path):
-        encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
     return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
 

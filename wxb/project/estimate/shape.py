@@ -203,7 +203,7 @@ def backbone_shape(params: Params, name: str) -> Shape:
     settings = params.backbones[name]
     with backbone_folder(params, name) as folder, torch.device("meta"):
         cls = weights.CLASSES[settings.objective]
-        model = cls.from_config(weights.pretrained.checkpoint_config(folder))
+        model = cls.from_config(weights.pretrained.config(folder))
     return Shape(model, SELECTED if settings.objective == "mlm+nsp" else 1.0)
 
 

@@ -42,9 +42,7 @@ class Generator(tuning.BackboneModel):
         `tokens` is the size of the vocabulary, which may be larger than that of the backbone. The
         architecture is native as in `Headed.from_pretrained`.
         """
-        backbone: Any = None
-        if not four_bit:
-            backbone = Native.from_folder(folder, generative=True, tokens=tokens)
+        backbone: Any = Native.from_folder(folder, generative=True)
         if backbone is None:
             load = partial(language_model, tokens=tokens, four_bit=four_bit)
             backbone = tuning.load(folder, load)

@@ -53,19 +53,15 @@ class Headed(tuning.BackboneModel):
         """Load what `save_pretrained` wrote, for prediction, with the same logits.
 
         `shape` are further arguments of the class; `bidirectional` and `four_bit` apply to the
-        backbone of an adapter. The model runs in the native architecture if there is one, with its
-        adapter merged: importing transformers and peft takes seconds.
+        backbone of an adapter. A full model runs in the native architecture if there is one:
+        importing transformers takes seconds.
         """
-        backbone: Any = None
-        if not four_bit:
-            backbone = Native.from_folder(folder, bidirectional=bidirectional)
+        backbone: Any = Native.from_folder(folder)
         if backbone is None:
             from wxb.training.backbones.weights import load_backbone
 
-            backbone = tuning.load(
-                folder,
-                partial(load_backbone, bidirectional=bidirectional, four_bit=four_bit, strict=True),
-            )
+            load = partial(load_backbone, bidirectional=bidirectional, four_bit=four_bit)
+            backbone = tuning.load(folder, load)
         model = cls(backbone, **shape)
         model.load_heads(folder)
         return model.eval()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -10,44 +10,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from wxb.core import pretrained
-from wxb.core.files import read_json, write_json
-from wxb.core.pretrained import ADAPTER_WEIGHTS
+from wxb.core.files import read_json
+from wxb.core.pretrained import CONFIG, WEIGHTS
 from wxb.training.backbones import tuning
-from wxb.training.backbones.merged import merge
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel  # this import takes seconds
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
 # The prefix of a backbone's weights in a model with heads, by model type.
 PREFIXES = {"bert": "bert.", "llama": "model."}
-
-
-class Unfilled(TorchFunctionMode):
-    """A context in which modules draw no random weights, as others replace them.
-
-    The state of torch's random generator does not change. With `shapes_only`, weights take no
-    memory. `torch.device("meta")` would do the same, but imports torch's compiler, which takes as
-    long as torch itself.
-    """
-
-    def __init__(self, *, shapes_only: bool = False) -> None:
-        super().__init__()
-        self.options = {"device": "meta"} if shapes_only else {}
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
-        """Return the tensor of a function of `torch.nn.init` as it is; call any other function."""
-        options = kwargs or {}
-        if getattr(func, "__module__", None) == nn.init.__name__:
-            return options["tensor"]
-        if func is torch.empty:  # the weights of modules
-            options |= self.options
-        return func(*args, **options)
 
 
 class Native(nn.Module):
@@ -56,85 +29,48 @@ class Native(nn.Module):
     def __init__(self, config: Any, *, generative: bool = False) -> None:
         """Build a backbone from a configuration of transformers, or one with the same attributes.
 
-        `generative` adds the head of a language model. Raises ValueError for settings that the
-        architecture does not support.
+        `generative` adds the head of a language model. The state of torch's random generator does
+        not change. Raises ValueError for settings that the architecture does not support.
         """
         super().__init__()
         self.config = config
-        self.backbone = _build(config, generative=generative)
+        with torch.random.fork_rng(devices=[]):
+            self.backbone = _build(config, generative=generative)
 
     @classmethod
     def from_transformers(cls, backbone: PreTrainedModel) -> Native:
-        """Copy a backbone of transformers. The state of torch's random generator does not change.
+        """Copy a backbone of transformers.
 
         Raises ValueError for settings that the architecture does not support.
         """
-        with Unfilled():
-            native = cls(backbone.config)
+        native = cls(backbone.config)
         native.backbone.load_state_dict(backbone.state_dict(), strict=True)
         native.config.architectures = [type(backbone).__name__]
         return native
 
     @classmethod
-    def from_folder(
-        cls,
-        folder: Path,
-        *,
-        generative: bool = False,
-        bidirectional: bool = False,
-        tokens: int = 0,
-    ) -> Native | None:
-        """Load what `tuning.save` or transformers wrote, to predict; adapters are merged.
+    def from_folder(cls, folder: Path, *, generative: bool = False) -> Native | None:
+        """Load what `tuning.save` or transformers wrote, to predict.
 
-        `generative` keeps the head of a language model, and an adapter on it has `tokens` tokens;
-        `bidirectional` removes the causal mask. None for an unsupported architecture or adapter,
-        or without config.json and weights. Raises WxbError if a folder requests custom code, and as
-        `tuning.base_folder` does.
+        `generative` keeps the head of a language model. None for an adapter or an unsupported
+        architecture. Raises WxbError if the folder requests custom code, or for missing, unexpected
+        or non-finite weights.
         """
-        base = tuning.base_folder(folder)
-        pretrained.require_no_code(base)
-        if not all((base / name).is_file() for name in (CONFIG, WEIGHTS)):
+        file = pretrained.require_no_code(folder) / WEIGHTS
+        if tuning.is_adapter(folder) or not file.is_file():
             return None
-        config = SimpleNamespace(**{**read_json(base / CONFIG), "dtype": "float32"})
-        if bidirectional:
-            config.is_causal = False
+        config = SimpleNamespace(**read_json(folder / CONFIG))
         try:
-            if tuning.is_adapter(folder):
-                config.vocab_size = max(config.vocab_size, tokens)
             if config.model_type == "gpt2":
                 config.max_position_embeddings = config.n_positions  # as transformers names it
-            native = cls._from_base(config, base, folder, tokens, generative=generative)
-        except (AttributeError, LookupError, RuntimeError, ValueError):  # left to transformers
-            return None
-        config.architectures = [type(native.backbone).__name__]
-        return native.eval()
-
-    @classmethod
-    def _from_base(
-        cls, config: Any, base: Path, folder: Path, tokens: int, *, generative: bool
-    ) -> Native:
-        """Load the weights of a base folder, and merge the adapter in `folder` if it has one.
-
-        Raises ValueError for weights of another shape.
-        """
-        with Unfilled(shapes_only=True):  # weights of another shape must not take memory
-            expected = cls(config, generative=generative).weights()
-        prefix = "" if generative else PREFIXES[config.model_type]
-        weights = _without_heads(pretrained.read_weights(base / WEIGHTS), prefix, expected)
-        adapter: dict[str, Tensor] = {}
-        if tuning.is_adapter(folder):
-            adapter = pretrained.read_weights(folder / ADAPTER_WEIGHTS)
-            weights = merge(weights, adapter, pretrained.adapter_settings(folder), tokens)
-        if _shapes(expected) != _shapes(weights):
-            raise ValueError(f"{base / WEIGHTS}: expected the weights of its {CONFIG}")
-        with Unfilled():
             native = cls(config, generative=generative)
-        native.backbone.load_state_dict(weights, strict=False)  # shared weights are there once
-        if adapter:
-            native.requires_grad_(False)
-            # It is merged into the weights. As parameters, it counts in the size of the model.
-            native.adapter = nn.ParameterDict({n.replace(".", "_"): t for n, t in adapter.items()})
-        return native
+        except (AttributeError, LookupError, ValueError):  # left to transformers
+            return None
+        prefix = "" if generative else PREFIXES[config.model_type]
+        own = {name for name, _ in native.backbone.named_parameters()}
+        weights = _without_heads(pretrained.read_weights(file), prefix, own)
+        pretrained.load_weights(native.backbone, weights, file)
+        return native.eval()
 
     def get_input_embeddings(self) -> nn.Module:
         """The module of token embeddings; this method is named as in transformers."""
@@ -149,22 +85,14 @@ class Native(nn.Module):
         """Output of the backbone; arguments and output are named as in transformers."""
         return self.backbone(*inputs, **options)
 
-    def weights(self) -> dict[str, Tensor]:
-        """The weights by name, shared ones once."""
-        return {name: weight.data for name, weight in self.backbone.named_parameters()}
-
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `AutoModel` loads."""
-        if isinstance(self.config, SimpleNamespace):
-            write_json(Path(folder, CONFIG), vars(self.config))
-        else:
-            self.config.save_pretrained(str(folder))
-        weights = {name: weight.contiguous() for name, weight in self.weights().items()}
+        self.config.save_pretrained(str(folder))
+        # Shared weights are there once.
+        weights = {
+            name: weight.data.contiguous() for name, weight in self.backbone.named_parameters()
+        }
         save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
-
-
-def _shapes(weights: Mapping[str, Tensor]) -> dict[str, torch.Size]:
-    return {name: weight.shape for name, weight in weights.items()}
 
 
 def _without_heads(

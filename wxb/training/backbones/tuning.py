@@ -164,11 +164,11 @@ def base_folder(folder: Path) -> Path:
     """The folder of a full backbone, or of the backbone that the adapter in a folder names.
 
     That backbone is in the folder beside `folder`, or beside the parent of a further seed's folder.
-    Raises WxbError if it is not there, and as `pretrained.adapter_settings` does.
+    Raises WxbError if it is not there.
     """
     if not is_adapter(folder):
         return folder
-    name = Path(str(pretrained.adapter_settings(folder).base_model_name_or_path)).name
+    name = Path(str(read_json(folder / ADAPTER)["base_model_name_or_path"])).name
     model = folder.parent if folder.name.startswith(paths.SEED) else folder
     backbone = model.parent / name
     if not backbone.is_dir():
@@ -182,11 +182,8 @@ def base_folder(folder: Path) -> Path:
 def merge_adapter(adapter: Any, folder: Path) -> Any:
     """Merge an adapter into the weights of its backbone, in float32.
 
-    `adapter` was loaded from `folder`; it cannot be used afterwards. A native backbone is merged
-    already.
+    `adapter` was loaded from `folder`; it cannot be used afterwards.
     """
-    if not hasattr(adapter, "peft_config"):
-        return adapter
     backbone: PreTrainedModel = adapter.unload()
     if getattr(backbone, "is_quantized", False):
         # The sum does not fit into 4 bits.

@@ -50,11 +50,10 @@ def initial_model(backbone: Backbone, tokenizer: PreTrainedTokenizerBase) -> Pre
     model: PreTrainedModel
     if backbone.checkpoint:
         with hub.checkpoint(backbone.checkpoint, backbone.revision, weights=True) as folder:
-            config = pretrained.checkpoint_config(folder)
+            config = pretrained.config(folder)
             cls = CLASSES.get(backbone.objective) or _saved_class(config)
             has_objective = backbone.objective in CLASSES
             model = pretrained.model(cls, folder, new_heads=has_objective, config=config)
-        pretrained.drop_unlisted(model.config)
         return model
     assert backbone.architecture is not None
     cls = CLASSES[backbone.architecture.model_type]
@@ -98,16 +97,14 @@ def load_backbone(
     bidirectional: bool = False,
     four_bit: bool = False,
     native: bool = False,
-    strict: bool = False,
 ) -> Any:
     """Load the backbone of a folder in float32, without the heads of pretraining.
 
     `generative` keeps the head of a language model; `bidirectional` removes the causal mask;
     `four_bit` quantizes the linear layers to 4 bits (NF4 with double quantization: Dettmers et al.
-    2023, section 3); `native` copies the weights into the native architecture; `strict` refuses
-    settings that training does not write, which published checkpoints may have.
+    2023, section 3); `native` copies the weights into the native architecture.
     """
-    config = pretrained.config(folder) if strict else pretrained.checkpoint_config(folder)
+    config = pretrained.config(folder)
     options: dict[str, Any] = {"config": config, "dtype": torch.float32}
     if config.model_type == "bert":
         # BERT's pooler is pretrained for NSP only.
