@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
     from wxb.reporting.charts.parts import Page  # imports plotly
-    from wxb.tasks.cards import Card
     from wxb.tasks.exports import Exports
     from wxb.tasks.guessing import Hook
     from wxb.tasks.methods import Method
@@ -55,7 +54,7 @@ class Task:
     reading: ClassVar[Part[Reading]] = Part("reading", "Reading")
     metrics: ClassVar[Part[Scorer]] = Part("metrics", "Scorer")
     page: ClassVar[Part[Page]] = Part("page", "Page")
-    card: ClassVar[Part[Card | None]] = Part("card", "Card", optional=True)
+    card: ClassVar[Part[Any]] = Part("card", optional=True)
     exports: ClassVar[Part[Exports | None]] = Part("exports", "Exports", optional=True)
     new: ClassVar[Part[Hook | None]] = Part("new", optional=True)
 

@@ -1,15 +1,4 @@
-"""Model cards of conversations."""
+"""Model cards: the name of the task on the hub, and an input of `predict` as Python."""
 
-from __future__ import annotations
-
-from wxb.tasks import cards
-
-
-class Card(cards.Card):
-    """Cards of chat models."""
-
-    TASK = "text-generation"
-    TAGS = ("chat",)
-    SCORES = ("exact", "chrf")
-    PURPOSE = "Answers questions in a conversation."
-    EXAMPLE = '"Where is the library?"'
+HUB_TASK = "text-generation"
+EXAMPLE = '"Where is the library?"'

@@ -1,15 +1,4 @@
-"""Model cards of speech recognition."""
+"""Model cards: the name of the task on the hub, and an input of `predict` as Python."""
 
-from __future__ import annotations
-
-from wxb.tasks import cards
-
-
-class Card(cards.Card):
-    """Cards of models that recognize speech."""
-
-    TASK = "automatic-speech-recognition"
-    TAGS = ("speech",)
-    SCORES = ("cer", "wer")
-    PURPOSE = "Transcribes recordings."
-    EXAMPLE = '"recording.wav"'
+HUB_TASK = "automatic-speech-recognition"
+EXAMPLE = '"recording.wav"'

@@ -1,15 +1,4 @@
-"""Model cards of translation."""
+"""Model cards: the name of the task on the hub, and an input of `predict` as Python."""
 
-from __future__ import annotations
-
-from wxb.tasks import cards
-
-
-class Card(cards.Card):
-    """Cards of translators."""
-
-    TASK = "translation"
-    TAGS = ("translation",)
-    SCORES = ("bleu", "chrf")
-    PURPOSE = "Translates sentences."
-    EXAMPLE = '"Good morning."'
+HUB_TASK = "translation"
+EXAMPLE = '"Good morning."'
