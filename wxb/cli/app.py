@@ -297,7 +297,7 @@ def merge_(
 
 
 app.add_typer(new.app, name="new")
-app.command()(reproduction.compare)
+app.command("compare")(reproduction.compare_results)
 app.command()(verification.verify)
 app.command()(estimating.estimate)
 # Further options are settings of the experiment.

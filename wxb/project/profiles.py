@@ -87,12 +87,6 @@ def additions(profiles: Mapping[str, Any]) -> dict[str, Blocks]:
     }
 
 
-def profile_adding(study: str) -> str | None:
-    """The first profile that adds a study to params.yaml; None if no profile does."""
-    own = additions(contents())
-    return next((name for name, blocks in own.items() if study in blocks.get("studies", {})), None)
-
-
 def _switched(
     params: Mapping[str, Any], profile: str, profiles: Mapping[str, Any]
 ) -> tuple[Blocks, list[str]]:

@@ -49,6 +49,15 @@ def test_about_95_of_100_valid_reruns_are_inside():
     assert 0.92 <= inside / times <= 0.98
 
 
+def test_experiments_that_do_not_vary_have_no_range_and_narrow_no_other():
+    constant = {"crf": [0.901759] * 3, "mentions": [0.4] * 3}
+    both = ranges({"f1": {**RUNS["f1"], **constant}})["f1"]
+    assert {name: both[name] for name in RUNS["f1"]} == ranges(RUNS)["f1"]
+    assert [x in both["crf"] for x in (0.901758, 0.901759, 0.90176)] == [True] * 3
+    assert [x in both["crf"] for x in (0.901757, 0.901761, 0.838)] == [False] * 3
+    assert ranges({"f1": constant})["f1"].keys() == constant.keys()
+
+
 def test_the_mean_of_all_seeds_is_the_centre():
     for name, limits in ranges(RUNS)["f1"].items():
         assert fmean(limits) == pytest.approx(fmean(RUNS["f1"][name]))

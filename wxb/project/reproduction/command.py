@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -9,22 +11,25 @@ import typer
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params, load
-from wxb.project import profiles, revisions
-from wxb.project.reproduction import comparison, expected_hashes, wording
-from wxb.project.reproduction.results import STAGES, Results
-from wxb.reporting.terminal import show, show_json, show_sentence
+from wxb.project import revisions
+from wxb.project.reproduction import expected_hashes
+from wxb.project.reproduction.comparison import Score, Verdict, compare, worst
+from wxb.project.reproduction.results import Results
+from wxb.reporting.terminal import show, show_json, show_sentence, table
 
 ALL = "all"
+HIDDEN = (Verdict.NOT_RUN,)  # in the table
+SAME = (Verdict.NOT_RUN, Verdict.EQUAL)
 
 
-def compare(
+def compare_results(
     revision: Annotated[str, typer.Argument(help="a commit, branch or tag")] = "HEAD",
     other: Annotated[
         str | None, typer.Argument(help="another one, instead of the working tree")
     ] = None,
     study: Annotated[str, typer.Option(help="a study or lesson, or pretrain; default: all")] = ALL,
     brief: Annotated[
-        bool, typer.Option("--brief", help="print only the verdicts, and the page")
+        bool, typer.Option("--brief", help="print only the summary, and the page")
     ] = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="as a comment for a pull request: what changed")
@@ -36,11 +41,9 @@ def compare(
 ) -> None:
     """Compare the results in the working tree with those of a commit.
 
-    On the same type of CPU, a rerun must have the same bytes. On another type, its scores must be
-    within the variation between trainings, if several seeds are known. Otherwise they are compared
-    with their 95% intervals, which only cover the choice of test records. With the parameters of
-    `wxb params tiny`, the bytes are the same on every x86-64 CPU with AVX2, except for experiments
-    in 4 bits; the last line reports whether they are.
+    On the same type of CPU, a rerun has the same bytes: `equal`. On another type, a score is
+    `within` the variation between trainings, or `outside`. Without several seeds in reports/seeds,
+    the range is the 95% interval, which only covers the choice of test records.
 
     Example: wxb compare HEAD~1 --study NAME
 
@@ -49,53 +52,42 @@ def compare(
     params = load()
     before = Results(revisions.commit(revision))
     after = Results(revisions.commit(other) if other else revisions.WorkingTree())
-    folders = {**before.folders, **after.folders}
-    known = {**params.studies, **params.lessons, **folders}
+    known = {**params.studies, **params.lessons, **before.members, **after.members}
     if study not in (ALL, *known):
         raise WxbError(f"no study or lesson {study!r}{choices(study, known)}")
-    names = [name for name in known if name in folders] if study == ALL else [study]
-    if not other and not any(name in after.folders for name in names):
-        command = "make run" if study == ALL else _remedy(study, params)
-        raise WxbError(f"no results to compare; run `{command}` first")
-    results = [comparison.compare(name, before, after, params) for name in names]
-    is_outside = any(result.is_outside for result in results)
+    names = [*known] if study == ALL else [study]
+    if not any(name in after.members for name in names):
+        name = "" if study == ALL else f" STUDY={study}"
+        raise WxbError(f"{after.tree.name}: no results to compare; run `make run{name}` first")
+    scores = [score for name in names for score in compare(name, before, after)]
+    is_outside = any(score.verdict is Verdict.OUTSIDE for score in scores)
     hashes = None if other else expected_hashes.check_hashes()
-    versions = before.tree.name, after.tree.name
+    lines = [_summary(study, scores, before.tree.name), *_machines(scores, before, after, params)]
+    lines += [hashes.line] if hashes else []
+    header = ["result", "metric", before.tree.name, after.tree.name, "range", "verdict"]
     if as_json:
-        content = {
-            "before": versions[0],
-            "after": versions[1],
-            "outside": is_outside,
-            "portable": hashes and hashes._asdict(),
-            "results": [
-                wording.as_json(result, *versions, _remedy(result.name, params))
-                for result in results
-            ],
-        }
-        show_json(content)
+        show_json(
+            {
+                "before": before.tree.name,
+                "after": after.tree.name,
+                "outside": is_outside,
+                "portable": hashes and hashes._asdict(),
+                "scores": [score._asdict() for score in scores],
+            }
+        )
     elif as_markdown:
-        from wxb.project.reproduction.comment import comment
+        from wxb.reporting.tables import markdown_table
 
-        print(comment(results, *versions), end="")
+        rows = [_row(score) for score in scores if score.verdict not in SAME]
+        print("\n\n".join([*lines, *([markdown_table([header, *rows])] if rows else [])]))
     else:
-        not_run = [r for r in results if wording.summary(r) is wording.Summary.NOT_RUN]
-        together = not_run if len(not_run) > 1 else []
-        has_page = study in {**params.studies, **params.lessons} and not other
-        for result in results:
-            if result in together or (brief and has_page and wording.is_new(result)):
-                continue
-            remedy = _remedy(result.name, params)
-            if brief:
-                show_sentence(wording.verdict_line(result, *versions, remedy))
-            else:
-                show(*wording.details(result, *versions, remedy), "")
-        if together:
-            is_all = len(together) == len(results)
-            show_sentence(wording.not_run_line(together, versions[0], is_all=is_all))
-        if has_page:
+        rows = [_row(score) for score in scores if score.verdict not in HIDDEN]
+        if rows and not brief:
+            show(table(header, rows), "")
+        for line in lines:
+            show_sentence(line)
+        if study in {**params.studies, **params.lessons} and not other:
             print(page_line(study, params))
-        if hashes:
-            show_sentence(hashes.line)
     if exit_code and is_outside:
         raise typer.Exit(1)
 
@@ -105,14 +97,45 @@ def page_line(name: str, params: Params) -> str:
     path = paths.page(name)
     if path.exists():
         return f"Page: {path.resolve()}"
-    return f"Page: {path} does not exist; run `{_remedy(name, params)}`"
-
-
-def _remedy(name: str, params: Params) -> str:
-    """The command that runs a result, with the profile that adds its study if it is absent."""
     verb = "lesson" if name in params.lessons else "report"
-    command = f"dvc repro {STAGES.get(name, f'{verb}@{name}')}"
-    if name in {**params.studies, **params.lessons, **STAGES}:
-        return command
-    profile = profiles.profile_adding(name)
-    return f"wxb params {profile} && {command}" if profile else command
+    return f"Page: {path} does not exist; run `dvc repro {verb}@{name}`"
+
+
+def _summary(study: str, scores: Sequence[Score], before: str) -> str:
+    """One line: how many results have the same bytes, and the number of each other verdict."""
+    results = {score.result for score in scores}
+    verdicts = [
+        verdict
+        for result in results
+        for verdict in worst([score for score in scores if score.result == result]).values()
+    ]
+    counts = Counter(verdicts)
+    not_run, equal = counts.pop(Verdict.NOT_RUN, 0), counts.pop(Verdict.EQUAL, 0)
+    reruns = len(verdicts) - not_run
+    parts = [f"{equal} of {reruns} have the same bytes"] if reruns else []
+    parts += [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
+    parts += [f"{not_run} not run here"] if not_run else []
+    trainings = max((score.trainings for score in scores), default=0)
+    ranges = f"{trainings} seeds" if trainings > 1 else "95% intervals of test records"
+    has_ranges = counts[Verdict.WITHIN] or counts[Verdict.OUTSIDE]
+    return f"{study}, compared with {before}: {', '.join(parts)}" + (
+        f" (ranges: {ranges})" if has_ranges else ""
+    )
+
+
+def _machines(
+    scores: Sequence[Score], before: Results, after: Results, params: Params
+) -> Iterator[str]:
+    """The machines of both versions, for each result whose bytes differ."""
+    differing = (Verdict.ROUNDING, Verdict.WITHIN, Verdict.OUTSIDE, Verdict.DIFFERS)
+    for result in dict.fromkeys(score.result for score in scores if score.verdict in differing):
+        first, second = (each.machines(result, params) for each in (before, after))
+        if first and second:
+            yield f"{result} ran on {' and '.join(first)}; now on {' and '.join(second)}"
+
+
+def _row(score: Score) -> list[str]:
+    name = score.name if score.name == score.result else f"{score.result}/{score.name}"
+    values = ["–" if value is None else f"{value:.4f}" for value in (score.before, score.after)]
+    limits = f"{score.range.low:.4f}–{score.range.high:.4f}" if score.range else "–"
+    return [name, score.metric, *values, limits, score.verdict.value]

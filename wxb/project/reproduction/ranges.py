@@ -17,6 +17,10 @@ outside two such intervals:
 - One of the experiment's own seeds. The 95% hold for its scores on all test sets. It is for
   experiments that vary more than the others.
 
+An experiment whose seeds all have the same score, such as one without random numbers, does not vary
+and is left out of the pooled deviation. A rerun must have its score, except for rounding: scores
+have DIGITS decimals, so sums that differ in their last bits round to the same or to neighbours.
+
 `benchmarks/reproduction.py` simulates how many valid reruns are inside, and how many broken ones
 are outside. A rerun with the same seed on another CPU varies no more than one with another seed.
 """
@@ -28,7 +32,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from wxb.metrics import LEVEL
+from wxb.metrics import DIGITS, LEVEL
+
+# The distance of neighbours; the binary forms of scores up to 1,000 are at most 1e-12 wrong.
+ROUNDING = 10**-DIGITS + 1e-12
 
 Runs = Mapping[str, Mapping[str, Sequence[float]]]  # scores of each seed, by metric and experiment
 
@@ -49,11 +56,19 @@ def ranges(runs: Runs, trainings: int = 1) -> dict[str, dict[str, Range]]:
     `runs` are the known trainings, two or more of each experiment. A score of the rerun is the mean
     of `trainings` new ones.
     """
-    scores = sum(map(len, runs.values()))
-    pooled, own = LEVEL ** (1 / scores), LEVEL ** (1 / len(runs))
+    varying = {
+        metric: {name: scores for name, scores in members.items() if len({*scores}) > 1}
+        for metric, members in runs.items()
+    }
+    count = max(1, sum(map(len, varying.values())))
+    levels = LEVEL ** (1 / count), LEVEL ** (1 / len(runs))
     return {
-        metric: _ranges(by_experiment, trainings, pooled, own)
-        for metric, by_experiment in runs.items()
+        metric: {
+            name: Range(scores[0] - ROUNDING, scores[0] + ROUNDING)
+            for name, scores in members.items()
+        }
+        | _ranges(varying[metric], trainings, *levels)
+        for metric, members in runs.items()
     }
 
 
@@ -64,9 +79,9 @@ def _ranges(
     freedom = {name: len(scores) - 1 for name, scores in runs.items()}
     variances = {name: variance(scores) for name, scores in runs.items()}
     total_freedom = sum(freedom.values())
-    pooled = sum(freedom[name] * variances[name] for name in runs) / total_freedom
     result = {}
     for name, scores in runs.items():
+        pooled = sum(freedom[each] * variances[each] for each in runs) / total_freedom
         reach = math.sqrt(1 / trainings + 1 / len(scores)) * max(
             _quantile(pooled_level, total_freedom) * math.sqrt(pooled),
             _quantile(own_level, freedom[name]) * math.sqrt(variances[name]),
