@@ -306,7 +306,7 @@ app.command()(conversation.chat)
 app.command()(mask.mask)
 app.command()(mask.unmask)
 app.command()(search.search)
-app.command(cls=watching.AllStudies)(watching.watch)
+app.command()(watching.watch)
 
 
 @app.command()

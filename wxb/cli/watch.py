@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stderr, suppress
+from contextlib import suppress
 from datetime import datetime
 from threading import Event
 from typing import Annotated
@@ -20,34 +19,20 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperCommand
 
 from wxb.cli.options import Study, page_names
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import read_json
 from wxb.core.params import load
 from wxb.core.wording import counted
-from wxb.project.inventory import headlines
 from wxb.project.watching import Running, State, Watch
 from wxb.reporting.charts.formatting import duration, shortened, words
-from wxb.runtime import run_note
 
 REFRESH_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a running stage, after which a run is considered ended
-PLANNING = "DVC finds out which stages are stale"  # shown until the first state is known
-MAX_NAMES = 8  # of waiting or stopped stages
+MAX_NAMES = 8  # of waiting or failed stages
 SILENT = "ended without a message; it may have been killed, such as for lack of memory"
 LOG_LINES = 40  # printed of a run that failed without a failed stage
-
-
-class AllStudies(TyperCommand):
-    """The command line of `wxb watch`: without a study before --, all studies."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # noqa: D102
-        if "--" in args and all(arg.startswith("-") for arg in args[: args.index("--")]):
-            args = ["all", *args]
-        return super().parse_args(ctx, args)
 
 
 def watch(
@@ -105,36 +90,28 @@ def _run(command: list[str], watcher: Watch, console: Console) -> int:
             process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     except OSError as error:
         raise WxbError(f"cannot run {shlex.join(command)}: {error.strerror}") from None
-    with process:
-        _show_until_ended(process, watcher, console, is_stopping)
-    state = _refresh(watcher, has_ended=True)
-    if process.returncode and not (state and state.stopped):
-        output = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        print(*output[-LOG_LINES:], sep="\n")
-    print(f"Output of the run: {log}", flush=True)
-    if state and (state.is_over or state.done or state.stopped):
-        console.print(render_state(state))
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
-
-
-def _show_until_ended(
-    process: subprocess.Popen[bytes], watcher: Watch, console: Console, is_stopping: Event
-) -> None:
-    with _live(console) as live:
+    with process, _live(console) as live:
         while process.poll() is None:
             if is_stopping.is_set():
                 live.update(Text("stopping; finished stages are kept"), refresh=True)
             elif state := _refresh(watcher):
-                watcher.share()
                 live.update(render_state(state), refresh=True)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(REFRESH_SECONDS)
+    state = _refresh(watcher, has_ended=True)
+    if process.returncode and not (state and state.failed):
+        output = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        print(*output[-LOG_LINES:], sep="\n")
+    print(f"Output of the run: {log}", flush=True)
+    if state:
+        console.print(render_state(state))
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
 def _live(console: Console) -> Live:
     # DVC imports colorama, which would write a reset at exit into Rich's stdout, as visible text.
     return Live(
-        Text(PLANNING),
+        Text("DVC finds out which stages are stale"),
         console=console,
         auto_refresh=False,
         transient=True,
@@ -144,79 +121,45 @@ def _live(console: Console) -> Live:
 
 
 def _refresh(watcher: Watch, *, has_ended: bool = False) -> State | None:
-    """The current state; None if it cannot be read, such as while params.yaml is written."""
+    """The current state; None until DVC can read the project."""
     try:
-        with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
-            return watcher.refresh(has_ended=has_ended)
+        return watcher.refresh(has_ended=has_ended)
     except WxbError:
         return None
 
 
 def _states(watcher: Watch) -> Iterator[State]:
-    """The state every second, until the run ends or Ctrl-C."""
+    """The state every second, until no stage is left, none has run for a while, or Ctrl-C."""
     last_active = None
-    has_note = run_note.read() is not None
-    try:
+    with suppress(KeyboardInterrupt):
         while True:
-            has_ended = has_note and run_note.read() is None
-            with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
-                state = watcher.refresh(has_ended=has_ended)
+            state = watcher.refresh()
             yield state
             now = time.monotonic()
-            if state.running:
-                last_active = now
-            if (
-                has_ended
-                or state.is_over
-                or (last_active is not None and now - last_active > IDLE_SECONDS)
-            ):
+            last_active = now if state.running else last_active
+            if state.is_over or (last_active is not None and now - last_active > IDLE_SECONDS):
                 return
             time.sleep(REFRESH_SECONDS)
-    except KeyboardInterrupt:
-        return
 
 
 def render_state(state: State) -> RenderableType:
-    """A state for a terminal of 80 columns or more."""
+    """A state for a terminal of 80 columns or more; failed stages are last."""
     parts: list[RenderableType] = [Text(headline(state), style="bold")]
-    if not state.is_over and (line := times(state)):
-        parts.append(Text(line))
     for stage in state.running:
-        row = Table.grid(padding=(0, 1), expand=False)
+        share = stage.done / stage.total if stage.total else None
+        row = Table.grid(padding=(0, 1))
         row.add_column(width=34, overflow="ellipsis", no_wrap=True)
         row.add_column(width=18)
-        row.add_column(width=5, justify="right")
         row.add_column(no_wrap=True)
-        share = stage.share
         bar = ProgressBar(total=1.0, completed=share or 0.0, pulse=share is None)
-        row.add_row(stage.stage, bar, _percent(share), _time_left(stage))
-        parts.append(row)
-        if text := describe_progress(stage):
-            parts.append(Text(f"  {text}", style="dim"))
-    parts += [
-        Text(f"{words(metric)}: {shortened(scores, MAX_NAMES)}")
-        for metric, scores in _scores(state).items()
-    ]
-    if state.saving:
-        parts.append(Text(f"saving outputs: {shortened(state.saving, MAX_NAMES)}"))
+        seconds = stage.seconds_left
+        left = "" if seconds is None else f", {duration(seconds)} left"
+        row.add_row(stage.stage, bar, "" if share is None else f"{share:.0%}{left}")
+        parts += [row, Text(f"  {describe_progress(stage)}", style="dim")]
     if state.waiting:
         parts.append(Text(f"waiting: {shortened(state.waiting, MAX_NAMES)}"))
-    parts += [Text(f"failed: {_cause(stage)}", style="red") for stage in state.stopped[:MAX_NAMES]]
+    parts += [Text(f"failed: {_cause(stage)}", style="red") for stage in state.failed[:MAX_NAMES]]
     return Group(*parts)
-
-
-def _scores(state: State) -> dict[str, list[str]]:
-    """The headline scores of the experiments that have been evaluated, by metric."""
-    experiments = load().experiments
-    scores: dict[str, list[str]] = {}
-    for stage in state.done:
-        verb, _, name = stage.partition("@")
-        metrics = paths.metrics(experiments[name].study, name) if name in experiments else None
-        if verb == "evaluate" and metrics and metrics.exists():
-            content = read_json(metrics)
-            for metric in headlines(content)[:1]:
-                scores.setdefault(metric, []).append(f"{name} {content[metric]:.3f}")
-    return scores
 
 
 def _cause(stage: str) -> str:
@@ -232,51 +175,38 @@ def progress_lines(states: Iterable[State]) -> Iterator[str]:
     before = ""
     for state in states:
         stages = [stage.stage for stage in state.running]
-        stages += [f"{stage} failed" for stage in state.stopped]
-        line = ": ".join(filter(None, [headline(state), ", ".join(stages)]))
+        stages += [f"{stage} failed" for stage in state.failed]
+        line = ": ".join(filter(None, [headline(state._replace(elapsed=0)), ", ".join(stages)]))
         if line != before:
             yield f"{datetime.now().astimezone():%H:%M:%S} {line}"
         before = line
 
 
 def headline(state: State) -> str:
-    """The number of stages by state, in a line."""
-    if state.is_over:
-        if not state.done:
-            return "every stage is up to date"
-        return f"all done: {counted(len(state.done), 'stages')}"
-    counts = f"{len(state.done)} of {state.total} stages done, {len(state.running)} running"
-    counts += f", {len(state.waiting)} waiting"
-    if state.saving:
-        counts += f", {len(state.saving)} saving"
-    if state.stopped:
-        counts += f", {len(state.stopped)} failed"
-    has_begun = state.running or state.done or state.stopped
-    return counts if has_begun else f"{counts}; nothing runs yet"
-
-
-def times(state: State) -> str:
-    """The time since the run began and the time left, as far as known."""
-    known = {"elapsed": state.elapsed, "left": state.seconds_left}
-    return ", ".join(f"{duration(s)} {name}" for name, s in known.items() if s)
+    """The number of stages by state, and the time since the watch began, in a line."""
+    if state.is_over and not state.done:
+        return "every stage is up to date"
+    total = sum(map(len, state[:4]))
+    counts = f"all done: {counted(total, 'stages')}"
+    if not state.is_over:
+        counts = f"{len(state.done)} of {total} stages done, {len(state.running)} running"
+        counts += f", {len(state.waiting)} waiting"
+    if state.failed:
+        counts += f", {len(state.failed)} failed"
+    if state.waiting and not (state.running or state.done or state.failed):
+        counts += "; nothing runs yet"
+    return f"{counts}, {duration(state.elapsed)}" if state.elapsed >= 1 else counts
 
 
 def describe_progress(stage: Running) -> str:
     """The step, epoch, units and metrics of a running stage, in a line."""
-    parts = [] if stage.label else ["no progress reported yet"]
-    if stage.label and stage.label.partition(" (seed ")[0] != stage.stage:
+    if not stage.label:
+        return "no progress reported yet"
+    parts = []
+    if stage.label.partition(" (seed ")[0] != stage.stage:
         parts.append(stage.label.removeprefix(f"{stage.stage}: "))
-    if stage.epoch:
-        parts.append(f"epoch {stage.epoch} of {stage.epochs}")
-    if stage.unit:
-        count = f"{stage.done:,} of {stage.total:,}" if stage.total else f"{stage.done:,}"
-        parts.append(f"{stage.unit} {count}")
+    elif stage.epochs and stage.total:
+        epoch = min(stage.epochs, 1 + stage.done * stage.epochs // stage.total)
+        parts.append(f"epoch {epoch} of {stage.epochs}")
+    parts.append(f"{stage.unit} {stage.done:,}" + (f" of {stage.total:,}" if stage.total else ""))
     return ", ".join([*parts, *(f"{words(key)} {value}" for key, value in stage.metrics.items())])
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"
-
-
-def _time_left(stage: Running) -> str:
-    return "" if stage.seconds_left is None else f"{duration(stage.seconds_left)} left"

@@ -84,16 +84,6 @@ def record(params: Params, index: Tree) -> None:
     write_json(Path(PROVENANCE), provenances)
 
 
-def training_seconds() -> dict[str, float]:
-    """The seconds of each `train` stage in reports/provenance.json, from whatever machine."""
-    provenances = read_json(Path(PROVENANCE)) if Path(PROVENANCE).exists() else {}
-    return {
-        f"train@{name}": seconds
-        for provenance in provenances.values()
-        for name, seconds in provenance.get("seconds", {}).items()
-    }
-
-
 def from_costs(params: Params, study: str) -> dict[str, Any]:
     """The machines of a study's stages and their last finish, from reports/cost.
 

@@ -1,23 +1,20 @@
-"""Which stages of a run of the DAG are running, waiting, stopped and done now."""
+"""Which stages of a run of the DAG are running, waiting, failed and done now."""
 
 from __future__ import annotations
 
+import io
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import redirect_stderr
 from typing import Any, NamedTuple
 
-import psutil  # type: ignore[import-untyped]
-
-from wxb.core import progress
+from wxb.core import paths, progress
 from wxb.core.params import Params
-from wxb.project import dag, engines, provenance, staleness
-from wxb.runtime import engine, locks, run_note
+from wxb.project import dag, engines, staleness
+from wxb.runtime import locks
 
-PAUSE = 3.0  # least seconds between two plans, each of which takes one
-SHARE = 0.1  # of one core, at most, that planning may take from the run
-SAVING = 20.0  # seconds in which DVC may still save the outputs of a stage that has exited
+PAUSE = 10.0  # least seconds between two plans, each of which takes a core for one
 
 
 class Running(NamedTuple):
@@ -33,23 +30,11 @@ class Running(NamedTuple):
     epochs: int | None = None
 
     @property
-    def share(self) -> float | None:
-        """How much of it is done, from 0 to 1; None if unknown."""
-        return min(1.0, self.done / self.total) if self.total else None
-
-    @property
     def seconds_left(self) -> float | None:
         """Seconds for the rest at the speed so far; None if unknown."""
         if not self.total or not self.done or self.seconds < 1:
             return None
         return self.seconds * max(0, self.total - self.done) / self.done
-
-    @property
-    def epoch(self) -> int | None:
-        """The current epoch of a training, from 1; None for other steps."""
-        if not self.epochs or not self.total or self.label.partition(" (seed ")[0] != self.stage:
-            return None
-        return min(self.epochs, 1 + self.done * self.epochs // self.total)
 
 
 class State(NamedTuple):
@@ -57,21 +42,14 @@ class State(NamedTuple):
 
     running: Sequence[Running]
     waiting: Sequence[str]
-    stopped: Sequence[str]  # they ran and did not finish
+    failed: Sequence[str]  # they ran and did not finish
     done: Sequence[str]
-    saving: Sequence[str] = ()  # they have exited; DVC may not have saved their outputs
-    elapsed: float | None = None  # seconds since the run or the watch began
-    seconds_left: float | None = None  # of all stages; None if unknown
-
-    @property
-    def total(self) -> int:
-        """The number of stages."""
-        return sum(map(len, self[:5]))
+    elapsed: float = 0.0  # seconds since the watch began
 
     @property
     def is_over(self) -> bool:
         """Whether no stage is left to run."""
-        return not (self.running or self.waiting or self.stopped or self.saving)
+        return not (self.running or self.waiting or self.failed)
 
 
 class Watch:
@@ -82,85 +60,53 @@ class Watch:
     """
 
     def __init__(self, params: Params, name: str | None = None) -> None:
-        note = run_note.read()
-        if note and name not in (None, note.name):
-            note = None
-        self.params, self.name = params, note.name if note else name
-        self.begun = note.begun if note else time.time()
-        self.expected = provenance.training_seconds()
+        self.params, self.name, self.begun = params, name, time.time()
         self.order: list[str] = []
         self.due: set[str] = set()
-        self.seen = set(note.stages) if note else set()  # was due, or ran
-        self.last_run: dict[str, float] = {}  # for due stages that ran: when last seen running
-        self.planned, self.pause = -PAUSE, PAUSE
-        self.version: tuple[Any, ...] = ()
+        self.seen: set[str] = set()  # stages that were due or ran
+        self.started: set[str] = set()
+        self.planned, self.version = -PAUSE, (-1, -1)
 
     def refresh(self, *, has_ended: bool = False) -> State:
-        """Read the state now. The first call raises PlanError if DVC cannot read the project.
+        """Read the state now; asks DVC what is due if dvc.lock has changed, or the run has ended.
 
-        Once the run has ended, no stage is saved any more.
+        The first call raises PlanError if DVC cannot read the project.
         """
-        # DVC writes dvc.lock after it has saved outputs, and rwlock when it releases them.
-        files = (*dag.file_version(dag.LOCKFILE), *dag.file_version(engine.RWLOCK))
-        version = (*(before := staleness.running()), *files)
-        if has_ended or (version != self.version and time.monotonic() - self.planned >= self.pause):
+        version = dag.file_version(dag.LOCKFILE)
+        is_rested = time.monotonic() - self.planned >= PAUSE
+        if has_ended or (version != self.version and is_rested):
             self._plan(version)
-        # A plan takes seconds. In this order, a stage that ends now is not shown with the next one.
-        begun, running = {*_starting()}, staleness.running()
-        version = (*running, *files)
-        now = time.monotonic()
-        self.seen = (self.seen | {*self.due, *before, *running}) & {*self.order}
-        finished = {name for name in self.due if run_note.finished_since(name, self.begun)}
-        self.last_run = {name: last for name, last in self.last_run.items() if name in self.due}
-        self.last_run |= dict.fromkeys([*before, *running], now)
-        # A stage that has exited may still be unsaved until the next plan.
-        is_current = version == self.version
-        exited = {name: last for name, last in self.last_run.items() if name not in running}
-        recent = {name for name, last in exited.items() if not is_current or now - last < SAVING}
-        saving = set() if has_ended else recent - finished
-        left = {*self.due} - {*running} - saving - (set() if has_ended else finished)
-        current = [_progress(name, self.params) for name in self._in_order(running)]
-        waiting = self._in_order(left - {*self.last_run})
-        starting = self._in_order(begun & {*waiting})
-        waiting = [name for name in waiting if name not in starting]
-        current += [Running(name, "starting") for name in starting]
+        running = staleness.running()
+        self.started |= {*running}
+        self.seen |= self.due | {*running}
+        left = {name for name in self.due if not self._is_finished(name)} - {*running}
         return State(
-            current,
-            waiting,
-            self._in_order(left & {*self.last_run}),
-            self._in_order(self.seen - left - saving - {*running}),
-            self._in_order(saving),
+            [_progress(name, self.params) for name in self._in_order(running)],
+            self._in_order(left - self.started),
+            self._in_order(left & self.started),
+            self._in_order(self.seen - left - {*running}),
             time.time() - self.begun,
-            self._seconds_left(current, waiting),
         )
 
-    def share(self) -> None:
-        """Write a note of this run, so that another watch shows the same stages and times."""
-        run_note.write(self.name, self.begun, self.seen)
-
-    def _seconds_left(self, running: Sequence[Running], waiting: Sequence[str]) -> float | None:
-        """Seconds of the rest, if as many stages run at a time as now; None if unknown."""
-        unknown = [stage.stage for stage in running if stage.seconds_left is None]
-        main = [stage for stage in running if stage.label == stage.stage and stage.seconds_left]
-        totals = {stage.stage: stage.seconds + (stage.seconds_left or 0) for stage in main}
-        rest = run_note.seconds_of([*unknown, *waiting], totals, self.expected)
-        if not running or rest is None:
-            return None
-        return (rest + sum(stage.seconds_left or 0 for stage in running)) / len(running)
-
-    def _plan(self, version: tuple[Any, ...]) -> None:
+    def _plan(self, version: tuple[int, int]) -> None:
         """Update the due stages from DVC; keep the old ones while DVC cannot read the project."""
-        self.planned, cpu = time.monotonic(), time.process_time()
         try:
-            stages = _leading_to(self.name, engines.plan())
+            with redirect_stderr(io.StringIO()):  # hides DVC's progress bars
+                stages = _leading_to(self.name, engines.plan())
+            self.order = [stage.name for stage in stages]
+            self.due = {stage.name for stage in stages if stage.is_due}
+            self.version = version
         except engines.PlanError:
             if not self.order:
                 raise
-            return
-        self.order = [stage.name for stage in stages]
-        self.due = {stage.name for stage in stages if stage.is_due}
-        self.pause = max(PAUSE, (time.process_time() - cpu) / SHARE)
-        self.version, self.planned = version, time.monotonic()
+        self.planned = time.monotonic()
+
+    def _is_finished(self, stage: str) -> bool:
+        """Whether a stage has written its cost, which is the last that it does, in this run."""
+        try:
+            return paths.cost(*stage.split("@")).stat().st_mtime >= self.begun
+        except OSError:
+            return False
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         return [name for name in self.order if name in names]
@@ -177,17 +123,6 @@ def _leading_to(name: str | None, stages: Sequence[engines.Stage]) -> list[engin
     return chosen[::-1]
 
 
-def _starting() -> Iterator[str]:
-    """The stages whose DVC a run that `wxb watch` started has begun."""
-    note = run_note.read()
-    with suppress(psutil.Error):
-        for process in psutil.Process(note.pid).children(recursive=True) if note else ():
-            with suppress(psutil.Error):  # it may end meanwhile
-                *command, name = process.cmdline() or [""]
-                if command[-1:] == engines.REPRO[-1:]:
-                    yield name
-
-
 def _progress(stage: str, params: Params) -> Running:
     """The progress that a running stage last wrote; without progress if it has written none."""
     try:
@@ -197,15 +132,9 @@ def _progress(stage: str, params: Params) -> Running:
         return Running(stage)
     if note.pop("pid") != pid:  # an earlier run wrote it
         return Running(stage)
-    return Running(stage, **note, epochs=_epochs(stage, params))
-
-
-def _epochs(stage: str, params: Params) -> int | None:
-    """The epochs that a stage trains for; None if params.yaml has no such setting."""
     verb, _, name = stage.partition("@")
-    blocks: Mapping[str, Mapping[str, Any]] = {
-        "train": params.experiments,
-        "lesson": params.lessons,
-    }
-    training = getattr(blocks.get(verb, {}).get(name), "training", None)
-    return getattr(training, "epochs", None)
+    blocks: Mapping[str, Any] = {"train": params.experiments, "lesson": params.lessons}.get(
+        verb, {}
+    )
+    training = getattr(blocks.get(name), "training", None)
+    return Running(stage, **note, epochs=getattr(training, "epochs", None))
