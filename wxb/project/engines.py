@@ -124,7 +124,7 @@ def repaired(
         with exclude_runs(consequence) as repo:
             if repo is None:
                 raise PlanError(f"DVC cannot read this project: {Path.cwd()} has no folder .dvc")
-            for step in (repair.run_cache, repair.lockfile, repair.objects, repair.cache):
+            for step in (repair.run_cache, repair.lockfile, repair.cache):
                 for sentence in step(repo):
                     report(sentence)
             yield repo

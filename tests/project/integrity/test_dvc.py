@@ -1,5 +1,6 @@
 """DVC, as Snakemake starts it, writes its rwlock and dvc.lock atomically, and dvc.lock faster."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from dvc import dvcfile
+from dvc import dvcfile, rwlock
 from dvc.dvcfile import Lockfile
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
@@ -159,3 +160,24 @@ def test_snakemake_starts_this_dvc(project):
     done = subprocess.run([*REPRO, "make"], check=True, capture_output=True, text=True)
     assert "Running stage 'make'" in done.stdout
     assert Path("made/file").read_text() == "other\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (FsspecLocalFileSystem.open, ["self", "path", "mode", "encoding", "kwargs"]),
+        (Lockfile.dump_stages, ["self", "stages", "kwargs"]),
+        (Lockfile._load_yaml, ["self", "kwargs"]),
+        (Lockfile.validate, ["d", "fname"]),
+        (serialize.to_lockfile, ["stage", "kwargs"]),
+        (rwlock._edit_rwlock, ["lock_dir", "fs", "hardlink"]),
+    ],
+)
+def test_functions_of_dvc_that_are_patched_have_known_parameters(function, parameters):
+    """A release of DVC that renames one fails here, not in a run."""
+    assert [*inspect.signature(function).parameters] == parameters
+
+
+def test_files_of_dvc_have_known_names():
+    assert (RWLOCK.name, f"{RWLOCK.name}.lock") == (rwlock.RWLOCK_FILE, rwlock.RWLOCK_LOCK)
+    assert LOCKFILE.name == dvcfile.LOCK_FILE

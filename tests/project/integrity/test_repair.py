@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
-from dvc.utils.serialize import parse_yaml
+from ruamel.yaml import YAML
 
 from tests.commands import sleeping_process
 from tests.project.integrity.toy import flip, git, stages_run
@@ -46,16 +46,20 @@ def test_an_rwlock_that_dvc_is_writing_is_left_alone(project):
     assert RWLOCK.read_text() == "{"
 
 
-def test_locks_whose_pid_belongs_to_a_newer_process_are_removed(project, capsys):
+def test_locks_of_dead_processes_and_reused_pids_are_removed(project, capsys):
     with sleeping_process() as pid:
         owner = {"pid": pid, "cmd": "dvc repro"}
-        RWLOCK.write_text(json.dumps({"write": {"/a": owner}, "read": {"/b": [owner]}}))
+        content = json.dumps({"write": {"/a": owner}, "read": {"/b": [owner]}})
+        RWLOCK.write_text(content)
         with pytest.raises(PlanError, match=rf"active in this project \(PID {pid}: .*time\.sleep"):
             prepare()
+        assert RWLOCK.read_text() == content
         os.utime(RWLOCK, (1, 1))
         prepare()
-    assert "whose PIDs now belong to others" in capsys.readouterr().err
-    assert json.loads(RWLOCK.read_text()) == {"write": {}, "read": {}}
+        assert "had locks of a killed run" in capsys.readouterr().err
+    RWLOCK.write_text(content)
+    prepare()
+    assert "had locks of a killed run" in capsys.readouterr().err
 
 
 def test_no_run_starts_while_a_stage_runs(project):
@@ -69,54 +73,27 @@ def test_no_run_starts_while_a_stage_runs(project):
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_a_cut_lock_file_is_rebuilt(project, capsys, share, is_committed):
+def test_any_cut_of_the_lock_file_is_repaired(project, capsys, is_committed):
+    """Also within a line, and at the end of a record; other records are in DVC's run cache."""
     if not is_committed:
         git("rm", "-q", "--cached", "dvc.lock")
         git("commit", "-qm", "without")
     text = LOCKFILE.read_text()
-    LOCKFILE.write_text(text[: int(share * len(text))])
-    prepare()
-    assert capsys.readouterr().err.startswith(f"{LOCKFILE} was cut off by a killed run")
-    if is_committed:
-        assert LOCKFILE.read_text() == text
-    assert stages_run() == []
-    assert hashes(LOCKFILE.read_text()) == hashes(text)
+    ends = [match.end() for match in re.finditer("\n", text[:-1])]
+    for size in {0, *ends[::4], text.index("\n  score:") + 1, *range(10, len(text), 150)}:
+        LOCKFILE.write_text(text[:size])
+        prepare()
+        is_reported = capsys.readouterr().err.startswith(f"{LOCKFILE} was cut off by a killed run")
+        assert is_reported or size in ends, size
+        assert stages_run() == [], size
+        assert hashes(LOCKFILE.read_text()) == hashes(text), size
 
 
 def hashes(text):
     """The hashes in a text of dvc.lock by stage, without sizes."""
-    stages = parse_yaml(text, "dvc.lock")["stages"]
-    return {
-        name: [
-            (entry["path"], entry["md5"]) for entry in (*record.get("deps", ()), *record["outs"])
-        ]
-        for name, record in stages.items()
-    }
-
-
-@pytest.mark.parametrize("part", range(4))
-def test_any_cut_of_the_lock_file_is_repaired(project, part):
-    text = LOCKFILE.read_text()
-    lines = [0, *(match.end() for match in re.finditer("\n", text[:-1]))]
-    for size in {*lines[part::4], *range(part, len(text), 41)}:
-        LOCKFILE.write_text(text[:size])
-        with Repo() as repo, repo.lock:
-            list(repair.lockfile(repo))
-        assert hashes(LOCKFILE.read_text()) == hashes(text), size
-
-
-def test_records_of_head_whose_outputs_exist_are_restored(project, capsys):
-    text = LOCKFILE.read_text()
-    LOCKFILE.write_text(text[: text.index("\n  score:") + 1])  # valid YAML
-    prepare()
-    assert "lacked 1 record of HEAD whose outputs exist; restored" in capsys.readouterr().err
-    assert hashes(LOCKFILE.read_text()) == hashes(text)
-    LOCKFILE.write_text(text[: text.index("\n  score:") + 1])
-    Path("score.json").unlink()  # as it may have been removed from purpose
-    prepare()
-    assert capsys.readouterr().err == ""
-    assert stages_run() == []  # from the run cache
+    stages = YAML(typ="safe").load(text)["stages"]
+    entries = {n: [*record.get("deps", ()), *record["outs"]] for n, record in stages.items()}
+    return {n: [(entry["path"], entry["md5"]) for entry in e] for n, e in entries.items()}
 
 
 def test_a_removed_lock_file_and_a_conflict_are_left_to_the_user(project, capsys):
@@ -152,28 +129,10 @@ def test_any_lost_object_reruns_no_stage(project):
         assert stages_run() == [], path
 
 
-def test_allow_missing_reruns_no_stage_without_repair(project):
-    for path in [path for path in Path(".dvc/cache/files").rglob("*") if path.is_file()]:
-        path.unlink()
-        assert stages_run(allow_missing=True) == [], path
-
-
 def test_bytes_that_differ_are_not_put_into_the_cache(project):
     """DVC trusts the time of a file; here it is known and unchanged."""
     shutil.rmtree(".dvc/cache")
     flip(Path("made/other"))
     prepare()
-    assert stages_run() == ["make"]
-    assert Path("made/other").read_text() == "1\n"
-
-
-def test_an_altered_object_is_not_restored(project, capsys):
-    """DVC believes the mode 0444 of its objects."""
-    for oid in Path(".dvc/cache/files").rglob("*"):
-        if oid.is_file() and oid.read_bytes() == b"1\n":
-            flip(oid)
-    shutil.rmtree("made")
-    prepare()
-    assert "removed 1 altered object from DVC's cache" in capsys.readouterr().err
     assert stages_run() == ["make"]
     assert Path("made/other").read_text() == "1\n"

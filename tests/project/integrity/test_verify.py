@@ -44,15 +44,6 @@ def test_every_flipped_byte_is_found_and_repaired(project):
     assert stages_run() == []
 
 
-def test_a_flipped_byte_of_the_run_cache_is_found(project):
-    (entry, *_) = sorted(Path(".dvc/cache/runs").glob("*/*/*"))
-    flip(entry, entry.read_bytes().index(b"md5: ") + 7)
-    assert faults() == {str(entry): "altered"}
-    assert faults(repair=True) == {str(entry): "altered"}
-    assert not entry.exists()
-    assert faults() == {}
-
-
 def test_without_a_copy_the_stage_is_stale(project):
     """Not so before: DVC restored the wrong bytes from its cache."""
     (cached,) = (

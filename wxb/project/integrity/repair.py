@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil  # type: ignore[import-untyped]
 
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, write_json
+from wxb.core.files import publish
 from wxb.core.wording import counted
 from wxb.project import revisions
 from wxb.project.dag import LOCKFILE
@@ -27,43 +27,29 @@ CONFLICT = re.compile(r"^<<<<<<< ", re.MULTILINE)
 
 
 def rwlock() -> Iterator[str]:
-    """Remove DVC's rwlock if it is damaged, and its locks whose PIDs belong to newer processes.
+    """Remove DVC's rwlock if it is damaged, or no process that it names still runs.
 
-    Does nothing while DVC writes it. DVC itself removes the locks of dead processes.
+    DVC respects a lock as long as any process has its PID. Does nothing while DVC writes the file.
     """
-    from dvc.config import Config, to_bool
     from dvc.lock import LockError, make_lock
     from dvc.rwlock import RWLOCK_LOCK, SCHEMA
     from voluptuous import Invalid
 
     if not RWLOCK.exists():
         return
-    with ExitStack() as stack:
-        try:  # DVC holds this lock while it writes
-            core = Config.from_cwd(validate=False).get("core", {})
-            hardlink = to_bool(core.get("hardlink_lock", "false"))
-            guard = str(RWLOCK.with_name(RWLOCK_LOCK))
-            stack.enter_context(make_lock(guard, str(RWLOCK.parent), hardlink_lock=hardlink))
-        except LockError:
-            return
-        try:
+    try:  # DVC holds this lock while it writes
+        with make_lock(str(RWLOCK.with_name(RWLOCK_LOCK)), str(RWLOCK.parent)):
             content = SCHEMA(json.loads(RWLOCK.read_bytes()))
-        except (ValueError, Invalid):
-            RWLOCK.unlink()
-            yield f"{RWLOCK} was damaged by a killed run; it was removed"
-            return
-        written = RWLOCK.stat().st_mtime
-        modes: dict[str, dict[str, Any]] = {"write": {}, "read": {}}
-        for path, owner in content["write"].items():
-            if not _is_reused(owner["pid"], written):
-                modes["write"][path] = owner
-        for path, owners in content["read"].items():
-            if kept := [owner for owner in owners if not _is_reused(owner["pid"], written)]:
-                modes["read"][path] = kept
-        if modes != content:
-            with publish(RWLOCK) as (draft,):
-                write_json(draft, modes)
-            yield f"{RWLOCK} had locks of a killed run, whose PIDs now belong to others; removed"
+            written = RWLOCK.stat().st_mtime
+            owners = [*content["write"].values(), *chain(*content["read"].values())]
+            if owners and not any(_is_owner(owner["pid"], written) for owner in owners):
+                RWLOCK.unlink()
+                yield f"{RWLOCK} had locks of a killed run; it was removed"
+    except LockError:
+        return
+    except (ValueError, Invalid):
+        RWLOCK.unlink()
+        yield f"{RWLOCK} was damaged by a killed run; it was removed"
 
 
 def run_cache(repo: Repo) -> Iterator[str]:
@@ -85,35 +71,25 @@ def lockfile(repo: Repo) -> Iterator[str]:
     that neither has comes back from DVC's run cache in the next run. An old record does no harm:
     DVC compares its hashes with the files. A conflict of a merge is left to the user.
     """
+    from dvc.utils.serialize import dump_yaml
+
     if not LOCKFILE.exists():
         return
     text = LOCKFILE.read_text(encoding="utf-8", errors="replace")
-    if CONFLICT.search(text):
+    if CONFLICT.search(text) or (text.endswith("\n") and _is_valid(repo)):
         return
-    committed = _committed()
-    if not text.endswith("\n") or not _is_valid(repo):
-        starts = [match.start() for match in RECORD.finditer(text)]
-        complete = _records(text[: starts[-1]] if starts else "")
-        _write({**_records(committed), **complete})
-        yield (
-            f"{LOCKFILE} was cut off by a killed run or a full disk after"
-            f" {counted(len(complete), 'records')}; the others are those of HEAD or come from DVC's"
-            " run cache"
-        )
-        return
-    stages = {
-        stage.addressing
-        for stage in repo.index.stages
-        if all(out.exists for out in stage.outs) and not all(out.hash_info for out in stage.outs)
-    }
-    if stages & {*RECORD.findall(committed)}:
-        old, current = _records(committed), _records(text)
-        lost = {name: old[name] for name in stages & {*old} if old[name] != current.get(name)}
-        if lost:
-            _write({**current, **lost})
-            repo._reset()
-            records = counted(len(lost), "records")
-            yield f"{LOCKFILE} lacked {records} of HEAD whose outputs exist; restored"
+    starts = [match.start() for match in RECORD.finditer(text)]
+    complete = _records(text[: starts[-1]] if starts else "")
+    if records := {**_records(_committed()), **complete}:
+        with publish(LOCKFILE) as (draft,):
+            dump_yaml(str(draft), {"schema": "2.0", "stages": records})
+    else:
+        LOCKFILE.unlink()  # DVC then uses its run cache
+    yield (
+        f"{LOCKFILE} was cut off by a killed run or a full disk after"
+        f" {counted(len(complete), 'records')}; the others are those of HEAD or come from DVC's"
+        " run cache"
+    )
 
 
 def cache(repo: Repo) -> Iterator[str]:
@@ -124,26 +100,6 @@ def cache(repo: Repo) -> Iterator[str]:
     restored = [out for stage in repo.index.stages for out in stage.outs if _restore(out)]
     if restored:
         yield f"DVC's cache lacked {counted(len(restored), 'outputs')}; restored from the workspace"
-
-
-def objects(repo: Repo) -> Iterator[str]:
-    """Remove altered objects of the cache that DVC would restore: it believes their mode 0444."""
-    from dvc_data.hashfile.hash import file_md5
-    from dvc_data.hashfile.tree import Tree
-
-    removed = 0
-    for out in (out for stage in repo.index.stages for out in stage.outs):
-        listing = out.get_obj() if out.use_cache and out.hash_info and not out.exists else None
-        if listing is None:
-            continue
-        entries = [entry.value for _, _, entry in listing] if isinstance(listing, Tree) else []
-        for oid in {*entries, out.hash_info.value}:
-            path = Path(out.cache.oid_to_path(oid))
-            if path.exists() and file_md5(str(path)) != oid.removesuffix(".dir"):
-                path.unlink()
-                removed += 1
-    if removed:
-        yield f"removed {counted(removed, 'altered objects')} from DVC's cache"
 
 
 def _restore(out: Output) -> bool:
@@ -163,10 +119,10 @@ def _restore(out: Output) -> bool:
     return True
 
 
-def _is_reused(pid: int, written: float) -> bool:
-    """Whether the process with this PID is newer than a file that names it."""
+def _is_owner(pid: int, written: float) -> bool:
+    """Whether a process with this PID runs, and is older than the file that names it."""
     try:
-        return float(psutil.Process(pid).create_time()) > written + 1
+        return float(psutil.Process(pid).create_time()) <= written + 1
     except psutil.Error:
         return False
 
@@ -186,13 +142,10 @@ def _is_valid(repo: Repo) -> bool:
     from dvc.exceptions import DvcException
 
     try:
-        return bool(repo.index)  # parses dvc.lock, as the callers of `lockfile` do
-    except DvcException:  # perhaps of dvc.yaml
-        pass
-    try:
-        return bool(Lockfile(repo, str(LOCKFILE.absolute())).load())
+        Lockfile(repo, str(LOCKFILE.absolute())).load()
     except DvcException:
         return False
+    return True
 
 
 def _records(text: str) -> dict[str, Any]:
@@ -201,18 +154,6 @@ def _records(text: str) -> dict[str, Any]:
     from dvc.utils.serialize import parse_yaml
 
     try:
-        stages = parse_yaml(text, str(LOCKFILE)).get("stages")
-    except (DvcException, AttributeError):
+        return dict(parse_yaml(text, str(LOCKFILE))["stages"])
+    except (DvcException, KeyError, TypeError):
         return {}
-    return dict(stages) if isinstance(stages, dict) else {}
-
-
-def _write(records: dict[str, Any]) -> None:
-    """Write dvc.lock; without records, remove it: DVC then uses its run cache."""
-    from dvc.utils.serialize import dump_yaml
-
-    if records:
-        with publish(LOCKFILE) as (draft,):
-            dump_yaml(str(draft), {"schema": "2.0", "stages": records})
-    else:
-        LOCKFILE.unlink()

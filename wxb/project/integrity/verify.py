@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -53,8 +52,8 @@ def verify(repair: bool = False) -> Report:
     A source that DVC knows to have changed is no fault: its stages are stale. An output that
     neither the workspace nor the cache has is none: a clone has no models.
 
-    `repair` restores files from a copy with the right hash: in the workspace, the cache, git's
-    index or HEAD. Without a copy it removes the cache object, or sets the time of the file, so that
+    `repair` restores files from a copy with the right hash: in the workspace, the cache, or
+    git's index. Without a copy it removes the cache object, or sets the time of the file, so that
     DVC runs the stage again. Raises PlanError if a run is active, or if DVC cannot read the
     project.
     """
@@ -110,7 +109,6 @@ class _Verification:
         for oid, path in self.objects.items():
             if self._hash(path) != oid.removesuffix(DIRECTORY):
                 yield self._fault("altered", path, oid)
-        yield from self._run_cache()
         unexpected: list[Path] = []
         for out in self.outs:
             yield from self._output(out, unexpected)
@@ -147,26 +145,11 @@ class _Verification:
                 yield self._fault("altered", file, hash_)
         unexpected += [file for file in self._files(out) if file not in expected]
 
-    def _run_cache(self) -> Iterator[Fault]:
-        """Compare the entries of the run cache with their names, which are their hashes."""
-        from dvc.exceptions import DvcException
-        from dvc.stage.cache import _get_cache_hash
-        from dvc.utils.serialize import load_yaml
-
-        for path in sorted(Path(self.repo.stage_cache.cache_dir).glob("*/*/*")):
-            name = ""
-            with suppress(DvcException, AttributeError, TypeError, ValueError):
-                name = _get_cache_hash(load_yaml(str(path)))
-            if name != path.name:
-                if self.repairs:
-                    path.unlink()
-                yield Fault("altered", _relative(path), "removed" * self.repairs, self.repairs)
-
     def _fault(self, kind: Literal["altered", "missing"], path: Path, oid: str) -> Fault:
         """A fault of the file that should have a hash; restores it if repairs are wanted."""
         if not self.repairs:
             return Fault(kind, _relative(path))
-        content = None if path.is_dir() else self.copies.get(oid, self._committed(path, oid))
+        content = None if path.is_dir() else self.copies.get(oid) or self._staged(path, oid)
         is_object = self.objects.get(oid) == path
         if content is not None:
             with publish(path) as (draft,):
@@ -184,14 +167,14 @@ class _Verification:
                 os.utime(file)  # so that DVC reads it
         return Fault(kind, _relative(path), "no copy; its stage is stale now")
 
-    def _committed(self, path: Path, oid: str) -> bytes | None:
-        """The content of a file in git's index or HEAD, if it has this hash."""
-        for tree in (revisions.index, lambda: revisions.commit("HEAD")):
-            with suppress(WxbError):
-                content = tree().read(str(_relative(path)))
-                if content and hashlib.md5(content, usedforsecurity=False).hexdigest() == oid:
-                    return content
-        return None
+    def _staged(self, path: Path, oid: str) -> bytes | None:
+        """The content of a file in git's index, if it has this hash."""
+        try:
+            content = revisions.index().read(str(_relative(path))) or b""
+        except WxbError:  # no repository
+            return None
+        is_right = hashlib.md5(content, usedforsecurity=False).hexdigest() == oid
+        return content if is_right else None
 
     def _files(self, entry: Output) -> list[Path]:
         """The files of an output or dependency that DVC does not ignore."""
