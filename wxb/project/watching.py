@@ -133,8 +133,6 @@ def _progress(stage: str, params: Params) -> Running:
     if note.pop("pid") != pid:  # an earlier run wrote it
         return Running(stage)
     verb, _, name = stage.partition("@")
-    blocks: Mapping[str, Any] = {"train": params.experiments, "lesson": params.lessons}.get(
-        verb, {}
-    )
-    training = getattr(blocks.get(name), "training", None)
+    sections: dict[str, Mapping[str, Any]] = {"train": params.experiments, "lesson": params.lessons}
+    training = getattr(sections.get(verb, {}).get(name), "training", None)
     return Running(stage, **note, epochs=getattr(training, "epochs", None))

@@ -80,7 +80,7 @@ def test_any_cut_of_the_lock_file_is_repaired(project, capsys, is_committed):
         git("commit", "-qm", "without")
     text = LOCKFILE.read_text()
     ends = [match.end() for match in re.finditer("\n", text[:-1])]
-    for size in {0, *ends[::4], text.index("\n  score:") + 1, *range(10, len(text), 150)}:
+    for size in {0, *ends[::8], text.index("\n  score:") + 1, *range(10, len(text), 300)}:
         LOCKFILE.write_text(text[:size])
         prepare()
         is_reported = capsys.readouterr().err.startswith(f"{LOCKFILE} was cut off by a killed run")
