@@ -38,7 +38,7 @@ test test-all:
 	$(if $(filter test-all,$@),timeout 120 $(MAKE) audit || echo "No audit: it takes the network.")
 
 # DVC flushes what it writes, which takes long on a disk.
-trust: .venv/test ## try 2,000 random edits, faults and runs, 500 kills and 40,000 inputs; takes an hour or two, and writes reports/benchmarks/trust.json
+trust: .venv/test ## try 2,000 random edits, faults and interrupted runs, and 10,000 inputs of each reader; takes an hour or two, and writes reports/benchmarks/trust.json
 	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
 
 bench: .venv/bench .venv/speech ## time the project and its peers; writes reports/benchmarks/speed.json
