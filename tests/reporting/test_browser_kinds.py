@@ -25,17 +25,14 @@ pytestmark = NEEDED
 
 
 def classes(right):
-    """40 predictions of two classes, the first `right` of them correct; three with evidence."""
+    """40 predictions of two classes, the first `right` of them correct."""
     rows = []
     for index in range(40):
         gold = "ab"[index % 2]
         predicted = gold if index < right else "ba"[index % 2]
         probabilities = {name: 0.9 if name == predicted else 0.1 for name in "ab"}
-        evidence = [(0, 4, 0.5), (5, 9, -0.2)] if index < 3 else None
         rows.append(
-            ClassificationRow(
-                str(index), "some long text " * 9, gold, predicted, probabilities, evidence
-            )
+            ClassificationRow(str(index), "some long text " * 9, gold, predicted, probabilities)
         )
     return rows
 

@@ -29,7 +29,7 @@ def encoder(pooling="cls", **encoding):
         encoding={"max_length": 24, **encoding},
         model={"pooling": pooling, "dropout": 0.0},
         training=TRAINING,
-        prediction={"explained": 3},
+        prediction={},
     )
 
 
@@ -51,7 +51,7 @@ def recurrent():
         encoding={"max_length": 24},
         model={"embedding_size": 16, "hidden_size": 16},
         training=TRAINING,
-        prediction={"explained": 3},
+        prediction={},
     )
 
 
@@ -63,7 +63,7 @@ def tfidf(**training):
         encoding={},
         model={},
         training={"C": [1.0, 10.0], **training},
-        prediction={"explained": 3},
+        prediction={},
     )
 
 

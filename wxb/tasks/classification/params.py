@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -67,30 +67,10 @@ class Corpus(corpora.Corpus):
         return self
 
 
-class Source(Section):
-    """Whether leakage, such as a dateline, is removed from texts."""
-
-    leakage: Literal["removed", "kept"] = "removed"
-
-
-class Encoding(experiments.Encoding, Source):
+class Encoding(experiments.Encoding):
     """How texts are truncated; `ends` keeps a quarter from the start, the rest from the end."""
 
     keep: Literal["start", "ends"] = "start"
-
-
-class Prediction(experiments.Prediction):
-    """How texts are classified; the first `explained` predictions have evidence."""
-
-    only_page: ClassVar[Mapping[str, Any]] = {"explained": 0}
-
-    explained: Annotated[int, Field(ge=0)] = 40
-
-
-class Experiment(experiments.Experiment):
-    """An experiment in text classification."""
-
-    prediction: Prediction
 
 
 class Regression(Section):
@@ -124,7 +104,7 @@ class Words(TfidfModel):
 class EncoderModel(Section):
     """The pooling of hidden states into one vector, and the dropout of it.
 
-    With `words`, a logistic regression also reads TF-IDF weights of n-grams of the tokens.
+    With `words`, a logistic regression also reads TF-IDF weights of n-grams.
     """
 
     pooling: Literal["cls", "mean"]
@@ -138,7 +118,7 @@ def _kind_of_training(block: Any) -> str:
     return "regression" if has_strengths or isinstance(block, Regression) else "steps"
 
 
-class Encoder(Experiment):
+class Encoder(experiments.Experiment):
     """A backbone with a linear layer on its pooled hidden states.
 
     Training in steps fine-tunes both. A logistic regression fits the layer to the hidden states of
@@ -151,6 +131,7 @@ class Encoder(Experiment):
         Training | Regression,
         OneOf(_kind_of_training, lambda: {"steps": Training, "regression": Regression}),
     ]
+    prediction: experiments.Prediction
 
     @property
     def traits(self) -> list[str]:
@@ -184,26 +165,26 @@ class RecurrentModel(Section):
     dropout: Fraction = 0.0
 
 
-class Recurrent(Experiment, experiments.Untuned):
+class Recurrent(experiments.Untuned):
     """A bidirectional LSTM, trained from scratch."""
 
     encoding: Encoding
     model: RecurrentModel
     training: Training
+    prediction: experiments.Prediction
 
 
-class Tfidf(Experiment, experiments.Untuned):
+class Tfidf(experiments.Untuned):
     """Logistic regression on TF-IDF weights of n-grams."""
 
-    encoding: Source
     model: TfidfModel
     training: Regression
+    prediction: experiments.Prediction
 
 
 class Baseline(experiments.Baseline):
     """A class without training."""
 
-    encoding: Source
     model: experiments.Rule[Literal["majority", "nearest"]]
 
 

@@ -7,7 +7,7 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from wxb.metrics import evaluation
 from wxb.tasks.classification import metrics
-from wxb.tasks.classification.metrics import PredictionRow, calibration, evidence, ranking
+from wxb.tasks.classification.metrics import PredictionRow, calibration, ranking
 
 
 def judged(gold, probabilities, classes):
@@ -81,19 +81,6 @@ def test_probabilities_near_one_keep_their_order():
     assert odds[1, 0] > odds[0, 0] > odds[2, 0]
 
 
-@given(st.lists(st.tuples(floats, st.booleans()), min_size=1))
-def test_calibration_error_is_the_mean_gap_of_bins(records):
-    confidences = np.array([c for c, _ in records])
-    right = np.array([r for _, r in records])
-    sums = calibration.histogram(right, confidences).sum(axis=0)
-    bins = np.clip(np.ceil(confidences * calibration.BINS) - 1, 0, calibration.BINS - 1)
-    gaps = [
-        abs(confidences[bins == b].sum() - right[bins == b].sum()) for b in range(calibration.BINS)
-    ]
-    assert calibration.error(sums) == pytest.approx(sum(gaps) / len(records))
-    assert sum(row["records"] for row in calibration.rows(sums)) == len(records)
-
-
 @pytest.mark.parametrize("factor", [0.3, 1.0, 4.0])
 def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
     rng = np.random.default_rng(1)
@@ -131,21 +118,7 @@ def test_a_class_that_training_lacks_counts_as_missed():
 def test_details_are_written_and_rows_are_read_again(tmp_path):
     gold, probabilities = predictions(30, ["a", "b"])
     rows = judged(gold, probabilities, ["a", "b"])
-    rows[0] = rows[0]._replace(evidence=[(0, 4, 0.5), (5, 6, -0.25)])
     evaluation.write(metrics.Scorer(), tmp_path / "run", rows)
     assert evaluation.read(metrics.Scorer(), tmp_path / "run") == rows
     assert (tmp_path / "run" / metrics.CLASSES).read_text().startswith("class,precision")
     assert (tmp_path / "run" / metrics.CONFUSIONS).read_text().startswith("gold,a,b")
-
-
-def test_deciding_words_are_means_over_the_explained_texts():
-    rows = [
-        PredictionRow(
-            "1", "Good film", "a", "a", {"a": 0.9, "b": 0.1}, [(0, 4, 1.0), (5, 9, -0.2)]
-        ),
-        PredictionRow("2", "a good one", "b", "b", {"a": 0.2, "b": 0.8}, [(2, 6, 0.4)]),
-        PredictionRow("3", "not explained", "b", "b", {"a": 0.2, "b": 0.8}),
-    ]
-    words = evidence.deciding(rows)
-    assert words["a"] == [{"word": "good", "weight": 0.3, "texts": 2}]
-    assert words["b"] == [{"word": "film", "weight": 0.1, "texts": 1}]

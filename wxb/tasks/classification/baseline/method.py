@@ -10,7 +10,6 @@ from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.classification.params import Baseline
 from wxb.tasks.classification.predictor import PROBABILITY, Classifier, Prediction
-from wxb.tasks.classification.record.leakage import without_leakage
 
 
 class BaselineClassifier(baselines.Baseline, Classifier):
@@ -26,8 +25,6 @@ class BaselineClassifier(baselines.Baseline, Classifier):
         if "texts" not in self.model.values:
             return [majority] * len(texts)
         gold = self.model.values["gold"]
-        if self.settings["leakage"] == "removed":
-            texts = [*map(without_leakage, texts)]
         neighbours = self.model.texts.nearest(texts, label)
         return [self._certain(gold[n.row]) if n else majority for n in neighbours]
 
@@ -50,6 +47,4 @@ class Method(baselines.Method):
         if self.experiment.model.kind == "majority":
             return {"shares": shares}
         texts = [record.input for record in items]
-        if self.experiment.encoding.leakage == "removed":
-            texts = [*map(without_leakage, texts)]
         return {"shares": shares, "texts": texts, "gold": [record.gold for record in items]}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +12,15 @@ from scipy.sparse import csr_array, hstack
 
 from wxb.core.errors import WxbError
 from wxb.corpora.records import Record
-from wxb.corpora.text.encoded import Encoded
 from wxb.corpora.text.tokenizers import special_tokens
 from wxb.tasks.classification import predictor
 from wxb.tasks.classification.params import Encoder, EncoderModel, Regression
-from wxb.tasks.classification.predictor import (
-    Classifier,
-    WeightedSpan,
-    by_class,
-)
+from wxb.tasks.classification.predictor import Classifier
 from wxb.tasks.classification.record.ngrams import Tfidf
 from wxb.tasks.methods import Items
 
 if TYPE_CHECKING:
     from wxb.training.run import TrainingRun
-
-
-def token_ids(encoded: Encoded) -> list[NDArray[np.int32]]:
-    """The token ids of each text."""
-    return [encoded.ids[first:stop] for first, stop in pairwise(encoded.splits)]
 
 
 class EncoderClassifier(Classifier):
@@ -57,29 +45,10 @@ class EncoderClassifier(Classifier):
         count = parameter_count(module, trainable=trainable)
         return count + (words.coef.size if words else 0)
 
-    def logits(self, encoded: Encoded, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
-        """Logits (N, K) of N texts and their tokens."""
-        logits = super().logits(encoded, texts, label=label)
-        if words := self.model.words:
-            logits = logits + words.logits(words.features(token_ids(encoded)))
-        return logits
-
-    def weighted_spans(
-        self, encoded: Encoded, texts: Sequence[str], logits: NDArray[np.float64]
-    ) -> Iterable[list[WeightedSpan]]:
-        """The words of each text by gradient times embedding, and n-grams by contribution."""
-        rows = super().weighted_spans(encoded, texts, logits)
-        words = self.model.words
-        if not words:
-            yield from rows
-            return
-        for spans, row, (first, stop) in zip(rows, logits, pairwise(encoded.splits), strict=True):
-            best, second = np.argsort(-row, kind="stable")[:2]
-            ids, starts, ends = (values[first:stop] for values in encoded[:3])
-            sums = Counter({(start, end): weight for start, end, weight in spans})
-            for left, right, weight in words.contributions(ids, best, second):
-                sums[int(starts[left]), int(ends[right])] += weight
-            yield [(start, end, weight) for (start, end), weight in sums.items()]
+    def logits(self, texts: Sequence[str], *, label: str) -> NDArray[np.float64]:
+        """Logits (N, K) of N texts."""
+        logits = super().logits(texts, label=label)
+        return logits + self.model.words.logits(texts) if self.model.words else logits
 
     def own_settings(self, experiment: Any) -> dict[str, Any]:
         """The shape of the model, and whether its backbone was frozen."""
@@ -115,13 +84,13 @@ class Method(predictor.Method):
         )
 
     def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per text, as `predictor.Method`; for n-grams also all token ids as `words`."""
+        """One item per text, as `predictor.Method`; for n-grams also its `text`."""
         records = [*records]
         items = super().dataset(features, targets, records)
         if not self.experiment.model.words:
             return items
-        rows = zip(items, token_ids(self.read(features, records)), strict=True)
-        return [{**item, "words": ids} for item, ids in rows]
+        texts: list[Any] = [record.input for record in records]
+        return [{**item, "text": text} for item, text in zip(items, texts, strict=True)]
 
     def fit(self, backbone: Path, run: TrainingRun) -> tuple[Any, list[dict[str, float]]]:
         """Fine-tune a model, or fit its linear layer by `fit_regression` if the settings say so.
@@ -133,43 +102,40 @@ class Method(predictor.Method):
             return super().fit(backbone, run)
         import torch
 
-        model, shape = self.build(backbone), self.experiment.model.words
+        model, words = self.build(backbone), self.experiment.model.words
         splits = {"train": run.train, "valid": run.valid}
         states = {split: self._pooled(model, items, run.label) for split, items in splits.items()}
         length = np.linalg.norm(states["train"], axis=1).mean()
-        words: dict[str, Any] = {}
-        if shape:
-            texts = {split: [item["words"] for item in items] for split, items in splits.items()}
-            model.words = Tfidf.from_texts(
-                texts["train"],
-                vocabulary=len(self.tokenizer),
-                **shape.model_dump(exclude={"states"}),
-            )
-            words = {split: model.words.features(ids) for split, ids in texts.items()}
-        best: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
+        features: dict[str, Any] = {split: rows / length for split, rows in states.items()}
+        ngrams: dict[str, Any] = {}
+        if words:
+            texts = {split: [item["text"] for item in items] for split, items in splits.items()}
+            model.words = Tfidf.from_texts(texts["train"], words)
+            ngrams = {split: model.words.features(rows) for split, rows in texts.items()}
+        fits: list[tuple[float, float, NDArray[np.float64], NDArray[np.float64]]] = []
         history: list[dict[str, float]] = []
-        for factor in shape.states if shape else [1.0]:
-            features: dict[str, Any] = {s: rows * factor / length for s, rows in states.items()}
+        for factor in words.states if words else [1.0]:
             if words:
                 features = {
-                    split: csr_array(hstack([csr_array(rows), words[split]]))
-                    for split, rows in features.items()
+                    split: csr_array(hstack([csr_array(rows * factor / length), ngrams[split]]))
+                    for split, rows in states.items()
                 }
-            score, fitted, rows = self.fit_regression(features, run)
+            score, coef, intercept, rows = self.fit_regression(features, run)
+            fits.append((score, factor, coef, intercept))
             before = history[-1]["step"] if history else 0
-            steps = [before + row["step"] for row in rows]
             history += [
-                {**row, "step": step, "epoch": step, "states": factor}
-                for row, step in zip(rows, steps, strict=True)
+                {
+                    **row,
+                    "step": before + row["step"],
+                    "epoch": before + row["step"],
+                    "states": factor,
+                }
+                for row in rows
             ]
-            if best is None or score > best[0]:
-                coef, size = by_class(fitted.coef), states["train"].shape[1]
-                coef[:, :size] *= factor / length
-                best = score, coef, by_class(fitted.intercept)
-        assert best is not None
-        _, coef, intercept = best
+        _, factor, coef, intercept = max(fits, key=lambda fit: fit[0])  # the first of equal ones
+        size = states["train"].shape[1]
         with torch.no_grad():
-            model.head.weight.copy_(torch.from_numpy(coef[:, :size]))
+            model.head.weight.copy_(torch.from_numpy(coef[:, :size] * factor / length))
             model.head.bias.copy_(torch.from_numpy(intercept))
         if model.words:
             model.words.coef, model.words.intercept = coef[:, size:], np.zeros(len(coef))

@@ -1,8 +1,7 @@
-"""The scores of classification: accuracy, macro F1, AUROC and expected calibration error.
+"""The scores of classification: accuracy, macro F1 and AUROC.
 
 All are functions of sums over records. For each class these are the counts of correct, gold and
-predicted records, and a histogram of scores (`metrics.ranking`). The bins of calibration follow
-(`metrics.calibration`).
+predicted records, and a histogram of scores (`metrics.ranking`).
 """
 
 from __future__ import annotations
@@ -17,28 +16,23 @@ from numpy.typing import NDArray
 
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.metrics.scorer import ratio
-from wxb.tasks.classification.metrics import calibration, evidence, ranking
+from wxb.tasks.classification.metrics import ranking
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
 
 PER_CLASS = 3 + 2 * ranking.BINS  # statistics of each class
-CLASSES, CONFUSIONS, CALIBRATION = "by-class.csv", "confusions.csv", "calibration.csv"
+CLASSES, CONFUSIONS = "by-class.csv", "confusions.csv"
 
 
 class PredictionRow(NamedTuple):
-    """A test record with its predicted class, the probabilities of all classes, and evidence.
-
-    `evidence` has the spans of the text that decided, as (start, end, weight). Weights for the
-    predicted class are positive. It is None for texts that were not explained.
-    """
+    """A test record with its predicted class, and the probabilities of all classes."""
 
     id: str
     input: str
     gold: str
     predicted: str
     probabilities: dict[str, float]
-    evidence: list[tuple[int, int, float]] | None = None
     group: str = ""
 
 
@@ -57,26 +51,18 @@ class Scorer(scorer.Scorer):
     )
     UNIT = "records"
     COUNTS: ClassVar = {"correct": "correct"}
-    SHARES: ClassVar = {"ece": "expected calibration error"}
     ROW = PredictionRow
 
     def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
-        """The predicted class, the probabilities, and the evidence."""
-        evidence = prediction.evidence
-        return {
-            "predicted": prediction.label,
-            "probabilities": dict(prediction.probabilities),
-            "evidence": None if evidence is None else [*evidence],
-        }
+        """The predicted class and the probabilities."""
+        return {"predicted": prediction.label, "probabilities": dict(prediction.probabilities)}
 
     def parse(self, row: Mapping[str, Any]) -> PredictionRow:
         """The row of a parsed line of predictions.jsonl."""
-        evidence = row["evidence"]
-        spans = None if evidence is None else [tuple(span) for span in evidence]
-        return PredictionRow(**{**row, "evidence": spans})
+        return PredictionRow(**row)
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
-        """The statistics of rows (N, K * PER_CLASS + 3 * calibration.BINS).
+        """The statistics of rows (N, K * PER_CLASS).
 
         Counts are floats: sums of these are exact, too, and faster.
         """
@@ -89,8 +75,6 @@ class Scorer(scorer.Scorer):
                 np.stack([gold & predicted, gold, predicted], axis=1),
                 ranking.histogram(gold, odds),
             ]
-        right = np.array([row.gold == row.predicted for row in rows])
-        parts.append(calibration.histogram(right, _confidences(rows)))
         return np.concatenate(parts, axis=1, dtype=np.float64)
 
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -110,31 +94,22 @@ class Scorer(scorer.Scorer):
         }
 
     def totals(self, sums: NDArray[Any]) -> dict[str, float]:
-        """Counts of records and the calibration error, as means over the sums (R, C) of R runs."""
+        """Counts of records, as means over the sums (R, C) of R runs."""
         counts = _by_class(sums)[..., :2].sum(axis=-2).mean(axis=0)
         correct, support = np.rint(counts).astype(int).tolist()
-        error = calibration.error(sums[..., -3 * calibration.BINS :]).mean()
-        return {"support": support, "correct": correct, "ece": round(float(error), DIGITS)}
+        return {"support": support, "correct": correct}
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Scores by class, confusions, calibration, and the words that decide."""
-        right = np.array([row.gold == row.predicted for row in rows])
-        bins = calibration.histogram(right, _confidences(rows)).sum(axis=0)
-        return {
-            "by_class": by_class(rows),
-            "confusions": confusions(rows),
-            "calibration": calibration.rows(bins),
-            "deciding": evidence.deciding(rows),
-        }
+        """Scores by class, and confusions."""
+        return {"by_class": by_class(rows), "confusions": confusions(rows)}
 
     def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
-        """Write the scores by class, the confusions and the calibration as CSV."""
+        """Write the scores by class and the confusions as CSV."""
         details = self.details(rows)
         by_class = [{"class": name, **row} for name, row in details["by_class"].items()]
         _write(folder / CLASSES, by_class)
         crossed = [{"gold": gold, **row} for gold, row in details["confusions"].items()]
         _write(folder / CONFUSIONS, crossed)
-        _write(folder / CALIBRATION, details["calibration"])
 
 
 def classes_of(rows: Iterable[PredictionRow]) -> list[str]:
@@ -179,13 +154,9 @@ def _odds(rows: Sequence[PredictionRow], classes: Sequence[str]) -> NDArray[np.f
     return odds
 
 
-def _confidences(rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
-    return np.array([row.probabilities.get(row.predicted, 0.0) for row in rows])
-
-
 def _by_class(sums: NDArray[Any]) -> NDArray[Any]:
     """The sums of each class (..., K, PER_CLASS)."""
-    return sums[..., : -3 * calibration.BINS].reshape(*sums.shape[:-1], -1, PER_CLASS)
+    return sums.reshape(*sums.shape[:-1], -1, PER_CLASS)
 
 
 def _mean(values: NDArray[Any], counted: NDArray[np.bool_]) -> NDArray[Any]:

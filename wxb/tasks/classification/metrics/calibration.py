@@ -1,53 +1,13 @@
-"""Expected calibration error from sums over records, and the temperature that lowers it.
+"""The temperature that calibrates probabilities.
 
-Source: Guo et al. (2017), "On Calibration of Modern Neural Networks", with bins of equal width.
+Source: Guo et al. (2017), "On Calibration of Modern Neural Networks".
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-
-from wxb.metrics import DIGITS
-
-BINS = 15
-EDGES = np.linspace(0, 1, BINS + 1)
-
-
-def histogram(right: NDArray[np.bool_], confidences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Three one-hot rows of bins for each record: 1, `right` and confidence (N, 3 * BINS)."""
-    bins = np.clip(np.ceil(confidences * BINS) - 1, 0, BINS - 1)
-    one_hot = (bins[:, None] == np.arange(BINS)).astype(float)  # (N, BINS)
-    return np.concatenate(
-        [one_hot, one_hot * right[:, None], one_hot * confidences[:, None]], axis=1
-    )
-
-
-def error(sums: NDArray[Any]) -> NDArray[Any]:
-    """The expected calibration error (...) of sums (..., 3 * BINS): a mean over records."""
-    count, right, confidence = np.split(sums, 3, axis=-1)
-    total: NDArray[Any] = count.sum(axis=-1)
-    mean: NDArray[Any] = np.abs(confidence - right).sum(axis=-1) / np.maximum(total, 1)
-    return mean
-
-
-def rows(sums: NDArray[Any]) -> list[dict[str, float]]:
-    """The bins with records, of sums (3 * BINS,): edges, count, mean confidence and accuracy."""
-    columns = zip(EDGES[:-1], EDGES[1:], *np.split(sums, 3), strict=True)
-    return [
-        {
-            "from": round(float(low), 4),
-            "to": round(float(high), 4),
-            "records": int(count),
-            "confidence": round(float(confidence / count), DIGITS),
-            "accuracy": round(float(right / count), DIGITS),
-        }
-        for low, high, count, right, confidence in columns
-        if count
-    ]
 
 
 def cross_entropy(

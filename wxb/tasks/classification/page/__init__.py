@@ -1,4 +1,4 @@
-"""The parts of a classification page: scores by class, confusions, calibration, evidence."""
+"""The parts of a classification page: scores by class, and confusions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.baselines import is_baseline, trained
-from wxb.reporting.charts.figures import Line
 from wxb.reporting.charts.parts import Part, Study
 from wxb.reporting.charts.rendering import render
 from wxb.tasks.classification.page import worth
-from wxb.tasks.classification.page.examples import examples
 
 MAX_TABLE = 12  # classes; with more, the confusions are a chart instead of a table
 
@@ -51,8 +48,8 @@ class Page(parts.Page):
         return " ".join(sentences)
 
     def parts(self, study: Study) -> list[Part]:
-        """Classes with confusions, calibration, evidence, and the answer of `worth.sentence`."""
-        systems, names = study.comparison["systems"], trained(study.comparison)
+        """Classes with confusions, and the answer of `worth.sentence`."""
+        systems = study.comparison["systems"]
         context = {"systems": systems, "chips": study.chips}
         classes = [*next(iter(systems.values()))["by_class"]]
         confusions = {}
@@ -60,42 +57,10 @@ class Page(parts.Page):
             confusions = {f"confusions-{name}": _confusions(systems[name]) for name in systems}
         shown = {"classes": classes, "show_charts": bool(confusions)}
         classes_html = render(__package__, "classes.html", confusions, **context, **shown)
-        reliability = {"reliability": _reliability(systems)}
-        calibration_html = render(__package__, "calibration.html", reliability, **context)
-        experiments: Any = study.params.experiments  # all of this task
-        first_rows = next(iter(study.predictions.values()))
-        evidence_html = render(
-            __package__,
-            "evidence.html",
-            chips=context["chips"],
-            systems={name: systems[name] for name in names},
-            leaky=[name for name in names if experiments[name].encoding.leakage == "kept"],
-            further=study.comparison["further"],
-            explained=sum(row.evidence is not None for row in first_rows),
-            examples={name: examples(study.predictions[name]) for name in names},
-        )
         return [
             Part("classes", "Classes", "noise", classes_html, confusions),
-            Part("calibration", "Calibration", "noise", calibration_html, reliability),
-            Part("evidence", "What decides", "noise", evidence_html, {}),
             Part("worth", "", "lead", worth.sentence(study), {}),
         ]
-
-
-def _reliability(systems: Mapping[str, Any]) -> figures.go.Figure:
-    """Accuracy by confidence, with the diagonal."""
-    lines = [
-        Line(
-            name,
-            index,
-            [(row["confidence"], row["accuracy"]) for row in system["calibration"]],
-            grey=is_baseline(system),
-        )
-        for index, (name, system) in enumerate(systems.items())
-    ]
-    ends = [(0, 0.0), (1, 1.0)]
-    diagonal = Line("accuracy equal to confidence", 0, ends, dashed=True, grey=True)
-    return figures.curves([*lines, diagonal], y_title="accuracy", x_title="confidence")
 
 
 def _confusions(system: Mapping[str, Any]) -> figures.go.Figure:

@@ -17,7 +17,6 @@ from wxb.tasks.classification.params import Corpus
 from wxb.tasks.classification.reading import text_files
 from wxb.tasks.classification.reading.cleaning import clean
 from wxb.tasks.classification.reading.text_files import CLASS
-from wxb.tasks.classification.record.leakage import without_leakage
 
 _MARKS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
@@ -73,11 +72,11 @@ class Reading(reading.Reading):
         return class_, ()
 
     def wording(self, record: Record) -> str:
-        """The words of a text without leakage, in lower case, with 0 for each number.
+        """The words of a text in lower case, with 0 for each number.
 
         Empty if they have no letter.
         """
-        text = without_leakage(record.input).casefold()
+        text = record.input.casefold()
         if not any(map(str.isalpha, text)):
             return ""
         return _DIGITS.sub("0", _MARKS.sub(" ", text)).strip()

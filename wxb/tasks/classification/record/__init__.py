@@ -1,4 +1,4 @@
-"""The gold of a text, which is its class, and the parts of a text that reveal its publisher."""
+"""The gold of a text, which is its class."""
 
 import pyarrow as pa
 
