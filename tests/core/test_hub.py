@@ -1,0 +1,191 @@
+"""Downloads from the hub: which files, which revision, and the errors.
+
+`snapshot_download` is replaced by one that copies from a local folder; two tests call the real one
+without a network.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub import errors
+from huggingface_hub.utils import filter_repo_objects, httpx
+
+from tests import tiny
+from wxb.core import hub
+from wxb.core.errors import WxbError
+from wxb.core.params import read_yaml
+from wxb.core.params.backbones import Backbone
+from wxb.corpora.text.tokenizers import train
+from wxb.training.backbones.weights import initial_model
+
+ROOT = Path(__file__).parents[2]
+COMMIT = "0123456789" * 4
+# Files that can run code, and formats of other libraries.
+OTHERS = ["pytorch_model.bin", "consolidated.00.pth", "modeling.py", "tf_model.h5"]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The files of a model with its tokenizer and other formats, and of a data set."""
+    folder = tmp_path_factory.mktemp("published")
+    tokenizer = train("wordpiece", 300, ["Call Ann at 112."])
+    tiny.bert(folder / "bert", vocab_size=len(tokenizer))
+    tokenizer.save_pretrained(folder / "bert")
+    for name in (*OTHERS, "original/params.json"):
+        (folder / "bert" / name).parent.mkdir(exist_ok=True)
+        (folder / "bert" / name).write_text("1 / 0")
+    for name in ("README.md", "b.csv", "data/train/a.jsonl"):
+        (folder / "records" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "records" / name).write_text(name)
+    return folder
+
+
+@pytest.fixture
+def requests(published, tmp_path, monkeypatch):
+    """The arguments of all downloads, which fill one cache."""
+    requests = []
+
+    def download(repository, *, allow_patterns, ignore_patterns, **options):
+        requests.append({"repository": repository, **options})
+        origin, cache = published / repository, tmp_path / "cache" / repository
+        names = [p.relative_to(origin).as_posix() for p in origin.rglob("*") if p.is_file()]
+        for name in filter_repo_objects(
+            names, allow_patterns=allow_patterns, ignore_patterns=ignore_patterns
+        ):
+            (cache / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(origin / name, cache / name)
+        return str(cache)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.chdir(tmp_path)
+    return requests
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_full_profile_pins_everything_by_commit():
+    full = read_yaml(ROOT / "params/full.yaml")
+    pinned = [full["corpora"]["pii"]["hub"], *full["backbones"].values()]
+    revisions = [block["revision"] for block in pinned]
+    assert all(len(r) == 40 and set(r) <= set("0123456789abcdef") for r in revisions)
+
+
+def test_only_files_that_are_loaded_are_downloaded(requests):
+    with hub.checkpoint("bert", COMMIT) as folder:
+        tokenizer = files(folder)
+    assert tokenizer == {"config.json", "tokenizer.json", "tokenizer_config.json"} | tokenizer
+    assert not [name for name in tokenizer if name.endswith((".safetensors", *OTHERS))]
+    with hub.checkpoint("bert", COMMIT, weights=True) as folder:
+        assert files(folder) == tokenizer | {"model.safetensors"}
+    assert requests == [{"repository": "bert", "repo_type": "model", "revision": COMMIT}] * 2
+
+
+def test_a_downloaded_checkpoint_is_the_published_model(requests, published):
+    downloaded, local = (
+        initial_model(Backbone(corpus="c", objective="none", checkpoint=str(name)), None)
+        for name in ("bert", published / "bert")
+    )
+    assert len(requests) == 1
+    weights = downloaded.state_dict()
+    assert all(weights[name].equal(tensor) for name, tensor in local.state_dict().items())
+
+
+def test_only_matching_files_are_copied_from_the_cache(requests, tmp_path):
+    everything = {"README.md", "b.csv", "data/train/a.jsonl"}
+    for number, (patterns, expected) in enumerate(
+        [
+            (["*"], everything),
+            (["data/train/*", "*.csv"], everything - {"README.md"}),
+            (["*.csv"], {"b.csv"}),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        hub.fetch("records", COMMIT, patterns, folder)
+        assert files(folder) == expected
+        assert not any(path.is_symlink() for path in folder.rglob("*"))
+    assert requests[-1] == {"repository": "records", "repo_type": "dataset", "revision": COMMIT}
+    with pytest.raises(WxbError, match=r"records: found no file that matches x\.csv, y; .*`files`"):
+        hub.fetch("records", "main", ["x.csv", "y"], tmp_path / "none")
+
+
+@pytest.mark.parametrize("change", ["pickles", "torn"])
+def test_unsafe_or_damaged_weights_are_an_error(requests, published, tmp_path, change):
+    folder = shutil.copytree(published / "bert", tmp_path / change)
+    (folder / "model.safetensors").unlink()
+    if change == "torn":
+        (folder / "model.safetensors").write_bytes(b"torn")
+    fault = {"pickles": r"found no model\.safetensors", "torn": "SafetensorError"}[change]
+    with pytest.raises(WxbError, match=rf"{change}: .*{fault}"):
+        initial_model(Backbone(corpus="c", objective="none", checkpoint=str(folder)), None)
+    assert requests == []
+
+
+def response(status):
+    return httpx.Response(status, request=httpx.Request("GET", "http://hub"))
+
+
+FAULTS = {
+    "gated": (
+        errors.GatedRepoError("x", response=response(403)),
+        r"https\S*co/\S*some/name.*HF_TOKEN",
+    ),
+    "unknown": (errors.RepositoryNotFoundError("x", response=response(404)), "no such .*correct `"),
+    "no name": (errors.HFValidationError("x"), "no such .*correct `"),
+    "revision": (errors.RevisionNotFoundError("x", response=response(404)), r"'v9'.*commits/main"),
+    "token": (errors.HfHubHTTPError("x", response=response(401)), "refuses the token.*HF_TOKEN"),
+    "server": (errors.HfHubHTTPError("x", response=response(500)), "download failed.*run it again"),
+    "network": (httpx.ConnectError("x"), "download failed.*run it again"),
+    "reset": (RuntimeError("x"), "download failed.*run it again"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("kind", ["model", "dataset"])
+def test_errors_have_the_name_and_the_remedy(monkeypatch, tmp_path, fault, kind):
+    error, message = FAULTS[fault]
+
+    def fail(*_, **__):
+        raise error
+
+    call = {
+        "model": lambda: hub.checkpoint("some/name", "v9").__enter__(),
+        "dataset": lambda: hub.fetch("some/name", "v9", ["*"], tmp_path),
+    }
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(WxbError, match=rf"^some/name: .*{message}") as caught:
+        call[kind]()
+    assert "\n" not in str(caught.value)
+    if "co/" in message or fault == "revision":
+        assert ("/datasets/" in str(caught.value)) == (kind == "dataset")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("HF_HUB_OFFLINE", "1", "HF_HUB_OFFLINE is set and .* lacks revision 'main'"),
+        ("HF_ENDPOINT", "http://127.0.0.1:9", "http://127.0.0.1:9 does not answer"),
+    ],
+)
+def test_without_a_network_the_error_has_the_remedy(tmp_path, variable, value, message):
+    code = "from wxb.core import hub\nwith hub.checkpoint('some/new'): pass"
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("HF_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**clean, "HF_HOME": str(tmp_path), "PYTHONPATH": str(ROOT), variable: value},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "set `checkpoint` to a local folder" in last
+    assert re.search(message, last)
