@@ -55,12 +55,6 @@ def test_items_are_padded_on_the_other_side(lengths, side):
     assert all(values.dtype == torch.int64 for values in batch.values())
 
 
-def test_padding_is_on_the_right_by_default():
-    batch = collate(items([1, 2]), PAD)
-    assert batch["input_ids"].tolist() == [[1, PAD], [101, 102]]
-    assert collate(items([1, 2]), PAD, side="left")["attention_mask"].tolist() == [[0, 1], [1, 1]]
-
-
 def test_a_batch_shares_no_memory_with_its_items():
     rows = items([2])
     collate(rows, PAD)["input_ids"][:] = 5

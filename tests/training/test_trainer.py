@@ -19,8 +19,6 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from transformers import (
     BertConfig,
     BertForPreTraining,
-    BertModel,
-    TrainerState,
     set_seed,
 )
 
@@ -94,26 +92,19 @@ class Scripted:
         return {"f1": self.scores[self.index - 1]}
 
 
+def run(settings, folder, train, valid, **options):
+    """A training with metrics `f1`, if it has some."""
+    options = {"collate": stack, "targets": ["labels"], "seed": 3, "label": "test", **options}
+    if options.get("compute_metrics"):
+        options.setdefault("best", Metric("f1", "F1"))
+    return TrainingRun(settings, train=train, valid=valid, checkpoints=folder, **options)
+
+
 def fit_linear(folder, settings, compute_metrics=None, records=16):
     set_seed(3)
     model = Linear()
-    history = fit(
-        model,
-        TrainingRun(
-            settings,
-            train=points(records),
-            valid=points(8, seed=1),
-            collate=stack,
-            targets=["labels"],
-            compute_metrics=compute_metrics,
-            summarize=None,
-            best=Metric("f1", "F1") if compute_metrics else None,
-            seed=3,
-            checkpoints=folder,
-            label="test",
-        ),
-    )
-    return model, history
+    items = points(records), points(8, seed=1)
+    return model, fit(model, run(settings, folder, *items, compute_metrics=compute_metrics))
 
 
 def training(**changes):
@@ -133,22 +124,8 @@ def rates(history):
 def test_a_model_without_trainable_weights_is_only_evaluated(tmp_path):
     model = Linear().requires_grad_(False)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    (row,) = fit(
-        model,
-        TrainingRun(
-            training(),
-            train=points(16),
-            valid=points(8, seed=1),
-            collate=stack,
-            targets=["labels"],
-            compute_metrics=Scripted([0.5]),
-            summarize=None,
-            best=Metric("f1", "F1"),
-            seed=3,
-            checkpoints=tmp_path / "none",
-            label="test",
-        ),
-    )
+    items = points(16), points(8, seed=1)
+    (row,) = fit(model, run(training(), tmp_path, *items, compute_metrics=Scripted([0.5])))
     assert (row["step"], row["epoch"], row["valid_f1"]) == (0, 0, 0.5)
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
     assert row.keys() == {"step", "epoch", "valid_loss", "valid_f1"}  # no timings
@@ -177,21 +154,10 @@ def ragged(items):
 def fit_counter(folder, lengths, **changes):
     model = Counter()
     items = [{"input_ids": [0] * first, "labels": [0] * then} for first, then in lengths]
+    scores = Scripted([0.1] * 9)
     fit(
         model,
-        TrainingRun(
-            training(**changes),
-            train=items,
-            valid=items[:4],
-            collate=ragged,
-            targets=["labels"],
-            compute_metrics=Scripted([0.1] * 9),
-            summarize=None,
-            best=Metric("f1", "F1"),
-            seed=3,
-            checkpoints=folder,
-            label="test",
-        ),
+        run(training(**changes), folder, items, items[:4], collate=ragged, compute_metrics=scores),
     )
     return model
 
@@ -344,13 +310,6 @@ def test_the_seed_determines_weights_and_history(tmp_path, accumulation):
     ]
 
 
-def test_the_log_has_one_line_for_each_row_of_the_history(tmp_path, capsys):
-    _, history = fit_linear(tmp_path, training(epochs=2), Scripted([0.25, 0.5]))
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == [f"step {row['step']}" for row in history]
-    assert sum("valid_f1 0.25" in line for line in lines) == 1
-
-
 @pytest.mark.parametrize("stop_at", [0, 1, 3])
 def test_resumed_early_stopping_equals_uninterrupted(tmp_path, stop_at):
     scores = [0.1, 0.5, 0.4, 0.5]
@@ -365,15 +324,6 @@ def test_resumed_early_stopping_equals_uninterrupted(tmp_path, stop_at):
     assert history == its_history
 
 
-def toy_tagger():
-    set_seed(5)
-    return Tagger(
-        BertModel(BertConfig(vocab_size=50, **SHAPE), add_pooling_layer=False),
-        5,
-        Head(projection=8),
-    )
-
-
 def toy_items(count):
     rng = np.random.default_rng(7)
     items = []
@@ -382,48 +332,6 @@ def toy_items(count):
         tags = np.where(ids % 5 == 0, 1, 0)
         items.append({"input_ids": ids, "tags": tags, "starts": tags, "ends": tags})
     return items
-
-
-def fit_tagger(folder):
-    model = toy_tagger()
-    fit(
-        model,
-        TrainingRun(
-            training(epochs=3, warmup_ratio=0.1, gradient_accumulation=2),
-            train=toy_items(30),
-            valid=toy_items(10),
-            collate=partial(collate, pad=0),
-            targets=Tagging.TARGETS,
-            compute_metrics=Tagging.compute_metrics,
-            summarize=Tagging.summarize,
-            best=Tagging.BEST,
-            seed=5,
-            checkpoints=folder,
-            label="test",
-        ),
-    )
-    return model
-
-
-@pytest.mark.slow
-def test_a_tagger_resumed_from_a_half_written_checkpoint_equals_uninterrupted(
-    tmp_path, monkeypatch
-):
-    uninterrupted = fit_tagger(tmp_path / "whole")
-    save = TrainerState.save_to_json
-
-    def cut_off(self, path):
-        if self.epoch >= 2:
-            Path(path).write_text('{"best_global_step": 8, "epo', encoding="utf-8")
-            raise PowerError
-        save(self, path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TrainerState, "save_to_json", cut_off)
-        with pytest.raises(PowerError):
-            fit_tagger(tmp_path / "cut")
-    assert (tmp_path / "cut/checkpoint-8/model.safetensors").exists()
-    assert same_weights(uninterrupted, fit_tagger(tmp_path / "cut"))
 
 
 @pytest.fixture(scope="module")
@@ -474,18 +382,17 @@ def fit_adapted(folder, llama, kind, stop_at=None):
 
     history = fit(
         model,
-        TrainingRun(
+        run(
             training(epochs=3, warmup_ratio=0.1),
-            train=items(16),
-            valid=items(8),
+            folder,
+            items(16),
+            items(8),
             collate=partial(collate, pad=0),
             targets=task.TARGETS,
             compute_metrics=compute_metrics,
             summarize=task.summarize,
             best=task.BEST,
             seed=5,
-            checkpoints=folder,
-            label="test",
         ),
     )
     return model, history
@@ -536,23 +443,8 @@ def fit_pretraining(folder, kill_at=None):
 
     set_seed(2)
     model = BertForPreTraining(BertConfig(vocab_size=len(tokenizer), **SHAPE))
-    history = fit(
-        model,
-        TrainingRun(
-            settings,
-            train=items(length=40),
-            valid=items(length=8),
-            collate=collate_or_die,
-            targets=["labels"],
-            compute_metrics=None,
-            summarize=None,
-            best=None,
-            seed=2,
-            checkpoints=Path(folder),
-            label="test",
-        ),
-    )
-    return model, history
+    data = items(length=40), items(length=8)
+    return model, fit(model, run(settings, Path(folder), *data, collate=collate_or_die, seed=2))
 
 
 @pytest.mark.slow

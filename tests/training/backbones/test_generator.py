@@ -118,14 +118,6 @@ def test_logits_predict_the_labels_and_nothing_else(models):
     torch.testing.assert_close(actual, full[labels[:, 1:] != IGNORED], rtol=1e-5, atol=1e-6)
 
 
-def test_padding_does_not_change_the_loss(models):
-    model, (ids, mask, labels) = generator(models), batch_of(ROWS)
-    wide = [F.pad(v, (0, 5), value=fill) for v, fill in ((ids, 9), (mask, 0), (labels, IGNORED))]
-    with torch.inference_mode():
-        narrow_loss, wide_loss = (model(*batch)["loss"] for batch in ((ids, mask, labels), wide))
-    torch.testing.assert_close(narrow_loss, wide_loss, rtol=1e-5, atol=0)
-
-
 # Generation
 
 

@@ -118,11 +118,6 @@ def same(a, b):
     )
 
 
-def assert_close(actual, expected):
-    """A merged adapter adds in another order: to the weights, not to the hidden states."""
-    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
-
-
 # Trainable weights
 
 
@@ -149,21 +144,6 @@ def test_without_lora_all_weights_are_trained(bases):
     assert not isinstance(model.backbone, PeftModel)
     after = trainable_weights(model)
     assert [name for name in before if torch.equal(before[name], after[name])] == []
-
-
-def test_matrices_are_scaled_by_alpha_over_r(bases):
-    model = train(tagger(bases, "lora"))
-    layer = model.backbone.base_model.model.layers[0].self_attn.q_proj
-    hidden = torch.randn(1, 3, 64, generator=torch.Generator().manual_seed(0))
-    a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
-    expected = layer.base_layer(hidden) + LORA.alpha / LORA.r * hidden @ a.T @ b.T
-    torch.testing.assert_close(layer(hidden), expected)
-
-
-def test_adaptation_is_a_function_of_the_seed(bases):
-    assert same(
-        trainable_weights(tagger(bases, "qlora")), trainable_weights(tagger(bases, "qlora"))
-    )
 
 
 @pytest.mark.parametrize("kind", ["lora", "qlora"])
@@ -266,11 +246,6 @@ def test_evaluation_between_steps_changes_nothing(bases, kind):
     assert same(trainable_weights(uninterrupted), trainable_weights(evaluated))
 
 
-def test_training_and_evaluation_have_the_same_loss(bases):
-    model = generator(bases, "qlora")
-    assert torch.equal(loss_of(model.train()), loss_of(model.eval()))
-
-
 # Saving
 
 
@@ -303,7 +278,7 @@ def test_only_the_rows_of_new_tokens_are_saved(bases, kind, base, tmp_path):
     with torch.inference_mode():
         expected = model.backbone(**inputs).logits
         assert torch.equal(plain(**inputs).logits, expected)
-        assert_close(loaded.backbone(**inputs).logits, expected)
+        assert torch.equal(loaded.backbone(**inputs).logits, expected)
 
 
 @pytest.mark.parametrize("trainable", [(), NEW[:1]])
@@ -339,7 +314,7 @@ def test_a_loaded_model_has_the_same_size_and_outputs(bases, kind):
         )
     with torch.inference_mode():
         for name, values in model(IDS, MASK).items():
-            assert_close(loaded(IDS, MASK)[name][MASK == 1], values[MASK == 1])
+            assert torch.equal(loaded(IDS, MASK)[name], values)
 
 
 # Gradient checkpointing
@@ -393,12 +368,6 @@ def test_the_scale_of_noise_depends_on_its_row_alone(lengths, alpha, padding):
             assert (row[:length].abs() < bound / 2).float().mean() == pytest.approx(0.5, abs=0.15)
 
 
-def test_padding_on_either_side_has_no_noise():
-    mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
-    noise = tuning.add_noise(torch.zeros(2, 4, 64), mask, 5.0)
-    assert torch.equal((noise != 0).any(dim=-1).long(), mask)
-
-
 def test_noise_by_the_padded_length_has_one_scale():
     mask = torch.tensor([[1, 1, 1, 1], [1, 0, 0, 0]])
     for padded, ratio in ((False, 2.0), (True, 1.0)):  # the short row is a quarter as long
@@ -436,12 +405,6 @@ def test_only_training_has_noise(bases, kind, make):
     assert expected != first != second != expected
     noisy.neftune_alpha = 1e-12  # embeddings instead of ids change nothing
     torch.testing.assert_close(loss_of(noisy), expected, rtol=1e-5, atol=0)
-
-
-def test_bert_has_noise_too(bases):
-    noisy, plain = (tagger(bases, QLORA_ON_BERT, neftune_alpha=alpha) for alpha in (5.0, None))
-    assert torch.equal(loss_of(noisy.eval()), loss_of(plain.eval()))
-    assert loss_of(noisy.train()) != loss_of(plain.train())
 
 
 def test_new_tokens_are_trained_with_noise(bases):
