@@ -8,12 +8,11 @@ holds training records. Nothing here imports torch.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -34,13 +33,6 @@ CELLS = 2**24  # similarities in memory at a time
 DIGITS = 9  # of a similarity, so that equal ones tie on every machine
 
 
-class Neighbour(NamedTuple):
-    """A training text by its index, and its cosine with the text that was searched for."""
-
-    row: int
-    cosine: float
-
-
 class Texts:
     """Training texts, as TF-IDF vectors of their words and pairs of words."""
 
@@ -50,20 +42,19 @@ class Texts:
         self.vectorizer = TfidfVectorizer(token_pattern=WORD.pattern, ngram_range=(1, 2))
         self.vectors = self.vectorizer.fit_transform(texts)
 
-    def nearest(self, texts: Sequence[str], label: str) -> list[Neighbour | None]:
-        """The nearest training text of each text, the first of several; None without common words.
+    def nearest(self, texts: Sequence[str], label: str) -> list[tuple[int, float] | None]:
+        """The nearest training text of each text by its index, and the cosine of both.
 
-        Shows progress under a label.
+        Of several the first; None without common words. Shows progress under a label.
         """
-        found: list[Neighbour | None] = []
+        found: list[tuple[int, float] | None] = []
         size = max(1, CELLS // self.vectors.shape[0])
         starts = range(0, len(texts), size)
         for start in track(starts, label, len(starts), unit="chunk"):
             vectors = self.vectorizer.transform(texts[start : start + size])
             cosines = (vectors @ self.vectors.T).toarray().round(DIGITS)  # (texts, training texts)
             for row, index in zip(cosines, cosines.argmax(axis=1).tolist(), strict=True):
-                cosine = float(row[index])
-                found.append(Neighbour(index, cosine) if cosine else None)
+                found.append((index, float(row[index])) if row[index] else None)
         return found
 
 
@@ -83,13 +74,17 @@ class Model:
         """The value `texts`, to search in."""
         return Texts(self.values["texts"])
 
+    def nearest(self, texts: Sequence[str], label: str) -> list[tuple[Any, float] | None]:
+        """The gold of the nearest training text of each text, and the cosine of both texts.
+
+        None for a text that shares no word with training. Shows progress under a label.
+        """
+        gold, neighbours = self.values["gold"], self.texts.nearest(texts, label)
+        return [(gold[found[0]], found[1]) if found else None for found in neighbours]
+
 
 class Baseline(Trained):
     """A predictor without parameters."""
-
-    def ready(self, model: Model) -> Model:
-        """The model as it is: it has no device."""
-        return model
 
     @classmethod
     def from_training(cls, model: Model, method: methods.Method, targets: Path) -> Self:
@@ -121,9 +116,16 @@ class Method(methods.Method):
 
     experiment: experiments.Baseline
 
-    @abstractmethod
     def values(self, items: Sequence[Any]) -> dict[str, Any]:
-        """What the model keeps of the items of `dataset`, as JSON."""
+        """What the model keeps of the items of `dataset`, as JSON; by default texts and gold."""
+        return {
+            "texts": [record.input for record in items],
+            "gold": [self.gold(record) for record in items],
+        }
+
+    def gold(self, record: Record) -> Any:
+        """The gold of a record as a prediction has it."""
+        return record.gold
 
     def encode(self, chunks: Iterable[Sequence[Record]], path: Path, *, label: str) -> None:
         """Write an empty file: texts are read as they are."""

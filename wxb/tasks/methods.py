@@ -236,7 +236,9 @@ class Trained(ABC):
         self.model, self.tokenizer, self.settings = self.ready(model), tokenizer, settings
 
     def ready(self, model: Any) -> Any:
-        """The model in evaluation mode, moved to the GPU if there is one."""
+        """A network in evaluation mode, on the GPU if there is one; other models as they are."""
+        if not hasattr(model, "eval"):
+            return model
         import torch
 
         return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")

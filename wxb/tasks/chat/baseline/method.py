@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
@@ -16,9 +15,8 @@ class NearestResponder(baselines.Baseline, Responder):
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Reply]:
         """The answer to the nearest conversation of each text."""
-        gold = self.model.values["gold"]
-        neighbours = self.model.texts.nearest(texts, label)
-        return [Reply(gold[n.row] if n else "", ended=True) for n in neighbours]
+        nearest = self.model.nearest(texts, label)
+        return [Reply(found[0] if found else "", ended=True) for found in nearest]
 
 
 class Method(baselines.Method):
@@ -27,9 +25,6 @@ class Method(baselines.Method):
     experiment: Baseline
     Predictor = NearestResponder
 
-    def values(self, items: Sequence[Record]) -> dict[str, Any]:
-        """The conversations and their answers."""
-        return {
-            "texts": [record.input for record in items],
-            "gold": [record.gold["text"] for record in items],
-        }
+    def gold(self, record: Record) -> str:
+        """The answer."""
+        return str(record.gold["text"])

@@ -24,9 +24,8 @@ class BaselineClassifier(baselines.Baseline, Classifier):
         majority = Prediction(max(self.labels, key=shares.__getitem__), shares)
         if "texts" not in self.model.values:
             return [majority] * len(texts)
-        gold = self.model.values["gold"]
-        neighbours = self.model.texts.nearest(texts, label)
-        return [self._certain(gold[n.row]) if n else majority for n in neighbours]
+        nearest = self.model.nearest(texts, label)
+        return [self._certain(found[0]) if found else majority for found in nearest]
 
     def _certain(self, label: str) -> Prediction:
         return Prediction(label, {name: float(name == label) for name in self.labels})
@@ -44,7 +43,5 @@ class Method(baselines.Method):
         shares = {
             name: float(f"{counts[name] / len(items):.{PROBABILITY}g}") for name in self.labels
         }
-        if self.experiment.model.kind == "majority":
-            return {"shares": shares}
-        texts = [record.input for record in items]
-        return {"shares": shares, "texts": texts, "gold": [record.gold for record in items]}
+        is_majority = self.experiment.model.kind == "majority"
+        return {"shares": shares, **({} if is_majority else super().values(items))}

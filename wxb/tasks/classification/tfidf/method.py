@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 class TfidfClassifier(Classifier):
     """A trained TF-IDF model."""
 
-    def ready(self, model: Any) -> Any:
-        """The model as it is: it has no device."""
-        return model
-
     @classmethod
     def load_model(cls, folder: Path, settings: Mapping[str, Any], tokenizer: Any) -> Model:
         """Load the model that `save` wrote to a folder."""

@@ -41,10 +41,6 @@ def _words(text: str, encoded: Encoded, index: int) -> list[str]:
 class CrfRecognizer(SpanFinder):
     """A trained CRF. The score of a span is its probability."""
 
-    def ready(self, model: CRF) -> CRF:
-        """The model as it is: it has no device."""
-        return model
-
     @classmethod
     def from_training(cls, model: CRF, method: methods.Method, targets: Path) -> Self:
         """The predictor of a newly trained model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
@@ -18,13 +17,8 @@ class NearestTranslator(baselines.Baseline, Translator):
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Translation]:
         """The translation of the nearest source of each text; its score is the cosine of both."""
-        gold = self.model.values["gold"]
-        return [
-            Translation([Hypothesis(gold[n.row], round(n.cosine, SCORE))])
-            if n
-            else Translation([Hypothesis("", 0.0)])
-            for n in self.model.texts.nearest(texts, label)
-        ]
+        nearest = [found or ("", 0.0) for found in self.model.nearest(texts, label)]
+        return [Translation([Hypothesis(gold, round(c, SCORE))]) for gold, c in nearest]
 
 
 class Method(baselines.Method):
@@ -33,9 +27,6 @@ class Method(baselines.Method):
     experiment: Baseline
     Predictor = NearestTranslator
 
-    def values(self, items: Sequence[Record]) -> dict[str, Any]:
-        """The sources, and the first reference of each."""
-        return {
-            "texts": [record.input for record in items],
-            "gold": [record.gold[0] for record in items],
-        }
+    def gold(self, record: Record) -> str:
+        """The first reference."""
+        return str(record.gold[0])
