@@ -148,12 +148,6 @@ def test_a_small_task_is_short():
     assert len([line for line in "".join(code).splitlines() if line.strip()]) <= 150
 
 
-def test_blocks_are_merged_into_params():
-    content = {"a": {"b": [1], "c": 2}, "d": 3}
-    merge({"a": {"b": [4], "e": 5}, "d": 6}, to=content)
-    assert content == {"a": {"b": [1, 4], "c": 2, "e": 5}, "d": 6}
-
-
 SITE = sorted((ROOT / "docs").rglob("*.md"))
 
 

@@ -42,13 +42,10 @@ def test_each_tree_has_its_own_files(repository):
     }
 
 
-@pytest.mark.parametrize("name", ["working tree", "index", "commit"])
-def test_absent_files_have_no_content(repository, name):
-    trees = {"working tree": revisions.WorkingTree, "index": revisions.index}
-    tree = trees.get(name, lambda: revisions.commit("HEAD"))()
-    assert tree.read("reports/none.json") is None
-    assert tree.read("reports") is None
-    assert tree.files("none") == []
+def test_absent_files_have_no_content(repository):
+    for tree in (revisions.WorkingTree(), revisions.index(), revisions.commit("HEAD")):
+        assert tree.read("reports/none.json") is tree.read("reports") is None
+        assert tree.files("none") == []
 
 
 def test_a_file_of_a_commit_is_read_once(repository, monkeypatch):

@@ -10,9 +10,11 @@ from typing import Any
 
 from wxb.core import paths
 from wxb.core.errors import WxbError, choices
+from wxb.core.files import publish
 from wxb.core.params import read_yaml
 from wxb.project import profiles, provenance, revisions
 from wxb.project.reproduction import benchmarks
+from wxb.project.revisions import Tree
 from wxb.reporting.charts.formatting import listed
 from wxb.reporting.charts.pairs import claim, verdicts
 from wxb.reporting.tables import (
@@ -36,7 +38,9 @@ def pages() -> list[Path]:
 
 def refresh(path: Path) -> None:
     """Rewrite a page with new text between `<!-- generated: NAME -->` and `<!-- end -->`."""
-    path.write_text(refreshed(path.read_text(encoding="utf-8")), encoding="utf-8")
+    text = refreshed(path.read_text(encoding="utf-8"))
+    with publish(path) as (draft,):
+        draft.write_text(text, encoding="utf-8")
 
 
 def refreshed(text: str) -> str:
@@ -59,56 +63,42 @@ def _block(name: str) -> str:
         "artifacts": _artifacts_table,
     }
     index = revisions.index()
-    benchmark = (paths.BENCHMARKS / f"{name}.json").as_posix()
-    if benchmark in index.files(paths.BENCHMARKS.as_posix()):
-        return "\n".join(_benchmark(benchmark, index))
+    benchmark = index.read((paths.BENCHMARKS / f"{name}.json").as_posix())
+    if benchmark is not None:
+        content = json.loads(benchmark)
+        made = provenance.sentence(content["made"])
+        return "\n".join([*benchmarks.table(content), f"\n{made}.\n"])
     if name not in writers:
         raise WxbError(f"unknown generated block {name!r}{choices(name, writers)}")
-    return "\n".join(writers[name]())
+    return "\n".join(writers[name](index))
 
 
+Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
 RERUN = (
     "A rerun on another type of CPU gives other scores, like another seed; `wxb compare` checks"
     " whether they are within the variation between trainings."
 )
 
 
-def _summary() -> Iterator[str]:
+def _summary(index: Tree) -> Iterator[str]:
     """The demo's studies with several seeds: the table and the claim of each."""
-    for study in _demo_with_seeds():
+    for study in _demo_with_seeds(index):
         yield f"**{study['title']}** {claim(study)}\n"
         yield summary(study)
         yield f"{caption(study)}\n"
 
 
-def _demo_with_seeds() -> list[Mapping[str, Any]]:
-    """The demo's studies with several seeds, from git's index."""
-    index = revisions.index()
-    added = _studies_of_profiles(index)
-    names = [name for name in provenance.studies(index) if name not in added]
-    return [study for name in names if (study := _with_seeds(name, index))]
+def _results(index: Tree) -> Iterator[str]:
+    """The studies that no profile adds, each with its provenance."""
+    for name in _demo(index):
+        origin = provenance.require(name, index)
+        tables = markdown(_json(provenance.study_file(name), index), origin["seconds"])
+        yield f"{tables}\n{provenance.sentence(origin)}. {RERUN}\n"
 
 
-def _with_seeds(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
-    """The file of a study with several seeds; empty if the tree has none."""
-    content: Mapping[str, Any] = json.loads(tree.read(paths.seeds(study).as_posix()) or b"{}")
-    return content
-
-
-def _results() -> Iterator[str]:
-    """The studies in git's index that no profile adds, each with its provenance."""
-    index = revisions.index()
-    added = _studies_of_profiles(index)
-    for study in provenance.studies(index):
-        if study not in added:
-            origin = provenance.require(study, index)
-            tables = markdown(_read(study, index), origin["seconds"])
-            yield f"{tables}\n{provenance.sentence(origin)}. {RERUN}\n"
-
-
-def _seeds() -> Iterator[str]:
+def _seeds(index: Tree) -> Iterator[str]:
     """The demo's studies with several seeds: the table of each, and its paired tests."""
-    for study in _demo_with_seeds():
+    for study in _demo_with_seeds(index):
         yield over_seeds(study)
         yield f"{caption(study)}\n"
         yield f"{claim(study)}\n"
@@ -116,78 +106,93 @@ def _seeds() -> Iterator[str]:
         yield f"{provenance.sentence(study['made'])}.\n"
 
 
-def _public() -> Iterator[str]:
+def _public(index: Tree) -> Iterator[str]:
     """The studies that profiles add to the tasks of the demo: one table, and the claim of each."""
-    index = revisions.index()
-    names = _added(index, demo_tasks=True)
-    if not names:
+    studies = _added(index, demo_tasks=True)
+    if not studies:
         return
-    studies = {name: _with_seeds(name, index) or _read(name, index) for name in names}
-    origins = {name: _origin(studies[name], index) for name in names}
-    yield side_by_side(studies, {name: origins[name].get("trained_on") for name in names})
-    for text in dict.fromkeys(map(caption, studies.values())):
-        names_with = [name for name, study in studies.items() if caption(study) == text]
-        yield f"{listed(names_with)}: {text}\n"
-    yield "".join(f"- {name}: {claim(studies[name])}\n" for name in names)
+    origins = {name: _origin(study, index) for name, study in studies.items()}
+    yield side_by_side(studies, {name: origins[name].get("trained_on") for name in studies})
+    yield from _by_text(
+        {name: caption(study) for name, study in studies.items()}, "{names}: {text}\n"
+    )
+    yield "".join(f"- {name}: {claim(study)}\n" for name, study in studies.items())
     yield from _origins(origins)
 
 
-def _other_tasks() -> Iterator[str]:
+def _other_tasks(index: Tree) -> Iterator[str]:
     """The studies that profiles add for tasks that the demo lacks: a table each."""
-    index = revisions.index()
-    origins = {}
-    for name in _added(index, demo_tasks=False):
-        study = _with_seeds(name, index) or _read(name, index)
-        origins[name] = _origin(study, index)
+    studies = _added(index, demo_tasks=False)
+    for name, study in studies.items():
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{score_table(study)}\n{caption(study)}\n\n{claim(study)}\n"
-    yield from _origins(origins)
+    yield from _origins({name: _origin(study, index) for name, study in studies.items()})
 
 
-def _origin(study: Mapping[str, Any], tree: revisions.Tree) -> provenance.Provenance:
+def _demo(index: Tree) -> list[str]:
+    """The studies that no profile adds."""
+    added = _studies_of_profiles(index)
+    return [name for name in provenance.studies(index) if name not in added]
+
+
+def _demo_with_seeds(index: Tree) -> list[Study]:
+    """The demo's studies with several seeds."""
+    return [study for name in _demo(index) if (study := _json(_seeds_file(name), index))]
+
+
+def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
+    """The studies that profiles add, either for tasks of the demo or for others; seeds first."""
+    demo = profiles.contents(index).get(profiles.BASE, {}).get("studies", {})
+    tasks = {block["task"] for block in demo.values()}
+    present = provenance.studies(index)
+    return {
+        name: _json(_seeds_file(name), index) or _json(provenance.study_file(name), index)
+        for name, task in _studies_of_profiles(index).items()
+        if name in present and (task in tasks) == demo_tasks
+    }
+
+
+def _studies_of_profiles(index: Tree) -> dict[str, str]:
+    """The studies that profiles add, each with its task."""
+    own = profiles.additions(profiles.contents(index)).values()
+    added = {name: block for blocks in own for name, block in blocks.get("studies", {}).items()}
+    return {name: block["task"] for name, block in sorted(added.items())}
+
+
+def _origin(study: Study, index: Tree) -> provenance.Provenance:
     """Where a study was run; one with several seeds has it in its file."""
-    origin: provenance.Provenance = study.get("made") or provenance.require(study["study"], tree)
+    origin: provenance.Provenance = study.get("made") or provenance.require(study["study"], index)
     return origin
 
 
 def _origins(origins: Mapping[str, provenance.Provenance]) -> Iterator[str]:
     """A sentence for each machine and date, with the studies that ran there."""
-    sentences = {study: provenance.sentence(origin) for study, origin in origins.items()}
-    for sentence in dict.fromkeys(sentences.values()):
-        names = listed([study for study in sentences if sentences[study] == sentence])
-        yield f"{sentence} ({names}). {RERUN}\n"
+    sentences = {name: provenance.sentence(origin) for name, origin in origins.items()}
+    return _by_text(sentences, "{text} ({names}). " + f"{RERUN}\n")
 
 
-def _added(tree: revisions.Tree, *, demo_tasks: bool) -> list[str]:
-    """The studies of a tree that profiles add, either for tasks of the demo or for others."""
-    demo = profiles.contents(tree).get(profiles.BASE, {}).get("studies", {})
-    tasks = {block["task"] for block in demo.values()}
-    return [
-        study
-        for study, task in _studies_of_profiles(tree).items()
-        if study in provenance.studies(tree) and (task in tasks) == demo_tasks
-    ]
+def _by_text(texts: Mapping[str, str], form: str) -> Iterator[str]:
+    """Each text once, with the names that have it."""
+    for text in dict.fromkeys(texts.values()):
+        yield form.format(text=text, names=listed([name for name in texts if texts[name] == text]))
 
 
-def _studies_of_profiles(tree: revisions.Tree) -> dict[str, str]:
-    """The studies that the profiles of a tree add, each with its task."""
-    own = profiles.additions(profiles.contents(tree)).values()
-    added = {name: block for blocks in own for name, block in blocks.get("studies", {}).items()}
-    return {name: block["task"] for name, block in sorted(added.items())}
+def _seeds_file(study: str) -> str:
+    return paths.seeds(study).as_posix()
 
 
-def _read(study: str, tree: revisions.Tree) -> Mapping[str, Any]:
-    content: Mapping[str, Any] = json.loads(tree.read(provenance.study_file(study)) or b"{}")
+def _json(path: str, index: Tree) -> Study:
+    content: Study = json.loads(index.read(path) or b"{}")
     return content
 
 
-def _stages_list() -> Iterator[str]:
+def _stages_list(_: Tree) -> Iterator[str]:
     """The stages of dvc.yaml as a Markdown list, in order."""
     rows = [f"- `{verb}` ({section}): {block['desc']}" for verb, section, block in stages()]
     yield from [*rows, ""]
 
 
-def _artifacts_table() -> Iterator[str]:
+def _artifacts_table(_: Tree) -> Iterator[str]:
     """The stages of dvc.yaml as a Markdown table with the files that each writes."""
     yield "| stage | for each of | what it does | writes |"
     yield "|---|---|---|---|"
@@ -200,13 +205,6 @@ def _artifacts_table() -> Iterator[str]:
         paths_ = ", ".join(out for out in outs if paths.COST.as_posix() not in out)
         yield f"| `{verb}` | {section} | {block['desc']} | {paths_} |"
     yield ""
-
-
-def _benchmark(path: str, tree: revisions.Tree) -> Iterator[str]:
-    """The table of a benchmark, and where it was made."""
-    content = json.loads(tree.read(path) or b"{}")
-    yield from benchmarks.table(content)
-    yield f"\n{provenance.sentence(content['made'])}.\n"
 
 
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

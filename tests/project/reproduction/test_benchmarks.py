@@ -8,17 +8,16 @@ import typer
 from wxb.core.errors import WxbError
 from wxb.project.reproduction import benchmarks
 
-LINES = {
-    WxbError("no corpus 'x'"): "losses: no corpus 'x'\n",
-    FileNotFoundError("data/x"): "losses: data/x does not exist; benchmarks/README.md says what"
-    " writes it\n",
-    FileNotFoundError(2, "", "data/y"): "losses: data/y does not exist; benchmarks/README.md says"
-    " what writes it\n",
-}
 
-
-@pytest.mark.parametrize("error", LINES, ids=str)
-def test_a_benchmark_without_data_prints_one_line(error, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (WxbError("no corpus 'x'"), "no corpus 'x'"),
+        (FileNotFoundError("data/x"), "data/x"),
+        (FileNotFoundError(2, "", "data/y"), "data/y"),
+    ],
+)
+def test_a_benchmark_without_data_prints_one_line(error, cause, monkeypatch, capsys):
     def main() -> None:
         raise error
 
@@ -27,10 +26,5 @@ def test_a_benchmark_without_data_prints_one_line(error, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks/chat/losses.py"])
     with pytest.raises(SystemExit, match="2"):
         benchmarks.run(app)
-    assert capsys.readouterr().err == LINES[error]
-
-
-def test_a_table_without_rows_is_an_error(tmp_path):
-    with pytest.raises(WxbError, match="no results"):
-        benchmarks.report([], tmp_path / "none.json")
-    assert [*tmp_path.iterdir()] == []
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"losses: {cause}")
