@@ -81,7 +81,7 @@ def test_all_machines_are_listed(params):
 @pytest.mark.parametrize("lacking", ["reports/cost/pretrain/encoder.json", STUDY])
 def test_results_without_provenance_are_an_error(params, lacking):
     Path(lacking).unlink()
-    with pytest.raises(WxbError, match=f"{PROVENANCE} lacks.*dvc repro report@ner"):
+    with pytest.raises(WxbError, match=f"{PROVENANCE} lacks.*make run STUDY=ner"):
         provenance.record(params, revisions.index())
     assert not Path(PROVENANCE).exists()
 
@@ -116,7 +116,7 @@ def test_the_entry_of_a_study_that_params_lack_stays(public):
 def test_a_study_that_params_lack_without_entry_is_an_error(public):
     change_results()
     git("add", STUDY)
-    with pytest.raises(WxbError, match="wxb params PROFILE"):
+    with pytest.raises(WxbError, match="STUDY=ner"):
         provenance.record(public, revisions.index())
 
 

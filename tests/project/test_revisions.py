@@ -93,7 +93,7 @@ def test_a_folder_without_repository_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     for read in (revisions.index, lambda: revisions.commit("HEAD")):
-        with pytest.raises(WxbError, match=r"expected a git repository.*Clone"):
+        with pytest.raises(WxbError, match="repository"):
             read()
 
 

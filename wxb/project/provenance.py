@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,14 @@ def find(study: str, tree: Tree, source: Tree | None = None) -> Provenance | Non
 def require(study: str, tree: Tree) -> Provenance:
     """The provenance of a study's table in `tree`, from the working tree's provenance.json.
 
-    Raises WxbError, with the commands that add it, if `find` returns None.
+    Raises WxbError, with the command that adds it, if `find` returns None.
     """
     provenance = find(study, tree, WorkingTree())
     if provenance is None:
         raise WxbError(
             f"{PROVENANCE} lacks the sha256 of {study_file(study)} in {tree.name}, and this machine"
-            f" has no run of it. Run `dvc repro report@{study}` (if params.yaml lacks the study,"
-            " `wxb params PROFILE` adds it), `git add dvc.lock reports`, then `wxb readme`"
+            f" has no run of it. Run `make run STUDY={study}`, `git add dvc.lock reports`, then"
+            " `wxb readme`"
         )
     return provenance
 
@@ -74,9 +74,9 @@ def record(params: Params, index: Tree) -> None:
     working_tree = WorkingTree()
     provenances: dict[str, Provenance] = {}
     for study in studies(index):
-        table, run = index.read(study_file(study)) or b"", from_costs(params, study)
-        is_known = find(study, index, working_tree) is not None
-        if run and not is_known and table == working_tree.read(study_file(study)):
+        known, run = find(study, index, working_tree), from_costs(params, study)
+        table = index.read(study_file(study)) or b""
+        if run and known is None and table == working_tree.read(study_file(study)):
             seconds = read_training_seconds(json.loads(table))
             provenances[study] = {"sha256": _sha256(table), **run, "seconds": seconds}
         else:
@@ -92,17 +92,19 @@ def from_costs(params: Params, study: str) -> dict[str, Any]:
     """
     if study not in params.studies:
         return {}
-    files = dict.fromkeys(_costs(params, study))
+    experiments = params.studies[study].experiments
+    stages = [stage for name in experiments for stage in experiment_stages(params, name)]
+    files = [paths.cost(*stage.split("@")) for stage in dict.fromkeys(stages)]
     if not all(file.is_file() for file in files):
         return {}
     costs = [read_json(file) for file in files]
     machines = [{key: cost[key] for key in MACHINE if key in cost} for cost in costs]
     # A stage without torch has fewer keys of the same machine than others.
-    full = [
-        machine for machine in machines if not any(machine.items() < m.items() for m in machines)
-    ]
+    full = [m for m in machines if not any(m.items() < other.items() for other in machines)]
+    profile = paths.clean(params.experiments[experiments[0]].corpus) / paths.PROFILE
+    trained_on = read_json(profile)["splits"]["train"]["labelled"] if profile.is_file() else None
     return {
-        **_training_records(params.experiments[params.studies[study].experiments[0]].corpus),
+        **({} if trained_on is None else {"trained_on": trained_on}),
         "finished": max(cost["finished"] for cost in costs),
         "machines": [machine for i, machine in enumerate(full) if machine not in full[:i]],
     }
@@ -119,22 +121,6 @@ def machine_text(machine: Mapping[str, str]) -> str:
     version = f"torch {machine['torch']}" if "torch" in machine else ""
     details = ", ".join(filter(None, [machine.get("capability"), version]))
     return f"{machine['device']} ({details})" if details else machine["device"]
-
-
-def _costs(params: Params, study: str) -> Iterable[Path]:
-    """The cost files of the stages that determine a study's scores."""
-    for name in params.studies[study].experiments:
-        for stage in experiment_stages(params, name):
-            verb, _, block = stage.partition("@")
-            yield paths.cost(verb, block)
-
-
-def _training_records(corpus: str) -> dict[str, int]:
-    """The number of labelled training records of a corpus as `trained_on`; empty if unknown."""
-    profile = paths.clean(corpus) / paths.PROFILE
-    if not profile.is_file():
-        return {}
-    return {"trained_on": read_json(profile)["splits"]["train"]["labelled"]}
 
 
 def _sha256(content: bytes) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from wxb.core.errors import WxbError
 
+Process = subprocess.CompletedProcess[bytes]
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the hash of git's empty tree
 
 
@@ -48,24 +49,26 @@ class GitTree(NamedTuple):
 
     def read(self, path: str) -> bytes | None:
         """See Tree."""
-        git = _git_once if self.sha else _git
-        process = git("cat-file", "blob", f"{self.sha}:./{path}", folder=Path.cwd())
+        process = self._git("cat-file", "blob", f"{self.sha}:./{path}")
         return None if process.returncode else process.stdout
 
     def files(self, folder: str) -> list[str]:
         """See Tree."""
-        if self.sha:
-            arguments = ("ls-tree", "-r", "-z", "--name-only", self.sha, "--", folder)
-            return _names(_git_once(*arguments, folder=Path.cwd()))
-        return _names(_git("ls-files", "-z", "--", folder))
+        command = ("ls-tree", "-r", "--name-only", self.sha) if self.sha else ("ls-files",)
+        return _names(self._git(*command, "-z", "--", folder))
+
+    def _git(self, *arguments: str) -> Process:
+        """Run git; what it prints about a commit in a folder never changes."""
+        return (_git_once if self.sha else _git)(*arguments, folder=Path.cwd())
 
 
 def index() -> GitTree:
     """Git's index. Raises WxbError if there is no repository, or if the index is empty."""
     _require_repository()
-    if not _names(_git("ls-files", "-z")):
+    tree = GitTree("git's index", "")
+    if not tree.files("."):
         raise WxbError(f"{Path.cwd()}: git's index is empty; run `git add .` in the project first")
-    return GitTree("git's index", "")
+    return tree
 
 
 def tracked(*folders: str) -> list[str]:
@@ -95,32 +98,26 @@ def commit(revision: str) -> GitTree:
         return GitTree(short if sha.startswith(revision) else f"{revision} ({short})", sha)
     if revision == "HEAD" and _git("rev-list", "-n", "1", "--all").stdout == b"":
         return GitTree("HEAD (no commits yet)", EMPTY)
-    raise WxbError(
-        f"no commit {revision!r} in this repository; expected a branch, a tag, a hash or HEAD~1."
-        " `git log --oneline` lists commits, `git fetch` downloads new ones"
-    )
+    raise WxbError(f"no commit {revision!r} in this repository; `git log --oneline` lists commits")
 
 
 def _require_repository() -> None:
     process = _git("rev-parse", "--git-dir")
     if process.returncode:
-        raise WxbError(
-            f"{Path.cwd()}: expected a git repository with the committed results; git reports:"
-            f" {process.stderr.decode(errors='replace').strip()}. Clone the project with git; a"
-            " downloaded archive has no history"
-        )
+        fault = process.stderr.decode(errors="replace").strip()
+        raise WxbError(f"{Path.cwd()}: expected a clone of the project's git repository: {fault}")
 
 
-def _names(process: subprocess.CompletedProcess[bytes]) -> list[str]:
+def _names(process: Process) -> list[str]:
     """The NUL-terminated names that a git command printed, sorted."""
     return sorted(filter(None, process.stdout.decode(errors="surrogateescape").split("\0")))
 
 
-def _git(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+def _git(*arguments: str, folder: Path | None = None) -> Process:
     try:
         return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
     except FileNotFoundError:
         raise WxbError("no program `git` on the PATH; install git") from None
 
 
-_git_once = cache(_git)  # for commands about a commit: a folder's output never changes
+_git_once = cache(_git)
