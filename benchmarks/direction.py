@@ -61,21 +61,17 @@ def main(
     output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     tests: Annotated[int, typer.Option(min=1, help="maximum number of test records")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
-    is_printing_only: Annotated[
-        bool, typer.Option("--kept", help="train nothing; print the results in the folder")
-    ] = False,
 ) -> None:
     """Train the decoders on each cell; print F1 and the paired differences."""
     torch.set_num_threads(1)
     options = {**OPTIONS, "seed": seed}
-    run = Run(data.resolve(), folder.resolve(), options, tests, is_printing_only)
+    run = Run(data.resolve(), folder.resolve(), options, tests)
     template = to_yaml(parse(TEMPLATE.read_text("utf-8")))  # `wxb new study` reads no aliases
     rows = []
     for name, size, _ in parse_cells(cells or [TASK]):
         systems = (f"{mask}{ending}" for ending in PAIRS for mask in MASKS)
         results = {system: result(run, name, size, system, template) for system in systems}
-        if all(results.values()):
-            rows.append(table_row(name, results))
+        rows.append(table_row(name, results))
     benchmarks.report(rows, output, {gain: "+.3f" for _, gain in PAIRS.values()})
 
 

@@ -59,19 +59,16 @@ def main(
     output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
     tests: Annotated[int, typer.Option(min=1, help="maximum number of test records")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
-    is_printing_only: Annotated[
-        bool, typer.Option("--kept", help="train nothing; print the results in the folder")
-    ] = False,
 ) -> None:
     """Train the first study and its peer on sets of records; print one table."""
     torch.set_num_threads(1)
     options = {**OPTIONS, "seed": seed}
-    run = Run(data.resolve(), folder.resolve(), options, tests, is_printing_only)
+    run = Run(data.resolve(), folder.resolve(), options, tests)
     rows = []
     for name, size, systems in parse_cells(cells or [*SETS]):
         template = guessing.template(SETS[name].task)
         results = {system: result(run, name, size, system, template) for system in (PEER, *systems)}
-        rows += table_rows(name, {system: cell for system, cell in results.items() if cell})
+        rows += table_rows(name, results)
     benchmarks.report(rows, output, {GAIN: "+.3f", "CPU seconds": ",.0f"})
 
 
@@ -82,16 +79,10 @@ class Run(NamedTuple):
     folder: Path
     options: Mapping[str, Any]
     tests: int
-    is_printing_only: bool
 
 
-def result(
-    run: Run, name: str, size: int | None, system: str, template: str
-) -> dict[str, Any] | None:
-    """The result of a system on a set at one size, from its file or else by training.
-
-    None if it has no such file and trainings are only printed.
-    """
+def result(run: Run, name: str, size: int | None, system: str, template: str) -> dict[str, Any]:
+    """The result of a system on a set at one size, from its file or else by training."""
     set_ = SETS[name]
     settings = {
         "set": {key: value for key, value in set_._asdict().items() if key != "sizes"},
@@ -104,8 +95,6 @@ def result(
     cell: dict[str, Any] = read_json(path) if path.exists() else {}
     if cell.get("settings") == settings:
         return cell
-    if run.is_printing_only:
-        return None
     print(path.stem, flush=True)
     cell = {"settings": settings, **train_one(run, system, set_, size, template)}
     run.folder.mkdir(parents=True, exist_ok=True)
@@ -214,8 +203,6 @@ def score(task: str, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 def table_rows(name: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the table for a set at one size: one for each system but the peer."""
-    if PEER not in cells:
-        return []
     task, peer = SETS[name].task, cells[PEER]
     metric = tasks.get(task).metrics.headline
     scores = partial(score, task)

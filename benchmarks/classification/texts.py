@@ -58,25 +58,21 @@ def main(
         ".wxb/classification"
     ),
     output: Annotated[Path | None, typer.Option(help="JSON file for the table")] = None,
-    is_printing_only: Annotated[
-        bool, typer.Option("--kept", help="train nothing; print the results in the folder")
-    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="seed of splits and training")] = 1,
 ) -> None:
     """Train systems on different numbers of records; print accuracy on the same test records."""
     recipes = read_yaml(RECIPES)
     cells: dict[tuple[str, int], dict[str, Any]] = {}
-    records = [] if is_printing_only else read(source, fields, classes or [], group, seed)
+    records = read(source, fields, classes or [], group, seed)
     for system in systems or SYSTEMS:
         for size in sorted(sizes):
             path = folder / f"{source.stem}-{system}-{size}-{seed}.json"
-            if not path.exists() and not is_printing_only:
+            if not path.exists():
                 cell = train_one(records, system, size, recipes, seed)
                 folder.mkdir(parents=True, exist_ok=True)
                 with publish(path) as (draft,):
                     write_json(draft, cell)
-            if path.exists():
-                cells[system, size] = read_json(path)
+            cells[system, size] = read_json(path)
     benchmarks.report(table_rows(cells), output)
 
 

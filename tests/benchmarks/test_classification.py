@@ -33,8 +33,8 @@ def test_a_curve_is_a_table_and_is_resumed(file, tmp_path):
     command = (file, "--system", "tfidf", *sizes, "--folder", tmp_path)
     first = run(*command)
     assert "| 150 (105) |" in first
-    again = run(*command, "--kept")
-    assert again in first
+    again = run(*command)
+    assert again.splitlines()[-3:] == first.splitlines()[-3:]
     assert {path.name for path in tmp_path.iterdir()} == {
         "reviews-tfidf-150-1.json",
         "reviews-tfidf-80-1.json",

@@ -59,11 +59,11 @@ def test_each_pair_is_compared(tmp_path, monkeypatch):
     monkeypatch.setattr(direction, "TEMPLATE", tmp_path / "template.yaml")
     options = {"data": tmp_path, "folder": tmp_path / "cells", "tests": 5, "seed": 1}
     output = tmp_path / "table.json"
-    direction.main(["names"], **options, output=output, is_printing_only=False)
+    direction.main(["names"], **options, output=output)
     rows = json.loads(output.read_text())["rows"]
     (row,) = rows
     assert (row["set"], row["test records"]) == ("names", 5)
-    direction.main(["names"], **options, output=output, is_printing_only=True)
+    direction.main(["names"], **options, output=output)  # from files
     assert json.loads(output.read_text())["rows"] == rows
     blocks = {
         name: json.loads((tmp_path / f"cells/names-all-{name}.json").read_text())

@@ -65,7 +65,7 @@ def test_a_gain_is_positive_if_the_first_study_is_better():
 def run(capsys, folder, **changed):
     """The printed lines of the benchmark on the sets in `folder`."""
     options = {"data": folder, "folder": folder / "cells", "output": None}
-    options |= {"tests": 40, "seed": 1, "is_printing_only": False}
+    options |= {"tests": 40, "seed": 1}
     benchmark.main(**options | changed)
     return capsys.readouterr().out.splitlines()
 
