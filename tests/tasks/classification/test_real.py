@@ -3,10 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.benchmarks.script import script
 from wxb.corpora.reading import read
 from wxb.corpora.records import Record
 from wxb.tasks.classification import reading
@@ -25,17 +23,13 @@ def items(folder, **corpus):
     return records, Counter(item.reason for item in items if not isinstance(item, Record))
 
 
-def test_real_reviews_are_cleaned_and_classified():
+def test_real_reviews_are_cleaned():
     fields = {"input": "review", "label": "sentiment", "language": None, "id": None}
     records, rejects = items("sentiment", fields=fields)
     assert len(records) == 4000
     assert not rejects
     assert not any("<br" in record.input or "\x85" in record.input for record in records)
     assert Counter(r.gold for r in records) == {"positive": 2000, "negative": 2000}
-    texts, gold = [r.input for r in records], np.array([r.gold for r in records])
-    predict = script("classification/texts").tfidf_predictions
-    predicted = predict(texts[:1500], gold[:1500], texts[-600:], 10.0)
-    assert np.mean(np.array(predicted) == gold[-600:]) > 0.8
 
 
 def test_real_news_have_the_class_of_their_file():
