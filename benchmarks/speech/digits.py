@@ -48,8 +48,7 @@ from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, paired_difference
 from wxb.project.reproduction import benchmarks
-from wxb.tasks.speech.record.audio.cleaning import change_speed
-from wxb.tasks.speech.record.audio.features import RATE
+from wxb.tasks.speech.record.audio import RATE, change_speed
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

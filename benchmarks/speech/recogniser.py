@@ -27,9 +27,8 @@ from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import load, token_ids
 from wxb.metrics import Metric
 from wxb.tasks.speech.params import Seq2Seq
-from wxb.tasks.speech.reading.preparation import write
-from wxb.tasks.speech.record.audio import cleaning, reading
-from wxb.tasks.speech.record.audio.features import FRAMES, RATE, log_mel, to_window
+from wxb.tasks.speech.record import audio
+from wxb.tasks.speech.record.audio import FRAMES, RATE, log_mel, to_window, write
 from wxb.tasks.speech.seq2seq.method import Method
 
 LIMITS = {"top_db": 40.0, "shortest": 0.05, "longest": 10.0}
@@ -54,8 +53,8 @@ def read_recordings(data: Path) -> list[Recording]:
     speakers = {row["ID"]: row["speaker"] for row in read_table(data / "metadata.csv")}
     recordings = []
     for row in read_table(data / "transcripts.csv"):
-        samples = reading.read(data / "wavs" / f"{row['ID']}.wav")
-        kept, _ = cleaning.trim(samples, **LIMITS)
+        samples = audio.read(data / "wavs" / f"{row['ID']}.wav")
+        kept, _ = audio.trim(samples, **LIMITS)
         recordings.append(Recording(row["ID"], row["sentence"], speakers[row["ID"]], kept))
     return recordings
 
@@ -92,14 +91,14 @@ def augment(
     for copy in range(copies):
         for recording in recordings:
             pitch, tempo = np.exp(rng.uniform(-MAX_CHANGE, MAX_CHANGE, 2))
-            sound = cleaning.change_speed(recording.samples, pitch)
+            sound = audio.change_speed(recording.samples, pitch)
             sound = librosa.effects.time_stretch(sound, rate=tempo, n_fft=512)
             sound = _equalize(np.pad(sound, rng.integers(0, RATE // 10, 2)), rng)
             echo, snr = rng.uniform(0, 0.3), rng.uniform(*NOISE)
             sound = simulate_room(sound, RATE, echo=echo, snr=snr, rng=rng).astype(np.float32)
             if rate < RATE:
                 sound = soxr.resample(soxr.resample(sound, RATE, rate), rate, RATE)
-            kept, _ = cleaning.trim(sound, **LIMITS)
+            kept, _ = audio.trim(sound, **LIMITS)
             changed.append(recording._replace(name=f"{recording.name}-{copy}", samples=kept))
     return changed
 
@@ -203,7 +202,7 @@ def classify(
     for recording in recordings:
         scores = torch.zeros(len(texts))
         for speed in SPEEDS:
-            frames = log_mel(cleaning.change_speed(recording.samples, speed), bands, window)
+            frames = log_mel(audio.change_speed(recording.samples, speed), bands, window)
             features = torch.from_numpy(to_window(frames, window)).expand(len(texts), -1, -1)
             logs = predictor.model(features, labels)["logits"].log_softmax(dim=2)  # (K, T, V)
             of_labels = logs.gather(2, labels.clamp(min=0)[:, :, None])[:, :, 0]

@@ -6,7 +6,7 @@ import pytest
 from tests.benchmarks.script import FOLDER, script
 from tests.tasks.speech.tones import SYLLABLES, experiment, samples
 from wxb.corpora.text.tokenizers import train
-from wxb.tasks.speech.record.audio.features import RATE
+from wxb.tasks.speech.record.audio import RATE
 
 
 @pytest.fixture

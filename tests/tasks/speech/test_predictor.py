@@ -1,13 +1,11 @@
-import tracemalloc
-
 import numpy as np
 import pytest
-import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tasks.speech.record.audio.sounds import FORMATS, noise, write
+from tests.tasks.speech.tones import noise, write
 from wxb.core.errors import WxbError
+from wxb.tasks.speech import predictor
 from wxb.tasks.speech.predictor import (
     Recogniser,
     Segment,
@@ -15,19 +13,16 @@ from wxb.tasks.speech.predictor import (
     Window,
     append_window,
     read,
-    window_samples,
-    windows,
     without_repetition,
 )
-from wxb.tasks.speech.record.audio.cleaning import block_loudness, loudness
-from wxb.tasks.speech.record.audio.features import RATE
+from wxb.tasks.speech.record.audio import RATE
 
 texts = st.text("abcdefgh", max_size=12)
 SECONDS, OVERLAP, PAUSE = 2, 0.5, 0.2
 
 
 def split(samples, pause=PAUSE):
-    return windows(*block_loudness([samples]), SECONDS, overlap=OVERLAP, pause=pause)
+    return predictor.windows(samples, SECONDS, overlap=OVERLAP, pause=pause)
 
 
 def babble(rng, samples):
@@ -81,19 +76,6 @@ def test_steady_noise_is_no_speech():
     assert split(noise(np.random.default_rng(0), 30 * RATE)) == []
 
 
-@given(st.lists(st.integers(0, 5000), max_size=9), st.data())
-def test_windows_are_cut_from_blocks_of_samples(sizes, data):
-    samples = np.arange(sum(sizes), dtype=np.float32)
-    blocks = np.split(samples, np.cumsum(sizes)[:-1]) if sizes else []
-    levels, count = block_loudness(blocks)
-    assert count == len(samples)
-    assert np.array_equal(levels, loudness(samples))
-    bounds = st.integers(0, len(samples))
-    ranges = sorted(Window(*sorted(data.draw(st.tuples(bounds, bounds)))) for _ in range(4))
-    for window, part in zip(ranges, window_samples(blocks, ranges), strict=True):
-        assert np.array_equal(part, samples[window.start : window.end])
-
-
 def test_a_short_recording_is_one_window_with_its_pauses():
     rng = np.random.default_rng(0)
     samples = np.concatenate([noise(rng, 8000), np.zeros(8000, np.float32), noise(rng, 8000)])
@@ -144,7 +126,7 @@ def test_an_unreadable_recording_is_named(tmp_path):
     assert len(read(str(path))) == len(read(path.read_bytes()))
     with pytest.raises(WxbError, match=r"b\.wav: missing file: found no"):
         read(str(tmp_path / "b.wav"))
-    with pytest.raises(WxbError, match=r"standard input: not readable:.* Expected one of.*WAV"):
+    with pytest.raises(WxbError, match="standard input: not readable: "):
         read(b"a text")
 
 
@@ -164,22 +146,13 @@ def counting():
     return Counting(None, None, window=SECONDS, mel_bands=20)
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_every_format_is_transcribed(tmp_path, suffix):
-    path = write(tmp_path / f"錄音 {suffix}", suffix=suffix)
-    transcripts = counting().predict([str(path), path.read_bytes()])
-    assert [len(transcript.segments) for transcript in transcripts] == [1, 1]
-
-
-def test_a_long_recording_is_not_kept_in_memory(tmp_path):
-    rng, path = np.random.default_rng(0), tmp_path / "long.flac"
-    second = np.concatenate([babble(rng, 8000), np.zeros(8000, np.float32)])
-    with soundfile.SoundFile(path, "w", 8000, 1, "PCM_16") as file:
-        for _ in range(10):  # minutes
-            file.write(np.tile(second, 30))
-    tracemalloc.start()
-    (transcript,) = counting().predict([str(path)])
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(transcript.segments) == 300
-    assert peak < 600 * RATE * 4 / 2
+def test_recordings_are_transcribed_by_window(tmp_path):
+    rng = np.random.default_rng(0)
+    second = np.concatenate([babble(rng, RATE // 2), np.zeros(RATE // 2, np.float32)])
+    path = write(tmp_path / "long.flac", np.tile(second, 40), suffix="flac")
+    short = write(tmp_path / "short.wav")
+    silent = write(tmp_path / "silent.wav", np.zeros(RATE))
+    transcripts = counting().predict([str(path), short.read_bytes(), str(silent)])
+    assert [len(transcript.segments) for transcript in transcripts] == [40, 1, 0]
+    (segment,) = transcripts[1].segments
+    assert int(segment.text) == pytest.approx(1.2 * 100, abs=15)  # frames of 10 ms

@@ -1,17 +1,48 @@
-"""Recordings of tones instead of speech: each syllable is a pitch of 0.15 s."""
+"""Synthetic sounds, audio files of them, and records of tones instead of speech."""
 
 from pathlib import Path
 
 import numpy as np
+import soundfile
 
-from tests.tasks.speech.record.audio.sounds import tone
 from wxb.corpora.records import Record
 from wxb.tasks.speech.params import Seq2Seq
-from wxb.tasks.speech.reading.preparation import write
-from wxb.tasks.speech.record.audio.features import RATE
+from wxb.tasks.speech.record import audio
+from wxb.tasks.speech.record.audio import RATE
 
-SYLLABLES = {"啊": 300, "哦": 700, "一": 1500, "哎": 3100}
-LENGTH = 0.15
+SYLLABLES = {"啊": 300, "哦": 700, "一": 1500, "哎": 3100}  # Hz
+LENGTH = 0.15  # seconds of a syllable
+SECONDS = 1.2
+FORMATS = {  # by suffix: soundfile's names of format and encoding
+    "wav": ("WAV", "PCM_16"),
+    "8.wav": ("WAV", "PCM_U8"),
+    "24.wav": ("WAV", "PCM_24"),
+    "float.wav": ("WAV", "FLOAT"),
+    "flac": ("FLAC", "PCM_16"),
+    "ogg": ("OGG", "VORBIS"),
+    "opus": ("OGG", "OPUS"),
+    "mp3": ("MP3", "MPEG_LAYER_III"),
+    "aiff": ("AIFF", "PCM_16"),
+}
+
+
+def tone(rate=16_000, seconds=SECONDS, hertz=440.0, loudness=0.3):
+    """A tone (N,) that swells and fades, so that each moment differs."""
+    times = np.arange(round(rate * seconds)) / rate
+    swell = np.sin(np.pi * times / seconds) ** 2
+    return (loudness * swell * np.sin(2 * np.pi * hertz * times)).astype(np.float32)
+
+
+def noise(rng, samples, loudness=0.1):
+    """White noise (N,)."""
+    return (loudness * rng.normal(size=samples)).astype(np.float32)
+
+
+def write(path, samples=None, rate=16_000, suffix="wav"):
+    """Write a file in a format, by default of `tone`; returns its path."""
+    kind, encoding = FORMATS[suffix]
+    soundfile.write(path, tone(rate) if samples is None else samples, rate, encoding, format=kind)
+    return path
 
 
 def samples(text: str, loudness: float = 0.3):
@@ -23,7 +54,7 @@ def samples(text: str, loudness: float = 0.3):
 def record(folder: Path, text: str, index: int, speaker: str = "a") -> Record:
     """A record as of preprocess; writes its recording."""
     path = folder / f"{index:03}.flac"
-    write(path, samples(text), RATE)
+    audio.write(path, samples(text), RATE)
     gold = {
         "text": text,
         "speaker": speaker,

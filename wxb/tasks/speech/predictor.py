@@ -20,9 +20,8 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.tasks.methods import Trained
 from wxb.tasks.speech.params import Prediction
-from wxb.tasks.speech.record.audio import reading
-from wxb.tasks.speech.record.audio.cleaning import SILENT, audible_range, block_loudness
-from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, log_mel, to_window
+from wxb.tasks.speech.record import audio
+from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE
 
 TOP_DB = 40.0  # silence is this far below the loudest moment
 # Chosen on validation sentences that were spoken with pauses, in rooms of three noises.
@@ -64,22 +63,17 @@ class Transcript(NamedTuple):
 class Recogniser(Trained):
     """A trained model with its tokenizer and the length of its windows."""
 
-    files: ClassVar[Sequence[str]] = reading.SUFFIXES
+    files: ClassVar[Sequence[str]] = audio.SUFFIXES
     prediction = Prediction()
 
     @abstractmethod
     def transcribe(self, features: NDArray[np.float32]) -> list[str]:
-        """The transcript of each window, from `features` (B, ...)."""
-
-    def features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The input of a model for the samples of a window; by default log-mel (frames, bands)."""
-        length = self.settings["window"] * FRAMES
-        return to_window(log_mel(samples, self.settings["mel_bands"], length), length)
+        """The transcript of each window, from log-mel features (B, frames, bands)."""
 
     def predictions(self, inputs: Sequence[str | bytes], /, *, label: str) -> list[Transcript]:
         """The transcript of each recording, which is a path or the bytes of a file.
 
-        Keeps only a few windows in memory. Raises WxbError for an unreadable recording.
+        Raises WxbError for an unreadable recording.
         """
         windows = track(self._windows(inputs), label, unit="window")
         segments: list[list[Segment]] = [[] for _ in inputs]
@@ -101,53 +95,47 @@ class Recogniser(Trained):
     def _windows(
         self, inputs: Sequence[str | bytes]
     ) -> Iterator[tuple[int, Window, NDArray[np.float32]]]:
-        """The windows of all recordings: index of the recording, range, features.
-
-        Reads each recording twice, first to find pauses, to save memory.
-        """
-        seconds = self.settings["window"]
+        """The windows of all recordings: index of the recording, range, features."""
+        seconds, bands = self.settings["window"], self.settings["mel_bands"]
         overlap, pause = self.prediction.overlap, self.prediction.pause
         for index, source in enumerate(inputs):
-            levels, count = block_loudness(blocks(source))
-            ranges = windows(levels, count, seconds, overlap=overlap, pause=pause)
-            for window, samples in zip(ranges, window_samples(blocks(source), ranges), strict=True):
-                yield index, window, self.features(samples)
+            samples = read(source)
+            for window in windows(samples, seconds, overlap=overlap, pause=pause):
+                part = samples[window.start : window.end]
+                features = audio.log_mel(part, bands, seconds * FRAMES)
+                yield index, window, audio.to_window(features, seconds * FRAMES)
 
 
-def blocks(source: str | bytes) -> Iterator[NDArray[np.float32]]:
-    """The samples of a recording, in blocks. Raises WxbError if it cannot be read."""
+def read(source: str | bytes) -> NDArray[np.float32]:
+    """The samples of a recording. Raises WxbError if it cannot be read."""
     try:
-        yield from reading.blocks(source if isinstance(source, bytes) else Path(source))
-    except reading.AudioError as error:
+        return audio.read(source if isinstance(source, bytes) else Path(source))
+    except audio.AudioError as error:
         name = "standard input" if isinstance(source, bytes) else source
         raise WxbError(f"{name}: {error.reason}: {error.detail}") from None
 
 
-def read(source: str | bytes) -> NDArray[np.float32]:
-    """All samples of a recording. Raises WxbError if it cannot be read."""
-    return np.concatenate([*blocks(source)])
-
-
 def windows(
-    levels: NDArray[np.float64], samples: int, seconds: int, *, overlap: float, pause: float
+    samples: NDArray[np.float32], seconds: int, *, overlap: float, pause: float
 ) -> list[Window]:
     """Windows of at most `seconds` that cover all speech; none if the recording is silent.
 
-    `levels` (F,) is the loudness of each 10 ms of the recording, `samples` its length. A recording
-    that fits into one window, without silence at its ends, is not split. In a longer one, pauses of
-    `pause` seconds always separate windows, shorter ones only if the window would be too long.
-    Speech without a pause that exceeds a window is split into windows that share `overlap` seconds.
+    A recording that fits into one window, without silence at its ends, is not split. In a longer
+    one, pauses of `pause` seconds always separate windows, shorter ones only if the window would be
+    too long. Speech without a pause that exceeds a window is split into windows that share
+    `overlap` seconds.
     """
-    if levels.max(initial=-np.inf) < SILENT:
+    levels = audio.loudness(samples)
+    if levels.max(initial=-np.inf) < audio.SILENT:
         return []
-    start, end = audible_range(levels, TOP_DB)
-    end, longest = min(end, samples), seconds * RATE
+    start, end = audio.audible_range(levels, TOP_DB)
+    end, longest = min(end, len(samples)), seconds * RATE
     if end - start <= longest:
         return [Window(start, end)]
     ranges: list[Window] = []
     previous_end = 0  # of an utterance, in frames
     for first, last in _utterances(levels):
-        start, end = max(0, first - MARGIN) * HOP, min((last + MARGIN) * HOP, samples)
+        start, end = max(0, first - MARGIN) * HOP, min((last + MARGIN) * HOP, len(samples))
         is_near = ranges and not ranges[-1].overlaps and first - previous_end < pause * FRAMES
         if is_near and end - ranges[-1].start <= longest:
             ranges[-1] = ranges[-1]._replace(end=end)
@@ -177,18 +165,6 @@ def _overlapping_windows(start: int, end: int, longest: int, overlap: int) -> It
     while start + longest < end:
         start += longest - overlap
         yield Window(start, min(end, start + longest), overlaps=True)
-
-
-def window_samples(
-    blocks: Iterable[NDArray[np.float32]], windows: Iterable[Window]
-) -> Iterator[NDArray[np.float32]]:
-    """The samples of each window, from blocks of samples that are read only as far as needed."""
-    blocks, buffer, offset = iter(blocks), np.zeros(0, np.float32), 0  # of the buffer, in samples
-    for window in windows:
-        while offset + len(buffer) < window.end:
-            skipped = min(len(buffer), max(0, window.start - offset))
-            buffer, offset = np.concatenate([buffer[skipped:], next(blocks)]), offset + skipped
-        yield buffer[window.start - offset : window.end - offset]
 
 
 def append_window(segments: list[Segment], window: Window, text: str) -> None:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.tasks.speech.record.audio.sounds import write
+from tests.tasks.speech.tones import write
 from wxb.tasks.speech.params import Corpus
 from wxb.tasks.speech.reading.manifest import raw_records
 

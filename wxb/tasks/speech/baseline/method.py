@@ -15,8 +15,7 @@ from wxb.corpora.text.encoded import join_rows, read_columns, write_columns
 from wxb.tasks import baselines
 from wxb.tasks.speech.params import Baseline, Spectrograms
 from wxb.tasks.speech.predictor import Recogniser, read
-from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
-from wxb.tasks.speech.record.audio.parallel import map_parallel
+from wxb.tasks.speech.record.audio import FRAMES, log_mel, map_parallel, to_window
 
 STATISTICS = "statistics"  # column of features
 DECIMALS = 4  # of a statistic

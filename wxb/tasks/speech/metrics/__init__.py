@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
@@ -60,11 +60,7 @@ class Scorer(scorer.Scorer):
         " character is a word"
     )
     UNIT = "characters"
-    COUNTS: ClassVar = {
-        "substitutions": "substitutions",
-        "deletions": "deletions",
-        "insertions": "insertions",
-    }
+    COUNTS: ClassVar = dict(zip(EDITS, EDITS, strict=True))
     ROW = PredictionRow
 
     def fields(self, record: Record, prediction: Any, vocabulary: None) -> dict[str, Any]:
@@ -81,7 +77,13 @@ class Scorer(scorer.Scorer):
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.int64]:
         """EDITS and length of the reference, in characters and then in words (records, 8)."""
-        counts = [[*_character_edits(row), *_word_edits(row)] for row in rows]
+        counts = [
+            [
+                *_edits(jiwer.process_characters, row.reference, row.hypothesis),
+                *_edits(jiwer.process_words, words(row.reference), words(row.hypothesis)),
+            ]
+            for row in rows
+        ]
         return np.array(counts, np.int64).reshape(-1, 8)
 
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -166,16 +168,13 @@ def alignment(row: PredictionRow) -> list[tuple[str, str]]:
     return pairs
 
 
-def _character_edits(row: PredictionRow) -> tuple[int, int, int, int]:
-    """EDITS of characters, and the length of the reference."""
-    if not row.hypothesis:  # jiwer counts the white space of a text that has nothing else
-        return 0, len(row.reference), 0, len(row.reference)
-    result = jiwer.process_characters(row.reference, row.hypothesis)
-    return result.substitutions, result.deletions, result.insertions, len(row.reference)
-
-
-def _word_edits(row: PredictionRow) -> tuple[int, int, int, int]:
-    """EDITS of words, and the length of the reference."""
-    reference, hypothesis = words(row.reference), words(row.hypothesis)
-    result = jiwer.process_words(" ".join(reference), " ".join(hypothesis))
-    return result.substitutions, result.deletions, result.insertions, len(reference)
+def _edits(
+    align: Callable[[str, str], Any], reference: Sequence[str], hypothesis: Sequence[str]
+) -> tuple[int, int, int, int]:
+    """EDITS of characters or words, and the length of the reference."""
+    length = len(reference)
+    if not hypothesis:  # jiwer counts the white space of a text that has nothing else
+        return 0, length, 0, length
+    space = "" if isinstance(reference, str) else " "
+    result = align(space.join(reference), space.join(hypothesis))
+    return result.substitutions, result.deletions, result.insertions, length

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wxb.core.errors import WxbError
 from wxb.tasks.guessing import Guess, Records
-from wxb.tasks.speech.record.audio.reading import SUFFIXES
+from wxb.tasks.speech.record.audio import SUFFIXES
 from wxb.tasks.values import Files
 
 

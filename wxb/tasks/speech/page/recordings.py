@@ -15,8 +15,7 @@ from PIL import Image
 from wxb.core import paths
 from wxb.reporting.charts.parts import Study
 from wxb.tasks.speech.metrics import PredictionRow, alignment, clip_name, clip_rows
-from wxb.tasks.speech.record.audio import reading
-from wxb.tasks.speech.record.audio.features import FRAMES, HOP, log_mel
+from wxb.tasks.speech.record.audio import FRAMES, HOP, log_mel, read
 
 BANDS = 80
 HEIGHT = 2  # pixels of a band
@@ -73,7 +72,7 @@ def _edit(reference: str, hypothesis: str) -> str:
 
 def spectrogram(path: Path) -> bytes:
     """A PNG of a recording's log-mel features, 10 ms per pixel, high frequencies on top."""
-    samples = reading.read(path)
+    samples = read(path)
     frames = len(samples) // HOP
     bands = log_mel(samples, BANDS, frames + FRAMES)[:frames].T[::-1]
     scaled = (bands - bands.min()) / max(float(np.ptp(bands)), 1e-6)

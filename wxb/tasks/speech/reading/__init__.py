@@ -6,21 +6,48 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wxb.corpora import reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
-from wxb.tasks.speech.params import Corpus
+from wxb.tasks.speech.params import Audio, Corpus
 from wxb.tasks.speech.reading import manifest
-from wxb.tasks.speech.reading.preparation import Job, prepare_recording
-from wxb.tasks.speech.record.audio.parallel import map_parallel
-from wxb.tasks.speech.record.audio.reading import AudioError
+from wxb.tasks.speech.record import audio
+from wxb.tasks.speech.record.audio import RATE, AudioError, Measures
 from wxb.tasks.speech.record.normalization import normalize
 
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
+
+
+class Job(NamedTuple):
+    """A recording to prepare, and the file to write."""
+
+    source: Path
+    target: Path
+    limits: Audio
+
+
+def prepare_recording(job: Job) -> tuple[Measures, str] | AudioError:
+    """Trim, measure and write a recording as FLAC; its measures and the SHA-256 of its samples.
+
+    Returns the error, which must not end other jobs, if the recording cannot be used.
+    """
+    limits = job.limits
+    try:
+        # Silence at the ends does not count as length, but must not take hours to read.
+        samples = audio.read(job.source, longest=2 * limits.max_seconds + 60)
+        kept, measures = audio.trim(
+            samples,
+            top_db=limits.top_db,
+            shortest=limits.min_seconds,
+            longest=limits.max_seconds,
+        )
+    except AudioError as error:
+        return error
+    return measures, audio.write(job.target, kept, RATE)
 
 
 class Reading(reading.Reading):
@@ -85,7 +112,7 @@ class Reading(reading.Reading):
             for index, record in enumerate(inside)
         ]
         first: dict[str, str] = {}  # ids by digest
-        results = map_parallel(prepare_recording, jobs, label)
+        results = audio.map_parallel(prepare_recording, jobs, label)
         for record, job, result in zip(inside, jobs, results, strict=True):
             if isinstance(result, AudioError):
                 detail = f"{record.input}: {result.detail}"

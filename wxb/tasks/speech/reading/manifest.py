@@ -13,7 +13,7 @@ from wxb.corpora import formats
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import SUFFIXES
 from wxb.tasks.speech.params import Corpus
-from wxb.tasks.speech.record.audio import reading
+from wxb.tasks.speech.record import audio
 
 
 def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
@@ -27,7 +27,7 @@ def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
     if not fnmatchcase(file.name, names[0]):
         return
     further = [_by_id(file.parent / name, corpus) for name in names[1:]]
-    column, audio = corpus.fields.input, _AudioFolder(file.parent)
+    column, folder = corpus.fields.input, _AudioFolder(file.parent)
     for raw in formats.raw_records(file):
         content = raw.content
         if isinstance(content, Mapping):
@@ -36,7 +36,7 @@ def raw_records(file: Path, corpus: Corpus) -> Iterator[Raw]:
             content = {**joined, **content}
             name = content.get(column) or id_
             if isinstance(name, str):
-                content[column] = audio.path(name)
+                content[column] = folder.path(name)
         yield raw._replace(content=content)
 
 
@@ -56,7 +56,7 @@ class _AudioFolder:
         """The path of a recording, whether it exists or not."""
         path = self.folder / name
         if not path.is_file():
-            stem = path.stem if path.suffix.lower() in reading.SUFFIXES else name
+            stem = path.stem if path.suffix.lower() in audio.SUFFIXES else name
             path = self._files.get(stem, path)
         return path.as_posix()
 

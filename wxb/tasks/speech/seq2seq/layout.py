@@ -8,7 +8,7 @@ from typing import Any
 
 from wxb.core.files import read_json, write_json
 from wxb.tasks.speech.params import POSITIONS, Encoding, Shape
-from wxb.tasks.speech.record.audio.features import FRAMES, HOP, RATE, WIDTH
+from wxb.tasks.speech.record.audio import FRAMES, HOP, RATE, WIDTH
 
 START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
 TOKENIZER, EXTRACTOR = "tokenizer_config.json", "preprocessor_config.json"

@@ -5,12 +5,13 @@ Torch and the models are imported only in functions that need a model, since the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from tokenizers import AddedToken
 
@@ -22,13 +23,14 @@ from wxb.corpora.text.tokenizers import token_ids
 from wxb.tasks import methods
 from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq
 from wxb.tasks.speech.predictor import Recogniser, read
-from wxb.tasks.speech.record.audio.cleaning import change_speed
-from wxb.tasks.speech.record.audio.features import FRAMES, log_mel, to_window
-from wxb.tasks.speech.record.audio.parallel import map_parallel
-from wxb.tasks.speech.seq2seq import feature_file, layout
+from wxb.tasks.speech.record.audio import FRAMES, change_speed, log_mel, map_parallel, to_window
+from wxb.tasks.speech.seq2seq import layout
 
 if TYPE_CHECKING:
     import torch
+
+BATCH = 64  # recordings in memory at a time
+FEATURES = pa.large_list(pa.float16())  # (F * bands,) of a recording
 
 
 def _speeds(path: Path, encoding: Encoding) -> list[float]:
@@ -53,11 +55,24 @@ def _status(seconds: float, tokens: int, encoding: Encoding) -> str:
     return "kept" if tokens <= encoding.max_length else "too_long"
 
 
+def _write_features(path: Path, features: Iterator[NDArray[np.float16]], bands: int) -> None:
+    """Write the features (F, bands) of recordings to an Arrow file."""
+    schema = pa.schema([("frames", FEATURES)], {"bands": str(bands)})
+    with pa.ipc.new_file(path, schema) as file:
+        while True:
+            rows = [frames.ravel() for frames in islice(features, BATCH)]
+            file.write_batch(pa.record_batch([pa.array(rows, FEATURES)], schema=schema))
+            if len(rows) < BATCH:
+                return
+
+
 class Items(Sequence[Mapping[str, NDArray[Any]]]):
     """One training item per recording with labels, whose features are read from disk on access."""
 
     def __init__(self, features: Path, targets: Path, window: int) -> None:
-        self.features, self.window = feature_file.FeatureFile(features), window
+        table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
+        self.frames, self.bands = table["frames"], int(table.schema.metadata[b"bands"])
+        self.window = window
         columns, splits = read_columns(targets, ["labels"])
         self.labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
         self.kept = [index for index, labels in enumerate(self.labels) if len(labels)]
@@ -68,7 +83,8 @@ class Items(Sequence[Mapping[str, NDArray[Any]]]):
     def __getitem__(self, index: Any) -> Any:
         """One item: `input_features` (window, bands) and `labels` (T,)."""
         recording = self.kept[index]
-        features = to_window(self.features[recording], self.window)
+        frames = self.frames[recording].values.to_numpy().reshape(-1, self.bands)
+        features = to_window(frames, self.window)
         return {"input_features": features, "labels": self.labels[recording]}
 
 
@@ -159,7 +175,7 @@ class Method(methods.Method):
             for speed in _speeds(path, encoding)
             for recording in recordings
         ]
-        feature_file.write(path, map_parallel(_features, jobs, label), encoding.mel_bands)
+        _write_features(path, map_parallel(_features, jobs, label), encoding.mel_bands)
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
@@ -198,7 +214,6 @@ class Method(methods.Method):
         Raises WxbError if the backbone has no weights, or does not fit the encoding.
         """
         from wxb.tasks.speech.seq2seq import model
-        from wxb.tasks.speech.seq2seq.native import NativeWhisper
         from wxb.training.backbones import tuning
 
         tokenizer, changes = self.tokenizer, self.experiment.tuning
@@ -216,7 +231,7 @@ class Method(methods.Method):
             _check_shape(backbone, whisper.config, encoding)
         layout.set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
-            whisper = NativeWhisper.from_transformers(whisper)
+            whisper = model.NativeWhisper.from_transformers(whisper)
             whisper.requires_grad_(not changes.frozen)
             whisper.get_encoder().embed_positions.requires_grad_(False)
         else:

@@ -1,0 +1,237 @@
+"""Audio: read and write files, trim and measure recordings, and compute Whisper's features.
+
+Samples (N,) are 16 kHz mono with full scale 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from io import BytesIO
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.fft import rfft
+
+from wxb.core.progress import track
+
+RATE = 16_000  # samples per second
+HOP = 160  # samples between the starts of frames: 10 ms
+WIDTH = 400  # samples of a frame: 25 ms
+FRAMES = RATE // HOP  # per second
+
+SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
+SILENT_CHANNEL = 1e-3  # of the loudest channel's amplitude; quieter channels are ignored
+# A line of libsndfile's log: the number of bytes by the header, and the actual number.
+SIZE = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+UNKNOWN_SIZE = 2**31 - 2**16  # bytes: streams write this much or more into the header
+
+SILENT = -70.0  # dB of full scale; a recording that is never louder is silent
+CLIPPED = 0.999  # of full scale
+SPEECH, NOISE = 95, 5  # percentiles of loudness that estimate speech and noise
+MARGIN = 5  # frames that are kept on both sides of the audible part
+
+HANN = np.hanning(WIDTH + 1)[:-1]  # periodic
+MIN_POWER = 1e-10
+DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are clipped
+
+MAX_SERIAL = 200  # jobs, for which starting processes takes longer
+CHUNK = 16  # jobs that a process gets at a time
+QUEUED = 1024  # jobs whose results may be in memory
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+class AudioError(Exception):
+    """A recording cannot be used: a short reason, which is counted, and the details."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
+class Measures(NamedTuple):
+    """Measures of a recording."""
+
+    seconds: float  # after trimming
+    trimmed: float  # seconds of silence removed
+    loudness: float  # root mean square in dB of full scale, after trimming
+    clipped: float  # share of samples at full scale
+    snr: float  # dB between loud and quiet moments, before trimming
+
+
+def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
+    """The samples of an audio file, or of its bytes, in any format that libsndfile reads.
+
+    Averages the channels, without silent ones. Raises AudioError for a file that is missing,
+    unreadable or truncated, or has more than `longest` seconds.
+    """
+    try:
+        with BytesIO(source) if isinstance(source, bytes) else source.open("rb", 0) as file:
+            # A descriptor has no name: soundfile treats names such as a.raw differently.
+            handle = file if isinstance(file, BytesIO) else file.fileno()
+            with soundfile.SoundFile(handle, closefd=False) as sound:
+                samples, rate = _decode(sound, longest), sound.samplerate
+    except FileNotFoundError:
+        raise AudioError("missing file", f"found no {source!s}") from None
+    except (OSError, soundfile.LibsndfileError) as error:
+        advice = "convert the recording, as with: ffmpeg -i in.m4a out.flac"
+        raise AudioError("not readable", f"{error}; {advice}") from None
+    power = np.square(samples).sum(axis=0)  # (channels,)
+    mono: NDArray[np.float32] = samples[:, power >= power.max() * SILENT_CHANNEL**2].mean(axis=1)
+    return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
+
+
+def _decode(sound: Any, longest: float | None) -> NDArray[np.float32]:
+    """The samples (n, channels) of an open file. Raises AudioError as `read`."""
+    seconds = sound.frames / sound.samplerate
+    if longest is not None and seconds > longest:
+        raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+    if not sound.frames:
+        raise AudioError("no samples", f"a header of {sound.format} and nothing behind it")
+    size = SIZE.search(sound.extra_info)
+    if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
+        raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
+    samples: NDArray[np.float32] = sound.read(dtype="float32", always_2d=True)
+    if len(samples) < sound.frames:
+        raise AudioError("truncated", f"{len(samples)} samples, of {sound.frames}")
+    if not np.isfinite(samples).all():
+        raise AudioError("not finite", "found samples that are no numbers or infinite")
+    return samples
+
+
+def write(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
+    """Write samples (N,) as FLAC with 16 bits each; returns their SHA-256.
+
+    FLAC is lossless, half the size of WAV, and played by every browser.
+    """
+    whole = (np.clip(samples, -1, 1) * (2**15 - 1)).round().astype(np.int16)
+    file = BytesIO()  # libsndfile waits for the disk after each write to a file
+    soundfile.write(file, whole, rate, format="FLAC", subtype="PCM_16")
+    path.write_bytes(file.getvalue())
+    return hashlib.sha256(whole.tobytes()).hexdigest()
+
+
+def change_speed(samples: NDArray[np.float32], speed: float) -> NDArray[np.float32]:
+    """Resample so that playback is `speed` times as fast and higher in pitch (Ko et al. 2015)."""
+    faster: NDArray[np.float32] = soxr.resample(samples, RATE * speed, RATE, quality="HQ")
+    return faster
+
+
+def trim(
+    samples: NDArray[np.float32], *, top_db: float, shortest: float, longest: float
+) -> tuple[NDArray[np.float32], Measures]:
+    """The samples without the silence at their ends, and their measures.
+
+    Silence is `top_db` below the loudest moment. Raises AudioError for a silent recording, and if
+    less than `shortest` or more than `longest` seconds are left.
+    """
+    levels = loudness(samples)
+    if levels.max(initial=-np.inf) < SILENT:
+        raise AudioError("silent", f"nothing above {SILENT:g} dB of full scale")
+    start, end = audible_range(levels, top_db)
+    kept = samples[start:end]
+    seconds = len(kept) / RATE
+    if seconds < shortest:
+        raise AudioError("too short", f"{seconds:.2f} s, at least {shortest:g} s")
+    if seconds > longest:
+        raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+    loud, quiet = np.percentile(levels, [SPEECH, NOISE])
+    measures = Measures(
+        seconds=seconds,
+        trimmed=(len(samples) - len(kept)) / RATE,
+        loudness=float(_decibels(np.mean(kept.astype(np.float64) ** 2))),
+        clipped=float(np.mean(np.abs(samples) >= CLIPPED)),
+        snr=float(loud - quiet),
+    )
+    return kept, measures
+
+
+def audible_range(levels: NDArray[np.float64], top_db: float) -> tuple[int, int]:
+    """Start and end, in samples, of the part between silent ends, with a margin.
+
+    `levels` (F,) is the loudness of each 10 ms. The end may be beyond the last sample.
+    """
+    loud = np.flatnonzero(levels >= levels.max() - top_db)
+    start, end = int(loud[0]) - MARGIN, int(loud[-1]) + 1 + MARGIN
+    return max(0, start) * HOP, end * HOP
+
+
+def loudness(samples: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The root mean square of every 10 ms (F,) in dB of full scale; the last may be shorter."""
+    whole = len(samples) // HOP * HOP
+    power = np.square(samples[:whole]).reshape(-1, HOP).mean(axis=1, dtype=np.float64)
+    if rest := samples[whole:].size:
+        power = np.append(power, np.square(samples[whole:]).sum(dtype=np.float64) / rest)
+    return _decibels(power)
+
+
+def _decibels(power: NDArray[np.float64] | np.floating) -> NDArray[np.float64]:
+    decibels: NDArray[np.float64] = 10 * np.log10(np.maximum(power, 1e-12))
+    return decibels
+
+
+def log_mel(samples: NDArray[np.float32], bands: int, window: int) -> NDArray[np.float32]:
+    """The log-mel features (F, bands) of a recording, truncated to `window` frames.
+
+    Log power in mel bands, as in Radford et al. 2022, section 2.2, and transformers'
+    `WhisperFeatureExtractor`, with a window of any length. Frames of silence after a shorter
+    recording are equal; only the first is returned. `to_window` repeats it.
+    """
+    count = min(window, (len(samples) + WIDTH // 2) // HOP + 2)
+    whole = np.zeros(window * HOP, np.float32)
+    whole[: len(samples)] = samples[: window * HOP]
+    # Frames at the ends of the window reach beyond it, where samples are reflected.
+    padded = np.pad(whole, WIDTH // 2, mode="reflect")[: (count - 1) * HOP + WIDTH]
+    frames = sliding_window_view(padded, WIDTH)[::HOP] * HANN
+    spectrum = rfft(frames)  # (F, WIDTH / 2 + 1)
+    power = spectrum.real**2 + spectrum.imag**2
+    logs = np.log10(np.maximum(power @ mel_filters(bands), MIN_POWER))  # (F, bands)
+    clipped = np.maximum(logs, logs.max() - DYNAMIC_RANGE)
+    scaled: NDArray[np.float32] = ((clipped + 4) / 4).astype("f4")
+    return scaled
+
+
+@cache
+def mel_filters(bands: int) -> NDArray[np.float64]:
+    """Slaney's triangular mel filters (WIDTH / 2 + 1, bands), of equal area, up to RATE / 2."""
+    import librosa  # slow
+
+    filters = librosa.filters.mel(sr=RATE, n_fft=WIDTH, n_mels=bands)
+    return np.ascontiguousarray(filters.T, np.float64)
+
+
+def to_window(frames: NDArray[Any], window: int) -> NDArray[np.float32]:
+    """The features (F, bands) of `log_mel`, padded with silence to (window, bands)."""
+    silence = np.repeat(frames[-1:], window - len(frames), axis=0)
+    return np.concatenate([frames, silence]).astype(np.float32, copy=False)
+
+
+def map_parallel(work: Callable[[J], R], jobs: Sequence[J], label: str) -> Iterator[R]:
+    """The result of `work` for each job, in order, on all CPUs of this process; shows progress.
+
+    `work` and jobs must be picklable if there are more than MAX_SERIAL jobs.
+    """
+    yield from track(_results(work, jobs), label, len(jobs), unit="file")
+
+
+def _results(work: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
+    processes = len(os.sched_getaffinity(0))
+    if processes == 1 or len(jobs) <= MAX_SERIAL:
+        yield from map(work, jobs)
+        return
+    # A forked process could inherit a lock that a thread of this process holds.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        for start in range(0, len(jobs), QUEUED):
+            yield from pool.map(work, jobs[start : start + QUEUED], chunksize=CHUNK)

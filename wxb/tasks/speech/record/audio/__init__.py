@@ -1,1 +1,0 @@
-"""Audio: reading, trimming, measures and features."""
