@@ -31,6 +31,7 @@ WIDTH = 400  # samples of a frame: 25 ms
 FRAMES = RATE // HOP  # per second
 
 SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
+BLOCK = 1 << 18  # frames that are decoded at a time
 SILENT_CHANNEL = 1e-3  # of the loudest channel's amplitude; quieter channels are ignored
 # A line of libsndfile's log: the number of bytes by the header, and the actual number.
 SIZE = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
@@ -82,19 +83,17 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
             # A descriptor has no name: soundfile treats names such as a.raw differently.
             handle = file if isinstance(file, BytesIO) else file.fileno()
             with soundfile.SoundFile(handle, closefd=False) as sound:
-                samples, rate = _decode(sound, longest), sound.samplerate
+                mono, rate = _decode(sound, longest), sound.samplerate
     except FileNotFoundError:
         raise AudioError("missing file", f"found no {source!s}") from None
     except (OSError, soundfile.LibsndfileError) as error:
         advice = "convert the recording, as with: ffmpeg -i in.m4a out.flac"
         raise AudioError("not readable", f"{error}; {advice}") from None
-    power = np.square(samples).sum(axis=0)  # (channels,)
-    mono: NDArray[np.float32] = samples[:, power >= power.max() * SILENT_CHANNEL**2].mean(axis=1)
     return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
 
 
 def _decode(sound: Any, longest: float | None) -> NDArray[np.float32]:
-    """The samples (n, channels) of an open file. Raises AudioError as `read`."""
+    """The mean of the channels (n,) of an open file, at its rate. Raises AudioError as `read`."""
     seconds = sound.frames / sound.samplerate
     if longest is not None and seconds > longest:
         raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
@@ -103,12 +102,23 @@ def _decode(sound: Any, longest: float | None) -> NDArray[np.float32]:
     size = SIZE.search(sound.extra_info)
     if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
         raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
-    samples: NDArray[np.float32] = sound.read(dtype="float32", always_2d=True)
-    if len(samples) < sound.frames:
-        raise AudioError("truncated", f"{len(samples)} samples, of {sound.frames}")
-    if not np.isfinite(samples).all():
+    powers = [np.square(block).sum(axis=0) for block in _blocks(sound)]
+    power = np.sum(powers, axis=0)  # (channels,)
+    if not np.isfinite(power).all():
         raise AudioError("not finite", "found samples that are no numbers or infinite")
-    return samples
+    is_audible = power >= power.max() * SILENT_CHANNEL**2
+    means = (block[:, is_audible].mean(axis=1) for block in _blocks(sound))
+    mono: NDArray[np.float32] = np.concatenate([np.zeros(0, np.float32), *means])
+    if len(mono) < sound.frames:
+        raise AudioError("truncated", f"{len(mono)} samples, of {sound.frames}")
+    return mono
+
+
+def _blocks(sound: Any) -> Iterator[NDArray[np.float32]]:
+    """All samples (n, channels) of an open file."""
+    sound.seek(0)
+    while len(block := sound.read(BLOCK, dtype="float32", always_2d=True)):
+        yield block
 
 
 def write(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
