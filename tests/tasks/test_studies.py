@@ -36,7 +36,7 @@ def small_chat(params):
     backbone["pretraining"].update(steps=4, batch_size=8)
     for block in params["experiments"].values():
         if block["method"] == "sft":
-            block["prediction"].update(max_new_tokens=6, grid=["zero-shot", "system"])
+            block["prediction"].update(max_new_tokens=6)
 
 
 def small_reviews(params):
@@ -68,7 +68,7 @@ STUDIES = {
         ["chat-few-shot", "chat-qlora-neftune", "chat-qlora-neftune-padded", "chat-nearest"],
         small_chat,
         (
-            *(f'<section id="{name}"' for name in ("kinds", "prompts", "replies", "published")),
+            *(f'<section id="{name}"' for name in ("kinds", "replies", "published")),
             "1.881",
         ),
     ),

@@ -110,11 +110,11 @@ def test_a_blank_text_has_an_empty_reply(full):
     assert cat.text == "c-a-t"
 
 
-def test_tokens_are_those_of_all_prompts(models):
-    grid = Prediction(grid=["zero-shot", "system"], max_new_tokens=3)
-    for prediction, prompts in ((Prediction(max_new_tokens=3), 1), (grid, 2)):
-        cut, blank = Replier.load(models / "full", prediction).predict(["Spell cat.", ""])
-        assert (cut.ended, cut.tokens, blank.tokens) == (False, 3 * prompts, 0)
+def test_tokens_are_counted_with_the_end(models):
+    cut, blank = Replier.load(models / "full", Prediction(max_new_tokens=3)).predict(
+        ["Spell cat.", ""]
+    )
+    assert (cut.ended, cut.tokens, blank.tokens) == (False, 3, 0)
     full = Replier.load(models / "full", Prediction())
     (ended,) = full.predict(["Spell cat."])
     prompt = full.truncate([message("user", "Spell cat.")]).tokens
@@ -147,22 +147,18 @@ def test_a_conversation_gets_the_prompt_of_the_settings(models):
     assert replier.count_dropped(conversation) == plain.count_dropped(conversation)
 
 
-def test_prompts(full):
+def test_prompts(models):
     conversation = [message("system", "Old."), message("user", "Spell cat.")]
-    few = full.with_prompt(conversation, "few-shot")
+
+    def prompted(prompt):
+        return Replier.load(models / "full", Prediction(prompt=prompt)).with_prompt(conversation)
+
+    few = prompted("few-shot")
     assert [m["role"] for m in few] == ["system", *["user", "assistant"] * 4, "user"]
     assert {m["content"] for m in few[1:-1]} == {*ANSWERS, *ANSWERS.values()}
-    assert full.with_prompt(conversation, "system")[0]["content"] == Prediction().system
-    question = full.with_prompt(conversation, "instruction")[-1]["content"]
-    assert question.endswith("\nSpell cat.")
-    assert full.with_prompt(conversation, "zero-shot") == conversation
-
-
-def test_the_grid_adds_replies_to_every_prompt(models):
-    settings = Prediction(grid=["zero-shot", "few-shot"], prompt="few-shot", max_new_tokens=16)
-    (reply,) = Replier.load(models / "full", settings).predict(["Spell cat."])
-    assert dict(reply.others)["few-shot"] == reply.text
-    assert dict(reply.others)["zero-shot"] == "c-a-t"
+    assert prompted("system")[0]["content"] == Prediction().system
+    assert prompted("instruction")[-1]["content"].endswith("\nSpell cat.")
+    assert prompted("zero-shot") == conversation
 
 
 def test_loss_is_that_of_the_answers_alone(full):

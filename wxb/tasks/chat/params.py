@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Section
@@ -44,17 +43,11 @@ class Encoding(experiments.Encoding):
 
 
 class Prediction(experiments.Prediction):
-    """The prompt and the maximum length of replies.
-
-    `grid` has more prompts for the same questions, for the table of the page.
-    """
-
-    only_page: ClassVar[Mapping[str, Any]] = {"grid": []}
+    """The prompt and the maximum length of replies."""
 
     batch_size: PositiveInt = 32
     max_new_tokens: PositiveInt = 128
     prompt: Prompt = "zero-shot"
-    grid: list[Prompt] = Field(default=[])
     shots: PositiveInt = 4  # validation questions with answers in a few-shot prompt
     instruction: str = "Answer the question. Write the answer only."  # before the question
     system: str = "You are a helpful assistant. Answer briefly."

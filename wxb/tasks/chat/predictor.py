@@ -15,7 +15,7 @@ from wxb.core.errors import WxbError
 from wxb.core.progress import track
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
-from wxb.tasks.chat.params import Prediction, Prompt
+from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import (
     ConversationError,
     Message,
@@ -34,15 +34,13 @@ class Reply(NamedTuple):
     """A reply of a model; empty if the last message alone is too long.
 
     `ended`: by itself, not by the maximum length. `dropped`: the number of oldest messages that did
-    not fit and were not read. `tokens`: the number of generated ones, over all prompts of the grid.
-    `others`: the reply to each prompt of the grid, with the prompt's name.
+    not fit and were not read. `tokens`: the number of generated ones.
     """
 
     text: str
     ended: bool
     dropped: int = 0
     tokens: int = 0
-    others: tuple[tuple[str, str], ...] = ()
 
 
 class Responder(Trained):
@@ -86,11 +84,11 @@ class Replier(Responder):
 
     # Prompts
 
-    def with_prompt(self, conversation: Sequence[Message], prompt: Prompt) -> list[Message]:
-        """A conversation with the examples, the instruction or the system message of a prompt."""
+    def with_prompt(self, conversation: Sequence[Message]) -> list[Message]:
+        """A conversation with the examples, the instruction or the system message of the prompt."""
         system_turns = int(conversation[0]["role"] == "system")
         system, turns = conversation[:system_turns], conversation[system_turns:]
-        match prompt:
+        match self.prediction.prompt:
             case "few-shot":
                 pairs = self.settings["examples"][: self.prediction.shots]
                 return [*system, *(message for pair in pairs for message in pair), *turns]
@@ -106,14 +104,14 @@ class Replier(Responder):
         """The maximum number of tokens of prompt and reply together."""
         return int(self.model.backbone.config.max_position_embeddings)
 
-    def truncate(self, conversation: Sequence[Message], prompt: Prompt | None = None) -> Truncation:
-        """The newest turns of a conversation that leave room for a reply, with a prompt.
+    def truncate(self, conversation: Sequence[Message]) -> Truncation:
+        """The newest turns of a conversation that leave room for a reply, with the prompt.
 
-        The prompt is that of the settings by default. Its examples do not count as dropped.
+        The examples of the prompt do not count as dropped.
         """
         from wxb.tasks.chat.sft.window import truncate
 
-        messages = self.with_prompt(conversation, prompt or self.prediction.prompt)
+        messages = self.with_prompt(conversation)
         room = self._room
         kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
         examples = _count_turns(messages) - _count_turns(conversation)
@@ -182,39 +180,20 @@ class Replier(Responder):
     # Many replies
 
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Reply]:
-        """The reply to each conversation, with those to the prompts of the grid.
+        """The reply to each conversation.
 
         A blank text has an empty reply. Raises WxbError for an invalid conversation.
         """
         nonblank = [index for index, text in enumerate(texts) if text.strip()]
         replies = [Reply("", ended=True) for _ in texts]
         conversations = [_read(texts[index]) for index in nonblank]
-        for index, reply in zip(nonblank, self._reply_to_grid(conversations, label), strict=True):
+        for index, reply in zip(nonblank, self._replies(conversations, label), strict=True):
             replies[index] = reply
         return replies
 
-    def _reply_to_grid(self, conversations: Sequence[Sequence[Message]], label: str) -> list[Reply]:
-        """The reply to each conversation, with those to the prompts of the grid."""
-        prompt, grid = self.prediction.prompt, self.prediction.grid
-        by_prompt = {prompt: self._replies(conversations, prompt, label)}
-        for name in grid:
-            if name != prompt:
-                by_prompt[name] = self._replies(conversations, name, f"{label} ({name})")
-        return [
-            reply._replace(
-                tokens=sum(replies[index].tokens for replies in by_prompt.values()),
-                others=tuple((name, row[index].text) for name, row in by_prompt.items())
-                if grid
-                else (),
-            )
-            for index, reply in enumerate(by_prompt[prompt])
-        ]
-
-    def _replies(
-        self, conversations: Sequence[Sequence[Message]], prompt: Prompt, label: str
-    ) -> list[Reply]:
-        """The reply to each conversation with one prompt."""
-        kept = [self.truncate(conversation, prompt) for conversation in conversations]
+    def _replies(self, conversations: Sequence[Sequence[Message]], label: str) -> list[Reply]:
+        """The reply to each conversation."""
+        kept = [self.truncate(conversation) for conversation in conversations]
         replies = [Reply("", ended=False, dropped=item.dropped) for item in kept]
         prompts = {i: item.tokens.ids for i, item in enumerate(kept) if item.tokens is not None}
         indices = [*prompts]
@@ -266,7 +245,7 @@ class Replier(Responder):
 
         items = []
         for record in records:
-            messages = self.with_prompt(from_text(record.input), self.prediction.prompt)
+            messages = self.with_prompt(from_text(record.input))
             messages.append(message("assistant", record.gold["text"]))
             kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
             if (tokens := kept.tokens) is not None:

@@ -8,19 +8,10 @@ from wxb.tasks.chat.metrics import PredictionRow, distinct_n
 from wxb.tasks.chat.predictor import Reply
 
 ROWS = [
-    PredictionRow("1", "q", "cold", "Cold.", "opposite", "text", True, {"few-shot": "hot"}),
-    PredictionRow("2", "q", "7", "seven", "addition", "number", True, {"few-shot": "7"}),
-    PredictionRow("3", "q", "8", "9", "addition", "number", False, {"few-shot": "8"}),
-    PredictionRow(
-        "4",
-        "q",
-        "A long answer of words.",
-        "A long reply of words.",
-        None,
-        None,
-        True,
-        {"few-shot": "x"},
-    ),
+    PredictionRow("1", "q", "cold", "Cold.", "opposite", "text", True),
+    PredictionRow("2", "q", "7", "seven", "addition", "number", True),
+    PredictionRow("3", "q", "8", "9", "addition", "number", False),
+    PredictionRow("4", "q", "A long answer of words.", "A long reply of words.", None, None, True),
 ]
 
 
@@ -48,10 +39,9 @@ def test_exact_match_is_0_without_checkable_questions():
     assert metrics.Scorer().totals(sums[None])["support"] == 0
 
 
-def test_details_by_kind_and_by_prompt():
+def test_details_by_kind():
     details = metrics.Scorer().details(ROWS[:3])
     assert details["by_kind"]["addition"] == {"exact": 0.0, "format": 0.5, "support": 2}
-    assert details["by_prompt"]["few-shot"] == {"exact": 0.666667, "format": 1.0, "support": 3}
 
 
 def test_distinct_n():
@@ -61,12 +51,10 @@ def test_distinct_n():
     assert distinct_n([""], 2) == 0.0
 
 
-def test_a_row_has_the_replies_to_each_prompt(tmp_path):
+def test_a_row_is_parsed_as_written(tmp_path):
     gold = {"text": "a", "kind": "k", "format": None}
-    row = metrics.Scorer().row(
-        Record("1", "q", gold, None, "k"), Reply("b", ended=True, others=(("system", "c"),)), None
-    )
-    assert (row.group, row.replies) == ("k", {"system": "c"})
+    row = metrics.Scorer().row(Record("1", "q", gold, None, "k"), Reply("b", ended=True), None)
+    assert row.group == "k"
     assert metrics.Scorer().parse(row._asdict()) == row
     metrics.Scorer().write_details(tmp_path, ROWS)
     assert (tmp_path / metrics.BY_KIND).read_text().splitlines()[1] == "addition,0.0,0.5,2"

@@ -40,13 +40,8 @@ def test_the_first_question_of_each_kind_is_shown():
     assert len(examples({"plain": rows})) == 3
 
 
-def test_systems_may_have_different_prompts():
-    rate = {"exact": 0.5, "format": 1.0, "support": 2}
-    prompts = {"one": {"zero-shot": rate}, "other": {"few-shot": rate, "zero-shot": rate}}
-    systems = {
-        name: {"by_kind": {}, "by_prompt": rates, "support": 2, "tokens": 300}
-        for name, rates in prompts.items()
-    }
+def test_the_speed_is_over_all_test_sets_and_seeds():
+    systems = {name: {"by_kind": {}, "support": 2, "tokens": 300} for name in ("one", "other")}
     metrics = {Scorer.METRICS[0].key: Scorer.METRICS[0]._asdict()}
     further = {"combinations": {"systems": systems}}
     study = Study(
@@ -66,8 +61,6 @@ def test_systems_may_have_different_prompts():
         costs={"evaluate@one": {"predicting": 0.5}},
     )
     parts = {part.id: part.html for part in Page().parts(study)}
-    assert parts["prompts"].count("not run") == 1
-    assert parts["prompts"].count("0.50") == 3
     # Two test sets by the models of two seeds.
     assert parts["speed"].count("<td>2,400</td>") == parts["speed"].count("<td>") == 1
 

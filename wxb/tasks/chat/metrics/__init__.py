@@ -5,7 +5,7 @@ chrF is computed from sacrebleu's statistics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -26,10 +26,7 @@ BY_KIND = "by_kind.csv"
 
 
 class PredictionRow(NamedTuple):
-    """A test question with its answer and a system's reply.
-
-    `replies` are those to each prompt of `prediction.grid`, by prompt.
-    """
+    """A test question with its answer and a system's reply."""
 
     id: str
     input: str
@@ -38,9 +35,8 @@ class PredictionRow(NamedTuple):
     kind: str | None
     format: str | None  # None if the reply cannot be checked
     ended: bool  # by itself, not by the maximum length
-    replies: Mapping[str, str] = {}
     group: str = ""
-    tokens: int = 0  # of all replies
+    tokens: int = 0  # of the reply
 
 
 class Scorer(scorer.Scorer):
@@ -67,7 +63,6 @@ class Scorer(scorer.Scorer):
             "kind": gold["kind"],
             "format": gold["format"],
             "ended": prediction.ended,
-            "replies": dict(prediction.others),
             "tokens": prediction.tokens,
         }
 
@@ -81,7 +76,7 @@ class Scorer(scorer.Scorer):
         if not rows:
             return table
         for row, statistics in zip(rows, table, strict=True):
-            statistics[: CHARACTERS.start] = (*_check(row, row.predicted), row.ended, 1)
+            statistics[: CHARACTERS.start] = (*_check(row), row.ended, 1)
         table[:, CHARACTERS] = CHRF()._extract_corpus_statistics(
             [row.predicted for row in rows], [[row.gold for row in rows]]
         )
@@ -103,17 +98,10 @@ class Scorer(scorer.Scorer):
         return {"correct": means[EXACT], "in_format": means[FORMAT], "support": means[CHECKABLE]}
 
     def details(self, rows: Sequence[PredictionRow]) -> dict[str, Any]:
-        """Scores by kind of question and by prompt, distinct-1 and -2, and generated tokens."""
+        """Scores by kind of question, distinct-1 and -2, and generated tokens."""
         kinds = sorted({row.kind for row in rows if row.kind is not None})
-        prompts = dict.fromkeys(name for row in rows for name in row.replies)
         return {
-            "by_kind": {
-                kind: _rates([(row, row.predicted) for row in rows if row.kind == kind])
-                for kind in kinds
-            },
-            "by_prompt": {
-                name: _rates([(row, row.replies[name]) for row in rows]) for name in prompts
-            },
+            "by_kind": {kind: _rates([row for row in rows if row.kind == kind]) for kind in kinds},
             **{f"distinct_{n}": distinct_n([row.predicted for row in rows], n) for n in (1, 2)},
             "tokens": sum(row.tokens for row in rows),
         }
@@ -125,12 +113,12 @@ class Scorer(scorer.Scorer):
         scorer.write_table(folder / BY_KIND, ["kind", "exact", "format", "support"], lines)
 
 
-def _check(row: PredictionRow, reply: str) -> tuple[bool, bool, bool]:
+def _check(row: PredictionRow) -> tuple[bool, bool, bool]:
     """Whether a reply is correct, has its format, and can be checked at all."""
     if row.format is None:
         return False, False, False
-    is_correct = checking.is_correct(row.format, row.gold, reply)
-    return is_correct, checking.has_format(row.format, reply), True
+    is_correct = checking.is_correct(row.format, row.gold, row.predicted)
+    return is_correct, checking.has_format(row.format, row.predicted), True
 
 
 def _chrf(sums: NDArray[Any]) -> NDArray[Any]:
@@ -139,9 +127,9 @@ def _chrf(sums: NDArray[Any]) -> NDArray[Any]:
     return np.array(scores).reshape(sums.shape[:-1])
 
 
-def _rates(replies: Sequence[tuple[PredictionRow, str]]) -> dict[str, float]:
+def _rates(rows: Sequence[PredictionRow]) -> dict[str, float]:
     """Exact match and format, as shares of the checkable replies, and the number of these."""
-    counts = np.array([_check(row, reply) for row, reply in replies], int).sum(axis=0)
+    counts = np.array([_check(row) for row in rows], int).sum(axis=0)
     exact, has_format, checkable = counts.tolist()
     return {
         "exact": round(exact / max(checkable, 1), DIGITS),

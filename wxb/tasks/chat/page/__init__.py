@@ -1,4 +1,4 @@
-"""The report page of chat: kinds of question, prompts, replies, published choices and speed."""
+"""The report page of chat: kinds of question, replies, published choices and speed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wxb.tasks.chat.record import checking
 from wxb.tasks.chat.record.conversation import Message, from_text
 
 SPEED = (
-    "Generated tokens per second, over all prompts and test sets. Reading the questions counts,"
+    "Generated tokens per second, over all test sets. Reading the questions counts,"
     " loading the model does not."
 )
 MAX_CHARACTERS = 400  # of a question or reply
@@ -34,7 +34,7 @@ class Example(NamedTuple):
 
 
 class Page(parts.Page):
-    """Kinds of question, prompts, replies, published choices and speed."""
+    """Kinds of question, replies, published choices and speed."""
 
     RULE = (
         "A reply is correct if it equals the answer, ignoring case, full or half width and a final"
@@ -57,18 +57,12 @@ class Page(parts.Page):
         return f"It answers questions of kind {kinds} worst." if kinds else ""
 
     def parts(self, study: Study) -> list[Part]:
-        """The parts: kinds and prompts if there are any, replies, published choices, speed."""
+        """The parts: kinds if there are any, replies, published choices, speed."""
         systems = study.comparison["systems"]
         shared = {"systems": systems, "chips": study.chips}
         part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
         kinds = list(next(iter(systems.values()))["by_kind"])
-        prompts = {
-            name: system["by_prompt"] for name, system in systems.items() if system["by_prompt"]
-        }
         sections = [part("kinds", "Kinds of question", "noise", kinds=kinds)] if kinds else []
-        if prompts:
-            names = [*dict.fromkeys(name for rows in prompts.values() for name in rows)]
-            sections.append(part("prompts", "Prompts", "noise", prompts=prompts, names=names))
         rates = {name: f"{rate:,.0f}" for name, rate in study.rates("tokens").items()}
         title = "Tokens per second"
         return [
