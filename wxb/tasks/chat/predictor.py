@@ -27,7 +27,7 @@ from wxb.tasks.methods import Trained, batches_by_length, collator
 
 if TYPE_CHECKING:
     # Imported in functions: a method without templates does not depend on this code.
-    from wxb.tasks.chat.sft.window import Truncation
+    from wxb.tasks.chat.sft.template import Truncation
 
 
 class Reply(NamedTuple):
@@ -109,7 +109,7 @@ class Replier(Responder):
 
         The examples of the prompt do not count as dropped.
         """
-        from wxb.tasks.chat.sft.window import truncate
+        from wxb.tasks.chat.sft.template import truncate
 
         messages = self.with_prompt(conversation)
         room = self._room
@@ -241,7 +241,7 @@ class Replier(Responder):
         """
         import torch
 
-        from wxb.tasks.chat.sft.window import truncate
+        from wxb.tasks.chat.sft.template import truncate
 
         items = []
         for record in records:

@@ -22,7 +22,6 @@ from wxb.tasks.chat import predictor
 from wxb.tasks.chat.params import Sft
 from wxb.tasks.chat.record.conversation import from_text, message
 from wxb.tasks.chat.sft import template
-from wxb.tasks.chat.sft.window import truncate
 
 if TYPE_CHECKING:
     from wxb.training.backbones.generator import Generator
@@ -69,7 +68,9 @@ class Method(methods.Method):
             encoded = template.tokens(tokenizer, conversations, settings.template)
             for conversation, tokens in zip(conversations, encoded, strict=True):
                 if len(tokens.ids) > settings.max_length:
-                    kept = truncate(tokenizer, conversation, settings.template, settings.max_length)
+                    kept = template.truncate(
+                        tokenizer, conversation, settings.template, settings.max_length
+                    )
                     tokens = kept.tokens or template.Tokens(tokens.ids[:0], tokens.generated[:0])
                 rows.append(tokens)
         ids, splits = join_rows([row.ids for row in rows], np.int32)

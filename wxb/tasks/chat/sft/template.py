@@ -1,4 +1,4 @@
-"""Chat templates: conversations as the tokens that a model reads.
+"""Chat templates: conversations as the tokens that a model reads, truncated at whole turns.
 
 A template is Jinja, saved with the tokenizer; transformers' `apply_chat_template` returns the same
 text. Here, special tokens come from the template only: message text is never one.
@@ -7,6 +7,7 @@ text. Here, special tokens come from the template only: message text is never on
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -128,6 +129,46 @@ def tokens(
             flags.append(generated[np.minimum(piece_indices, len(run) - 1)])
         result.append(Tokens(np.concatenate(ids), np.concatenate(flags)))
     return result
+
+
+class Truncation(NamedTuple):
+    """The tokens of the newest turns that fit, or None if the last alone is too long.
+
+    `dropped` is the number of messages without tokens, `length` the number of tokens of all.
+    """
+
+    tokens: Tokens | None
+    dropped: int
+    length: int
+
+
+def truncate(
+    tokenizer: Any,
+    conversation: Sequence[Message],
+    template: str,
+    max_tokens: int,
+    *,
+    answer_next: bool = False,
+) -> Truncation:
+    """Drop the oldest turns until at most `max_tokens` are left; the system message stays.
+
+    A turn is a question with its answer. `answer_next`: see `tokens`.
+    """
+    system = list(conversation[: conversation[0]["role"] == "system"])
+    turns = list(conversation[len(system) :])
+
+    def encode_from(start: int) -> Tokens:
+        kept = [*system, *turns[start:]]
+        return tokens(tokenizer, [kept], template, answer_next=answer_next)[0]
+
+    full = encode_from(0)
+    if len(full.ids) <= max_tokens:
+        return Truncation(full, 0, len(full.ids))
+    starts = range(2, len(turns), 2)
+    index = bisect_left(starts, -max_tokens, key=lambda start: -len(encode_from(start).ids))
+    if index == len(starts):
+        return Truncation(None, len(turns), len(full.ids))
+    return Truncation(encode_from(starts[index]), starts[index], len(full.ids))
 
 
 def special_token_names(tokenizer: Any) -> dict[str, str]:
