@@ -141,7 +141,7 @@ class TestPipeline:
             (project.folder / "local.json").write_text(json.dumps(LOCAL[:-1]))
             project.append("wxb/corpora/fetching.py", "# a comment\n")
             project.append("wxb/tasks/ner/reading/conll.py", "# a comment\n")
-            project.append("wxb/reporting/templates/results.html", "<!-- a comment -->\n")
+            project.append("wxb/reporting/charts/templates/page.html", "<!-- a comment -->\n")
             project.append("wxb/core/errors.py", "# errors do not change results\n")
         expected = {
             "download@pii",  # writes the same records

@@ -14,6 +14,7 @@ from wxb import tasks
 from wxb.core.files import write_json
 from wxb.core.params import Params, check, read_yaml
 from wxb.metrics import Metric, evaluation
+from wxb.reporting.charts.parts import Study
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.record.spans import Span
 
@@ -219,6 +220,22 @@ def comparison(
         "level": 0.95,
         "nearness": NEARNESS,
     }
+
+
+def with_baselines(scores, baselines, metric=F1):
+    """A comparison with systems that are in no pair."""
+    made = comparison(scores | baselines, metric=metric)
+    made["pairs"] = [p for p in made["pairs"] if not {p["a"], p["b"]} & {*baselines}]
+    for name in baselines:
+        made["systems"][name] |= {"baseline": True, "trainable_parameters": 0}
+    return made
+
+
+def study_of(scorer: Any, predictions: Mapping[str, Any]) -> Study:
+    """A study of systems with these predictions on `test`."""
+    made = evaluation.compare(scorer, {name: [rows] for name, rows in predictions.items()})
+    content = {"study": "own", "title": "?", "seeds": [1], **made, "further": {}}
+    return Study(None, content, predictions, {}, {}, {}, {})
 
 
 @pytest.fixture

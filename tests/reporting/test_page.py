@@ -1,132 +1,397 @@
-"""The page of a study of any task, with scores on any scale."""
+"""The stage `report`: the page of a study, its index, and what both are made from."""
 
-from typing import ClassVar
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from markupsafe import Markup
 
 from stages import report
-from tests.reporting.conftest import BLEU, CER
-from tests.reporting.test_report import Page
-from wxb.reporting.charts.parts import Part
-from wxb.reporting.page import assemble
+from tests.reporting.conftest import BLEU, CER, HOME
+from wxb import tasks
+from wxb.core.errors import WxbError
+from wxb.core.params import check, load, read_yaml
+from wxb.lessons import Lesson, Part
+from wxb.lessons import assemble as assemble_lesson
+from wxb.reporting import about, costs
+from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts.pairs import claim
+from wxb.reporting.index import read_description, write_index
+from wxb.reporting.page import assemble, differences, settings
 
-TWO = {"ner-encoder": 0.5, "ner-decoder": 0.25}
-
-
-class Task:
-    """A task whose page has two parts."""
-
-    RULE, VALIDATION_NOTE, USABLE_SCORE = "A letter counts once.", "", None
-    PUBLISHED_SCORES: ClassVar = {}
-
-    @staticmethod
-    def failures(system):
-        return "It mishears."
-
-    @staticmethod
-    def example(row):
-        return "the input"
-
-    @staticmethod
-    def answer(row):
-        return f"<{row}>"
-
-    @staticmethod
-    def parts(study):
-        return [
-            Part("last", "Last", "training", Markup('<section id="last">L</section>'), {}),
-            Part("first", "First", "results", Markup('<section id="first">F</section>'), {}),
-        ]
+SEVEN = ["ner-encoder", "ner-decoder", "ner-third", *(f"ner-{name}" for name in "abcd")]
+THREE, TWO = SEVEN[:3], SEVEN[:2]
+SECTIONS = ["results", "noise", "types", "mistakes", "cost", "training", "published", "making"]
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
-@pytest.fixture
-def make_page(tree, compared):
-    """Writes and parses the page of two experiments with a metric."""
+class Page(HTMLParser):
+    """A parsed page: its elements, visible text, sections, tables and figures by caption."""
 
-    def write(metric, factor=1.0, task=Task, **changes):
-        study = report.gather(tree([*TWO]).params, "ner")
-        scores = {name: factor * value for name, value in TWO.items()}
-        content = compared(scores, noise=0.01 * factor, metric=metric)
-        content |= {"unit": "letters", **changes}
-        curves = {name: {f"valid_{metric.key}": [(1, 0.5)], "valid_loss": [(1, 2)]} for name in TWO}
-        curves["ner-encoder"]["valid_echo"] = [(1, 0.5)]
-        return Page(assemble(study._replace(comparison=content, curves=curves), task))
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.text, self.raw = "", {"script": [], "style": []}
+        self.sections: dict[str, str] = {}
+        self.tables: list[list[list[str]]] = []
+        self._within: str | None = None
+        self._in_cell = False
+        self.feed(source)
+        labels = [a["aria-label"].split(";")[0] for _, a in self.elements if a.get("role") == "img"]
+        charts = [json.loads(script) for script in self.raw["script"] if script[:1] == "{"]
+        self.figures = dict(zip(labels, charts, strict=True))
 
-    return write
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag == "section":
+            self.sections[dict(attrs)["id"]] = ""
+        elif tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("th", "td"):
+            self.tables[-1][-1].append("")
+            self._in_cell = True
+        if tag in self.raw:
+            self._within = tag
+            self.raw[tag].append("")
 
+    def handle_endtag(self, tag):
+        if tag == self._within:
+            self._within = None
+        if tag in ("th", "td"):
+            self._in_cell = False
 
-def test_parts_of_the_task_follow_the_sections_they_name(make_page):
-    page = make_page(CER)
-    order = ["results", "first", "noise", "cost", "training", "last", "caveats", "making"]
-    assert list(page.sections) == order
-    links = [a["href"] for tag, a in page.elements if tag == "a"]
-    assert links[0] == "#noise"
-    assert links[1] == "#last"  # failures: the first part of the task
-    assert links[3 : 3 + len(order)] == [f"#{section}" for section in order]
+    def handle_data(self, data):
+        if self._within:
+            self.raw[self._within][-1] += data
+            return
+        self.text += data
+        if self.sections:
+            self.sections[[*self.sections][-1]] += data
+        if self._in_cell:
+            self.tables[-1][-1][-1] += data.strip().lstrip("●◆■▲▼★").strip()
 
-
-class Plain(Task):
-    """A task whose page has no part of its own."""
-
-    @staticmethod
-    def parts(study):
-        return []
-
-
-def test_without_parts_failures_point_at_the_results(make_page):
-    links = [a["href"] for tag, a in make_page(CER, task=Plain).elements if tag == "a"]
-    assert links[:2] == ["#noise", "#results"]
-
-
-def test_a_page_if_lower_is_better(make_page):
-    page = make_page(CER)
-    assert "ner-decoder (CER 0.250) is ahead of ner-encoder (0.500) beyond noise." in page.text
-    assert "A letter counts once." in page.text
-    assert "Lower is better." in page.sections["results"]
-    assert "Hollow markers" not in page.text
-    assert "the input" in page.text
-    assert "CER of the column minus CER of the row" in page.sections["noise"]
-    ahead = [a for _, a in page.elements if (a.get("class") or "").split()[:1] == ["ahead"]]
-    assert len(ahead) == 1
-    assert page.sections["noise"].index("−0.250") < page.sections["noise"].index("+0.250")
-    assert page.figures["forest"]["layout"]["xaxis"]["title"]["text"] == "CER (lower is better)"
-    assert {"cer-seconds", "cer-parameters"} <= {*page.figures}
-    assert "F1" not in page.text
+    def table(self, header):
+        """The rows of the first table whose header begins so, by name."""
+        table = next(table for table in self.tables if table[0][: len(header)] == header)
+        return {row[0]: row[1:] for row in table[1:]}
 
 
-def test_a_page_of_scores_out_of_a_hundred(make_page):
-    page = make_page(BLEU, factor=60)
-    assert "ner-encoder (BLEU 30.0) is ahead of ner-decoder (15.0) beyond noise." in page.text
-    assert "29.4–30.6" in page.cells("ner-encoder")
-    assert "Lower is better" not in page.text
-    assert "BLEU of the row minus BLEU of the column" in page.sections["noise"]
-    assert "test: 20 records, 20 letters; 25.0%" in " ".join(page.sections["making"].split())
-    assert "made-up BLEU" in page.text
+def parsed_page(tree, study="ner") -> Page:
+    """Write the page of a tree and parse it."""
+    report.main(tree.params, study)
+    return Page(Path(f"reports/{study}.html").read_text(encoding="utf-8"))
 
 
-def test_every_validation_metric_has_a_chart(make_page):
-    page = make_page(CER)
-    assert "Validation CER" in page.sections["training"]
-    assert "Validation echo" in page.sections["training"]
-    assert len(page.figures["valid_cer"]["data"]) == 2
-    assert len(page.figures["valid_echo"]["data"]) == 1
-    assert "valid_loss" not in page.figures
+@pytest.mark.parametrize("number", [1, 2, 7])
+def test_sections_and_figures_are_all_there(tree, number):
+    page = parsed_page(tree(SEVEN[:number]))
+    assert list(page.sections) == SECTIONS
+    losses = ["Loss of each backbone", *SEVEN[:number]]
+    charts = ["F1", "Errors by kind", "F1 by seconds of training", "validation F1"]
+    assert {*page.figures} == {*charts, *losses}
+    links = {a["href"] for tag, a in page.elements if tag == "a"}
+    assert links == {f"#{section}" for section in SECTIONS}
+    assert [*page.table(["experiment"])] == SEVEN[:number]
 
 
-def test_published_scores_of_the_task_are_drawn(make_page):
-    class Known(Task):
-        PUBLISHED_SCORES: ClassVar = {"other": 0.125}
+def test_a_page_begins_with_the_claim_of_each_test_set(tree):
+    reports = tree(THREE, further=["new"])
+    page = parsed_page(reports)
+    start = page.text[: page.text.index("Results")]
+    for comparison in (reports.comparison, reports.comparison["further"]["new"]):
+        assert claim(comparison) in start
+    rows = page.table(["experiment", "tier", "F1 (95% interval)", "new: F1 (95% interval)"])
+    for name, system in reports.comparison["systems"].items():
+        other = reports.comparison["further"]["new"]["systems"][name]
+        for cell, score in zip(rows[name][1:3], (system["f1"], other["f1"]), strict=True):
+            assert cell == f"{score['value']:.3f} ({score['low']:.3f}–{score['high']:.3f})"
+        assert rows[name][3:] == [f"{system[key]['value']:.3f}" for key in ("precision", "recall")]
+        bars = {bar["name"]: bar["x"] for bar in page.figures["Errors by kind"]["data"]}
+        assert bars["wrong boundary"][THREE.index(name)] == system["errors"]["wrong_boundary"]
 
-    page = make_page(CER, task=Known)
-    assert page.figures["forest"]["data"][-1]["x"] == [0.125]
-    assert "Hollow markers" in page.sections["results"]
+
+def test_every_pair_is_once_in_the_triangle(compared):
+    scores = dict(zip("xyz", (0.5, 0.25, 0.75), strict=True))
+    table = differences(compared(scores))
+    assert table.header == ["", "y", "z"]
+    assert [[*row] for row in table.rows] == [["x", "+0.250", "-0.250"], ["y", "", "-0.500"]]
+    shades = [[cell.shade for cell in row[1:] if cell] for row in table.rows]
+    assert shades[0][0] == -shades[0][1] == -shades[1][0] > 0
+    pale = differences(compared(scores, noise=1)).rows[0][1]
+    assert 0 < pale.shade < shades[0][0]
+    assert "p 0.500, corrected 1.000" in pale.note
+    lower = differences(compared(scores, metric=CER))
+    assert [*lower.rows[0]] == ["x", "-0.250", "+0.250"]
 
 
-def test_scores_over_seeds_have_a_note(make_page):
-    text = " ".join(make_page(CER, seeds=[4, 5]).sections["results"].split())
-    assert (
-        "records and seeds 4 and 5. Scores are means over 2 training seeds. Below CER: the score"
-        in text
+def test_one_experiment_has_no_differences(tree):
+    page = parsed_page(tree(["ner-encoder"]))
+    assert "+" not in page.sections["noise"]
+    assert page.tables[0][0][:2] == ["experiment", "F1 (95% interval)"]  # no tiers
+
+
+def test_page_loads_nothing(tree):
+    page = parsed_page(tree(TWO))
+    for tag, attrs in page.elements:
+        assert tag not in {"link", "base", "iframe", "object", "embed", "img"}
+        assert not {"src", "srcset", "data", "action", "poster"} & set(attrs)
+        assert attrs.get("href", "#").startswith("#")
+        assert "url(" not in attrs.get("style", "")
+    for css in page.raw["style"]:
+        assert not re.search(r"@import|url\(", css)
+    policies = [a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a]
+    assert len(policies) == 1
+    assert policies[0].startswith("default-src 'none';")
+    assert "http" not in policies[0]
+    assert sum(len(script) > 1_000_000 for script in page.raw["script"]) == 1  # plotly
+
+
+def test_hostile_text_stays_text(tree):
+    kind = f"NAME{HOSTILE}"
+    records = [(f"{HOSTILE}-{n}", f"Hello {HOSTILE}", [(0, 5, kind)]) for n in range(40)]
+    records.append(("en-2", "Ann", [(0, 3, "<b>X")]))
+    friendly = parsed_page(tree(TWO))
+    shutil.rmtree("reports")
+    hostile = parsed_page(tree(TWO, records))
+    for tag in ("script", "img", "b"):
+        count = [sum(t == tag for t, _ in page.elements) for page in (friendly, hostile)]
+        assert count[0] == count[1], tag
+    for section in ("types", "mistakes"):
+        assert kind in hostile.sections[section]
+
+
+def test_missing_curves_and_costs(tree):
+    reports = tree(TWO)
+    shutil.rmtree("reports/training")
+    shutil.rmtree("reports/cost")
+    page = parsed_page(reports)
+    assert {*page.figures} == {"F1", "Errors by kind"}
+    row = page.table(["experiment", "trained parameters"])["ner-encoder"]
+    assert row == ["1.23 M", "encoder", *["–"] * 6]
+    assert "some machine" not in page.text
+
+
+def test_costs_are_those_of_the_stages(tree):
+    reports = tree(SEVEN)
+    Path("reports/cost/evaluate/ner-third.json").unlink()
+    path = Path("reports/cost/train/ner-decoder.json")
+    another = {"device": "another machine", "finished": "2030-02-03T00:00:00+00:00"}
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | another | {"peak_gpu_memory_mib": 54_321})
     )
-    assert "of each seed. Lower is better." in text
+    page = parsed_page(reports)
+    rows = page.table(["experiment", "trained parameters"])
+    times = ["1 h 00 min", "1 min 40 s", "5.0 s", "1 h 01 min", "1.2 GiB"]
+    assert rows["ner-encoder"][1:7] == ["encoder", *times]
+    assert rows["ner-third"][2:6] == [*times[:2], "–", "–"]
+    assert rows["ner-decoder"][7] == "53.0 GiB"
+    for text in ("some machine, then another machine", "2030-01-02 to 2030-02-03"):
+        assert text in page.sections["cost"]
+    seconds = costs.training_seconds({**reports.comparison, "seeds": [1, 2]}, {})
+    assert seconds == {}
+    half = costs.training_seconds(
+        {**reports.comparison, "seeds": [1, 2]}, {"train@ner-third": {"seconds": 9}}
+    )
+    assert half == {"ner-third": 4.5}
+
+
+def test_losses_of_checkpoints_are_no_points_and_a_missing_loss_is_a_gap(tree):
+    reports = tree(["ner-encoder"])
+    path = Path("reports/training/ner/ner-encoder/loss.csv")
+    path.write_text("step,loss\n10,2.0\n13,9.0\n20,1.0\n")
+    charts = parsed_page(reports).figures
+    assert charts["ner-encoder"]["data"][0]["x"] == [10, 20]
+    assert charts["ner-encoder"]["data"][0]["y"][1] == pytest.approx(3.4)
+    assert charts["Loss of each backbone"]["data"][0]["y"] == [7.0, None]
+
+
+def test_an_experiment_has_the_same_colour_in_every_figure(tree):
+    drawings = parsed_page(tree(SEVEN)).figures
+    for index, name in enumerate(SEVEN):
+        loss, valid_loss = drawings[name]["data"]
+        valid_f1 = drawings["validation F1"]["data"][index]
+        assert loss["line"]["color"] == valid_loss["line"]["color"] == valid_f1["line"]["color"]
+        assert valid_loss["line"]["dash"] == "dash"
+        assert valid_f1["marker"]["symbol"] == drawings["F1"]["data"][index]["marker"]["symbol"]
+    looks = {(t["line"]["color"], t["marker"]["symbol"]) for t in drawings["validation F1"]["data"]}
+    assert len(looks) == 7
+
+
+def test_every_validation_metric_has_its_own_figure(tree):
+    reports = tree(THREE)
+    for name in THREE[1:]:
+        path = Path("reports/training/ner", name, "valid_f1.csv")
+        path.rename(path.with_name("valid_accuracy.csv"))
+    charts = parsed_page(reports).figures
+    assert [t["name"] for t in charts["validation F1"]["data"]] == THREE[:1]
+    traces = charts["validation accuracy"]["data"]
+    assert [trace["name"] for trace in traces] == THREE[1:]
+    assert [t["marker"]["symbol"] for t in traces] == [figures.symbol(1), figures.symbol(2)]
+
+
+def test_same_reports_make_the_same_page(tree):
+    reports = tree(THREE)
+    report.main(reports.params, "ner")
+    first = Path("reports/ner.html").read_bytes()
+    report.main(reports.params, "ner")
+    assert Path("reports/ner.html").read_bytes() == first
+
+
+def test_settings_differ_if_they_have_two_values_among_those_that_have_them():
+    params = load(HOME / "params.yaml")
+    names = ["ner-encoder", "ner-decoder", "ner-crf"]
+    differing, common = settings(params, names)
+    values = {key: row for key, *row in differing.rows}
+    assert values["backbone.name"] == ["encoder", "decoder", "words"]
+    assert not {key for key, *_ in common.rows} & {*values}
+    for key, *row in differing.rows:
+        assert len({*row} - {"–"}) > 1, key
+    assert all(len(row) == 2 for row in common.rows)
+
+
+def test_the_study_of_params_has_a_page_and_its_published_scores(tree):
+    params = load(HOME / "params.yaml")
+    reports = tree(params.studies["ner"].experiments)
+    reports.params = params
+    page = parsed_page(reports)
+    assert params.studies["ner"].experiments[-1] in page.sections["results"]
+    published = page.table(["published system", "F1"])
+    assert [row[0] for row in published.values()] == ["0.753", "0.559", "0.520", "0.574"]
+
+
+def test_only_the_study_that_reproduces_them_has_published_scores():
+    page = tasks.get("ner").page
+    assert [len(page.published(study)) for study in ("ner", "conll2003")] == [1, 0]
+    assert tasks.get("speech").page.published("speech") == []
+
+
+class RecordedParams:
+    """Params that record which of their keys are read."""
+
+    def __init__(self, params):
+        self.params, self.read = params, set()
+
+    def __getattr__(self, key):
+        self.read.add(key)
+        return getattr(self.params, key)
+
+    def block(self, section, name):
+        self.read.add(f"{section}.{name}")
+        return self.params.block(section, name)
+
+    def backbone_of(self, experiment):
+        self.read |= {"experiments", "backbones"}
+        return self.params.backbone_of(experiment)
+
+
+def test_the_stage_depends_on_every_setting_that_its_page_shows(tree):
+    """Otherwise the page would show outdated settings."""
+    params = RecordedParams(tree(THREE).params)
+    report.main(params, "ner")
+    stage = read_yaml(HOME / "dvc.yaml")["stages"]["report"]["do"]
+    assert {"experiments", "backbones", "studies.ner"} <= params.read
+    assert params.read == {key.replace("${key}", "ner") for key in stage["params"]}
+
+
+class Task(parts.Page):
+    """A task with a section of its own."""
+
+    RULE, VALIDATION_NOTE = "A letter counts once.", ""
+
+    def answer(self, row):
+        return f"<{row.id}>"
+
+    def sections(self, study):
+        return [parts.Section("own", "Own", ["<i>"])]
+
+
+@pytest.mark.parametrize(
+    ("metric", "factor", "text"),
+    [(CER, 1, "0.500 (0.490–0.510)"), (BLEU, 60, "30.0 (29.4–30.6)")],
+)
+def test_a_page_of_any_task_and_scale(tree, compared, metric, factor, text):
+    study = report.gather(tree(TWO).params, "ner")
+    scores = {name: factor * value for name, value in zip(TWO, (0.5, 0.25), strict=True)}
+    content = compared(scores, noise=0.01 * factor, metric=metric) | {"unit": "letters"}
+    curves = {name: {f"valid_{metric.key}": [(1, 0.5)], "valid_loss": [(1, 2)]} for name in TWO}
+    page = Page(assemble(study._replace(comparison=content, curves=curves), Task()))
+    order = ["results", "noise", "own", "cost", "training", "making"]
+    assert list(page.sections) == order
+    assert "<i>" in page.sections["own"]
+    assert claim(content) in page.text
+    assert page.table(["experiment", "tier"])["ner-encoder"][1] == text
+    assert f"validation {metric.title}" in page.figures
+    assert ("Lower is better" in page.text) is metric.lower_is_better
+    assert "20 letters" in page.sections["making"]
+    assert "A letter counts once." in page.text
+    assert "<en-1>" in page.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ner-encoder", ""),
+        ("ner-decoder-bidirectional", "bidirectional"),
+        ("ner-decoder-qlora", "QLoRA r 32"),
+    ],
+)
+def test_tuning_text(name, text):
+    assert about.tuning_text(load(HOME / "params.yaml").experiments[name]) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("ner-mentions", ["baseline", "mentions"]),
+        ("chat-lora", ["sft on chat-llama (llama)", "LoRA r 32"]),
+        ("translation-attention", ["seq2seq", "LSTM with attention"]),
+    ],
+)
+def test_an_experiment_in_a_line(name, parts):
+    content = read_yaml(HOME / "params.yaml")
+    if (profile := HOME / f"params/{name.partition('-')[0]}.yaml").exists():
+        content |= {key: content[key] | value for key, value in read_yaml(profile).items()}
+    line = about._line(SimpleNamespace(params=check(content)), name)
+    assert all(part in line for part in parts)
+
+
+def test_the_commit_and_whether_files_differ(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert about.commit() == ""
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    Path("params.yaml").write_text("seed: 1\n")
+    Path("dvc.lock").write_text("stages: {}\n")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    Path("dvc.lock").write_text("changed by a run\n")
+    name = about.commit()
+    assert name.isalnum()
+    Path("params.yaml").write_text("seed: 2\n")
+    assert about.commit() == f"{name} with changes"
+
+
+def test_the_index_links_every_page_with_its_answer(tree):
+    reports = tree(TWO)
+    with pytest.raises(WxbError, match="run `dvc repro` first"):
+        write_index(reports.params)
+    report.main(reports.params, "ner")
+    answer = "It learns 3 < 4 of them."
+    lesson = assemble_lesson(reports.params, "gates", Lesson({}, answer, [], [Part("One", ["X"])]))
+    Path("reports/gates.html").write_text(lesson, encoding="utf-8")
+    Path("reports/images.html").write_text("<html><head></head></html>", encoding="utf-8")
+    assert read_description(Path("reports/gates.html")) == answer
+    page = Page(write_index(reports.params).read_text(encoding="utf-8"))
+    links = [a["href"] for tag, a in page.elements if tag == "a" and a["href"][0] != "#"]
+    assert links == ["ner.html", "gates.html", "images.html"]
+    titles = {name: reports.params.lessons[name].title for name in ("gates", "images")}
+    assert page.tables == [
+        [["question", "answer"], ["Which is better?", claim(reports.comparison)]],
+        [["question", "answer"], [titles["gates"], answer], [titles["images"], ""]],
+    ]

@@ -11,7 +11,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params import check, read_yaml
 from wxb.project import readme, revisions
 from wxb.project.reproduction import seeds
-from wxb.reporting.tables import over_seeds
+from wxb.reporting.tables import headline_table
 
 
 class Index:
@@ -41,20 +41,19 @@ def study(tree):
 
 
 def test_every_seed_and_the_mean_are_shown(study):
-    header, _, encoder, _ = over_seeds(study).splitlines()
-    assert header.startswith(
-        "| experiment | tier | seed 4 | seed 5 | test: mean ± deviation (95% interval)"
-    )
-    assert "| new: mean ± deviation (95% interval) |" in header
+    table = headline_table(study, seeds=True)
+    assert table.header[:4] == ["experiment", "tier", "seed 4", "seed 5"]
+    assert [title.split(":")[0] for title in table.header[5:]] == ["new"]
     score = study["systems"]["ner-encoder"]["f1"]["value"]
-    assert encoder.startswith(f"| ner-encoder | a | 0.250 | 0.750 | {score:.3f} ± 0.354 (")
+    assert table.rows[0][:4] == ["ner-encoder", "a", "0.250", "0.750"]
+    assert table.rows[0][4].startswith(f"{score:.3f} ± 0.354 (")
 
 
 def test_readme_shows_what_the_index_has(study, monkeypatch):
     made = {"finished": "2030-01-02T03:04:05+00:00", "machines": [{"device": "Abacus"}]}
     monkeypatch.setattr(revisions, "index", lambda: Index({**study, "made": made}))
     block = readme.refreshed("<!-- generated: seeds -->\n<!-- end -->\n")
-    assert over_seeds(study) in block
+    assert headline_table(study, seeds=True).markdown() in block
     assert "Made on Abacus, finished on 2030-01-02." in block
     monkeypatch.setattr(revisions, "index", lambda: Index(None))
     assert readme.refreshed(block) == "<!-- generated: seeds -->\n<!-- end -->\n"

@@ -1,16 +1,22 @@
 """The table of a study for people and for spreadsheets."""
 
-from tests.reporting.conftest import BLEU, CER
+from tests.reporting.conftest import BLEU, CER, with_baselines
 from wxb.metrics import Metric
-from wxb.reporting.tables import markdown, over_seeds, side_by_side, study_table
+from wxb.reporting.tables import (
+    headline_table,
+    leads_table,
+    markdown,
+    score_table,
+    side_by_side,
+    study_table,
+    training_table,
+)
 
 SEVEN = ["ner-encoder", *(f"ner-{name}" for name in "abcdef")]
 
 
-def test_markdown_of_two_has_one_bullet_and_no_correction(tree):
+def test_markdown_of_two(tree):
     text = markdown(tree(SEVEN[:2]).comparison)
-    assert text.count("\n- ") == 1
-    assert "Holm" not in text
     assert (
         "test: 4 records, 7 spans; 25.0% within one word of training, 50.0% within two.\n" in text
     )
@@ -18,9 +24,41 @@ def test_markdown_of_two_has_one_bullet_and_no_correction(tree):
     assert "| precision | recall | correct | predicted | gold |" in text
     assert [line for line in text.splitlines() if line.startswith("| ner-a ")] == [
         "| ner-a | a | 0.462 (0.335–0.594) | 0.500 | 0.429 | 3 | 6 | 7 |",
+        "| ner-a | ner-encoder | +0.462 (+0.329 to +0.594) | 0.125 | 0.125 | within noise |",
         "| ner-a | 0.667 | 0.250 |",
         "| ner-a | 2.35 M (1.23 M trained) | 1,500 | 12,000 |",
     ]
+
+
+def test_terminals_and_pages_show_the_same_rows_without_counts(tree):
+    comparison = tree(SEVEN[:2], further=["new"]).comparison
+    whole, short = (score_table(comparison, counts=counts) for counts in (True, False))
+    assert [row[: len(short.header)] for row in whole.rows] == short.rows
+    assert whole.header[len(short.header) :] == [*comparison["counts"].values()]
+    assert (
+        short.header[: len(headline_table(comparison).header)] == headline_table(comparison).header
+    )
+
+
+def test_leads_are_those_of_the_leaders_over_the_others(compared):
+    table = leads_table(compared(dict(zip("abcd", (0.9, 0.895, 0.7, 0.5), strict=True))))
+    assert [row[:2] for row in table.rows] == [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
+    assert table.rows[0][2:] == [
+        *("+0.200 (+0.190 to +0.210)", "< 0.001", "< 0.001", "beyond noise")
+    ]
+    (only,) = leads_table(compared({"a": 0.5, "b": 0.495})).rows
+    assert only == ["a", "b", "+0.005 (-0.005 to +0.015)", "0.500", "0.500", "within noise"]
+    (lower,) = leads_table(compared({"a": 0.5, "b": 0.25}, metric=CER)).rows
+    assert lower[:3] == ["b", "a", "+0.250 (+0.240 to +0.260)"]
+    assert leads_table(compared({"a": 0.5})).rows == []
+
+
+def test_baselines_are_marked_and_in_no_tier():
+    made = with_baselines({"a": 0.9, "b": 0.5}, {"copy": 0.4})
+    rows = [row[:3] for row in score_table(made).rows]
+    assert [row[0] for row in rows] == ["a", "b", "copy (baseline)"]
+    assert [row[1] for row in rows] == ["a", "b", ""]
+    assert [row[0] for row in training_table(made, None).rows] == ["a", "b"]
 
 
 def test_measured_seconds_are_shown(tree):
@@ -48,17 +86,6 @@ def test_groups_and_seeds_are_shown(compared):
     assert "test: 20 records in 3 groups by source, 20 spans; 25.0% within one word" in text
     assert "One seed" not in text
     assert "jackknife over groups and seeds 4 and 5" in text
-
-
-def test_markdown_of_seven_leaves_most_pairs_to_the_page(tree):
-    reports = tree(SEVEN)
-    text = markdown(reports.comparison)
-    assert text.count("\n- ") <= 11
-    assert text.count("\nExperiments that share a tier do not differ beyond noise. One seed:") == 1
-    assert "Holm: p corrected for 21 pairs; all of them are in `reports/ner.html`." in text
-    assert "The number of groups of test records (4) is too low to compare 21 pairs" in text
-    rows = [line.split()[1] for line in text.splitlines() if line.startswith("| ner")]
-    assert rows == 3 * SEVEN
 
 
 def test_trainable_parameters_are_omitted_if_all_are(compared):
@@ -126,7 +153,10 @@ def test_tables_show_metrics_with_their_titles_and_decimals(compared):
 def test_seeds_have_the_decimals_of_the_metric(compared):
     content = compared({"a": 30.0}, noise=1.0, metric=BLEU) | {"seeds": [4, 5]}
     content["systems"]["a"]["bleu_by_run"] = [29.0, 31.0]
-    assert over_seeds(content).splitlines()[-1] == "| a | 29.0 | 31.0 | 30.0 ± 1.4 (29.0–31.0) |"
+    assert (
+        headline_table(content, seeds=True).markdown().splitlines()[-1]
+        == "| a | 29.0 | 31.0 | 30.0 ± 1.4 (29.0–31.0) |"
+    )
 
 
 def test_studies_with_another_headline_have_their_own_table(compared):

@@ -197,8 +197,11 @@ def table(
         else:
             comparison = _read_output(paths.study(name), "report")
             console.print(Text(comparison["title"], style="bold"))
-            (header, *rows), required = tables.score_columns(comparison)
-            console.print(terminal.table(header, rows, numbers=True, required=required))
+            scores = tables.score_table(comparison, counts=False)
+            required = len(tables.headline_table(comparison).header)
+            console.print(
+                terminal.table(scores.header, scores.rows, numbers=True, required=required)
+            )
             if caption := tables.caption(comparison):
                 console.print(Text(caption))
             console.print(Text(pairs.claim(comparison)))

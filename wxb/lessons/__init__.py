@@ -7,7 +7,8 @@ The stage `lesson` imports `wxb.lessons.<lesson>` by the name in params.yaml and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
@@ -16,7 +17,8 @@ import plotly.graph_objects as go
 
 from wxb.core.params import Params
 from wxb.core.params.section import flatten
-from wxb.reporting.charts import figures
+from wxb.reporting.charts import figures, formatting
+from wxb.reporting.charts.parts import Block, Charts, Section, shaded
 from wxb.reporting.charts.rendering import render
 
 Cell = str | int | float
@@ -63,19 +65,51 @@ def module(lesson: str) -> ModuleType:
 def assemble(params: Params, name: str, lesson: Lesson) -> str:
     """The page of the lesson `name` of params.yaml as HTML."""
     block = params.block("lessons", name)
-    figure_ids = {
-        (index, caption): f"figure-{index}-{position}"
-        for index, part in enumerate(lesson.parts)
-        for position, caption in enumerate(part.figures)
-    }
+    settings = {"seed": params.seed, **flatten(block.model_dump(mode="json"))}
+    rows = [[k, v if isinstance(v, str) else json.dumps(v)] for k, v in settings.items()]
+    making: list[Block] = [
+        f"Run: dvc repro lesson@{name}.",
+        formatting.Table("Settings", ["setting", "value"], rows),
+    ]
     return render(
-        "wxb.reporting",
-        "lesson.html",
-        {id_: lesson.parts[index].figures[caption] for (index, caption), id_ in figure_ids.items()},
-        name=name,
-        title=block.title,
-        lesson=lesson,
-        figure_ids=figure_ids,
-        legends=[figures.chips(part.legend) for part in lesson.parts],
-        settings={"seed": params.seed, **flatten(block.model_dump(mode="json"))},
+        block.title,
+        lesson.answer,
+        [
+            *(
+                Section(f"part-{index}", part.title, [*_blocks(part)])
+                for index, part in enumerate(lesson.parts)
+            ),
+            Section("making", "How it was made", making),
+        ],
+        notes=[", ".join([*lesson.facts, f"seed {params.seed}"])],
+        footer=f"Lesson {name}.",
     )
+
+
+def _blocks(part: Part) -> Iterator[Block]:
+    """The paragraphs, figures and tables of a part."""
+    yield from part.text
+    if part.figures:
+        yield Charts(part.figures, figures.chips(part.legend))
+    for caption, table in part.tables.items():
+        if caption:
+            yield caption
+        yield formatting.Table(caption or part.title, table.header, [*_rows(table)])
+
+
+def _rows(table: Table) -> Iterator[list[str]]:
+    for index, (name, *cells) in enumerate(table.rows):
+        texts = [_text(cell) for cell in cells]
+        if table.shades:
+            depths = [shaded(shade).shade for shade in table.shades[index]]
+            texts = [
+                formatting.Cell(text, shade=depth)
+                for text, depth in zip(texts, depths, strict=True)
+            ]
+        yield [str(name), *texts]
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, float):
+        return formatting.rounded(cell)
+    return f"{cell:,}" if isinstance(cell, int) else cell

@@ -20,9 +20,8 @@ from wxb.lessons.pictures import Images
 from wxb.metrics import Metric
 from wxb.metrics.intervals import Groups, Interval, intervals
 from wxb.models.cnn import CNN
-from wxb.reporting.charts.figures import Curve, Line, curves
+from wxb.reporting.charts.figures import Curve, Line, curves, smoothed
 from wxb.reporting.charts.formatting import amount
-from wxb.reporting.charts.losses import smoothed
 from wxb.training import checkpoints
 from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit

@@ -16,14 +16,15 @@ from wxb.project import profiles, provenance, revisions
 from wxb.project.reproduction import benchmarks
 from wxb.project.revisions import Tree
 from wxb.reporting.charts.formatting import listed
-from wxb.reporting.charts.pairs import claim, verdicts
+from wxb.reporting.charts.pairs import claim
+from wxb.reporting.charts.scores import without_baselines
 from wxb.reporting.tables import (
     caption,
+    headline_table,
+    leads_table,
     markdown,
-    over_seeds,
     score_table,
     side_by_side,
-    summary,
 )
 
 READMES = (Path("README.md"), Path("README.zh-TW.md"))
@@ -84,7 +85,7 @@ def _summary(index: Tree) -> Iterator[str]:
     """The demo's studies with several seeds: the table and the claim of each."""
     for study in _demo_with_seeds(index):
         yield f"**{study['title']}** {claim(study)}\n"
-        yield summary(study)
+        yield headline_table(without_baselines(study)).markdown()
         yield f"{caption(study)}\n"
 
 
@@ -99,10 +100,10 @@ def _results(index: Tree) -> Iterator[str]:
 def _seeds(index: Tree) -> Iterator[str]:
     """The demo's studies with several seeds: the table of each, and its paired tests."""
     for study in _demo_with_seeds(index):
-        yield over_seeds(study)
+        yield headline_table(without_baselines(study), seeds=True).markdown()
         yield f"{caption(study)}\n"
         yield f"{claim(study)}\n"
-        yield "".join(f"- {sentence}\n" for sentence in verdicts(study))
+        yield leads_table(study).markdown()
         yield f"{provenance.sentence(study['made'])}.\n"
 
 
@@ -125,7 +126,7 @@ def _other_tasks(index: Tree) -> Iterator[str]:
     studies = _added(index, demo_tasks=False)
     for name, study in studies.items():
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
-        yield f"{score_table(study)}\n{caption(study)}\n\n{claim(study)}\n"
+        yield f"{score_table(study).markdown()}\n{caption(study)}\n\n{claim(study)}\n"
     yield from _origins({name: _origin(study, index) for name, study in studies.items()})
 
 

@@ -1,13 +1,12 @@
-"""The box at the top of a study's page: what a reader who does not know the study needs first."""
+"""What a reader who does not know a study needs first: task, example, experiments and terms."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from wxb.core.params.corpora import Split
 from wxb.core.params.experiments import Experiment
 
 if TYPE_CHECKING:
@@ -21,48 +20,31 @@ TERMS = {
     "bidirectional": "a decoder whose tokens also see later ones",
     "crf": "a conditional random field on features of words, no network",
     "frozen": "the backbone is not trained",
-    "TF-IDF": "counts of words, weighted by how rare they are",
     "tfidf": "logistic regression on weighted counts of words",
     "recurrent": "an LSTM with random initial weights",
     "sft": "supervised fine-tuning on questions and answers",
-}
-RULES = {  # of baselines
     "majority": "the most frequent class of the training records",
     "mentions": "the strings that are labelled in training records",
     "nearest": "the answer of the most similar training record",
 }
 
 
-class About(NamedTuple):
-    """One test record with its answer, each experiment in a line, and the terms of these lines."""
-
-    example: str
-    answer: str
-    experiments: Mapping[str, str]
-    terms: Mapping[str, str]
-    held_out: Mapping[str, str]  # by test set
-    commit: str  # empty without git
-
-
-def about(study: Study, task: Page) -> About:
-    """The box of a study; its example is the first short test record with an answer."""
-    names = [*study.comparison["systems"]]
-    lines = {name: _line(study, name) for name in names}
-    text = " ".join(lines.values())
+def about(study: Study, task: Page) -> Iterator[str]:
+    """Paragraphs on the task, one test record, the experiments and their terms."""
+    names = [*study.systems]
+    text, answer = _example(study.predictions[names[0]], task)
+    experiments = {name: _line(study, name) for name in names}
+    lines = " ".join(experiments.values())
+    terms = [f"{t}: {meaning}" for t, meaning in TERMS.items() if re.search(rf"\b{t}\b", lines)]
     split = study.params.corpora[study.params.experiments[names[0]].corpus].split
-    return About(
-        *_example(study.predictions[names[0]], task),
-        lines,
-        {term: meaning for term, meaning in TERMS.items() if re.search(rf"\b{term}\b", text)},
-        held_out(split),
-        _commit(),
-    )
-
-
-def held_out(split: Split) -> dict[str, str]:
-    """What each test set has that training lacks: the values of a field, texts, or files."""
-    others = {name: test_set.by or "file" for name, test_set in (split.further or {}).items()}
-    return {"test": "file" if split.files else split.by or "text", **others}
+    held_out = {"test": "file" if split.files else split.by or "text"}
+    held_out |= {name: test_set.by or "file" for name, test_set in (split.further or {}).items()}
+    yield f"Task: {study.params.experiments[names[0]].task}. {task.RULE}"
+    yield f"Example: {text} → {answer}"
+    yield f"Experiments: {'; '.join(f'{name}: {line}' for name, line in experiments.items())}."
+    if terms:
+        yield f"Terms: {'; '.join(terms)}."
+    yield f"Held out: {', '.join(f'{key} ({name})' for name, key in held_out.items())}."
 
 
 def tuning_text(experiment: Experiment) -> str:
@@ -75,7 +57,7 @@ def tuning_text(experiment: Experiment) -> str:
     return ", ".join(filter(None, [lora, frozen, *experiment.traits, noise]))
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit of the code and parameters, and whether they differ from it; empty without git."""
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -91,25 +73,19 @@ def _commit() -> str:
 def _line(study: Study, name: str) -> str:
     """The method, backbone and tuning of an experiment."""
     experiment = study.params.experiments[name]
-    tuning = tuning_text(experiment)
     if experiment.is_baseline:
-        return f"baseline without training: {RULES.get(tuning, tuning)}"
+        return f"baseline without training, {tuning_text(experiment)}"
     backbone = study.params.backbone_of(experiment)
-    shape = backbone.architecture
-    kind = f" ({shape.model_type})" if shape else ""
+    kind = f" ({backbone.architecture.model_type})" if backbone.architecture else ""
     where = "" if backbone.is_tokenizer_only else f" on {experiment.backbone}{kind}"
-    return ", ".join(filter(None, [f"{experiment.method}{where}", tuning]))
+    return ", ".join(filter(None, [f"{experiment.method}{where}", tuning_text(experiment)]))
 
 
-def _example(rows: Sequence[Any], task: Page) -> tuple[str, str]:
+def _example(rows: Sequence[Any], task: Page) -> list[str]:
     """The text and the answer of the first test record that fits in LENGTH, or of the shortest."""
     examples = [(task.example(row), task.answer(row)) for row in rows if row.gold] or [
         (task.example(rows[0]), task.answer(rows[0]))
     ]
     short = (example for example in examples if len("".join(example)) <= LENGTH)
-    text, answer = next(short, min(examples, key=lambda example: len("".join(example))))
-    return _shortened(text), _shortened(answer)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LENGTH else f"{text[:LENGTH]} …"
+    example = next(short, min(examples, key=lambda example: len("".join(example))))
+    return [text if len(text) <= LENGTH else f"{text[:LENGTH]} …" for text in example]

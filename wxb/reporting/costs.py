@@ -2,51 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from wxb.core import paths
 from wxb.core.files import read_json
 from wxb.core.params import Params
+from wxb.reporting.charts.formatting import Cell, Table, amount, duration, size
 
 Costs = Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
-
-
-class CostRow(NamedTuple):
-    """The cost of pretraining a backbone, or of training and evaluating an experiment."""
-
-    name: str
-    trainable: int | None  # trainable parameters; None if unknown
-    stages: dict[str, Mapping[str, Any] | None]  # cost by verb; None if not measured
-    users: Sequence[str] = ()  # the experiments on a backbone
-
-    @property
-    def devices(self) -> str:
-        """The machines of the measured stages; empty if there are none."""
-        return ", then ".join(machines([self]))
-
-    @property
-    def measured(self) -> list[Mapping[str, Any]]:
-        """The costs of the measured stages."""
-        return [cost for cost in self.stages.values() if cost is not None]
-
-
-class WallTime(NamedTuple):
-    """The time from pretraining to evaluation, and the machines."""
-
-    seconds: float
-    devices: str
-
-
-def machines(rows: Sequence[CostRow]) -> list[str]:
-    """The machines of all measured stages, in the order of the rows."""
-    return list(dict.fromkeys(cost["device"] for row in rows for cost in row.measured))
-
-
-def dates(rows: Sequence[CostRow]) -> str:
-    """The first and the last date of all measured stages: "2030-01-02 to 2030-02-03"."""
-    days = sorted({cost["finished"][:10] for row in rows for cost in row.measured})
-    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
 
 
 def experiment_stages(params: Params, name: str) -> list[str]:
@@ -60,43 +24,46 @@ def backbone_stage(params: Params, name: str) -> str:
     return f"{'train' if backbone in params.experiments else 'pretrain'}@{backbone}"
 
 
-def experiment_rows(systems: Mapping[str, Any], costs: Costs) -> list[CostRow]:
-    """A row for each experiment: its own training and evaluation."""
-    return [
-        CostRow(
-            name,
-            system["trainable_parameters"],
-            {verb: costs.get(f"{verb}@{name}") for verb in ("train", "evaluate")},
+def cost_table(params: Params, systems: Mapping[str, Any], costs: Costs) -> Table:
+    """A row for each experiment: the seconds of its stages, the peak memory, and its speed.
+
+    Experiments on the same backbone share its pretraining. The total needs all stages.
+    """
+    rows = []
+    for name, system in systems.items():
+        measured = [costs.get(stage) for stage in experiment_stages(params, name)]
+        known = [cost for cost in measured if cost]
+        seconds = [cost["seconds"] if cost else None for cost in measured]
+        total = sum(cost["seconds"] for cost in known) if len(known) == len(measured) else None
+        memory = max((cost["peak_memory_mib"] for cost in known), default=None)
+        on_gpu = max((cost.get("peak_gpu_memory_mib", 0) for cost in known), default=0)
+        speed = None
+        if (evaluation := measured[-1]) and evaluation.get("predicting"):
+            speed = evaluation["inputs"] / evaluation["predicting"]
+        rows.append(
+            [
+                name,
+                Cell(amount(system["trainable_parameters"]), system["trainable_parameters"]),
+                params.experiments[name].backbone,
+                *(Cell("–" if s is None else duration(s), s) for s in [*seconds, total]),
+                Cell("–" if memory is None else size(memory * 2**20), memory),
+                *([Cell(size(on_gpu * 2**20), on_gpu)] if _has_gpu(costs) else []),
+                Cell("–" if speed is None else amount(speed), speed),
+            ]
         )
-        for name, system in systems.items()
-    ]
+    gpu = ["GPU memory"] if _has_gpu(costs) else []
+    titles = ["pretraining", "training", "evaluation", "total", "peak memory", *gpu]
+    header = ["experiment", "trained parameters", "backbone", *titles, "inputs a second"]
+    return Table("Cost of each experiment", header, rows)
 
 
-def backbone_rows(
-    params: Params, names: Sequence[str], pretrained: Mapping[str, Any], costs: Costs
-) -> list[CostRow]:
-    """A row for each backbone of some experiments, which share its pretraining."""
-    users: dict[str, list[str]] = {}
-    for name in names:
-        users.setdefault(params.experiments[name].backbone, []).append(name)
-    return [
-        CostRow(
-            backbone,
-            pretrained.get(backbone, {}).get("trainable_parameters"),
-            {"pretrain": costs.get(backbone_stage(params, members[0]))},
-            members,
-        )
-        for backbone, members in users.items()
-    ]
-
-
-def seconds(rows: Sequence[CostRow]) -> dict[str, dict[str, float]]:
-    """Measured seconds by name, then by verb; names without any are left out."""
-    by_name = {
-        row.name: {verb: cost["seconds"] for verb, cost in row.stages.items() if cost}
-        for row in rows
-    }
-    return {name: by_verb for name, by_verb in by_name.items() if by_verb}
+def measured_text(costs: Costs) -> str:
+    """The machines and the dates of all measured stages, in a sentence; empty without any."""
+    if not costs:
+        return ""
+    machines = ", then ".join(dict.fromkeys(cost["device"] for cost in costs.values()))
+    days = sorted({cost["finished"][:10] for cost in costs.values()})
+    return f"Measured on {machines}, {' to '.join(dict.fromkeys([days[0], days[-1]]))}."
 
 
 def training_seconds(comparison: Mapping[str, Any], costs: Costs) -> dict[str, float]:
@@ -113,11 +80,5 @@ def read_training_seconds(comparison: Mapping[str, Any]) -> dict[str, float]:
     return training_seconds(comparison, costs)
 
 
-def wall_time(params: Params, name: str, costs: Costs) -> WallTime | None:
-    """The total time of an experiment's stages; None unless all were measured."""
-    stages = [costs.get(stage) for stage in experiment_stages(params, name)]
-    measured = [cost for cost in stages if cost is not None]
-    if len(measured) < len(stages):
-        return None
-    devices = dict.fromkeys(cost["device"] for cost in measured)
-    return WallTime(sum(cost["seconds"] for cost in measured), ", then ".join(devices))
+def _has_gpu(costs: Costs) -> bool:
+    return any("peak_gpu_memory_mib" in cost for cost in costs.values())

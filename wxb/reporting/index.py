@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from wxb.core import paths
 from wxb.core.errors import WxbError
-from wxb.core.files import publish, read_json
+from wxb.core.files import publish
 from wxb.core.params import Params
-from wxb.reporting.charts.pairs import claim, verdicts
+from wxb.reporting.charts.formatting import Table
+from wxb.reporting.charts.parts import Section
 from wxb.reporting.charts.rendering import render
 
 
@@ -19,25 +23,21 @@ def write_index(params: Params) -> Path:
 
     Raises WxbError if there is no page yet.
     """
-    studies = [
-        {
-            "name": name,
-            "title": study.title,
-            "claim": claim(comparison := read_json(path)),
-            "verdicts": verdicts(comparison),
-        }
-        for name, study in params.studies.items()
-        if (path := paths.study(name)).exists() and paths.page(name).exists()
-    ]
-    lessons = [
-        {"name": name, "title": lesson.title, "answer": read_description(paths.page(name))}
-        for name, lesson in params.lessons.items()
-        if paths.page(name).exists()
-    ]
-    if not studies and not lessons:
+    link = Markup('<a href="{}.html">{}</a>')
+    sections = []
+    for title, blocks in (("Studies", params.studies), ("Lessons", params.lessons)):
+        rows = [
+            [link.format(quote(name), block.title), read_description(paths.page(name))]
+            for name, block in blocks.items()
+            if paths.page(name).exists()
+        ]
+        if rows:
+            table = Table(title, ["question", "answer"], rows)
+            sections.append(Section(title.lower(), title, [table]))
+    if not sections:
         raise WxbError("reports/: found no report of a study or lesson; run `dvc repro` first")
     with publish(paths.INDEX) as (draft,):
-        page = render("wxb.reporting", "index.html", studies=studies, lessons=lessons)
+        page = render("Reports", "Results of the studies and lessons of this project.", sections)
         draft.write_text(page, encoding="utf-8")
     return paths.INDEX
 

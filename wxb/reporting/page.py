@@ -1,39 +1,47 @@
-"""The page of a study, as one self-contained HTML file.
-
-This package computes the numbers; templates/ has their wording and layout.
-"""
+"""The page of a study, as one self-contained HTML file."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from functools import partial
+from typing import Any
 
+from wxb.core.params import Params
+from wxb.core.params.section import flatten
 from wxb.reporting import costs, tables
-from wxb.reporting.about import about
-from wxb.reporting.charts import figures, pairs
-from wxb.reporting.charts.baselines import trained
+from wxb.reporting.about import about, commit
+from wxb.reporting.charts import figures
 from wxb.reporting.charts.figures import Curve, Line
-from wxb.reporting.charts.formatting import origin, words
-from wxb.reporting.charts.losses import smoothed
-from wxb.reporting.charts.parts import Page, Part, Study
+from wxb.reporting.charts.formatting import (
+    Cell,
+    Table,
+    amount,
+    origin,
+    p_value,
+    rounded,
+    signed,
+    words,
+)
+from wxb.reporting.charts.pairs import (
+    ALPHA,
+    claim,
+    corrected_pairs,
+    pairs_by_names,
+)
+from wxb.reporting.charts.parts import Block, Charts, Fold, Page, Section, Study
 from wxb.reporting.charts.rendering import render
-from wxb.reporting.charts.scores import headline, metrics
-from wxb.reporting.lead import lead
-from wxb.reporting.settings import settings, structured
+from wxb.reporting.charts.scores import (
+    baselines,
+    headline,
+    headline_scores,
+    metrics,
+    trained,
+)
 
 TRAIN_LOSS = "loss"  # the curve on training records
 VALID, VALID_LOSS = "valid_", "valid_loss"  # curves on validation records
-STAGES = dict(zip(("pretrain", "train", "evaluate"), figures.SERIES, strict=False))
-PANEL = 210  # pixels of a small figure
-# The sections of every study by their ids, with their titles in the list of sections.
-SECTIONS = {
-    "results": "Results",
-    "noise": "Noise",
-    "cost": "Cost",
-    "training": "Training",
-    "caveats": "Caveats",
-    "making": "How it was made",
-}
+PANEL = 210  # pixels of a small chart
+DEEP, PALE = 45, 12  # percent of colour of a difference beyond and within noise
 
 
 def assemble(study: Study, task: Page) -> str:
@@ -41,119 +49,123 @@ def assemble(study: Study, task: Page) -> str:
 
     An order by scores would change with the machine.
     """
-    comparison, params = study.comparison, study.params
-    systems = comparison["systems"]
-    names = list(systems)
-    backbone_costs = costs.backbone_rows(params, names, study.pretrained, study.costs)
-    experiment_costs = costs.experiment_rows(systems, study.costs)
-    parts = {part.id: part for part in task.parts(study)}
-    metric, validation = headline(comparison), _validation_titles(study)
-    scores = {name: system[metric.key] for name, system in systems.items()}
-    charts = {
-        "forest": figures.forest(
-            metric,
-            scores,
-            task.PUBLISHED_SCORES,
-            study.baselines,
-        ),
-        **_cost_charts(study, backbone_costs, experiment_costs),
-        **_curve_charts(study, validation),
-        **{id_: chart for part in parts.values() for id_, chart in part.charts.items()},
-    }
+    comparison = study.comparison
     return render(
-        "wxb.reporting",
-        "study.html",
-        charts,
-        parts=parts,
-        sections=_section_titles(parts),
-        task=task,
-        headline=metric,
-        metrics=metrics(comparison),
-        comparison=comparison,
-        systems=systems,
-        test_sets=tables.test_sets(comparison),
-        tiers=pairs.tiers(comparison),
-        table_caption=tables.caption(comparison),
-        test_set_lines=[
-            tables.test_set_line(*item) for item in tables.test_sets(comparison).items()
+        comparison["title"],
+        claim(comparison),
+        [
+            _results(study, task),
+            Section("noise", "Noise", [*_tests(comparison)]),
+            *task.sections(study),
+            _cost(study),
+            _training(study, task),
+            *task.published(comparison["study"]),
+            _making(study),
         ],
-        test_set_sizes={
-            name: tables.test_set_size(results)
-            for name, results in tables.test_sets(comparison).items()
-        },
-        shares=tables.shares(comparison),
-        uncertainty=tables.uncertainty(comparison),
-        beyond_noise=pairs.beyond_noise(comparison),
-        test_verdicts=pairs.leads(comparison),
-        verdicts={name: pairs.verdicts(other) for name, other in comparison["further"].items()},
-        training_seconds=costs.training_seconds(comparison, study.costs),
-        lead=lead(comparison, study.costs, task),
-        about=about(study, task),
-        task_name=params.experiments[names[0]].task,
-        wall_times={name: costs.wall_time(params, name, study.costs) for name in names},
-        machines=costs.machines([*backbone_costs, *experiment_costs]),
-        dates=costs.dates([*backbone_costs, *experiment_costs]),
-        matrix=pairs.matrix(comparison),
-        groups_warning=pairs.groups_warning(comparison),
-        alpha=pairs.ALPHA,
-        experiment_costs=experiment_costs,
-        backbone_costs=backbone_costs,
-        structured=structured(params, [row.name for row in backbone_costs]),
+        notes=[f"On {name}: {claim(other)}" for name, other in comparison["further"].items()],
         chips=study.chips,
-        backbone_chips=figures.chips(study.pretraining),
-        validation_titles=validation,
-        validation_chips={
-            key: {name: chip for name, chip in study.chips.items() if key in study.curves[name]}
-            for key in validation
-        },
-        stage_colours=STAGES,
-        backbone_metrics=study.pretrained,
-        backbone_metric_keys=list(
-            dict.fromkeys(key for row in study.pretrained.values() for key in row)
-        ),
-        origin=origin(params.corpora[params.experiments[names[0]].corpus]),
-        settings=settings(params, trained(comparison)),
+        footer=f"Study {comparison['study']}.",
     )
 
 
-# By the id of their element in the page.
-_Figures = dict[str, figures.go.Figure]
+def _results(study: Study, task: Page) -> Section:
+    comparison = study.comparison
+    metric = headline(comparison)
+    further = {name: headline_scores(other) for name, other in comparison["further"].items()}
+    notes = [
+        f"{comparison['level']:.0%} intervals: {tables.uncertainty(comparison)}.",
+        "Lower is better." if metric.lower_is_better else "",
+        f"Hollow markers: {', '.join(further)}." if further else "",
+        "Grey: baselines, which need no training and are in no test."
+        if baselines(comparison)
+        else "",
+        tables.caption(comparison),
+    ]
+    chart = figures.forest(metric, headline_scores(comparison), further, baselines(comparison))
+    shares = tables.shares_table(comparison)
+    return Section(
+        "results",
+        "Results",
+        [
+            Charts({metric.title: chart}),
+            " ".join(filter(None, notes)),
+            tables.score_table(comparison, counts=False),
+            *([Fold(shares.caption, [shares])] if shares.rows else []),
+            Fold("About this study", [*about(study, task)]),
+        ],
+    )
 
 
-def _section_titles(parts: Mapping[str, Part]) -> dict[str, str]:
-    """The titles of all sections by their ids, in the order of the page."""
-    titles: dict[str, str] = {}
-    for section, title in SECTIONS.items():
-        titles[section] = title
-        titles |= {id_: part.title for id_, part in parts.items() if part.place == section}
-    return titles
+def _tests(comparison: Mapping[str, Any]) -> list[Block]:
+    """All differences of each test set, and what beyond noise means."""
+    if not comparison["pairs"]:
+        return ["The study has one experiment, so there are no differences to test."]
+    return [
+        f"Differences in {headline(comparison).title} of the row over the column; positive: the"
+        f" row is better. Deep: beyond noise, as the {comparison['level']:.0%} interval excludes 0"
+        f" and p, corrected for {len(comparison['pairs'])} pairs by Holm's method, is at most"
+        f" {ALPHA}. Pale: within noise. Intervals and p values are on hover.",
+        differences(comparison),
+        *(Fold(f"On {name}", [differences(o)]) for name, o in comparison["further"].items()),
+    ]
 
 
-def _cost_charts(
-    study: Study,
-    backbone_costs: Sequence[costs.CostRow],
-    experiment_costs: Sequence[costs.CostRow],
-) -> _Figures:
-    metric, systems = headline(study.comparison), study.comparison["systems"]
-    scores = {name: system[metric.key] for name, system in systems.items()}
-    parameters = {name: system["trainable_parameters"] for name, system in systems.items()}
-    spent = costs.seconds(experiment_costs)
-    training = {name: verbs["train"] for name, verbs in spent.items() if "train" in verbs}
-    # A backbone may have the name of an experiment; its row must not.
-    pretraining = {
-        f"{name} (backbone)": verbs for name, verbs in costs.seconds(backbone_costs).items()
+def differences(comparison: Mapping[str, Any]) -> Table:
+    """The triangle of leads of each trained experiment over those after it."""
+    leads, metric = pairs_by_names(corrected_pairs(comparison)), headline(comparison)
+    names = trained(comparison)
+
+    def cell(a: str, b: str) -> str:
+        if (pair := leads.get((a, b))) is None or names.index(a) > names.index(b):
+            return ""
+        low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
+        p = f"p {p_value(pair.p_value)}, corrected {p_value(pair.corrected)}"
+        depth = DEEP if pair.beyond_noise else PALE
+        return Cell(
+            signed(pair.value, metric),
+            pair.value,
+            shade=depth if pair.value > 0 else -depth,
+            note=f"{a} over {b}: {low} to {high}, {p}, {pair.finding}",
+        )
+
+    rows = [[a, *(cell(a, b) for b in names[1:])] for a in names[:-1]]
+    return Table(f"Differences of {metric.title}", ["", *names[1:]], rows)
+
+
+def _cost(study: Study) -> Section:
+    metric = headline(study.comparison)
+    chart = figures.tradeoff(
+        metric,
+        headline_scores(study.comparison),
+        costs.training_seconds(study.comparison, study.costs),
+        x_title="seconds of training",
+        grey=baselines(study.comparison),
+    )
+    note = (
+        "Each time is from one run; stages restored from the cache have none. Experiments on a"
+        " backbone share its pretraining."
+    )
+    seconds = costs.training_seconds(study.comparison, study.costs)
+    return Section(
+        "cost",
+        "Cost",
+        [
+            f"{costs.measured_text(study.costs)} {note}",
+            Charts({f"{metric.title} by seconds of training": chart}, study.chips),
+            costs.cost_table(study.params, study.systems, study.costs),
+            Fold("Amount of training", [tables.training_table(study.comparison, seconds)]),
+        ],
+    )
+
+
+def _training(study: Study, task: Page) -> Section:
+    titles = _validation_titles(study)
+    validation = {
+        title: figures.curves(_lines(study.curves, key), y_title=title)
+        for key, title in titles.items()
     }
-    tradeoff = partial(figures.tradeoff, metric, scores, grey=study.baselines)
-    return {
-        f"{metric.key}-seconds": tradeoff(training, x_title="seconds of training"),
-        f"{metric.key}-parameters": tradeoff(parameters, x_title="trained parameters"),
-        "seconds": figures.stacked({**pretraining, **spent}, STAGES, x_title="seconds"),
-    }
-
-
-def _curve_charts(study: Study, validation: Mapping[str, str]) -> _Figures:
     losses = {
-        f"loss-{name}": figures.curves(
+        name: figures.curves(
             _lines({name: curves}, TRAIN_LOSS, VALID_LOSS, first=index),
             y_title="loss",
             height=PANEL,
@@ -161,15 +173,96 @@ def _curve_charts(study: Study, validation: Mapping[str, str]) -> _Figures:
         for index, (name, curves) in enumerate(study.curves.items())
         if TRAIN_LOSS in curves  # a baseline has none
     }
+    pretraining = figures.curves(
+        _lines(study.pretraining, TRAIN_LOSS, VALID_LOSS), y_title="pretraining loss"
+    )
+    return Section(
+        "training",
+        "Training",
+        [
+            task.VALIDATION_NOTE,
+            Charts(validation, {name: study.chips[name] for name in study.curves}),
+            Fold(
+                "Loss of each experiment",
+                ["Dashed: validation records. Each chart has its own scale.", Charts(losses)],
+            ),
+            Fold(
+                "Pretraining",
+                [
+                    Charts(
+                        {"Loss of each backbone": pretraining}, figures.chips(study.pretraining)
+                    ),
+                    _backbones(study.pretrained),
+                    "The curve is the loss of the whole objective on training texts, the table"
+                    " that of tokens on held-out texts. Losses of different objectives or"
+                    " tokenizers are not comparable.",
+                ],
+            ),
+        ],
+    )
+
+
+def _backbones(pretrained: Mapping[str, Mapping[str, float]]) -> Table:
+    """The metrics of each backbone on held-out texts."""
+    keys = dict.fromkeys(key for row in pretrained.values() for key in row)
+
+    def cell(key: str, row: Mapping[str, float]) -> str:
+        if key not in row:
+            return "–"
+        text = amount(row[key]) if key.endswith("parameters") else rounded(row[key])
+        return Cell(text, row[key])
+
+    rows = [[name, *(cell(key, row) for key in keys)] for name, row in pretrained.items()]
+    return Table("Backbones on held-out texts", ["backbone", *map(words, keys)], rows)
+
+
+def _making(study: Study) -> Section:
+    comparison, params = study.comparison, study.params
+    names = trained(comparison)
+    differing, common = settings(params, names)
+    sets = tables.test_sets(comparison).items()
+    state = commit()
+    seeds = ", ".join(map(str, comparison["seeds"]))
+    return Section(
+        "making",
+        "How it was made",
+        [
+            f"Data: {origin(params.corpora[params.experiments[names[0]].corpus])}."
+            f" {' '.join(tables.test_set_line(*item) for item in sets)}"
+            f" Score: {comparison['signature']}. Seeds: {seeds}."
+            f"{f' Commit {state}.' if state else ''}",
+            f"Run: dvc repro report@{comparison['study']}, or dvc repro evaluate@EXPERIMENT.",
+            *([Fold(differing.caption, [differing])] if differing.rows else []),
+            Fold(common.caption, [common]),
+        ],
+    )
+
+
+def settings(params: Params, names: Sequence[str]) -> tuple[Table, Table]:
+    """The settings of experiments and of their backbones: those that differ, and the others.
+
+    A setting differs if it has two values among the experiments that have it.
+    """
+    columns = [_settings_of(params, name) for name in names]
+    keys = dict.fromkeys(key for column in columns for key in column)
+    values = {key: [column.get(key, "–") for column in columns] for key in keys}
+    differing = [key for key in keys if len({*values[key]} - {"–"}) > 1]
+    common = [[key, *({*values[key]} - {"–"})] for key in keys if key not in differing]
+    return (
+        Table("Settings that differ", ["setting", *names], [[k, *values[k]] for k in differing]),
+        Table("Settings in common", ["setting", "value"], common),
+    )
+
+
+def _settings_of(params: Params, name: str) -> dict[str, str]:
+    experiment = params.experiments[name]
+    block = experiment.model_dump(mode="json", exclude={"study", "backbone"})
+    backbone = params.backbone_of(experiment).model_dump(mode="json")
+    values = flatten({**block, "backbone": {"name": experiment.backbone, **backbone}})
     return {
-        **{
-            key: figures.curves(_lines(study.curves, key), y_title=title)
-            for key, title in validation.items()
-        },
-        **losses,
-        "pretraining-loss": figures.curves(
-            _lines(study.pretraining, TRAIN_LOSS, VALID_LOSS), y_title="pretraining loss"
-        ),
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in values.items()
+        if value not in (None, {}, [])
     }
 
 
@@ -193,7 +286,7 @@ def _lines(
         Line(
             f"{name}, validation" if key == dashed else name,
             series,
-            smoothed(by_key[key]) if key == TRAIN_LOSS else by_key[key],
+            figures.smoothed(by_key[key]) if key == TRAIN_LOSS else by_key[key],
             key == dashed,
         )
         for series, (name, by_key) in enumerate(curves.items(), start=first)

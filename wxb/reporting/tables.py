@@ -1,24 +1,40 @@
-"""The tables of a study: as Markdown, as columns for a terminal, and as a data frame."""
+"""The tables of a study: for terminals, Markdown and pages, and as a data frame."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from wxb.core.wording import counted
-from wxb.metrics import TEST, Metric
-from wxb.reporting.charts.baselines import is_baseline, without_baselines
+from wxb.metrics import Metric
 from wxb.reporting.charts.formatting import (
+    Cell,
+    Table,
     amount,
     duration,
+    interval,
     listed,
     nearness_text,
+    p_value,
     rounded,
+    signed,
     with_interval,
 )
-from wxb.reporting.charts.pairs import claim, groups_warning, tiers, verdicts
-from wxb.reporting.charts.scores import headline, metrics
+from wxb.reporting.charts.pairs import (
+    claim,
+    corrected_pairs,
+    groups_warning,
+    leaders,
+    tiers,
+)
+from wxb.reporting.charts.scores import (
+    headline,
+    is_baseline,
+    metrics,
+    test_sets,
+    without_baselines,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +42,6 @@ if TYPE_CHECKING:
 # Keys of a system in a comparison that are no scores: model size and amount of training.
 SIZES = ("parameters", "trainable_parameters", "updates", "examples")
 INTERVAL = "(95% interval)"
-
-
-def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The comparison on each test set, by its name."""
-    return {TEST: comparison, **comparison["further"]}
 
 
 def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
@@ -52,7 +63,13 @@ def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
                 },
                 **{share: system.get(share) for share in results["shares"]},
                 **{key: count for key, count in system.items() if key in results["counts"]},
-                **_flat_details(system, results),
+                **{
+                    key: count
+                    for name, detail in system.items()
+                    if isinstance(detail, Mapping) and name not in results["metrics"]
+                    for key, count in detail.items()
+                    if isinstance(count, int)
+                },
                 **{size: comparison["systems"][name][size] for size in SIZES},
             }
             for test_set, results in test_sets(comparison).items()
@@ -61,185 +78,141 @@ def study_table(comparison: Mapping[str, Any]) -> pd.DataFrame:
     )
 
 
-def _flat_details(system: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, int]:
-    return {
-        name: count
-        for key, detail in system.items()
-        if isinstance(detail, Mapping) and key not in results["metrics"]
-        for name, count in detail.items()
-        if isinstance(count, int)
-    }
-
-
 def markdown(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None = None) -> str:
-    """The study in Markdown: its tables, its conclusion, and its paired tests in words.
+    """The study in Markdown: its tables and its claim.
 
     `seconds` are training times per seed by experiment; leave them out if the text must be
     reproducible.
     """
     signature = comparison["signature"]
-    parts = [
-        f"**{comparison['title']}**\n",
-        score_table(comparison),
-        *(f"{note}\n" for note in [caption(comparison)] if note),
-        f"{claim(comparison)}\n",
-        *_tests(comparison),
-        *_shares(comparison),
-        f"Training{' and its time' if seconds else ''}:\n",
-        markdown_table(_training_rows(without_baselines(comparison), seconds)),
-        "".join(f"{test_set_line(*item)}\n" for item in test_sets(comparison).items())
-        + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
-        f" {uncertainty(comparison)}.\n",
-    ]
-    return "\n".join(parts)
-
-
-def score_table(comparison: Mapping[str, Any]) -> str:
-    """The scores of a study as a Markdown table."""
-    return markdown_table(_score_rows(comparison))
+    tests, shares = leads_table(comparison), shares_table(comparison)
+    optional = [tests, shares]
+    return "\n".join(
+        [
+            f"**{comparison['title']}**\n",
+            score_table(comparison).markdown(),
+            *(f"{note}\n" for note in [caption(comparison)] if note),
+            f"{claim(comparison)}\n",
+            *(f"{table.caption}:\n\n{table.markdown()}" for table in optional if table.rows),
+            f"Training{' and its time' if seconds else ''}:\n",
+            training_table(comparison, seconds).markdown(),
+            "".join(f"{test_set_line(*item)}\n" for item in test_sets(comparison).items())
+            + f"{signature[0].upper()}{signature[1:]}; intervals and p values:"
+            f" {uncertainty(comparison)}.\n",
+        ]
+    )
 
 
 def caption(comparison: Mapping[str, Any]) -> str:
     """What the scores and tiers of a table mean, in sentences."""
-    sentences = ["Experiments that share a tier do not differ beyond noise."]
-    if not comparison["pairs"]:
-        sentences = []
+    sentences = []
+    if comparison["pairs"]:
+        sentences.append("Experiments that share a tier do not differ beyond noise.")
+        sentences.append(groups_warning(comparison))
     if len(comparison["seeds"]) == 1:
         sentences.append("One seed: the interval covers test records, not retraining.")
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))
 
 
-def score_columns(comparison: Mapping[str, Any]) -> tuple[list[list[str]], int]:
-    """The header and rows of the score table without counts, and how many columns are required.
-
-    These are the names, the tiers and the headline metric on each test set.
-    """
-    required = 1 + len(_tier_column(comparison)) + len(test_sets(comparison))
-    count = required - 1 + len(metrics(comparison))
-    return [row[:count] for row in _score_rows(comparison)], required
-
-
-def _score(system: Mapping[str, Any], metric: Metric) -> str:
-    """A metric with its interval; for several seeds, mean and standard deviation."""
-    runs = system[f"{metric.key}_by_run"]
-    spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
-    return with_interval(system[metric.key], metric, spread)
-
-
-def _tier_column(comparison: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The letters of each experiment, "" without a test; no column if there are no tests."""
-    letters = tiers(comparison)
-    return [{name: letters.get(name, "") for name in comparison["systems"]}] if letters else []
-
-
-def _name(comparison: Mapping[str, Any], name: str) -> str:
-    """The name of an experiment in a table, marked if it is a baseline."""
-    return f"{name} (baseline)" if is_baseline(comparison["systems"][name]) else name
-
-
-def _headline_cells(comparison: Mapping[str, Any], name: str) -> list[str]:
-    """The headline metric of an experiment on each test set."""
-    metric = headline(comparison)
-    return [_score(each["systems"][name], metric) for each in test_sets(comparison).values()]
-
-
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose first row is the header; all columns but the first are numbers."""
-    header, *others = rows
-    ruled = [header, ["---", *["---:"] * (len(header) - 1)], *others]
-    return "".join(f"| {' | '.join(row)} |\n" for row in ruled)
-
-
-def _score_rows(comparison: Mapping[str, Any]) -> list[list[str]]:
-    seeds = len(comparison["seeds"])
-    mean = f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
+def score_table(comparison: Mapping[str, Any], *, counts: bool = True) -> Table:
+    """The scores of a study: tier, headline metric on each test set, other metrics, counts."""
     first = headline(comparison)
     others = [metric for metric in metrics(comparison).values() if metric != first]
-    titles = [
-        f"{first.title}{mean} {INTERVAL}",
-        *(f"{name}: {first.title} {INTERVAL}" for name in comparison["further"]),
-        *(metric.title for metric in others),
-        *comparison["counts"].values(),
+    titles = {key: title for key, title in comparison["counts"].items() if counts}
+    table = headline_table(comparison)
+    cells = [
+        [
+            *(Cell(rounded(s[m.key]["value"], m), note=interval(s[m.key], m)) for m in others),
+            *(f"{s[key]:,}" for key in titles),
+        ]
+        for s in comparison["systems"].values()
     ]
-    return _tiered_rows(
-        comparison,
-        titles,
-        lambda name, system: [
-            *_headline_cells(comparison, name),
-            *(rounded(system[metric.key]["value"], metric) for metric in others),
-            *(f"{system[count]:,}" for count in comparison["counts"]),
+    return Table(
+        table.caption,
+        [*table.header, *(metric.title for metric in others), *titles.values()],
+        [[*row, *more] for row, more in zip(table.rows, cells, strict=True)],
+    )
+
+
+def headline_table(comparison: Mapping[str, Any], *, seeds: bool = False) -> Table:
+    """Tier and headline metric of each experiment on each test set; with `seeds`, of each seed."""
+    metric, several = headline(comparison), len(comparison["seeds"])
+    mean = f", mean ± deviation of {several} seeds" if several > 1 else ""
+    by_run = comparison["seeds"] if seeds else []
+    letters = tiers(comparison)
+    return Table(
+        "Scores of each experiment",
+        [
+            "experiment",
+            *(["tier"] if letters else []),
+            *(f"seed {seed}" for seed in by_run),
+            f"{metric.title}{mean} {INTERVAL}",
+            *(f"{name}: {metric.title} {INTERVAL}" for name in comparison["further"]),
+        ],
+        [
+            [
+                experiment_name(comparison, name),
+                *([letters.get(name, "")] if letters else []),
+                *(rounded(score, metric) for score in system[f"{metric.key}_by_run"] if by_run),
+                *(
+                    _score(results["systems"][name], metric)
+                    for results in test_sets(comparison).values()
+                ),
+            ]
+            for name, system in comparison["systems"].items()
         ],
     )
 
 
-def _tiered_rows(
-    comparison: Mapping[str, Any],
-    titles: Sequence[str],
-    cells: Callable[[str, Mapping[str, Any]], Sequence[str]],
-) -> list[list[str]]:
-    """A header and a row for each experiment: its name, its tier and its other cells."""
-    tier = _tier_column(comparison)
-    return [
-        ["experiment", *("tier" for _ in tier), *titles],
-        *(
-            [_name(comparison, name), *(letters[name] for letters in tier), *cells(name, system)]
-            for name, system in comparison["systems"].items()
-        ),
-    ]
+def leads_table(comparison: Mapping[str, Any]) -> Table:
+    """The tests of the leaders against the others; without rows if there are none."""
+    metric, best = headline(comparison), leaders(comparison)
+    pairs = corrected_pairs(comparison)
+    return Table(
+        f"Leads, p corrected for {counted(len(pairs), 'pairs')} by Holm's method",
+        ["ahead", "behind", f"{metric.title} {INTERVAL}", "p", "corrected p", "difference"],
+        [
+            [
+                *(pair.a, pair.b),
+                f"{signed(pair.value, metric)} ({signed(pair.low, metric)} to"
+                f" {signed(pair.high, metric)})",
+                *(p_value(pair.p_value), p_value(pair.corrected), pair.finding),
+            ]
+            for pair in pairs
+            if len(pairs) == 1 or (pair.a in best and pair.b not in best)
+        ],
+    )
 
 
-def shares(comparison: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The shares known of all systems: test set, key, and title."""
-    return [
-        (test_set, share, title)
+def shares_table(comparison: Mapping[str, Any]) -> Table:
+    """The shares known of all systems on each test set; without rows if there are none."""
+    columns = [
+        (f"{test_set}: {title}", key, results["systems"])
         for test_set, results in test_sets(comparison).items()
-        for share, title in results["shares"].items()
-        if all(share in system for system in results["systems"].values())
+        for key, title in results["shares"].items()
+        if all(key in system for system in results["systems"].values())
     ]
-
-
-def _shares(comparison: Mapping[str, Any]) -> list[str]:
-    """A table of the shares with its caption; empty if there are none."""
-    sets = test_sets(comparison)
-    columns = shares(comparison)
-    if not columns:
-        return []
     rows = [
-        ["experiment", *(f"{test_set}: {title}" for test_set, _, title in columns)],
-        *(
-            [
-                _name(comparison, name),
-                *(rounded(sets[s]["systems"][name][key]) for s, key, _ in columns),
-            ]
-            for name in comparison["systems"]
-        ),
+        [experiment_name(comparison, name), *(rounded(s[name][key]) for _, key, s in columns)]
+        for name in comparison["systems"]
     ]
-    return ["Further shares, without intervals:\n", markdown_table(rows)]
+    header = ["experiment", *(title for title, _, _ in columns)]
+    return Table("Further shares, without intervals", header, rows if columns else [])
 
 
-def _training_rows(
-    comparison: Mapping[str, Any], seconds: Mapping[str, float] | None
-) -> list[list[str]]:
+def training_table(comparison: Mapping[str, Any], seconds: Mapping[str, float] | None) -> Table:
+    """The size and amount of training of each trained experiment, and its speed if measured."""
     timed = ["examples a second", "training"] if seconds else []
-    return [
-        ["experiment", "parameters", "updates", "examples", *timed],
-        *(
-            [
-                name,
-                _parameters(system),
-                f"{system['updates']:,}",
-                f"{system['examples']:,}",
-                *(_speed(system, seconds.get(name)) if seconds else []),
-            ]
-            for name, system in comparison["systems"].items()
-        ),
-    ]
-
-
-def _speed(system: Mapping[str, Any], seconds: float | None) -> list[str]:
-    if not seconds:
-        return ["–", "–"]
-    return [f"{system['examples'] / seconds:,.0f}", duration(seconds)]
+    rows = []
+    for name, system in without_baselines(comparison)["systems"].items():
+        total, trainable = system["parameters"], system["trainable_parameters"]
+        note = "" if trainable == total else f" ({amount(trainable)} trained)"
+        row = [name, f"{amount(total)}{note}", f"{system['updates']:,}", f"{system['examples']:,}"]
+        if seconds:
+            time = seconds.get(name)
+            row += [f"{system['examples'] / time:,.0f}", duration(time)] if time else ["–", "–"]
+        rows.append(row)
+    return Table("Training", ["experiment", "parameters", "updates", "examples", *timed], rows)
 
 
 def side_by_side(
@@ -250,108 +223,39 @@ def side_by_side(
     Experiments share a row if their names are equal without the study's. Studies with the same
     headline share a table. `trained_on` is the number of training records, None if unknown.
     """
-    groups: dict[Metric, dict[str, Mapping[str, Any]]] = {}
+    groups: dict[Metric, list[str]] = {}
     for study, comparison in comparisons.items():
-        groups.setdefault(headline(comparison), {})[study] = comparison
-    return "\n".join(_study_columns(metric, group, trained_on) for metric, group in groups.items())
+        groups.setdefault(headline(comparison), []).append(study)
+    texts = []
+    for metric, studies in groups.items():
+        scores: dict[str, dict[str, str]] = {}
+        for study in studies:
+            letters = tiers(comparisons[study])
+            for name, system in comparisons[study]["systems"].items():
+                text = f"{_score(system, metric)} {letters.get(name, '')}".rstrip()
+                scores.setdefault(name.removeprefix(f"{study}-"), {})[study] = text
+        scores["test records"] = {s: f"{comparisons[s]['documents']:,}" for s in studies}
+        scores["training records"] = {s: f"{n:,}" for s, n in trained_on.items() if n is not None}
+        rows = [[name, *(row.get(s, "") for s in studies)] for name, row in scores.items()]
+        header = [f"{metric.title} {INTERVAL} and tier", *studies]
+        texts.append(Table("Scores of several studies", header, rows).markdown())
+    return "\n".join(texts)
 
 
-def _study_columns(
-    metric: Metric,
-    comparisons: Mapping[str, Mapping[str, Any]],
-    trained_on: Mapping[str, int | None],
-) -> str:
-    letters = {study: tiers(comparison) for study, comparison in comparisons.items()}
-    scores = {
-        study: {
-            name.removeprefix(f"{study}-"): f"{_score(system, metric)}"
-            f" {letters[study].get(name, '')}".rstrip()
-            for name, system in comparison["systems"].items()
-        }
-        for study, comparison in comparisons.items()
-    }
-    counts = {
-        "test records": {study: each["documents"] for study, each in comparisons.items()},
-        "training records": trained_on,
-    }
-    return markdown_table(
-        [
-            [f"{metric.title} {INTERVAL} and tier", *comparisons],
-            *(
-                [name, *(scores[study].get(name, "") for study in comparisons)]
-                for name in dict.fromkeys(name for column in scores.values() for name in column)
-            ),
-            *(
-                [title, *("" if count[s] is None else f"{count[s]:,}" for s in comparisons)]
-                for title, count in counts.items()
-            ),
-        ]
-    )
-
-
-def over_seeds(comparison: Mapping[str, Any]) -> str:
-    """Markdown table of the headline metric: each seed, then the mean on each test set.
-
-    Without baselines, which have no seed.
-    """
-    comparison, metric = without_baselines(comparison), headline(comparison)
-    titles = [
-        *(f"seed {seed}" for seed in comparison["seeds"]),
-        *(f"{name}: mean ± deviation {INTERVAL}" for name in test_sets(comparison)),
-    ]
-
-    def cells(name: str, system: Mapping[str, Any]) -> list[str]:
-        runs = (rounded(score, metric) for score in system[f"{metric.key}_by_run"])
-        return [*runs, *_headline_cells(comparison, name)]
-
-    return markdown_table(_tiered_rows(comparison, titles, cells))
-
-
-def summary(comparison: Mapping[str, Any]) -> str:
-    """Markdown table of the headline metric on each test set, without baselines."""
-    comparison = without_baselines(comparison)
-    spread = " ± deviation" if len(comparison["seeds"]) > 1 else ""
-    title = f"{headline(comparison).title}{spread} {INTERVAL}"
-    titles = [f"`{name}`: {title}" for name in test_sets(comparison)]
-    return markdown_table(
-        _tiered_rows(comparison, titles, lambda name, _: _headline_cells(comparison, name))
-    )
-
-
-def _parameters(system: Mapping[str, Any]) -> str:
-    """The number of parameters, with that of trainable ones if they are fewer."""
-    total, trainable = system["parameters"], system["trainable_parameters"]
-    return amount(total) if trainable == total else f"{amount(total)} ({amount(trainable)} trained)"
-
-
-def _tests(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """The paired tests as bullets, where the others are, and a warning if groups are few."""
-    if bullets := "".join(f"- {sentence}\n" for sentence in verdicts(comparison)):
-        yield bullets
-    number = len(comparison["pairs"])
-    if number > 1:
-        yield (
-            f"Holm: p corrected for {number} pairs; all of them are in"
-            f" `reports/{comparison['study']}.html`.\n"
-        )
-    if warning := groups_warning(comparison):
-        yield f"{warning}\n"
+def experiment_name(comparison: Mapping[str, Any], name: str) -> str:
+    """The name of an experiment in a table, marked if it is a baseline."""
+    return f"{name} (baseline)" if is_baseline(comparison["systems"][name]) else name
 
 
 def test_set_line(name: str, results: Mapping[str, Any]) -> str:
-    """The size of a test set, and how near its texts are to training."""
-    return f"{name}: {test_set_size(results)}; {nearness_text(results['nearness'])}."
-
-
-def test_set_size(results: Mapping[str, Any]) -> str:
-    """The records, groups and units of a test set."""
+    """The records, groups and units of a test set, and how near its texts are to training."""
     field = f" by {results['grouped_by']}" if results.get("grouped_by") else ""
     is_grouped = results["groups"] < results["documents"]
     groups = f" in {counted(results['groups'], 'groups')}{field}" if is_grouped else ""
-    units = (
-        "" if results["unit"] == "records" else f", {counted(results['support'], results['unit'])}"
-    )
-    return f"{counted(results['documents'], 'records')}{groups}{units}"
+    unit = results["unit"]
+    units = "" if unit == "records" else f", {counted(results['support'], unit)}"
+    size = f"{counted(results['documents'], 'records')}{groups}{units}"
+    return f"{name}: {size}; {nearness_text(results['nearness'])}."
 
 
 def uncertainty(comparison: Mapping[str, Any]) -> str:
@@ -360,3 +264,10 @@ def uncertainty(comparison: Mapping[str, Any]) -> str:
     seeds = comparison["seeds"]
     variation = f" and seeds {listed([*map(str, seeds)])}" if len(seeds) > 1 else ""
     return f"jackknife over {'groups' if grouped else 'records'}{variation}"
+
+
+def _score(system: Mapping[str, Any], metric: Metric) -> str:
+    """A metric with its interval; for several seeds, mean and standard deviation."""
+    runs = system[f"{metric.key}_by_run"]
+    spread = f" ± {rounded(stdev(runs), metric)}" if len(runs) > 1 else ""
+    return with_interval(system[metric.key], metric, spread)

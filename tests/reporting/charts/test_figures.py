@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.reporting.charts.colours import contrast
 from wxb.metrics import Metric
 from wxb.reporting.charts import figures
-from wxb.reporting.charts.rendering import DEEPEST
+from wxb.reporting.charts.parts import DEEPEST
 
 STYLE = Path(figures.__file__).with_name("templates").joinpath("style.css").read_text()
 
@@ -31,7 +31,7 @@ def test_colours_are_legible_in_both_schemes(colour, paper):
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize("fill", [figures.SERIES[0], figures.SERIES[1], figures.OTHERS])
+@pytest.mark.parametrize("fill", figures.SERIES[:2])
 def test_text_is_legible_on_the_deepest_shade(fill, scheme):
     paper, ink = (re.findall(rf"--{name}: (#\w+)", STYLE)[scheme] for name in ("paper", "ink"))
     paper = paper if len(paper) == 7 else "#" + "".join(digit * 2 for digit in paper[1:])
@@ -46,18 +46,18 @@ def test_text_is_legible_on_the_deepest_shade(fill, scheme):
 
 
 def test_forest_draws_each_interval_from_low_to_high():
-    for trace, score in zip(figures.forest(F1, SCORES, {}).data, SCORES.values(), strict=False):
+    for trace, score in zip(figures.forest(F1, SCORES).data, SCORES.values(), strict=False):
         (value,), (up,), (down,) = trace.x, trace.error_x.array, trace.error_x.arrayminus
         assert (value - down, value, value + up) == (score["low"], score["value"], score["high"])
 
 
-def test_forest_sets_published_scores_apart():
-    *ours, theirs = figures.forest(F1, SCORES, {"a": 0.25}).data
+def test_forest_has_hollow_markers_in_the_rows_of_their_experiments():
+    further = {"new": {"a": {"value": 0.25, "low": 0.2, "high": 0.3}}}
+    *ours, other = figures.forest(F1, SCORES, further).data
     assert [trace.marker.symbol for trace in ours] == [figures.symbol(0), figures.symbol(1)]
-    assert theirs.marker.symbol == "circle-open"
-    assert theirs.error_x.array is None
-    assert theirs.marker.color not in figures.SERIES
-    assert theirs.y == ("a<br>(published)",)  # not the row of the experiment of that name
+    assert other.marker.symbol == f"{figures.symbol(0)}-open"
+    assert other.marker.color == ours[0].marker.color
+    assert (other.x, other.y, other.error_x.array) == ((0.25,), ours[0].y, None)
 
 
 def test_baselines_are_grey_in_charts_and_legends():
@@ -68,7 +68,7 @@ def test_baselines_are_grey_in_charts_and_legends():
     (_, line) = figures.curves(
         [figures.Line("a", 0, [(1, 0.5)]), figures.Line("b", 1, [(1, 0.5)], grey=True)], y_title=""
     ).data
-    traces = [figures.forest(F1, SCORES, {}, ["b"]).data[1], price.data[1]]
+    traces = [figures.forest(F1, SCORES, grey=["b"]).data[1], price.data[1]]
     assert {line.line.color, *(trace.marker.color for trace in traces)} == {figures.OTHERS}
 
 
@@ -89,13 +89,12 @@ def test_tradeoff_keeps_markers_and_leaves_out_experiments_without_a_price():
     ],
 )
 def test_axes_and_markers_show_the_metric_with_its_title_and_decimals(metric, title, hover):
-    forest = figures.forest(metric, SCORES, {"other": 0.25})
+    forest = figures.forest(metric, SCORES)
     assert forest.layout.xaxis.title.text == title
     assert hover in forest.data[0].hovertemplate
-    assert f"{metric.title} %{{x:.{metric.decimals}f}}" in forest.data[-1].hovertemplate
     price = figures.tradeoff(metric, SCORES, {"a": 1.0}, x_title="seconds")
     assert price.layout.yaxis.title.text == title
-    assert f"{metric.title} %{{y:.{metric.decimals}f}}" in price.data[0].hovertemplate
+    assert hover in price.data[0].hovertemplate
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=2, max_size=2))
@@ -159,6 +158,43 @@ def test_figures_are_strict_json(value):
 
 
 def test_figures_have_no_background():
-    layout = figures.to_json(figures.forest(F1, SCORES, {}))["layout"]
+    layout = figures.to_json(figures.forest(F1, SCORES))["layout"]
     assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
     assert "color" not in json.dumps(layout["template"])
+
+
+def log(losses, stride, checkpoints):
+    """The log of step losses: means since the previous point, at strides and checkpoints."""
+    steps = sorted({*range(stride, len(losses) + 1, stride), *checkpoints, len(losses)})
+    return [
+        (step, sum(losses[before:step]) / (step - before))
+        for before, step in zip([0, *steps], steps, strict=False)
+    ]
+
+
+@given(st.lists(st.floats(0, 9), min_size=4, max_size=60), st.integers(1, 4), st.data())
+def test_checkpoints_leave_no_trace(losses, stride, data):
+    whole = len(losses) - len(losses) % stride
+    between = data.draw(st.sets(st.integers(stride, len(losses))))
+    points = figures.smoothed(log(losses, stride, between))
+    plain = log(losses[:whole], stride, ())
+    assert [step for step, _ in points[:-1]] == [step for step, _ in plain[:-1]]
+    assert [value for _, value in points[:-1]] == pytest.approx([value for _, value in plain[:-1]])
+    tail = losses[whole - stride :]
+    assert points[-1] == (len(losses), pytest.approx(sum(tail) / len(tail)))
+
+
+def test_a_spike_of_few_steps_at_the_end_of_an_epoch_is_smoothed():
+    assert figures.smoothed([(10, 2.0), (20, 1.5), (21, 9.0), (30, 1.0), (32, 0.0)]) == [
+        (10, 2.0),
+        (20, 1.5),
+        (32, pytest.approx((9.0 + 9 * 1.0) / 12)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "points",
+    [[], [(0, 1.0)], [(10, 2.5)], [(10, 2.5), (20, 1.25)], [(3, 2.0), (9, 1.0), (20, 0.5)]],
+)
+def test_regular_losses_and_losses_without_a_stride_are_unchanged(points):
+    assert figures.smoothed(points) == points

@@ -76,10 +76,10 @@ def compare_results(
             }
         )
     elif as_markdown:
-        from wxb.reporting.tables import markdown_table
+        from wxb.reporting.charts.formatting import Table
 
         rows = [_row(score) for score in scores if score.verdict not in SAME]
-        print("\n\n".join([*lines, *([markdown_table([header, *rows])] if rows else [])]))
+        print("\n\n".join([*lines, *([Table("Scores", header, rows).markdown()] if rows else [])]))
     else:
         rows = [_row(score) for score in scores if score.verdict not in HIDDEN]
         if rows and not brief:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from wxb.reporting.charts.formatting import with_interval, words
 
 # Each at least 3:1 against white and against near-black, so that both schemes can share them.
 SERIES = ("#2f7ebc", "#c9691c", "#2a9470", "#9a63c4", "#a8841f", "#cf4f63", "#96705a")
-OTHERS = "#7d7f87"  # baselines, published scores and borders
+OTHERS = "#7d7f87"  # baselines and borders
 SYMBOLS = {  # plotly's name, and the character that looks like it
     "circle": "●",
     "diamond": "◆",
@@ -59,40 +60,36 @@ class Line(NamedTuple):
 def forest(
     metric: Metric,
     scores: Mapping[str, Mapping[str, float]],
-    published: Mapping[str, float],
+    further: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
     grey: Collection[str] = (),
 ) -> go.Figure:
-    """Forest plot: scores (`value`, `low`, `high`) by experiment; below, hollow, published ones."""
-    rows = len(scores) + len(published)
-    figure = _empty_figure(height=FRAME + ROW * rows)
+    """Forest plot: scores (`value`, `low`, `high`) by experiment.
+
+    Hollow markers are the scores on `further` test sets, without intervals.
+    """
+    figure = _empty_figure(height=FRAME + ROW * len(scores))
     symbols = chips(scores, grey)
     for index, (name, score) in enumerate(scores.items()):
-        fill = symbols[name].colour
         figure.add_scatter(
             x=[score["value"]],
             y=[wrap_label(name)],
-            error_x=_error_bar(score, fill),
+            error_x=_error_bar(score, symbols[name].colour),
             mode="markers",
-            marker=_marker(index, fill),
-            hovertemplate=(
-                f"{escape_label(name)}<br>{metric.title} {with_interval(score, metric)}"
-                "<extra></extra>"
-            ),
+            marker=_marker(index, symbols[name].colour),
+            hovertemplate=_hover(name, metric, score),
         )
-    figure.add_scatter(
-        x=list(published.values()),
-        y=[f"{wrap_label(name)}<br>(published)" for name in published],
-        mode="markers",
-        marker={"color": OTHERS, "symbol": "circle-open", "size": 10, "line": {"width": 2}},
-        hovertemplate=(
-            f"%{{y}}<br>{metric.title} %{{x:.{metric.decimals}f}},"
-            " other records and models<extra></extra>"
-        ),
-    )
-    if published:
-        figure.add_hline(y=len(scores) - 0.5, line={"color": OTHERS, "width": 1, "dash": "dot"})
+    for test_set, other in (further or {}).items():
+        for index, (name, score) in enumerate(other.items()):
+            marker = _marker(index, symbols[name].colour, size=9)
+            figure.add_scatter(
+                x=[score["value"]],
+                y=[wrap_label(name)],
+                mode="markers",
+                marker={**marker, "symbol": f"{marker['symbol']}-open"},
+                hovertemplate=_hover(f"{name} on {test_set}", metric, score),
+            )
     figure.update_xaxes(title=axis_title(metric))
-    _name_rows(figure, rows)
+    _name_rows(figure, len(scores))
     return figure
 
 
@@ -115,10 +112,7 @@ def tradeoff(
             error_y=_error_bar(score, symbols[name].colour),
             mode="markers",
             marker=_marker(index, symbols[name].colour, size=9),
-            hovertemplate=(
-                f"{escape_label(name)}<br>%{{x:,.4~s}}<br>{metric.title} %{{y:.{metric.decimals}f}}"
-                "<extra></extra>"
-            ),
+            hovertemplate=_hover(f"{name}: {prices[name]:,.4g}", metric, score),
         )
     figure.update_xaxes(
         title=f"{x_title} (log scale)",
@@ -255,13 +249,40 @@ def matrix(
         figure.update_layout({axis: {**ticks, "showgrid": False, "tickfont": {"size": 10}}})
     figure.update_xaxes(title=names[1], tickangle=-90 if every else -60)
     figure.update_yaxes(title={"text": names[0], "standoff": 8}, autorange="reversed")
+    if len(columns) > 24:  # as tables do, it scrolls sideways
+        figure.update_layout(minreducedwidth=LABELS + 10 * len(columns))
     return figure
 
 
+def smoothed(points: Curve) -> Curve:
+    """A logged loss at regular steps, each value the mean since the previous one.
+
+    The Trainer also logs at checkpoints, often the mean of a few unusual batches at the end of an
+    epoch. Such a point is merged with the next, and the last one with that before it, weighted by
+    their steps. Losses without a common stride are returned unchanged.
+    """
+    steps = [0, *(step for step, _ in points)]
+    stride = max((after - before for before, after in pairwise(steps)), default=0)
+    if not stride or not {*range(stride, steps[-1] + 1, stride)} <= {*steps}:
+        return points
+    regular: list[tuple[int, float]] = []
+    total, last_step = 0.0, 0  # sum of step losses since the last regular point, and its step
+    for before, (step, value) in zip(steps, points, strict=False):
+        total += (step - before) * value
+        if step % stride == 0:
+            regular.append((step, total / stride))
+            total, last_step = 0.0, step
+    rest = steps[-1] - last_step
+    if rest:
+        _, value = regular.pop()
+        regular.append((steps[-1], (stride * value + total) / (stride + rest)))
+    return regular
+
+
 def to_json(figure: go.Figure) -> dict[str, Any]:
-    """A figure as JSON values, as Plotly.newPlot needs it."""
+    """A figure as JSON values, as Plotly.newPlot needs it; without data if it has no point."""
     content: dict[str, Any] = json.loads(figure.to_json())  # NaN, which JSON lacks, is null here
-    return content
+    return content if any(t.get("x") or t.get("z") for t in content["data"]) else {"data": []}
 
 
 def colour(index: int) -> str:
@@ -307,6 +328,11 @@ def _marker(index: int, fill: str, size: float = 12) -> dict[str, Any]:
     size *= 1.3 if symbol(index).startswith("triangle") else 1
     # CSS gives its border the colour of the page.
     return {"color": fill, "symbol": symbol(index), "size": size, "line": {"width": 1.5}}
+
+
+def _hover(name: str, metric: Metric, score: Mapping[str, float]) -> str:
+    """The text of a marker: its name, and its score with the interval."""
+    return f"{escape_label(name)}<br>{metric.title} {with_interval(score, metric)}<extra></extra>"
 
 
 def _error_bar(score: Mapping[str, float], fill: str) -> dict[str, Any]:

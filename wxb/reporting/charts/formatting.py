@@ -1,9 +1,9 @@
-"""Format numbers and names for pages, tables and commands."""
+"""Format numbers, names and tables for pages, Markdown and commands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wxb.metrics import Metric
 
@@ -13,17 +13,44 @@ if TYPE_CHECKING:
 SHARE = Metric("share", "share")  # format of a number in [0, 1]
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 YEAR = 31_557_600  # seconds
-WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+class Cell(str):
+    """The text of a cell, with what only pages show: a number to sort by, a shade and a note.
+
+    `shade` is a percentage of colour; a negative one has the second colour.
+    """
+
+    __slots__ = ("note", "shade", "value")
+    value: float | None
+    shade: int
+    note: str
+
+    def __new__(
+        cls, text: str, value: float | None = None, *, shade: int = 0, note: str = ""
+    ) -> Cell:
+        """A cell that equals its text."""
+        cell = super().__new__(cls, text)
+        cell.value, cell.shade, cell.note = value, shade, note
+        return cell
+
+
+class Table(NamedTuple):
+    """A table for terminals, Markdown and pages; each row begins with a name."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """The table in Markdown, without its caption; all columns but the first are numbers."""
+        ruled = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
+        return "".join(f"| {' | '.join(row)} |\n" for row in ruled)
 
 
 def words(name: str) -> str:
     """An identifier as words: `wrong_type` is "wrong type"."""
     return name.replace("_", " ")
-
-
-def in_words(count: int) -> str:
-    """A count as a word if it is below ten: "no", "seven", "12"."""
-    return WORDS[count] if count < len(WORDS) else f"{count:,}"
 
 
 def listed(names: Sequence[str]) -> str:

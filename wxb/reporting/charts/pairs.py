@@ -1,4 +1,4 @@
-"""The paired tests of a study, and the conclusions from them in words.
+"""The paired tests of a study, and what they establish: tiers, leaders and the study's claim.
 
 Every p value is corrected for the number of pairs by Holm's method. Tables and pages call a
 difference beyond noise by one rule: `Pair.beyond_noise`.
@@ -6,16 +6,22 @@ difference beyond noise by one rule: `Pair.beyond_noise`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations_with_replacement
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from wxb.metrics import LEVEL, Metric
-from wxb.reporting.charts import tiers as letters
-from wxb.reporting.charts.baselines import NAMED, behind_baseline, trained
-from wxb.reporting.charts.formatting import in_words, listed, p_value, rounded, signed
-from wxb.reporting.charts.scores import headline
+from wxb.metrics import LEVEL
+from wxb.reporting.charts.formatting import listed, rounded
+from wxb.reporting.charts.scores import (
+    baselines,
+    headline,
+    headline_scores,
+    is_better,
+    trained,
+)
 
-BEYOND_NOISE = "beyond noise"
+BEYOND_NOISE, WITHIN_NOISE = "beyond noise", "within noise"
 ALPHA = round(1 - LEVEL, 6)  # family-wise error rate of a study's tests
 
 
@@ -39,15 +45,9 @@ class Pair(NamedTuple):
         return (self.low > 0 or self.high < 0) and self.corrected <= ALPHA
 
     @property
-    def is_suggestive(self) -> bool:
-        """Whether the interval excludes 0, but the corrected p value is above ALPHA."""
-        return (self.low > 0 or self.high < 0) and not self.beyond_noise
-
-    def finding(self, tests: int) -> str:
-        """What the test found, in words; `tests` is the number of tests of the study."""
-        if self.beyond_noise:
-            return BEYOND_NOISE
-        return _suggestive(tests) if self.is_suggestive else "no difference found"
+    def finding(self) -> str:
+        """What the test found: BEYOND_NOISE or WITHIN_NOISE."""
+        return BEYOND_NOISE if self.beyond_noise else WITHIN_NOISE
 
     def swapped(self) -> Pair:
         """The same test as the lead of `b` over `a`."""
@@ -88,15 +88,8 @@ def pairs_by_names(pairs: Sequence[Pair]) -> dict[tuple[str, str], Pair]:
     return {(side.a, side.b): side for pair in pairs for side in (pair, pair.swapped())}
 
 
-def matrix(comparison: Mapping[str, Any]) -> dict[str, list[Pair | None]]:
-    """The leads of each trained experiment over all in the study's order; None over itself."""
-    leads = pairs_by_names(corrected_pairs(comparison))
-    names = trained(comparison)
-    return {a: [None if a == b else leads[a, b] for b in names] for a in names}
-
-
 def groups_warning(comparison: Mapping[str, Any]) -> str:
-    """A warning if no pair can be significant with so few groups of test records, else "".
+    """A warning if no pair can be beyond noise with so few groups of test records, else "".
 
     With G groups, no p value is below 2 ** (1 - G) before the correction, see `paired_difference`.
     """
@@ -104,23 +97,10 @@ def groups_warning(comparison: Mapping[str, Any]) -> str:
     least = min(1.0, pairs * 2.0 ** (1 - groups))
     if least <= ALPHA:
         return ""
-    several = f"{pairs} pairs" if pairs > 1 else "two systems"
     return (
-        f"The number of groups of test records ({groups}) is too low to compare {several}: no"
-        f" {'corrected ' if pairs > 1 else ''}p value can be below {rounded(least)}."
+        f"Too few groups of test records for {pairs} tests: with {groups} groups, no corrected"
+        f" p value is below {rounded(least)}."
     )
-
-
-def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
-    """The letters of each experiment in the tests; experiments that share one do not differ.
-
-    Empty if there is no pair.
-    """
-    pairs = corrected_pairs(comparison)
-    if not pairs:
-        return {}
-    established = [(pair.a, pair.b) for pair in pairs if pair.beyond_noise]
-    return letters.tiers(_tested(comparison), established)
 
 
 def leaders(comparison: Mapping[str, Any]) -> list[str]:
@@ -134,35 +114,31 @@ def leaders(comparison: Mapping[str, Any]) -> list[str]:
 
 
 def claim(comparison: Mapping[str, Any]) -> str:
-    """The conclusion of a study in at most three sentences, from groups of experiments.
+    """The conclusion of a study: who is ahead, of how many others, and by how much.
 
-    These are the leaders, those that all leaders beat beyond noise, and those that only some
-    experiments beat. Names are in the study's order: within a group, nothing is ranked. Another
-    sentence names experiments that are no better than a baseline.
+    A second sentence names the experiments that are no better than a baseline. Names are in the
+    study's order, as differences within noise rank nothing.
     """
-    best, leads = leaders(comparison), pairs_by_names(corrected_pairs(comparison))
-    others = [name for name in _tested(comparison) if name not in best]
-    behind_all = [o for o in others if all(leads[name, o].beyond_noise for name in best)]
-    behind_some = [name for name in others if name not in behind_all]
-    scores = score_range(comparison, best)
-    if not others and len(best) == 1:
-        return " ".join(filter(None, [f"{best[0]} reaches {scores}.", behind_baseline(comparison)]))
-    who = f"{_who(comparison, best)} ({scores})"
+    best, others = leaders(comparison), len(_tested(comparison)) - len(leaders(comparison))
+    leads = pairs_by_names(corrected_pairs(comparison))
+    beaten = [
+        name
+        for name in _tested(comparison)
+        if name not in best and all(leads[leader, name].beyond_noise for leader in best)
+    ]
+    clauses = []
     if len(best) > 1:
-        sentences = [f"{who}: no difference found."]
-        who = "Both are" if len(best) == 2 else "All are"
-    else:
-        sentences = [] if behind_all else [f"{who} is behind no other experiment."]
-        who += " is"
-    if behind_all:
-        beaten = _others(behind_all, comparison, are_all=not behind_some)
-        sentences.append(f"{who} ahead of {beaten} beyond noise.")
-    if behind_some:
-        beaten = _others(behind_some, comparison, are_all=not behind_all)
-        verb = "is" if len(behind_some) == 1 else "are"
-        start = beaten if len(behind_some) <= NAMED else beaten[0].upper() + beaten[1:]
-        sentences.append(f"{start} {verb} behind some experiments beyond noise.")
-    return " ".join(filter(None, [*sentences, behind_baseline(comparison)]))
+        clauses.append("do not differ beyond noise")
+    if beaten:
+        least = min(leads[leader, name].value for leader in best for name in beaten)
+        clauses.append(
+            f"{'are' if len(best) > 1 else 'is'} ahead of {len(beaten)} of {others} other"
+            f" experiments beyond noise, by {rounded(least, headline(comparison))} or more"
+        )
+    if not clauses:
+        clauses.append("is behind no other experiment")
+    sentence = f"{listed(best)} ({_score_range(comparison, best)}) {' and '.join(clauses)}."
+    return " ".join(filter(None, [sentence, _behind_baseline(comparison)]))
 
 
 def _tested(comparison: Mapping[str, Any]) -> list[str]:
@@ -171,97 +147,94 @@ def _tested(comparison: Mapping[str, Any]) -> list[str]:
     return [name for name in trained(comparison) if name in tested or not tested]
 
 
-def _who(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Experiments that begin a sentence: up to NAMED by name, more by a count or the others."""
-    everyone = _tested(comparison)
-    rest = [name for name in everyone if name not in names]
-    if len(names) <= NAMED:
-        return listed(names)
-    if not rest:
-        return f"All {in_words(len(names))} experiments"
-    if len(rest) <= 2:
-        return f"All experiments but {listed(rest)}"
-    return f"{in_words(len(names)).capitalize()} of {in_words(len(everyone))} experiments"
-
-
-def _others(names: Sequence[str], comparison: Mapping[str, Any], *, are_all: bool) -> str:
-    """Experiments that are beaten, with their scores; `are_all` if no other ones are."""
-    count = in_words(len(names))
-    who = f"the other {count}" if are_all else f"{count} others"
-    metric = headline(comparison)
-    scores = score_range(comparison, names).removeprefix(f"{metric.title} ")
-    return f"{listed(names) if len(names) <= NAMED else who} ({scores})"
-
-
-def score_range(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
+def _score_range(comparison: Mapping[str, Any], names: Sequence[str]) -> str:
     """The lowest and the highest headline score of experiments: `F1 0.852 to 0.857`."""
-    metric = headline(comparison)
-    values = [comparison["systems"][name][metric.key]["value"] for name in names]
+    metric, scores = headline(comparison), headline_scores(comparison)
+    values = [scores[name]["value"] for name in names]
     ends = dict.fromkeys(rounded(end, metric) for end in (min(values), max(values)))
     return f"{metric.title} {' to '.join(ends)}"
 
 
-def verdicts(comparison: Mapping[str, Any]) -> list[str]:
-    """What the tests found: leads beyond noise of the leaders, then counts of the other pairs.
-
-    The only pair of a study has its sentence in any case.
-    """
-    pairs, metric = corrected_pairs(comparison), headline(comparison)
-    if len(pairs) == 1:
-        order = [*comparison["systems"]]
-        (pair,) = pairs
-        # Within noise another machine may swap the two, so they are named in the study's order.
-        is_ordered = order.index(pair.a) < order.index(pair.b)
-        return [verdict(pair if pair.beyond_noise or is_ordered else pair.swapped(), metric, 1)]
-    return [*leads(comparison), *unestablished(pairs)]
-
-
-def leads(comparison: Mapping[str, Any]) -> list[str]:
-    """A sentence for each lead of the leaders beyond noise."""
-    pairs, metric, best = corrected_pairs(comparison), headline(comparison), leaders(comparison)
-    return [
-        verdict(pair, metric, len(pairs)) for pair in pairs if pair.beyond_noise and pair.a in best
+def _behind_baseline(comparison: Mapping[str, Any]) -> str:
+    """The trained experiments without a better score than the best baseline; empty if none."""
+    metric = headline(comparison)
+    scores = {name: score["value"] for name, score in headline_scores(comparison).items()}
+    sign = -1 if metric.lower_is_better else 1
+    best = max(baselines(comparison), key=lambda name: sign * scores[name], default=None)
+    behind = [
+        name
+        for name in trained(comparison)
+        if best is not None and not is_better(scores[name], scores[best], metric)
     ]
+    if best is None or not behind:
+        return ""
+    return f"Not ahead of the baseline {best} ({rounded(scores[best], metric)}): {listed(behind)}."
 
 
-def beyond_noise(comparison: Mapping[str, Any]) -> str:
-    """How many of several differences are beyond noise, and what the tests found of the others."""
+def tiers(comparison: Mapping[str, Any]) -> dict[str, str]:
+    """The letters of each experiment in the tests; experiments that share one do not differ.
+
+    Empty if there is no pair.
+    """
     pairs = corrected_pairs(comparison)
-    beyond = sum(pair.beyond_noise for pair in pairs)
-    first = f"{beyond} of {len(pairs)} differences are beyond noise."
-    return " ".join([first, *unestablished(pairs)])
+    if not pairs:
+        return {}
+    established = [(pair.a, pair.b) for pair in pairs if pair.beyond_noise]
+    return letters(_tested(comparison), established)
 
 
-def unestablished(pairs: Sequence[Pair]) -> list[str]:
-    """A sentence on the suggestive pairs of several, and one on those without a difference."""
-    suggestive = [pair for pair in pairs if pair.is_suggestive]
-    unseparated = sum(not pair.beyond_noise and not pair.is_suggestive for pair in pairs)
-    sentences = []
-    if suggestive:
-        names = listed([f"{pair.a} over {pair.b}" for pair in suggestive])
-        which = names if len(suggestive) <= NAMED else f"{len(suggestive)} of them"
-        sentences.append(f"{_suggestive(len(pairs)).capitalize()}: {which}.")
-    if unseparated:
-        sentences.append(f"No difference found in {unseparated} of {len(pairs)} pairs.")
-    return sentences
+_Column = frozenset[str]  # the systems that share a letter
 
 
-def verdict(pair: Pair, metric: Metric, tests: int) -> str:
-    """The result of one test in a sentence; `tests` is the number of tests of the study."""
-    p = f"p {p_value(pair.p_value, '= ')}"
-    if tests > 1:
-        p += f", Holm {p_value(pair.corrected)}"
-    if pair.value == 0:
-        return f"{pair.a} and {pair.b} have the same {metric.title} ({p})."
-    low, high = (signed(bound, metric) for bound in (pair.low, pair.high))
-    noise = f"95% interval of the difference {low} to {high}, {p}"
-    if pair.beyond_noise:
-        return f"{pair.a} beats {pair.b} by {rounded(pair.value, metric)} {metric.title} ({noise})."
-    difference = f"{signed(pair.value, metric)} {metric.title}"
-    return f"{pair.a} and {pair.b}: {pair.finding(tests)} ({difference}, {noise})."
+def letters(names: Sequence[str], established: Collection[tuple[str, str]]) -> dict[str, str]:
+    """The letters of each system; `established` are the pairs that differ, the better one first.
+
+    Two systems share a letter if and only if no difference between them is established. The first
+    letters are those of the systems that lead most and are led least.
+
+    Source: Piepho (2004), "An Algorithm for a Letter-Based Representation of All-Pairwise
+    Comparisons" (insert and absorb; here without the letters that others make redundant).
+    """
+    columns = [frozenset(names)]
+    balance = dict.fromkeys(names, 0)
+    for a, b in established:
+        split = [
+            part
+            for column in columns
+            for part in ([column - {a}, column - {b}] if {a, b} <= column else [column])
+        ]
+        unique = dict.fromkeys(split)
+        columns = [column for column in unique if not any(column < other for other in unique)]
+        balance[a] += 1
+        balance[b] -= 1
+
+    def order(column: _Column) -> tuple[float, list[int]]:
+        members = [index for index, name in enumerate(names) if name in column]
+        return -sum(balance[name] for name in column) / len(column), members
+
+    # Columns of few members go first if all their pairs are in others.
+    columns = sorted(_needed(sorted(columns, key=lambda c: (len(c), order(c)))), key=order)
+    return {
+        name: "".join(_letter(i) for i, column in enumerate(columns) if name in column)
+        for name in names
+    }
 
 
-def _suggestive(tests: int) -> str:
-    """What to call a difference whose interval excludes 0, if its corrected p value is too high."""
-    after = f" after correcting for {tests} pairs" if tests > 1 else ""
-    return f"suggestive, not established{after}"
+def _needed(columns: Sequence[_Column]) -> list[_Column]:
+    """The columns without those whose pairs are all in others, the first ones first."""
+    needed = list(columns)
+    for column in columns:
+        others = [_pairs(other) for other in needed if other is not column]
+        if _pairs(column) <= set().union(*others):
+            needed.remove(column)
+    return needed
+
+
+def _pairs(column: _Column) -> set[tuple[str, str]]:
+    return {*combinations_with_replacement(sorted(column), 2)}
+
+
+def _letter(index: int) -> str:
+    """a to z, then a1, b1 and so on."""
+    rounds, letter = divmod(index, len(ascii_lowercase))
+    return ascii_lowercase[letter] + (str(rounds) if rounds else "")

@@ -1,20 +1,57 @@
-"""The data of a study's page, and the base class of what a task adds to it."""
+"""The content of pages: sections of text, tables, charts and examples, and what a task adds."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+import csv
+import inspect
+from abc import ABC
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import plotly.graph_objects as go
 from markupsafe import Markup
 
 from wxb.core.params import Params
-from wxb.reporting.charts.baselines import is_baseline
+from wxb.metrics import Metric
 from wxb.reporting.charts.figures import Chip, Curve, chips
-from wxb.reporting.charts.rendering import render
+from wxb.reporting.charts.formatting import SHARE, Cell, Table, rounded
+from wxb.reporting.charts.scores import baselines, goodness, test_sets
 
-Place = Literal["lead", "results", "noise", "cost", "training"]
+DEEPEST = 62  # percent of colour in the cell of a perfect score, so that text on it stays legible
+
+
+class Charts(NamedTuple):
+    """Charts by caption, side by side if they fit, and their legend."""
+
+    charts: Mapping[str, go.Figure]
+    legend: Mapping[str, Chip] = {}
+
+
+class Example(NamedTuple):
+    """One record: lines of a label and a text, which may have marks; `media` precedes them."""
+
+    title: str
+    lines: Sequence[tuple[str, str]]
+    media: Markup = Markup("")
+
+
+class Fold(NamedTuple):
+    """Blocks that are shown on a click."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+Block = str | Table | Charts | Example | Fold  # a string is a paragraph
+
+
+class Section(NamedTuple):
+    """A section of a page."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
 
 
 class Study(NamedTuple):
@@ -29,54 +66,28 @@ class Study(NamedTuple):
     costs: Mapping[str, Mapping[str, Any]]  # by stage, such as train@<experiment>
 
     @property
-    def baselines(self) -> list[str]:
-        """The names of the baselines, which are grey in legends and charts."""
-        return [name for name, row in self.comparison["systems"].items() if is_baseline(row)]
+    def systems(self) -> Mapping[str, Any]:
+        """The systems of the comparison on `test`, by experiment."""
+        systems: Mapping[str, Any] = self.comparison["systems"]
+        return systems
 
     @property
     def chips(self) -> dict[str, Chip]:
-        """The character and the colour of each experiment."""
-        return chips(self.comparison["systems"], self.baselines)
+        """The character and the colour of each experiment; baselines are grey."""
+        return chips(self.systems, baselines(self.comparison))
 
     def rates(self, key: str) -> dict[str, float]:
         """Units predicted per second by experiment; `key` is the unit's count in the comparison.
 
         Sums over all test sets and seeds. Experiments without units or time are left out.
         """
-        comparisons = [self.comparison, *self.comparison["further"].values()]
         rates = {}
-        for name in self.comparison["systems"]:
-            count = sum(each["systems"][name][key] for each in comparisons)
+        for name in self.systems:
+            sets = test_sets(self.comparison).values()
+            count = sum(results["systems"][name][key] for results in sets)
             if count and (seconds := self.costs.get(f"evaluate@{name}", {}).get("predicting")):
                 rates[name] = count * len(self.comparison["seeds"]) / seconds
         return rates
-
-
-class Part(NamedTuple):
-    """A section of the page that only one task has.
-
-    At the place `lead` it has sentences without a heading, which begin the page.
-    """
-
-    id: str
-    title: str  # in the list of sections
-    place: Place  # the section that it follows
-    html: Markup  # as `rendering.render` returns it
-    charts: Mapping[str, go.Figure]  # by the id of their element in `html`
-
-    @classmethod
-    def from_template(
-        cls,
-        package: str,
-        id_: str,
-        title: str,
-        place: Place,
-        charts: Mapping[str, go.Figure] | None = None,
-        **context: Any,
-    ) -> Self:
-        """The section of the template `<id>.html`, rendered as in `rendering.render`."""
-        html = render(package, f"{id_}.html", charts, **context)
-        return cls(id_, title, place, html, charts or {})
 
 
 class Page(ABC):
@@ -84,12 +95,6 @@ class Page(ABC):
 
     RULE: ClassVar[str]  # what counts as right, in a sentence
     VALIDATION_NOTE: ClassVar[str]  # what the validation curves show, in sentences
-    USABLE_SCORE: ClassVar[float | None] = None  # headline scores worse than this are unusable
-    PUBLISHED_SCORES: ClassVar[Mapping[str, float]] = {}  # of others, described in #published
-
-    @abstractmethod
-    def failures(self, system: Mapping[str, Any]) -> str:
-        """Where one system of a comparison fails, in sentences."""
 
     def example(self, row: Any) -> str:
         """The input of a test record, as readers see it."""
@@ -99,6 +104,80 @@ class Page(ABC):
         """The gold of a test record, as readers see it."""
         return row.gold if isinstance(row.gold, str) else " / ".join(row.gold)
 
-    def parts(self, study: Study) -> list[Part]:
+    def sections(self, study: Study) -> list[Section]:
         """The sections that only this task has, in their order; none by default."""
         return []
+
+    def published(self, study: str) -> list[Section]:
+        """The published scores that a study reproduces, from <study>.csv beside the task's page."""
+        path = Path(inspect.getfile(type(self))).with_name(f"{study}.csv")
+        if not path.exists():
+            return []
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        return [
+            Section(
+                "published",
+                "Published scores",
+                [
+                    "From the series github.com/AUSTIN2526/learning-wx-b-in-30-days, measured on"
+                    " other records, with other models and another scorer: do not compare them"
+                    " with the scores above.",
+                    Table("Published scores", header, rows),
+                ],
+            )
+        ]
+
+
+def by_category(
+    caption: str,
+    systems: Mapping[str, Any],
+    detail: str,
+    score: str,
+    *,
+    count: str = "support",
+    metric: Metric = SHARE,
+) -> Table:
+    """A table with a row for each category of a detail, such as `by_type`, most frequent first.
+
+    Each category has its number of records in `count`, and a score in `score`.
+    """
+    details = [system[detail] for system in systems.values()]
+    counts = {name: row[count] for name, row in details[0].items() if row[count]}
+    return Table(
+        caption,
+        ["", "count", *systems],
+        [
+            [
+                category,
+                f"{counts[category]:,}",
+                *(shaded(rows[category][score], metric) for rows in details),
+            ]
+            for category in sorted(counts, key=lambda category: -counts[category])
+        ],
+    )
+
+
+def shaded(score: float, metric: Metric = SHARE, scores: Sequence[float] = ()) -> Cell:
+    """The cell of a score: better ones have a deeper colour.
+
+    Squaring separates good scores. Metrics without a largest value need `scores`, those of the
+    whole table.
+    """
+    depth = round(DEEPEST * goodness(score, metric, scores) ** 2)
+    return Cell(rounded(score, metric), score, shade=depth)
+
+
+def marked(pieces: Iterable[tuple[str, str, str]]) -> Markup:
+    """Text from pieces of a text, a colour and a label; pieces without a colour have no mark."""
+    mark = Markup('<mark style="--c: {}">{}{}</mark>')
+    small = Markup("<small>{}</small>")
+    return Markup("").join(
+        mark.format(colour, text, small.format(label) if label else "") if colour else text
+        for text, colour, label in pieces
+    )
+
+
+def swatches(colours: Mapping[str, str]) -> dict[str, Chip]:
+    """The legend of colours by name."""
+    return {name.replace("_", " "): Chip("■", colour) for name, colour in colours.items()}

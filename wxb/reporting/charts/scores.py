@@ -1,11 +1,14 @@
-"""The metrics of a comparison (wxb/metrics/evaluation.py), and how good a value is on any scale."""
+"""The metrics and the systems of a comparison (wxb/metrics/evaluation.py).
+
+Baselines are systems with scores and intervals, but without tests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wxb.metrics import Metric
+from wxb.metrics import TEST, Metric
 
 
 def metrics(comparison: Mapping[str, Any]) -> dict[str, Metric]:
@@ -18,9 +21,45 @@ def headline(comparison: Mapping[str, Any]) -> Metric:
     return metrics(comparison)[comparison["headline"]]
 
 
-def is_worse(value: float, bound: float, metric: Metric) -> bool:
-    """Whether a value of a metric is worse than a bound."""
-    return value > bound if metric.lower_is_better else value < bound
+def headline_scores(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
+    """The headline score of each system, with the ends of its interval."""
+    return {name: row[comparison["headline"]] for name, row in comparison["systems"].items()}
+
+
+def test_sets(comparison: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The comparison on each test set, by its name."""
+    return {TEST: comparison, **comparison["further"]}
+
+
+def is_baseline(system: Mapping[str, Any]) -> bool:
+    """Whether a system of a comparison is a baseline."""
+    return "baseline" in system
+
+
+def baselines(comparison: Mapping[str, Any]) -> list[str]:
+    """The names of the baselines."""
+    return [name for name, system in comparison["systems"].items() if is_baseline(system)]
+
+
+def trained(comparison: Mapping[str, Any]) -> list[str]:
+    """The experiments that are no baselines, in their order."""
+    return [name for name, system in comparison["systems"].items() if not is_baseline(system)]
+
+
+def without_baselines(comparison: Mapping[str, Any]) -> dict[str, Any]:
+    """A comparison of the trained experiments only."""
+    systems = {name: comparison["systems"][name] for name in trained(comparison)}
+    further = comparison.get("further", {})
+    return {
+        **comparison,
+        "systems": systems,
+        "further": {name: without_baselines(other) for name, other in further.items()},
+    }
+
+
+def is_better(value: float, other: float, metric: Metric) -> bool:
+    """Whether a value of a metric is better than another."""
+    return value < other if metric.lower_is_better else value > other
 
 
 def goodness(value: float, metric: Metric, values: Sequence[float] = ()) -> float:

@@ -1,84 +1,28 @@
-from types import SimpleNamespace
+"""The sections of classification pages."""
 
-import pytest
-
-from wxb.metrics import evaluation
-from wxb.reporting.charts import figures
-from wxb.tasks.classification import metrics, page
-from wxb.tasks.classification.metrics import PredictionRow
-from wxb.tasks.classification.page import worth
-
-COSTS = {
-    f"{verb}@{name}": {"seconds": seconds, "inputs": 100, "predicting": seconds / 10}
-    for verb in ("train", "evaluate")
-    for name, seconds in (("count", 2.0), ("net", 80.0))
-}
+from tests.reporting.conftest import study_of
+from wxb.tasks.classification.metrics import PredictionRow, Scorer
+from wxb.tasks.classification.page import ERRORS, Page
 
 
 def rows(right, number=200):
     """Rows of a system whose first `right` predictions are correct."""
-    rows = []
-    for index in range(number):
-        gold = "ab"[index % 2]
-        predicted = gold if index < right else "ba"[index % 2]
-        probabilities = {name: 0.9 if name == predicted else 0.1 for name in "ab"}
-        text = f"a <b> text {index}"
-        rows.append(PredictionRow(str(index), text, gold, predicted, probabilities))
-    return rows
+    classes = [("ab"[i % 2], "ab"[i % 2 == (i < right)]) for i in range(number)]
+    return [
+        PredictionRow(str(i), f"text {i}", gold, predicted, dict.fromkeys("ab", 0.5))
+        for i, (gold, predicted) in enumerate(classes)
+    ]
 
 
-def study(count, net):
-    systems = {"count": [rows(count)], "net": [rows(net)]}
-    comparison = evaluation.compare(metrics.Scorer(), systems)
-    experiments = {
-        "count": SimpleNamespace(method="tfidf"),
-        "net": SimpleNamespace(method="encoder"),
-    }
-    return SimpleNamespace(
-        comparison={**comparison, "further": {}},
-        chips=figures.chips(systems),
-        costs=COSTS,
-        params=SimpleNamespace(experiments=experiments),
-        predictions={name: runs[0] for name, runs in systems.items()},
-    )
-
-
-@pytest.mark.parametrize(
-    ("count", "net", "expected"),
-    [
-        (120, 190, "A neural network is worth it here: net is 0.350 above count in accuracy"),
-        (190, 120, "is not worth it here: the best, net, is 0.350 below count in accuracy, beyond"),
-        (150, 151, "is not worth it here: the best, net, is 0.005 above count in accuracy, within"),
-    ],
-)
-def test_the_answer_is_that_of_the_paired_test(count, net, expected):
-    sentence = str(worth.sentence(study(count, net)))
-    assert expected in sentence
-    assert "training takes 1 min 20 s against 2.0 s" in sentence
-    assert "it classifies 12 texts a second against 500" in sentence
-
-
-def test_a_study_without_a_baseline_has_no_answer():
-    networks = study(120, 190)
-    networks.params.experiments["count"].method = "encoder"
-    assert worth.sentence(networks) == ""
-
-
-def test_missing_costs_are_left_out():
-    unmeasured = study(120, 190)
-    unmeasured.costs = {}
-    assert str(worth.sentence(unmeasured)).endswith("beyond noise.")
-
-
-def test_the_parts_of_a_page_escape_texts():
-    parts = {part.id: part for part in page.Page().parts(study(150, 180))}
-    assert [*parts] == ["classes", "worth"]
-    assert "<b> text" not in "".join(part.html for part in parts.values())
-
-
-def test_failures_name_the_worst_class_and_the_most_frequent_confusion():
-    system = metrics.Scorer().details([*rows(150)])
-    failures = page.Page().failures(system)
-    assert failures.startswith("Recall is lowest for a: 75.0% of 100 records.")
-    assert failures.endswith("The most frequent error is a classified as b: 25 of 50.")
-    assert "no errors" in page.Page().failures(metrics.Scorer().details(rows(200)))
+def test_classes_and_confusions_with_the_first_errors():
+    study = study_of(Scorer(), {"count": rows(150), "net": rows(200)})
+    classes, errors = Page().sections(study)
+    assert [[name, count, net] for name, count, _, net in classes.blocks[0].rows] == [
+        ["a", "100", "1.000"],
+        ["b", "100", "1.000"],
+    ]
+    _, count, net = errors.blocks
+    table, *wrong = count.blocks
+    assert table.rows == [["a", "75", "25"], ["b", "25", "75"]]
+    assert [example.title for example in wrong] == [str(150 + n) for n in range(ERRORS)]
+    assert len(net.blocks) == 1

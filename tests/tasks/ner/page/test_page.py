@@ -1,69 +1,154 @@
 """The sections of NER pages."""
 
+import csv
+from collections import defaultdict
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.reporting.charts.colours import contrast
-from tests.reporting.conftest import comparison
-from wxb.reporting.lead import lead
-from wxb.tasks.ner import page
-from wxb.tasks.ner.page import published, type_rows
+from wxb.tasks.ner.metrics import PredictionRow
+from wxb.tasks.ner.metrics.outcomes import Outcome
+from wxb.tasks.ner.page import (
+    CONFUSIONS,
+    ERRORS,
+    GAP_EDGE,
+    MAX_GAP,
+    MAX_MENTION,
+    MENTIONS,
+    OUTCOMES,
+    RECORDS,
+    Page,
+    confusions,
+    examples,
+    pieces,
+)
+from wxb.tasks.ner.record.spans import Span
 
-TWO = {"ann": 0.5, "bob": 0.75}
-
-
-def row(f1, support):
-    return {"f1": f1, "support": support, "precision": f1, "recall": f1, "predicted": 1}
-
-
-@pytest.fixture
-def rows():
-    content = comparison({"x": 0.5, "y": 0.25})
-    for name, f1 in (("x", 0.5), ("y", 0.25)):
-        content["systems"][name]["by_type"] = {
-            "CITY": row(f1, 7),
-            "OURS": row(f1, 3000),
-            "NEVER": row(0.0, 0),  # predicted, but never gold
-        }
-    return {type_row.kind: type_row for type_row in type_rows(content)}
+TEXT = "Ann Lee, 12 High Street, card 4000 1234 5678 9010"
+ADDRESS = Span(9, 23, "ADDRESS")
 
 
-def test_types_are_sorted_by_our_support_and_then_the_published_one(rows):
-    theirs = published.by_type()["encoder-bio"]
-    assert [*rows][:2] == ["OURS", "CITY"]
-    assert "NEVER" not in rows
-    assert {*rows} == {"OURS", *theirs}
-    rest = [theirs[kind].support for kind in [*rows][2:5]]
-    assert rest == sorted((r.support for k, r in theirs.items() if k != "CITY"), reverse=True)[:3]
+@st.composite
+def texts_and_spans(draw):
+    text = draw(st.text(min_size=1, max_size=MAX_GAP))
+    edges = st.integers(0, len(text) - 1)
+    spans = []
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(edges)
+        end = draw(st.integers(start + 1, len(text)))
+        spans.append((Span(start, end, draw(st.sampled_from("AB"))), Outcome.CORRECT))
+    return text, spans
 
 
-def test_scores_of_missing_types_are_none(rows):
-    assert rows["OURS"].published == [None] * len(published.SYSTEMS)
-    assert rows["OURS"].published_support == ""
-    assert rows["GIVENNAME"].ours == [None, None]
-    assert rows["GIVENNAME"].support is None
-    assert rows["CITY"].ours == [0.5, 0.25]
-    assert None not in rows["CITY"].published
+@given(texts_and_spans())
+def test_pieces_lose_no_character_and_label_every_span_once(drawn):
+    text, spans = drawn
+    parts = pieces(text, spans)
+    assert "".join(part for part, _, _ in parts) == text
+    end = 0
+    for part, colour, labels in parts:
+        end += len(part)
+        assert labels == ", ".join(span.type for span, _ in spans if span.end == end)
+        assert bool(colour) >= bool(labels)
 
 
-def test_published_supports_are_a_range_if_systems_differ(rows):
-    assert rows["CITY"].published_support == "264"
-    assert rows["SEX"].published_support.startswith("24–")
+def test_only_text_without_a_span_is_shortened():
+    text = "a" * 500 + "c" * 500 + "b" * 1000
+    before, marked = pieces(text, [(Span(1000, 2000, "X"), Outcome.MISSED)])
+    assert before[0] == "a" * GAP_EDGE + " … " + "c" * GAP_EDGE
+    assert pieces("a" * MAX_GAP, [])[0][0] == "a" * MAX_GAP
+    assert marked == ("b" * 1000, OUTCOMES[Outcome.MISSED], "X · missed")
 
 
-def test_failures_of_the_best_system_and_of_types_with_enough_spans():
-    content = comparison(TWO)
-    supports = {"RARE": (0.0, 29), "HARD": (0.2, 30), "HARDER": (0.1, 3000), "EASY": (0.9, 500)}
-    best = content["systems"]["bob"]
-    best["by_type"] = {k: {"f1": f1, "support": n} for k, (f1, n) in supports.items()}
-    best["errors"] |= {"correct": 1000, "missed": 30, "wrong_both": 3}
-    assert lead(content, {}, page.Page()).failures == (
-        "bob: Of the types with at least 30 gold spans, F1 is lowest for HARDER (F1 0.100 on 3,000"
-        " gold spans) and HARD (F1 0.200 on 30 gold spans). The most frequent error is a missed"
-        " span: 30 of 33."
-    )
+def row(index, gold, predicted, text="0123456789"):
+    return PredictionRow(str(index), text, tuple(gold), tuple(predicted), (0.9,) * len(predicted))
 
 
-@pytest.mark.parametrize("colour", page.OUTCOMES.values())
+def test_examples_show_every_kind_of_error_once_first():
+    gold = [Span(0, 4, "X")]
+    predictions = {
+        "missed": [],
+        "wrong_type": [Span(0, 4, "Y")],
+        "wrong_boundary": [Span(0, 3, "X")],
+        "wrong_both": [Span(0, 3, "Y")],
+        "spurious": [*gold, Span(5, 6, "X")],
+    }
+    rows = [row(99, gold, gold), *(row(i, gold, []) for i in range(50))]
+    rows += [row(50 + i, gold, predicted) for i, predicted in enumerate(predictions.values())]
+    marks = "".join(text for example in examples(rows, count=5) for _, text in example.lines)
+    assert all(colour in marks for colour in ERRORS.values())
+
+
+@pytest.mark.parametrize("number", [0, 3, 50])
+def test_correct_records_fill_up_the_examples(number):
+    correct = [row(i, [Span(0, 1, "X")], [Span(0, 1, "X")]) for i in range(number)]
+    assert [example.title for example in examples(correct)] == [
+        str(i) for i in range(min(number, RECORDS))
+    ]
+
+
+def test_an_address_that_swallows_a_name():
+    rows = [
+        row(0, [Span(0, 7, "NAME")], [Span(0, 23, "ADDRESS")], TEXT),
+        row(1, [ADDRESS], [ADDRESS], TEXT),
+    ]
+    ((*key, mentions),) = confusions(rows).rows
+    assert key == ["NAME", "ADDRESS", "wrong both", "1"]
+    assert mentions == f"“Ann Lee” → “Ann Lee, 12 High Street” in “{TEXT[:47]}”"
+
+
+def test_a_number_in_parts_is_one_wrong_boundary_and_the_rest_spurious():
+    parts = [Span(start, start + 4, "CARD") for start in (30, 35, 40, 45)]
+    spurious, boundary = confusions([row(0, [Span(30, 49, "CARD")], parts, TEXT)]).rows
+    assert spurious[:4] == ["–", "CARD", "spurious", "3"]
+    assert [line.split("”")[0] for line in spurious[4].splitlines()] == [
+        *("– → “1234", "– → “5678", "– → “9010")
+    ]
+    assert boundary[:4] == ["CARD", "CARD", "wrong boundary", "1"]
+
+
+def test_the_most_frequent_come_first_with_different_examples():
+    rows = [
+        row(0, [Span(0, 3, f"T{n}")], [], f"{name} {n}")
+        for n in range(CONFUSIONS + 2)
+        for name in ["Ann", "Ann", "Bob", "Eve", "Joe"][: n + 1]
+    ]
+    most = confusions(rows).rows
+    assert len(most) == CONFUSIONS
+    counts = [int(count) for *_, count, _ in most]
+    assert counts == sorted(counts, reverse=True)
+    assert [line[1:4] for line in most[0][4].splitlines()] == ["Ann", "Bob", "Eve"][:MENTIONS]
+    assert most[0][0] == "T10"  # of equals the first by name
+
+
+def test_long_mentions_are_cut_off():
+    ((*_, mentions),) = confusions([row(0, [Span(0, 400, "X")], [], "a" * 500)]).rows
+    assert len(mentions.split(" → ")[0]) == MAX_MENTION + 2
+
+
+def test_published_f1_is_the_micro_average_of_the_published_types():
+    with Path(__file__).with_name("published_types.csv").open(encoding="utf-8") as file:
+        types = defaultdict(list)
+        for line in csv.DictReader(file):
+            types[line["system"]].append(
+                [float(line[k]) for k in ("precision", "recall", "support")]
+            )
+    (section,) = Page().published("ner")
+    published = {name: float(f1) for name, f1, *_ in section.blocks[1].rows}
+    assert published.keys() == types.keys()
+    for name, rows in types.items():
+        assert len(rows) == 20
+        gold = sum(support for *_, support in rows)
+        correct = sum(recall * support for _, recall, support in rows)
+        predicted = sum(recall * n / precision for precision, recall, n in rows if precision)
+        # The scores have three decimals, precision and recall four.
+        assert 2 * correct / (gold + predicted) == pytest.approx(published[name], abs=1e-3)
+
+
+@pytest.mark.parametrize("colour", OUTCOMES.values())
 @pytest.mark.parametrize("background", ["#ffffff", "#15171b"])
 def test_colours_of_outcomes_are_legible_in_both_schemes(colour, background):
     assert contrast(colour, background) >= 3

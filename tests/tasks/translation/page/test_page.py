@@ -1,10 +1,12 @@
-"""Examples, attention maps and failures on the page of a translation study."""
+"""Examples, attention maps and sections of the page of a translation study."""
 
 import numpy as np
 
-from wxb.tasks.translation import metrics, page
+from tests.reporting.conftest import study_of
+from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import PredictionRow
-from wxb.tasks.translation.page.examples import COUNT, examples
+from wxb.tasks.translation.page import EXAMPLES as COUNT
+from wxb.tasks.translation.page import Page, attention, examples
 
 REFERENCE = "the cat sat on the mat"
 SOURCES = [f"source number {number:02}" for number in range(20)]
@@ -28,14 +30,17 @@ def test_examples_are_the_best_worst_and_most_different_without_repetition():
         "most different translations": COUNT,
     }
     best, worst, different = (
-        {SOURCES.index(example.row.input) for example in members} for members in by_kind.values()
+        {SOURCES.index(example.title) for example in members} for members in by_kind.values()
     )
     assert best < set(range(6))
     assert worst < set(range(6, 12))
     assert different < set(range(12, 20))
     example = by_kind["most different translations"][0]
-    (text, score), (other, zero) = example.translations.values()
-    assert (text, round(score), other, round(zero)) == (good, 100, bad, 0)
+    assert example.lines == [
+        ("reference", REFERENCE),
+        ("first", f"{good} (100)"),
+        ("second", f"{bad} (0)"),
+    ]
 
 
 def test_longer_sentences_come_first_among_equals():
@@ -44,31 +49,27 @@ def test_longer_sentences_come_first_among_equals():
         for n in (3, 9, 5, 7, 1, 2, 4, 6, 8, 10)
     ]
     best = examples({"only": judged})["best translations"]
-    assert [len(example.row.input) for example in best] == [10, 9, 8, 7]
+    assert [len(example.title) for example in best] == [10, 9, 8, 7]
 
 
 def test_an_attention_map_has_a_row_per_target_token_and_escapes_texts():
-    attention = {
+    weights = {
         "source": ["<b>", "a"],
         "target": ["x", "y", "end"],
         "weights": [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]],
     }
     judged = rows(*[REFERENCE] * 20)
-    shown = [judged[0]._replace(attention=attention), *judged[1:]]
-    assert page._attention_maps({"with": shown, "without": judged}) == {
-        "with": {"attention-0-0": shown[0]}
-    }
-    figure = page._chart(shown[0])
+    assert attention(judged) == {}
+    ((caption, figure),) = attention([judged[0]._replace(attention=weights), *judged[1:]]).items()
+    assert caption == f"{SOURCES[0]} → {REFERENCE}"
     (heatmap,) = figure.data
     assert np.array(heatmap.z).shape == (3, 2)
     assert "&lt;b&gt;" in figure.to_json()
 
 
-def test_failures_name_the_worst_kinds_with_enough_sentences():
-    judged = [
-        PredictionRow(str(n), "w " * (n % 12 + 1), (REFERENCE,), REFERENCE if n % 12 < 6 else "zz")
-        for n in range(400)
+def test_the_sections_of_a_page():
+    kinds, translations = Page().sections(study_of(metrics.Scorer(), {"a": rows(*["zz"] * 20)}))
+    assert all(row[1] == "20" for row in kinds.blocks[1].rows)
+    assert [block.summary for block in translations.blocks[1:]] == [
+        *("best translations", "worst translations", "most different translations")
     ]
-    system = metrics.Scorer().details(judged)
-    assert "11 to 20 words (BLEU 0.0" in page.Page().failures(system)
-    assert page.Page().failures({"by_kind": {}}) == ""

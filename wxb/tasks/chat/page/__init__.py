@@ -1,40 +1,23 @@
-"""The report page of chat: kinds of question, replies, published choices and speed."""
+"""Sections of chat pages: kinds of question, replies and speed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from wxb.reporting.charts import parts
-from wxb.reporting.charts.parts import Part, Study
-from wxb.reporting.charts.scores import headline
+from wxb.reporting.charts.formatting import Table, rounded
+from wxb.reporting.charts.parts import Fold, Section, Study, by_category
 from wxb.tasks.chat.metrics import PredictionRow
-from wxb.tasks.chat.page import published
 from wxb.tasks.chat.record import checking
-from wxb.tasks.chat.record.conversation import Message, from_text
+from wxb.tasks.chat.record.conversation import from_text
 
-SPEED = (
-    "Generated tokens per second, over all test sets. Reading the questions counts,"
-    " loading the model does not."
-)
 MAX_CHARACTERS = 400  # of a question or reply
 MAX_EXAMPLES = 20
 
 
-class Example(NamedTuple):
-    """A question of a kind with its answer, and the reply of each system."""
-
-    kind: str
-    history: list[Message]  # before the question
-    question: str
-    answer: str
-    replies: Mapping[str, PredictionRow]
-    is_correct: Mapping[str, bool]  # of replies that can be checked
-
-
 class Page(parts.Page):
-    """Kinds of question, replies, published choices and speed."""
+    """Kinds of question, replies and speed."""
 
     RULE = (
         "A reply is correct if it equals the answer, ignoring case, full or half width and a final"
@@ -46,47 +29,42 @@ class Page(parts.Page):
         " output."
     )
 
-    def failures(self, system: Mapping[str, Any]) -> str:
-        """The two kinds of question with the worst exact match, or that no reply was checked."""
-        if not system["support"]:
-            return "No answer can be checked, so exact match is 0: compare chrF."
-        worst = sorted(system["by_kind"].items(), key=lambda kind: (kind[1]["exact"], kind[0]))[:2]
-        kinds = " and ".join(
-            f"{kind} ({row['exact']:.2f} of {row['support']:,})" for kind, row in worst
+    def sections(self, study: Study) -> list[Section]:
+        """Exact match by kind of question, and replies side by side with their diversity."""
+        kinds = by_category("Exact match by kind", study.systems, "by_kind", "exact")
+        note = (
+            "Distinct-1 and distinct-2: different words and pairs of words of all replies, as a"
+            " share. Tokens a second include reading the question. Replies: the first test question"
+            " of each kind."
         )
-        return f"It answers questions of kind {kinds} worst." if kinds else ""
-
-    def parts(self, study: Study) -> list[Part]:
-        """The parts: kinds if there are any, replies, published choices, speed."""
-        systems = study.comparison["systems"]
-        shared = {"systems": systems, "chips": study.chips}
-        part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
-        kinds = list(next(iter(systems.values()))["by_kind"])
-        sections = [part("kinds", "Kinds of question", "noise", kinds=kinds)] if kinds else []
-        rates = {name: f"{rate:,.0f}" for name, rate in study.rates("tokens").items()}
-        title = "Tokens per second"
         return [
-            *sections,
-            part(
+            *([Section("kinds", "Kinds of question", [kinds])] if kinds.rows else []),
+            Section(
                 "replies",
                 "Replies",
-                "noise",
-                examples=examples(study.predictions),
-                max_characters=MAX_CHARACTERS,
+                [note, _diversity(study), *examples(study.predictions)],
             ),
-            part(
-                "published",
-                "Published",
-                "training",
-                published_loss=published.LOSS,
-                effects=published.effects(study.params, study.comparison),
-                headline=headline(study.comparison),
-            ),
-            part("speed", title, "cost", heading=title, note=SPEED, rates=rates),
         ]
 
 
-def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> list[Example]:
+def _diversity(study: Study) -> Table:
+    """The share of distinct words of each system, and its tokens a second."""
+    rates = study.rates("tokens")
+    return Table(
+        "Diversity and speed of replies",
+        ["experiment", "distinct-1", "distinct-2", "tokens a second"],
+        [
+            [
+                name,
+                *(rounded(system[key]) for key in ("distinct_1", "distinct_2")),
+                f"{rates[name]:,.0f}" if name in rates else "–",
+            ]
+            for name, system in study.systems.items()
+        ],
+    )
+
+
+def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> Iterator[Fold]:
     """The first question of each kind with the replies of all systems, at most MAX_EXAMPLES.
 
     Every question without a kind counts as a kind of its own.
@@ -95,15 +73,26 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> list[Example
     indices: dict[str, int] = {}
     for index, row in enumerate(first):
         indices.setdefault(row.kind or f"question {index + 1}", index)
-    shown = []
     for kind, index in [*indices.items()][:MAX_EXAMPLES]:
         *history, question = from_text(first[index].input)
-        replies = {name: rows[index] for name, rows in predictions.items()}
-        is_correct = {
-            name: checking.is_correct(row.format, row.gold, row.predicted)
-            for name, row in replies.items()
-            if row.format is not None
-        }
-        answer = first[index].gold
-        shown.append(Example(kind, history, question["content"], answer, replies, is_correct))
-    return shown
+        rows = [["answer", "", first[index].gold[:MAX_CHARACTERS]]]
+        rows += [
+            [name, _is_correct(replies[index]), _shortened(replies[index])]
+            for name, replies in predictions.items()
+        ]
+        turns = [f"{turn['role']}: {turn['content'][:MAX_CHARACTERS]}" for turn in history]
+        table = Table(f"Replies to {kind}", ["experiment", "correct", "reply"], rows)
+        yield Fold(f"{kind}: {question['content'][:MAX_CHARACTERS]}", [*turns, table])
+
+
+def _is_correct(row: PredictionRow) -> str:
+    """Whether a reply is correct; empty if it cannot be checked."""
+    if row.format is None:
+        return ""
+    return "yes" if checking.is_correct(row.format, row.gold, row.predicted) else "no"
+
+
+def _shortened(row: PredictionRow) -> str:
+    text: Any = row.predicted
+    is_whole = row.ended and len(text) <= MAX_CHARACTERS
+    return f"{text[:MAX_CHARACTERS]}{'' if is_whole else ' …'}"

@@ -1,20 +1,20 @@
-"""The parts of a classification page: scores by class, and confusions."""
+"""Sections of classification pages: scores by class, and confusions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.parts import Part, Study
-from wxb.reporting.charts.rendering import render
-from wxb.tasks.classification.page import worth
+from wxb.reporting.charts import parts
+from wxb.reporting.charts.formatting import Cell, Table
+from wxb.reporting.charts.parts import DEEPEST, Example, Fold, Section, Study, by_category
 
-MAX_TABLE = 12  # classes; with more, the confusions are a chart instead of a table
+ERRORS = 6  # texts of each system
+MAX_CHARACTERS = 600  # of a text that is shown
 
 
 class Page(parts.Page):
-    """The page of a classification study."""
+    """F1 by class, and confusions with misclassified texts."""
 
     RULE = "A prediction is correct if its class is the gold class."
     VALIDATION_NOTE = (
@@ -22,52 +22,48 @@ class Page(parts.Page):
         " one regularization strength, and a step is an iteration of its solver."
     )
 
-    def failures(self, system: Mapping[str, Any]) -> str:
-        """The class with the lowest recall, and the most frequent confusion."""
-        sentences = []
-        by_class = {name: row for name, row in system["by_class"].items() if row["support"]}
-        if len(by_class) > 1:
-            worst = min(by_class, key=lambda name: (by_class[name]["recall"], name))
-            row = by_class[worst]
-            sentences.append(
-                f"Recall is lowest for {worst}: {row['recall']:.1%} of {row['support']:,} records."
-            )
-        errors = [
-            (count, gold, predicted)
-            for gold, row in system["confusions"].items()
-            for predicted, count in row.items()
-            if count and predicted != gold
-        ]
-        if not errors:
-            return " ".join([*sentences, "It makes no errors."])
-        count, gold, predicted = min(errors, key=lambda error: (-error[0], error[1:]))
-        total = sum(count for count, _, _ in errors)
-        sentences.append(
-            f"The most frequent error is {gold} classified as {predicted}: {count:,} of {total:,}."
-        )
-        return " ".join(sentences)
-
-    def parts(self, study: Study) -> list[Part]:
-        """Classes with confusions, and the answer of `worth.sentence`."""
-        systems = study.comparison["systems"]
-        context = {"systems": systems, "chips": study.chips}
-        classes = [*next(iter(systems.values()))["by_class"]]
-        confusions = {}
-        if len(classes) > MAX_TABLE:
-            confusions = {f"confusions-{name}": _confusions(systems[name]) for name in systems}
-        shown = {"classes": classes, "show_charts": bool(confusions)}
-        classes_html = render(__package__, "classes.html", confusions, **context, **shown)
+    def sections(self, study: Study) -> list[Section]:
+        """F1 by class, then the confusions of each system with the first texts it gets wrong."""
         return [
-            Part("classes", "Classes", "noise", classes_html, confusions),
-            Part("worth", "", "lead", worth.sentence(study), {}),
+            Section(
+                "classes",
+                "Classes",
+                [by_category("F1 by class", study.systems, "by_class", "f1")],
+            ),
+            Section(
+                "confusions",
+                "Errors",
+                [
+                    "Rows are gold classes, columns predicted classes; then errors of the test.",
+                    *(
+                        Fold(name, [confusions(study.systems[name]), *_errors(rows)])
+                        for name, rows in study.predictions.items()
+                    ),
+                ],
+            ),
         ]
 
 
-def _confusions(system: Mapping[str, Any]) -> figures.go.Figure:
-    """The share of each predicted class in the records of each gold class."""
-    import numpy as np
+def confusions(system: Mapping[str, Any]) -> Table:
+    """The number of records of each gold class by predicted class, shaded by its share."""
+    rows = []
+    for gold, counts in system["confusions"].items():
+        total = max(1, sum(counts.values()))
+        cells = [Cell(f"{n:,}", n, shade=round(DEEPEST * n / total)) for n in counts.values()]
+        rows.append([gold, *cells])
+    return Table("Confusions", ["gold", *system["confusions"]], rows)
 
-    names = [*system["confusions"]]
-    counts = np.array([[*system["confusions"][gold].values()] for gold in names], float)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return figures.matrix(shares, names, names, names=("gold", "predicted"), height=420)
+
+def _errors(rows: Any) -> list[Example]:
+    wrong = [row for row in rows if row.gold != row.predicted][:ERRORS]
+    return [
+        Example(
+            row.id,
+            [
+                ("gold", row.gold),
+                ("predicted", f"{row.predicted} ({row.probabilities[row.predicted]:.2f})"),
+                ("text", row.input[:MAX_CHARACTERS]),
+            ],
+        )
+        for row in wrong
+    ]

@@ -1,29 +1,28 @@
-"""Sections of NER pages: F1 by type, errors with examples, published scores."""
+"""Sections of NER pages: F1 by type, and errors with examples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
+from typing import Any
 
 from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.baselines import trained
-from wxb.reporting.charts.formatting import listed, origin, rounded
-from wxb.reporting.charts.parts import Part, Study
-from wxb.reporting.charts.rendering import render
-from wxb.reporting.charts.scores import headline
-from wxb.tasks.ner.metrics.outcomes import Outcome
-from wxb.tasks.ner.page import published
-from wxb.tasks.ner.page.confusions import confusions
-from wxb.tasks.ner.page.examples import examples
+from wxb.reporting.charts.formatting import Table, rounded, words
+from wxb.reporting.charts.parts import (
+    Charts,
+    Example,
+    Fold,
+    Section,
+    Study,
+    by_category,
+    marked,
+    swatches,
+)
+from wxb.tasks.ner.metrics import PredictionRow
+from wxb.tasks.ner.metrics.outcomes import Finding, Outcome, compare
+from wxb.tasks.ner.record.spans import Span
 
-MIN_SUPPORT = 30  # gold spans of a type, to name it as one of the worst
-ERROR_NAMES = {
-    Outcome.MISSED: "a missed span",
-    Outcome.SPURIOUS: "a spurious span",
-    Outcome.WRONG_TYPE: "a wrong type",
-    Outcome.WRONG_BOUNDARY: "a wrong boundary",
-    Outcome.WRONG_BOTH: "a wrong type and boundary",
-}
 OUTCOMES = {
     Outcome.CORRECT: "#2a9470",
     Outcome.MISSED: "#cf4f63",
@@ -35,140 +34,139 @@ OUTCOMES = {
 ERRORS: dict[str, str] = {
     outcome: fill for outcome, fill in OUTCOMES.items() if outcome != Outcome.CORRECT
 }
+RECORDS = 5  # examples of a system: one for each kind of error, if all occur
+CONFUSIONS, MENTIONS = 10, 3  # of a system, and examples of each with other mentions
+CONTEXT = 24  # characters on either side of the mentions of an example
+MAX_MENTION = 60  # characters; the rest is cut off
+MAX_GAP = 160  # characters without a span; longer gaps are shortened
+GAP_EDGE = 60  # characters kept at either end of a shortened gap
 
-
-class TypeRow(NamedTuple):
-    """A row of the table of types: F1 by system, None if the system has no such type."""
-
-    kind: str
-    support: int | None  # our gold spans, the same for every experiment
-    ours: list[float | None]
-    published_support: str  # a number, or a range if the published systems differ
-    published: list[float | None]
+Piece = tuple[str, str, str]  # text, colour and label, as `marked` takes them
 
 
 class Page(parts.Page):
-    """F1 by type, errors with examples, published scores."""
+    """F1 by type, and errors with examples."""
 
     RULE = "A predicted span is correct if its start, end and type are."
     VALIDATION_NOTE = (
         "Taggers are validated by F1 over spans of tokens, without a threshold; generators by the"
         " accuracy of the tokens of their answers. Neither equals the F1 on test records."
     )
-    USABLE_SCORE = 0.5  # F1
-    PUBLISHED_SCORES: ClassVar = {system.name: system.f1 for system in published.SYSTEMS}
 
     def answer(self, row: Any) -> str:
         """The gold spans of a test record with their types."""
         spans = [f"{row.input[span.start : span.end]} ({span.type})" for span in row.gold]
         return ", ".join(spans) or "no span"
 
-    def failures(self, system: Mapping[str, Any]) -> str:
-        """The types with the lowest F1, and the most frequent kind of error."""
-        return " ".join([*_weakest_types(system), *_most_frequent_error(system)])
-
-    def parts(self, study: Study) -> list[Part]:
-        """The sections on F1 by type, errors with examples, and published scores."""
-        systems = study.comparison["systems"]
-        context = {"systems": systems, "chips": study.chips}
-        rows = {name: system["errors"] for name, system in systems.items()}
-        errors = {"errors": figures.stacked(rows, ERRORS, x_title="spans")}
-        types_html = render(
-            __package__,
-            "types.html",
-            **context,
-            headline=headline(study.comparison),
-            types=type_rows(study.comparison),
-            support=support_by_type(study.comparison),
-            published=published,
+    def sections(self, study: Study) -> list[Section]:
+        """F1 by type, then errors: a chart, counts, frequent confusions and marked records."""
+        systems = study.systems
+        counts = {name: system["errors"] for name, system in systems.items()}
+        outcomes = [[name, *(f"{row[o]:,}" for o in OUTCOMES)] for name, row in counts.items()]
+        note = (
+            "Every gold span and every predicted span has one outcome. Wrong type: correct offsets."
+            " Wrong boundary: correct type, with an overlap. Wrong both: an overlap only. Records"
+            " are chosen to show each kind of error, so they have more errors than average."
         )
-        mistakes_html = render(
-            __package__,
-            "mistakes.html",
-            errors,
-            **context,
-            outcomes=OUTCOMES,
-            errors=ERRORS,
-            confusions={name: confusions(study.predictions[name]) for name in systems},
-            examples={name: examples(study.predictions[name]) for name in systems},
-        )
-        names = trained(study.comparison)
-        experiments = [study.params.experiments[name] for name in names]
-        backbones = {e.backbone: study.params.backbones[e.backbone] for e in experiments}
-        published_html = render(
-            __package__,
-            "published.html",
-            published=published,
-            comparison=study.comparison,
-            systems={name: systems[name] for name in names},
-            origin=origin(study.params.corpora[experiments[0].corpus]),
-            backbones={
-                name: block for name, block in backbones.items() if not block.is_tokenizer_only
-            },
-        )
+        chart = figures.stacked(counts, ERRORS, x_title="spans")
         return [
-            Part("types", "Types", "noise", types_html, {}),
-            Part("mistakes", "Errors", "noise", mistakes_html, errors),
-            Part("published", "Published scores", "training", published_html, {}),
+            Section(
+                "types",
+                "F1 by type",
+                [
+                    by_category("F1 by type", systems, "by_type", "f1"),
+                    Fold("Precision and recall by type", [_precision_and_recall(systems)]),
+                ],
+            ),
+            Section(
+                "mistakes",
+                "Errors",
+                [
+                    note,
+                    Charts({"Errors by kind": chart}, swatches(ERRORS)),
+                    Table("Outcomes", ["experiment", *map(words, OUTCOMES)], outcomes),
+                    *(
+                        Fold(name, [confusions(study.predictions[name]), *examples(rows)])
+                        for name, rows in study.predictions.items()
+                    ),
+                ],
+            ),
         ]
 
 
-def _weakest_types(system: Mapping[str, Any]) -> list[str]:
-    """A sentence on the two types with the lowest F1; none without MIN_SUPPORT gold spans."""
-    rows = {kind: row for kind, row in system["by_type"].items() if row["support"] >= MIN_SUPPORT}
-    scores = [
-        f"{kind} (F1 {rounded(rows[kind]['f1'])} on {rows[kind]['support']:,} gold spans)"
-        for kind in sorted(rows, key=lambda kind: (rows[kind]["f1"], kind))[:2]
+def _precision_and_recall(systems: Mapping[str, Any]) -> Table:
+    rows: dict[str, list[str]] = {}
+    for system in systems.values():
+        for kind, row in system["by_type"].items():
+            text = f"{rounded(row['precision'])}, {rounded(row['recall'])}"
+            rows.setdefault(kind, [kind]).append(text)
+    return Table("Precision and recall by type", ["type", *systems], [*rows.values()])
+
+
+def confusions(rows: Sequence[PredictionRow], count: int = CONFUSIONS) -> Table:
+    """The `count` most frequent errors of one kind between two types, with mentions of each."""
+    mentions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        for finding in compare(row.gold, row.predicted):
+            if finding.outcome != Outcome.CORRECT:
+                gold, predicted = (span.type if span else "–" for span in finding[1:])
+                mentions[gold, predicted, words(finding.outcome)].append(_mention(row, finding))
+    ranked = sorted(mentions, key=lambda key: (-len(mentions[key]), key))
+    return Table(
+        "Most frequent confusions",
+        ["gold", "predicted", "error", "count", "examples"],
+        [
+            [*key, f"{len(mentions[key]):,}", "\n".join([*dict.fromkeys(mentions[key])][:MENTIONS])]
+            for key in ranked[:count]
+        ],
+    )
+
+
+def _mention(row: PredictionRow, finding: Finding) -> str:
+    """The gold and the predicted mention of an error, and the text around them."""
+    spans = [span for span in finding[1:] if span is not None]
+    start = max(0, min(span.start for span in spans) - CONTEXT)
+    end = min(len(row.input), max(span.end for span in spans) + CONTEXT)
+    gold, predicted = (
+        f"“{row.input[span.start : span.end][:MAX_MENTION]}”" if span else "–"
+        for span in finding[1:]
+    )
+    return f"{gold} → {predicted} in “{row.input[start:end]}”"
+
+
+def examples(rows: Sequence[PredictionRow], count: int = RECORDS) -> Iterator[Example]:
+    """At most `count` records: one for each kind of error in turn, then any others."""
+    findings = [compare(row.gold, row.predicted) for row in rows]
+    indices_by_error = [
+        [index for index, row in enumerate(findings) if any(f.outcome == kind for f in row)]
+        for kind in ERRORS
     ]
-    if not scores:
-        return []
-    return [
-        f"Of the types with at least {MIN_SUPPORT} gold spans, F1 is lowest for {listed(scores)}."
-    ]
+    in_turn = [i for turn in zip_longest(*indices_by_error) for i in turn if i is not None]
+    for index in list(dict.fromkeys([*in_turn, *range(len(rows))]))[:count]:
+        gold = [(f.gold, f.outcome) for f in findings[index] if f.gold]
+        predicted = [(f.predicted, f.outcome) for f in findings[index] if f.predicted]
+        sides = {"gold": gold, "predicted": predicted}
+        text = rows[index].input
+        lines = [(side, marked(pieces(text, spans))) for side, spans in sides.items()]
+        yield Example(rows[index].id, lines)
 
 
-def _most_frequent_error(system: Mapping[str, Any]) -> list[str]:
-    """A sentence on the most frequent kind of error; none without errors."""
-    errors = {kind: system["errors"][kind] for kind in ERROR_NAMES}
-    kind = max(errors, key=lambda kind: errors[kind])
-    total = sum(errors.values())
-    if not total:
-        return []
-    return [f"The most frequent error is {ERROR_NAMES[kind]}: {errors[kind]:,} of {total:,}."]
+def pieces(text: str, spans: Sequence[tuple[Span, Outcome]]) -> list[Piece]:
+    """Split a text at the edges of its spans, which may overlap, and shorten long gaps.
 
-
-def type_rows(comparison: Mapping[str, Any]) -> list[TypeRow]:
-    """The rows of the table of types: ours by number of gold spans, then only published ones."""
-    ours = {name: system["by_type"] for name, system in comparison["systems"].items()}
-    theirs = published.by_type()
-    support = support_by_type(comparison)
-    # Types without gold spans are left out, even if they are predicted.
-    others = {
-        kind: max(row[kind].support for row in theirs.values() if kind in row)
-        for kind in dict.fromkeys(kind for rows in theirs.values() for kind in rows)
-        if kind not in support
-    }
-    return [
-        TypeRow(
-            kind,
-            support.get(kind),
-            [rows[kind]["f1"] if kind in support else None for rows in ours.values()],
-            _range([rows[kind].support for rows in theirs.values() if kind in rows]),
-            [rows[kind].f1 if kind in rows else None for rows in theirs.values()],
-        )
-        for kind in [*support, *sorted(others, key=lambda kind: (-others[kind], kind))]
-    ]
-
-
-def support_by_type(comparison: Mapping[str, Any]) -> dict[str, int]:
-    """The number of gold spans by type, most first; the same for all systems."""
-    system = next(iter(comparison["systems"].values()))
-    rows = {kind: row["support"] for kind, row in system["by_type"].items() if row["support"]}
-    return dict(sorted(rows.items(), key=lambda row: (-row[1], row[0])))
-
-
-def _range(numbers: list[int]) -> str:
-    if not numbers:
-        return ""
-    low, high = min(numbers), max(numbers)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+    A piece has the colour of its first span, and the types and errors of those that end there.
+    """
+    edges = sorted({0, len(text), *(edge for span, _ in spans for edge in span[:2])})
+    parts = []
+    for start, end in pairwise(edges):
+        over = [(span, kind) for span, kind in spans if span.start <= start and end <= span.end]
+        labels = [
+            span.type if kind == Outcome.CORRECT else f"{span.type} · {words(kind)}"
+            for span, kind in over
+            if span.end == end
+        ]
+        part = text[start:end]
+        if not over and len(part) > MAX_GAP:
+            part = f"{part[:GAP_EDGE]} … {part[-GAP_EDGE:]}"
+        parts.append((part, OUTCOMES[over[0][1]] if over else "", ", ".join(labels)))
+    return parts

@@ -1,28 +1,39 @@
-"""The report page of speech: errors, confusions, recordings and the real-time factor."""
+"""Sections of speech pages: errors and recordings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+import base64
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.parts import Part, Study
-from wxb.tasks.speech.metrics import EDITS
-from wxb.tasks.speech.page import recordings
+import numpy as np
+from markupsafe import Markup
+from PIL import Image
 
-REAL_TIME = (
-    "Seconds of computation per second of audio, over all test sets. Reading audio and computing"
-    " features count, loading the model does not. Below 1 is faster than real time."
-)
+from wxb.core import paths
+from wxb.reporting.charts import figures, parts
+from wxb.reporting.charts.formatting import Table, rounded
+from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, marked, swatches
+from wxb.tasks.speech.metrics import EDITS, PredictionRow, alignment, clip_name, clip_rows
+from wxb.tasks.speech.record.audio import FRAMES, HOP, log_mel, read
 
 COLOURS = {"substitutions": "#2f7ebc", "deletions": "#cf4f63", "insertions": "#9a63c4"}
 SHOWN = 12  # confusions of one system
-BINS = {"by_seconds": "Length of the recording (s)", "by_snr": "Signal-to-noise ratio (dB)"}
+BINS = {"by_seconds": "CER by length (s)", "by_snr": "CER by signal-to-noise ratio (dB)"}
+BANDS = 80
+HEIGHT = 2  # pixels of a band
+MEDIA = Markup(
+    '<img src="data:image/png;base64,{}" alt="Spectrogram">'
+    '<audio controls preload="none" src="data:audio/flac;base64,{}" aria-label="Recording"></audio>'
+)
 
 
 class Page(parts.Page):
-    """Errors, confusions, recordings and the real-time factor."""
+    """Errors by kind, length and noise; recordings with their transcripts."""
 
     RULE = (
         "Errors are the fewest substitutions, deletions and insertions of characters (CER) or words"
@@ -32,71 +43,97 @@ class Page(parts.Page):
         "The curves show token accuracy on validation transcripts, each token predicted from the"
         " correct ones before it. The test CER differs: there, a model continues its own output."
     )
-    USABLE_SCORE = 0.3  # CER, above which nobody would read a transcript
 
     def example(self, row: Any) -> str:
         """The length of a recording, as a page plays no example before its sections."""
         return f"a recording of {row.seconds:.1f} s"
 
-    def failures(self, system: Mapping[str, Any]) -> str:
-        """The most frequent confusion, and the bin of signal-to-noise ratio with the worst CER."""
-        sentences = []
-        if system["confusions"]:
-            reference, hypothesis, count = system["confusions"][0]
-            error = _confusion(reference, hypothesis)
-            sentences.append(f"Its commonest error is {error} ({count:,} times).")
-        if len(system["by_snr"]) > 1:
-            worst = max(system["by_snr"], key=lambda row: row["cer"])
-            sentences.append(
-                f"Its CER is highest at a signal-to-noise ratio (dB) of {_bounds(worst)}."
-            )
-        return " ".join(sentences)
-
-    def parts(self, study: Study) -> list[Part]:
-        """The parts: errors by kind, length and noise with confusions; recordings; speed."""
-        systems = study.comparison["systems"]
-        shared = {"systems": systems, "chips": study.chips, "colours": COLOURS}
-        part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
-        rows = {name: {edit: system[edit] for edit in EDITS} for name, system in systems.items()}
+    def sections(self, study: Study) -> list[Section]:
+        """Errors by kind, length, noise and character, then recordings with transcripts."""
+        systems = study.systems
+        edits = {name: {edit: system[edit] for edit in EDITS} for name, system in systems.items()}
+        chart = figures.stacked(edits, COLOURS, x_title="characters")
         factors = {name: f"{1 / rate:.3f}" for name, rate in study.rates("seconds").items()}
-        title = "Real-time factor"
+        speed = [[name, factors.get(name, "–")] for name in systems]
         return [
-            part(
+            Section(
                 "errors",
                 "Errors",
-                "noise",
-                {"edits": figures.stacked(rows, COLOURS, x_title="characters")},
-                bins={title: _table(systems, key) for key, title in BINS.items()},
-                confusions={
-                    name: [
-                        (_confusion(*pair), count) for *pair, count in system["confusions"][:SHOWN]
-                    ]
-                    for name, system in systems.items()
-                },
+                [
+                    Charts({"Character errors by kind": chart}, swatches(COLOURS)),
+                    *(_bins(title, systems, key) for key, title in BINS.items()),
+                    Table("Speed", ["experiment", "seconds of computation per second"], speed),
+                    *(
+                        Fold(name, [_confusions(system["confusions"][:SHOWN])])
+                        for name, system in systems.items()
+                    ),
+                ],
             ),
-            part("recordings", "Recordings", "noise", clips=recordings.clips(study)),
-            part("speed", title, "cost", heading=title, note=REAL_TIME, rates=factors),
+            Section(
+                "recordings",
+                "Recordings",
+                ["At equal distances in the test set, not selected by result.", *clips(study)],
+            ),
         ]
 
 
-def _table(systems: Mapping[str, Any], key: str) -> dict[str, list[Any]]:
-    """CER by system (rows) and bin, with the number of records, which all systems share."""
+def _bins(title: str, systems: Mapping[str, Any], key: str) -> Table:
+    """CER by system and bin, with the number of records, which all systems share."""
     first = next(iter(systems.values()))[key]
-    return {
-        "bins": [_bounds(row) for row in first],
-        "records": [row["records"] for row in first],
-        "rows": [[row["cer"] for row in system[key]] for system in systems.values()],
-    }
+    bounds = [f"{_bound(row['from'])}–{_bound(row['to'])} ({row['records']:,})" for row in first]
+    rows = [[name, *(rounded(r["cer"]) for r in system[key])] for name, system in systems.items()]
+    return Table(title, [title, *bounds], rows)
 
 
-def _bounds(row: Mapping[str, Any]) -> str:
-    low, high = row["from"], row["to"]
-    if low is None:
-        return f"below {high:g}"
-    return f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
+def _bound(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
 
 
-def _confusion(reference: str, hypothesis: str) -> str:
+def _confusions(rows: Any) -> Table:
+    """The most frequent edits of characters."""
+    cells = [[reference or "–", hypothesis or "–", f"{n:,}"] for reference, hypothesis, n in rows]
+    return Table("Confusions", ["reference", "transcript", "count"], cells)
+
+
+def clips(study: Study) -> Iterator[Example]:
+    """The recordings that the stage `evaluate` copied for the page, with transcripts."""
+    systems = list(study.systems)
+    folder = paths.predictions(study.comparison["study"], systems[0])
+    rows = {name: {row.id: row for row in study.predictions[name]} for name in systems}
+    for row in clip_rows(study.predictions[systems[0]]):
+        path = folder / clip_name(row)
+        lines = [("reference", row.reference)]
+        lines += [(name, marked(pieces(rows[name][row.id]))) for name in systems]
+        title = f"{row.id} {row.group or ''} {row.seconds:.2f} s"
+        sources = (spectrogram(path), path.read_bytes())
+        media = MEDIA.format(*(base64.b64encode(content).decode() for content in sources))
+        yield Example(title, lines, media)
+
+
+def pieces(row: PredictionRow) -> list[tuple[str, str, str]]:
+    """The hypothesis with the deleted characters of the reference, coloured by kind of edit."""
+    aligned = [(_edit(*pair), pair[1] or pair[0]) for pair in alignment(row)]
+    return [
+        ("".join(character for _, character in group), COLOURS.get(kind, ""), kind)
+        for kind, group in groupby(aligned, key=itemgetter(0))
+    ]
+
+
+def _edit(reference: str, hypothesis: str) -> str:
+    if reference == hypothesis:
+        return ""
     if not reference:
-        return f"{hypothesis} inserted"
-    return f"{hypothesis} for {reference}" if hypothesis else f"{reference} deleted"
+        return "insertions"
+    return "substitutions" if hypothesis else "deletions"
+
+
+def spectrogram(path: Path) -> bytes:
+    """A PNG of a recording's log-mel features, 10 ms per pixel, high frequencies on top."""
+    samples = read(path)
+    frames = len(samples) // HOP
+    bands = log_mel(samples, BANDS, frames + FRAMES)[:frames].T[::-1]
+    scaled = (bands - bands.min()) / max(float(np.ptp(bands)), 1e-6)
+    pixels = np.repeat((255 * scaled).astype(np.uint8), HEIGHT, axis=0)
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, format="PNG", optimize=True)
+    return file.getvalue()

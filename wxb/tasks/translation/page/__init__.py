@@ -1,25 +1,20 @@
-"""The parts of a translation page: kinds of sentences, examples, attention, published scores."""
+"""Sections of translation pages: kinds of sentences, translations side by side and attention."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from wxb.reporting.charts import figures, parts
-from wxb.reporting.charts.formatting import listed, origin, rounded
-from wxb.reporting.charts.parts import Part, Study
-from wxb.tasks.translation.metrics import UNSEEN, PredictionRow, Scorer
-from wxb.tasks.translation.page import published
-from wxb.tasks.translation.page.examples import examples
+from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by_category
+from wxb.tasks.translation.metrics import PredictionRow, Scorer, sums
 
-MIN_SENTENCES = 30  # of a kind, for its BLEU to be named
+EXAMPLES = 4  # sentences of each kind
 
 
 class Page(parts.Page):
-    """The page of a translation study."""
+    """Kinds of sentences, translations side by side and attention."""
 
     RULE = (
         "BLEU counts the n-grams of up to four words that a translation shares with its references."
@@ -29,73 +24,85 @@ class Page(parts.Page):
         "The curves show BLEU of greedy translations of validation sentences, with one reference at"
         " a time. The test uses the beam and all references of a sentence."
     )
-    PUBLISHED_SCORES: ClassVar = {system.name: system.bleu for system in published.SYSTEMS}
 
-    def failures(self, system: Mapping[str, Any]) -> str:
-        """The kinds of sentences that a system translates worst."""
-        kinds = system["by_kind"]
-        total = sum(kinds[kind]["sentences"] for kind in UNSEEN) if kinds else 0
-        rows = {
-            kind: row for kind, row in kinds.items() if MIN_SENTENCES <= row["sentences"] < total
-        }
-        worst = sorted(rows.items(), key=lambda item: (item[1]["bleu"], item[0]))[:2]
-        formatted = [
-            f"{kind} (BLEU {rounded(row['bleu'], Scorer.METRICS[0])} on {row['sentences']:,})"
-            for kind, row in worst
-        ]
-        if not formatted:
-            return ""
-        return (
-            f"BLEU is lowest for {listed(formatted)}, among kinds of at least {MIN_SENTENCES}"
-            " sentences."
+    def sections(self, study: Study) -> list[Section]:
+        """BLEU by kind of sentence, then translations and attention maps."""
+        kinds = by_category(
+            "BLEU by kind of sentence",
+            study.systems,
+            "by_kind",
+            "bleu",
+            count="sentences",
+            metric=Scorer.METRICS[0],
         )
-
-    def parts(self, study: Study) -> list[Part]:
-        """The parts: kinds of sentences, translations, attention if any, published scores."""
-        systems = study.comparison["systems"]
-        shared = {"systems": systems, "chips": study.chips}
-        part: Callable[..., Part] = partial(Part.from_template, __package__, **shared)
-        kinds = next(iter(systems.values()))["by_kind"]
-        rows = {name: study.predictions[name] for name in systems}
-        maps = _attention_maps(rows)
-        charts = {id_: _chart(row) for by_id in maps.values() for id_, row in by_id.items()}
-        corpus = study.params.experiments[next(iter(systems))].corpus
+        note = (
+            "By the number of words of the source (a Chinese character is a word), and by whether"
+            " training has all words of the source and of a reference."
+        )
         return [
-            part("kinds", "Kinds of sentences", "noise", kinds=kinds, metric=Scorer.METRICS[0]),
-            part("translations", "Translations", "noise", examples=examples(rows)),
-            *([part("attention", "Attention", "noise", charts, maps=maps)] if maps else []),
-            part(
-                "published",
-                "Published scores",
-                "training",
-                published=published,
-                comparison=study.comparison,
-                origin=origin(study.params.corpora[corpus]),
+            Section("kinds", "Kinds of sentences", [note, kinds]),
+            Section(
+                "translations",
+                "Translations",
+                [
+                    "The chrF of each translation follows it.",
+                    *(Fold(kind, rows) for kind, rows in examples(study.predictions).items()),
+                    *(
+                        Fold(f"Attention of {name}", [Charts(charts)])
+                        for name, rows in study.predictions.items()
+                        if (charts := attention(rows))
+                    ),
+                ],
             ),
         ]
 
 
-def _attention_maps(
-    rows: Mapping[str, Sequence[PredictionRow]],
-) -> dict[str, dict[str, PredictionRow]]:
-    """The rows with attention by system and by the id of their chart."""
-    maps = {
-        name: {
-            f"attention-{index}-{number}": row
-            for number, row in enumerate(row for row in system_rows if row.attention)
-        }
-        for index, (name, system_rows) in enumerate(rows.items())
+def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[str, list[Example]]:
+    """Sentences with the best, the worst and the most different translations, by chrF.
+
+    Among equals, longer sources come first, then earlier records. No sentence has two kinds.
+    """
+    chrf = {name: sums.chrf(Scorer().statistics(rows)) for name, rows in predictions.items()}
+    scores = np.stack([*chrf.values()])  # (systems, sentences)
+    first = next(iter(predictions.values()))
+    lengths = np.array([len(row.input) for row in first])
+    kinds = {
+        "best translations": -scores.mean(axis=0),
+        "worst translations": scores.mean(axis=0),
+        "most different translations": scores.min(axis=0) - scores.max(axis=0),
     }
-    return {name: by_id for name, by_id in maps.items() if by_id}
+    used: set[str] = set()
+    by_kind = {}
+    for kind, order in kinds.items():
+        indices = [int(index) for index in np.lexsort((-lengths, order.round(6)))]
+        unused = [index for index in indices if first[index].input not in used][:EXAMPLES]
+        used |= {first[index].input for index in unused}
+        by_kind[kind] = [
+            Example(
+                first[index].input,
+                [
+                    *(("reference", reference) for reference in first[index].gold),
+                    *(
+                        (name, f"{rows[index].predicted} ({chrf[name][index]:.0f})")
+                        for name, rows in predictions.items()
+                    ),
+                ],
+            )
+            for index in unused
+        ]
+    return by_kind
 
 
-def _chart(row: PredictionRow) -> figures.go.Figure:
-    """The attention of a row as a heatmap."""
-    assert row.attention is not None
-    return figures.matrix(
-        np.array(row.attention["weights"]),
-        row.attention["target"],
-        row.attention["source"],
-        names=("translation", "source"),
-        every=True,
-    )
+def attention(rows: Sequence[PredictionRow]) -> dict[str, figures.go.Figure]:
+    """Heatmaps of the attention of some sentences: rows are target tokens, columns source ones."""
+    return {
+        f"{row.input} → {row.predicted}": figures.matrix(
+            np.array(row.attention["weights"]),
+            row.attention["target"],
+            row.attention["source"],
+            names=("translation", "source"),
+            every=True,
+        )
+        for row in rows
+        if row.attention is not None
+    }

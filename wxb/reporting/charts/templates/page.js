@@ -1,13 +1,10 @@
-<script type="application/json" id="figures">{{ figures | tojson }}</script>
-<script type="text/plain" id="plotly">{{ packed_plotly() }}</script>
-<script type="module">
 // A click on a header sorts the rows of its table, the second one in reverse.
 const value = (row, column) => {
   const text = row.cells[column].dataset.value ?? row.cells[column].innerText.trim();
   const number = parseFloat(text.replaceAll(",", "").replace("−", "-"));
   return Number.isNaN(number) ? text : number;
 };
-for (const header of document.querySelectorAll("table.results thead th")) {
+for (const header of document.querySelectorAll("thead th")) {
   header.tabIndex = 0;
   const sort = () => {
     const body = header.closest("table").tBodies[0];
@@ -23,37 +20,24 @@ for (const header of document.querySelectorAll("table.results thead th")) {
   header.addEventListener("keydown", ({ key }) => key === "Enter" && sort());
 }
 
-// A field above the table hides the experiments whose names lack its text, in all tables.
-for (const table of document.querySelectorAll("table.results")) {
-  const field = Object.assign(document.createElement("input"), { type: "search", placeholder: "Filter experiments" });
-  field.ariaLabel = field.placeholder;
-  field.addEventListener("input", () => {
-    for (const name of document.querySelectorAll("tbody th:has(.chip)")) {
-      name.parentElement.hidden = !name.innerText.includes(field.value);
-    }
-  });
-  table.parentElement.before(field);
-}
-
-const content = (id) => document.getElementById(id).textContent;
-
 // Plotly is most of the file, so it is gzipped.
-const packed = Uint8Array.from(atob(content("plotly")), (character) => character.charCodeAt(0));
+const content = document.getElementById("plotly").textContent;
+const packed = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
 const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 const script = document.createElement("script");
 script.textContent = await new Response(unpacked).text();
 document.head.append(script);
 
-// Paper is narrower than the screen, and figures are not redrawn for it: a viewBox scales them.
+// Paper is narrower than the screen, and charts are not redrawn for it: a viewBox scales them.
 const scale = (element) => {
   for (const svg of element.querySelectorAll(".main-svg")) {
     svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
   }
 };
 
-const figures = JSON.parse(content("figures"));
 for (const element of document.querySelectorAll(".figure")) {
-  const { data, layout } = figures[element.id];
+  const { data, layout } = JSON.parse(element.querySelector("script").textContent);
+  element.replaceChildren();
   // On a phone, markers would hide their intervals.
   if (innerWidth < 640) for (const { error_x, marker } of data) if (error_x) marker.size *= 0.5;
   await Plotly.newPlot(element, data, layout, { displayModeBar: false, responsive: true });
@@ -61,7 +45,7 @@ for (const element of document.querySelectorAll(".figure")) {
   element.on("plotly_afterplot", () => scale(element));
   await new Promise((resolve) => setTimeout(resolve));
 }
-// Figures in closed details were drawn without a width.
+// Charts in closed details were drawn without a width.
 document.addEventListener(
   "toggle",
   ({ target }) => {
@@ -69,4 +53,3 @@ document.addEventListener(
   },
   true,
 );
-</script>
