@@ -34,9 +34,10 @@ def render(
         lstrip_blocks=True,
     )
     environment.globals.update(packed_plotly=packed_plotly, to_json=to_json, chips=chips or {})
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         title=title, answer=answer, notes=notes, sections=sections, footer=footer
     )
+    return page.lstrip()  # no blank lines of the macros before the doctype
 
 
 def packed_plotly() -> str:
