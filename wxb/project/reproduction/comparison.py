@@ -47,7 +47,8 @@ class Score(NamedTuple):
 def compare(result: str, before: Results, after: Results) -> list[Score]:
     """The scores of one result: those with an interval, else those that differ."""
     first, second = before.metrics(result), after.metrics(result)
-    is_comparable = before.records(result) == after.records(result)
+    records = before.records(result), after.records(result)
+    is_comparable = not all(records) or records[0] == records[1]
     runs = _trainings(result, before)
     seeds = after.study(result).get("seeds", [])
     bounds = ranges(runs, max(1, len(seeds))) if runs else {}

@@ -52,11 +52,11 @@ class Results:
         return self._json(provenance.study_file(name))
 
     def records(self, result: str) -> tuple[float, ...]:
-        """Numbers of test records and units of a result; none are known of a few lessons."""
+        """Numbers of test records and units of a study, or of test items; empty if unknown."""
         if study := self.study(result):
             return study["documents"], study["support"]
-        metrics = self.metrics(result).values()
-        return tuple(values["support"] for values in metrics if "support" in values)
+        support = self.metrics(result).get(result, {}).get("support")
+        return () if support is None else (support,)
 
     def trainings(self, study: str) -> Runs:
         """The scores of every seed by metric and experiment; empty if only one seed is known.
