@@ -38,7 +38,7 @@ from wxb.metrics import evaluation
 from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.project.params_file import parse, to_yaml
 from wxb.project.reproduction import benchmarks
-from wxb.tasks import guessing
+from wxb.tasks import recognition
 
 PEER, FIRST = "peer", "first"  # systems; others are rows of the first study, such as `tfidf`
 CORPUS, STUDY = "records", "study"
@@ -66,7 +66,7 @@ def main(
     run = Run(data.resolve(), folder.resolve(), options, tests)
     rows = []
     for name, size, systems in parse_cells(cells or [*SETS]):
-        template = guessing.template(SETS[name].task)
+        template = recognition.template(SETS[name].task)
         results = {system: result(run, name, size, system, template) for system in (PEER, *systems)}
         rows += table_rows(name, results)
     benchmarks.report(rows, output, {GAIN: "+.3f", "CPU seconds": ",.0f"})
@@ -123,7 +123,7 @@ def recipe(template: str) -> dict[str, Any]:
     """The parts of a template that decide results."""
     content = parse(template)
     rows = {
-        name: {key: value for key, value in row.items() if key != "purpose"}
+        name: {key: value for key, value in row.items() if key not in ("purpose", "seconds")}
         for name, row in content["rows"].items()
     }
     return {"rows": rows, **{key: content[key] for key in ("backbones", "experiments", "studies")}}
@@ -167,7 +167,7 @@ def train_ours(
     """The name of an experiment of the first study, and its rows; `row` names it, or is FIRST."""
     with tempfile.TemporaryDirectory() as folder:
         write(splits, task, Path(folder, CORPUS))
-        with chdir(folder), patch.object(guessing, "template", return_value=template):
+        with chdir(folder), patch.object(recognition, "template", return_value=template):
             PARAMS.write_text(to_yaml(empty_project(options)), encoding="utf-8")
             command.corpus(Path(CORPUS))
             command.study(STUDY, corpus=CORPUS)

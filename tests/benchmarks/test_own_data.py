@@ -10,13 +10,13 @@ from ruamel.yaml import YAML
 
 from tests.benchmarks.script import script
 from wxb.cli.new import studies
-from wxb.cli.new.recipes import recipe
+from wxb.cli.new.studies import recipe
 from wxb.core.errors import WxbError
 from wxb.core.files import write_jsonl
 from wxb.core.params import check, read_yaml
 from wxb.corpora.records import Record
 from wxb.project.params_file import parse, to_yaml
-from wxb.tasks import guessing
+from wxb.tasks import recognition
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")
@@ -114,13 +114,13 @@ def test_spans_are_compared_with_spacy(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sets.SETS, "names", sets.Data("ner", corpus, (None,), "zh"))
     monkeypatch.setattr(studies, "are_packages_installed", lambda: False)
     monkeypatch.setattr(peers, "RECORDS", 1)
-    template = parse(guessing.template("ner"))
+    template = parse(recognition.template("ner"))
     backbone = template["backbones"]["$study-llama"]
     backbone["architecture"] |= {"hidden_size": 16, "num_hidden_layers": 1}
     backbone["pretraining"] |= {"steps": 2, "checkpoints": 1}
     backbone["tokenizer"]["vocabulary"] = 300
     template["rows"]["$study-decoder"]["epochs"] = {"examples": 1, "least": 2, "most": 2}
-    monkeypatch.setattr(guessing, "template", lambda task: to_yaml(template))
+    monkeypatch.setattr(recognition, "template", lambda task: to_yaml(template))
     *_, row = run(capsys, tmp_path, cells=["names-all-decoder"], tests=5)
     assert row.startswith("| names | 12 | 5 | F1 |")
     assert "| decoder |" in row
@@ -148,7 +148,7 @@ def test_the_recipes_of_the_pages_are_those_of_first_studies(page, row):
     ((_, backbone),), ((_, experiment),) = (
         content[section].items() for section in ("backbones", "experiments")
     )
-    template = parse(guessing.template("ner"))
+    template = parse(recognition.template("ner"))
     expected = template["experiments"][row]
     expected_backbone = template["backbones"][expected["backbone"]]
     assert backbone | {"corpus": ""} == expected_backbone | {"corpus": ""}

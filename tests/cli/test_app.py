@@ -41,7 +41,7 @@ def test_help_names_every_command(project):
     result = wxb(project, "--help")
     assert result.returncode == 0
     for command in (
-        *("params", "list", "show", "doctor", "compare", "watch", "estimate"),
+        *("params", "list", "show", "doctor", "compare", "watch"),
         *("table", "report", "export", "clean", "readme", "new"),
     ):
         assert command in result.stdout

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from tests.cli.new.formats import CASES, write
 from tests.cli.new.samples import TAGS, TOKENS, as_lines
 from wxb.cli.inputs import Texts
-from wxb.cli.new import corpus
+from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.params.tasks import corpora
 
@@ -32,12 +32,12 @@ def texts_of(task, block=None):
 def test_the_inputs_are_those_of_the_records(case):
     write(case.files)
     path = Path(case.path)
-    ((_, block),) = YAML(typ="safe").load(corpus.guess_corpus(path, None).block).items()
+    ((_, block),) = YAML(typ="safe").load(new_corpus(path, None, None, case.flags).block).items()
     expected = sorted(text for text, _ in case.records)
     assert sorted(texts_of(case.task, block).read(path)) == expected
 
 
-@pytest.mark.parametrize("name", ["fastText", "lines with tabs"])
+@pytest.mark.parametrize("name", ["fastText", "Tatoeba"])
 def test_files_of_lines_need_no_corpus(name):
     case = next(case for case in CASES if case.name == name)
     write(case.files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +20,8 @@ from wxb.corpora.layout import decode, has_records
 from wxb.corpora.records import RecordError
 from wxb.project import trained
 from wxb.project.root import find_root
-from wxb.tasks import guessing
-from wxb.tasks.values import Files
+from wxb.tasks import recognition
+from wxb.tasks.recognition import Files, FlagError
 
 if TYPE_CHECKING:
     from wxb.corpora.formats import Raw
@@ -85,13 +85,13 @@ class Texts:
 
         Raises WxbError for a format of another task, such as columns.
         """
-        if self.corpus and self.corpus.has_text_per_file:
+        columns = getattr(self.corpus, "columns", None)
+        if self.corpus and (self.corpus.has_text_per_file or _has_columns(file, columns)):
             return self.corpus
-        if corpus := _guess_corpus(self.task, file):
+        if corpus := _recognize(self.task, file):
             return corpus
-        for task in guessing.tasks():
-            corpus = _guess_corpus(task, file)
-            # Lines with tabs may be texts.
+        for task in recognition.tasks():
+            corpus = _recognize(task, file)
             if corpus and corpus.format_key not in ("fields", "columns"):
                 raise WxbError(
                     f"{file}: found the format `{corpus.format_key}` of {task}; expected a text per"
@@ -130,11 +130,19 @@ class Texts:
         )
 
 
-def _guess_corpus(task: str, file: Path) -> Corpus | None:
+def _has_columns(file: Path, columns: Sequence[str] | None) -> bool:
+    """Whether each line of a file has a cell for each of some columns, separated by tabs."""
+    lines = [line for line in decode(file).split("\n") if line.strip()]
+    return bool(columns) and all(line.count("\t") == len(columns or ()) - 1 for line in lines)
+
+
+def _recognize(task: str, file: Path) -> Corpus | None:
     """The block that reads a file of a task; None if it is of no format of the task."""
-    guess = guessing.guess(task, Files(file, [file]))
-    if guess is None:
+    try:
+        content = recognition.recognize(task, Files(file, (file,)))
+    except FlagError:
         return None
-    content = {"task": task, "path": str(file), **guess.content}
-    corpus: Corpus = corpora()[task].model_validate(content)
+    if content is None:
+        return None
+    corpus: Corpus = corpora()[task].model_validate({"task": task, "path": str(file), **content})
     return corpus

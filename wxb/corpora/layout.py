@@ -161,9 +161,12 @@ def decode_table(file: Path, legacy: Sequence[str] = LEGACY) -> tuple[str, str |
         encoding = _likeliest(data, legacy)
         if encoding is None:
             others = f" or unambiguous {' or '.join(legacy)}" if legacy else ""
+            likeliest = None if b"\0" in data else _likeliest(data, LEGACY)
+            command = f"iconv -f {likeliest} -t UTF-8 {file.name} > new{file.suffix}"
             raise WxbError(
                 f"{file}: found byte {data[error.start]:#04x} at offset {error.start};"
-                f" expected UTF-8{others}: convert the file with iconv"
+                f" expected UTF-8{others}: "
+                + (f"convert it with `{command}`" if likeliest else "convert or unpack the file")
             ) from None
         text = data.decode(encoding)
     if not text.strip():

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from wxb.metrics.scorer import Scorer
     from wxb.reporting.charts.parts import Page  # imports plotly
     from wxb.tasks.exports import Exports
-    from wxb.tasks.guessing import Hook
     from wxb.tasks.methods import Method
+    from wxb.tasks.recognition import Hook
 
 __all__ = ["Part", "Task", "get", "method_of", "names"]
 

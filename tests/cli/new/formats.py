@@ -1,6 +1,8 @@
 """A small file of every format that `wxb new corpus` recognizes, with its records."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -36,13 +38,14 @@ from tests.cli.new.samples import (
 
 
 class Case(NamedTuple):
-    """A format, its files by path, the task, the records, and the path that is given."""
+    """A format, its files by path, the task, the records, and the path and flags that are given."""
 
     name: str
     files: dict[str, Any]
     task: str
     records: list[tuple[str, Any]]
     path: str = "own"
+    flags: Mapping[str, str] = MappingProxyType({})
 
 
 CASES = [
@@ -244,34 +247,29 @@ CASES = [
     Case(
         "CSV without a header",
         {"own.csv": as_table((n, name, t) for n, (t, name) in enumerate(CLASSIFIED))},
-        "classification", CLASSIFIED, "own.csv",
-    ),
-    Case(
-        "CSV without a header, several texts",
-        {
-            "own.csv": as_table(
-                (name, f"{person} moved", f"{t} It was a long day.")
-                for person, (t, name) in zip(NAMES, CLASSIFIED, strict=True)
-            )
-        },
-        "classification",
-        [(f"{t} It was a long day.", name) for t, name in CLASSIFIED],
-        "own.csv",
+        "classification", CLASSIFIED, "own.csv", {"columns": "id,label,text"},
     ),
     Case(
         "TSV without a header",
         {"own.tsv": "".join(f'{name}\t"{t}", so\n' for t, name in CLASSIFIED)},
         "classification", [(f'"{t}", so', name) for t, name in CLASSIFIED], "own.tsv",
+        {"columns": "label,text"},
     ),
     Case(
         "TSV without a header, pairs",
         {"own.tsv": as_table(((t, c) for t, (c,) in PAIRS), "\t")},
-        "translation", PAIRS, "own.tsv",
+        "translation", PAIRS, "own.tsv", {"columns": "source,target"},
+    ),
+    Case(
+        "Tatoeba",
+        {"own.txt": "".join(f"{t}\t{c}\tCC-BY 2.0 (France) #{n}\n" for n, (t, (c,)) in
+                            enumerate(PAIRS))},
+        "translation", PAIRS, "own.txt",
     ),
     Case(
         "lines with tabs",
         {"own.txt": "".join(f"{name}\t{t}\n" for t, name in CLASSIFIED)},
-        "classification", CLASSIFIED, "own.txt",
+        "classification", CLASSIFIED, "own.txt", {"columns": "label,text"},
     ),
     Case(
         "ratings",
@@ -303,8 +301,8 @@ CASES = [
     Case(
         "cp1252 with semicolons",
         {"own.csv": as_table(
-            [("Text", "Klasse", "label"),
-             *((f"Gestern zog {t}; für Müller sehr schön", "x", name) for t, name in CLASSIFIED)],
+            [("Text", "Klasse", "Datum"),
+             *((f"Gestern zog {t}; für Müller sehr schön", name, "x") for t, name in CLASSIFIED)],
             ";", "cp1252",
         )},
         "classification",

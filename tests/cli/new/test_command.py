@@ -102,10 +102,10 @@ def test_a_study_gets_the_experiments_that_it_lacks(params, monkeypatch):
     assert load().studies["post"].experiments == [f"post-{row}" for row in rows]
     assert before.items() <= load().experiments.items()
     again = wxb("study", "post")
-    assert "the study 'post' already, with all experiments" in str(again.exception)
+    assert "the study 'post' already, of post, and no experiment of post" in str(again.exception)
     wxb("corpus", "post.json", "--name", "other")
     other = wxb("study", "post", "--corpus", "other")
-    assert "the study 'post' already, of post, not of other" in str(other.exception)
+    assert "the study 'post' already, of post, and no experiment of other" in str(other.exception)
 
 
 def test_a_study_has_a_forecast_and_as_many_epochs_as_its_records_need(params):
@@ -224,6 +224,20 @@ def test_errors_write_nothing(params, arguments, message):
     with pytest.raises(type(failed.exception), match=f"(?s){message}"):
         raise failed.exception
     assert params.read_text() == before
+
+
+def test_what_is_not_recognized_is_asked_for(params):
+    before = params.read_text()
+    rows = [{"frase": TEXT.format(name, n), "tono": "ab"[n % 2]} for n, name in enumerate(NAMES)]
+    Path("mail.json").write_text(json.dumps(rows))
+    asked = wxb("corpus", "mail.json")
+    assert asked.exit_code == 2
+    assert all(word in asked.stderr for word in ("frase", "tono", "--task", "--input", "--gold"))
+    assert params.read_text() == before
+    named = ("--task", "classification", "--input", "frase", "--gold", "tono")
+    assert wxb("corpus", "mail.json", *named).exit_code == 0
+    fields = load().corpora["mail"].fields
+    assert (fields.input, fields.label) == ("frase", "tono")
 
 
 def test_usage():

@@ -1,4 +1,4 @@
-"""`wxb new corpus`: guesses about files, with which the reader reads them."""
+"""`wxb new corpus`: names that it knows, and names that it asks for."""
 
 import csv
 import json
@@ -6,54 +6,48 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from stages.preprocess import preprocess
 from tests.corpora.records import to_letters
-from wxb.cli.new import corpus, trial
+from wxb import tasks
+from wxb.cli.new import corpus
+from wxb.cli.new.corpus import new_corpus
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.tasks.ner.params import Corpus
-from wxb.tasks.ner.reading import Reading
-from wxb.tasks.ner.record import Labelling
+from wxb.core.params.tasks import corpora
+from wxb.tasks.recognition import FlagError
 
 DATA = Path(__file__).parents[3] / "../shared/data"
-NAMES = ["Ann Miller", "Bob Stone", "Eve Hart", "Joe Lund", "Kim Park", "Max Weber", "Sue Reed"]
-TOWNS = [
-    "Paris",
-    "Rome",
-    "Oslo",
-    "Turin",
-    "Seoul",
-    "Ghent",
-    "Leeds",
-    "Bonn",
-    "Graz",
-    "Lyon",
-    "Bath",
-]
+SHARES = {"test": 0.2, "valid": 0.1}
+BY_DOCUMENT = {"by": None, **SHARES}
+FIELDS = {
+    **{"input": "body", "spans": "marks", "start": "begin", "end": "stop", "type": "tag"},
+    **{"value": "mention", "language": None, "id": None},
+}
+WORDS = [to_letters(number) for number in range(40)]
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
-def record(number, *, inclusive=False, wrong=False):
-    """A record with two spans and their values."""
-    name, town = NAMES[number % len(NAMES)], TOWNS[number % len(TOWNS)]
-    text = f"To {name} of {town}, as number {number}, {to_letters(number)}, on the list."
-    spans = []
-    for value, label in ((name, "NAME"), (town, "CITY")):
-        start = text.index(value) + 3 * wrong
-        end = start + len(value) - inclusive
-        spans.append({"begin": start, "stop": end, "tag": label, "mention": value})
+def record(number, *, shift=0):
+    """A text with two spans, whose ends are shifted."""
+    name, city = f"Ann{to_letters(number)}", f"Rome{to_letters(number)}"
+    text = f"{name} lives in {city}, said {to_letters(number)}."
+    spans = [
+        {"begin": (i := text.index(v)), "stop": i + len(v) + shift, "tag": tag, "mention": v}
+        for v, tag in ((name, "NAME"), (city, "CITY"))
+    ]
     return {"body": text, "marks": spans}
 
 
@@ -62,170 +56,140 @@ def records(count=60, **kind):
 
 
 def write(path, content):
-    Path(path).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    Path(path).write_text(text, encoding="utf-8")
     return Path(path)
 
 
-def guessed(path):
+def table(path, /, **columns):
+    """A CSV file with a row for each of WORDS; a column is a function from row to cell."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(columns)
+        rows.writerows([make(n) for make in columns.values()] for n in range(len(WORDS)))
+    return Path(path)
+
+
+def text(number):
+    return f"It is {WORDS[number]} that was named here."
+
+
+def one_of_two(number):
+    return ("good", "bad")[number % 2]
+
+
+def block(path, task=None, **flags):
     """The block as it reads back, without its name."""
-    ((_, block),) = YAML(typ="safe").load(corpus.guess_corpus(Path(path), None).block).items()
-    return block
+    flags = {name.replace("_", "-"): value for name, value in flags.items()}
+    added = new_corpus(Path(path), None, task, flags).block
+    ((_, content),) = YAML(typ="safe").load(added).items()
+    return content
 
 
-def cleaned(path, block):
+def fields(path, task=None, **flags):
+    """The task and the fields that are not null."""
+    content = block(path, task, **flags)
+    return content["task"], {k: v for k, v in content["fields"].items() if v is not None}
+
+
+def cleaned(path, content):
     """The profile that the stage `preprocess` writes for a block."""
-    path = Path(path)
-    if path.is_dir():
+    if Path(path).is_dir():
         shutil.copytree(path, "raw")
     else:
         Path("raw").mkdir()
         shutil.copy(path, "raw")
-    params = Corpus.model_validate(block)
-    preprocess(Path("raw"), params, Reading(), Labelling(), seed=1, label="p", out=Path("clean"))
+    task, params = tasks.get(content["task"]), corpora()[content["task"]].model_validate(content)
+    preprocess(Path("raw"), params, task.reading, task.record, seed=1, label="p", out=Path("clean"))
     return read_json(Path("clean/profile.json"))
 
 
-FIELDS = {
-    "input": "body",
-    "spans": "marks",
-    "start": "begin",
-    "end": "stop",
-    "type": "tag",
-    "value": "mention",
-    "language": None,
-    "id": None,
-}
-BY_DOCUMENT = {"by": None, "test": 0.2, "valid": 0.1}
-
-
-def test_fields_are_guessed_by_their_values():
-    write("post.json", records())
-    assert guessed("post.json") == {
-        "task": "ner",
-        "path": "post.json",
-        "fields": FIELDS,
-        "split": BY_DOCUMENT,
-    }
-    assert cleaned("post.json", guessed("post.json"))["records"]["rejected"] == 0
-
-
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "semicolons.csv", "tsv", "parquet"])
-def test_every_format_of_records(suffix):
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "semicolons.csv", "tsv", "parquet"])
+def test_spans_are_known_by_their_keys_in_every_format(suffix):
     path = Path(f"post.{suffix}")
-    if suffix == "jsonl":
-        path.write_text("".join(json.dumps(r) + "\n" for r in records()), encoding="utf-8")
-    elif suffix != "parquet":
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(records()), path)
+    elif suffix.startswith("json"):
+        lines = "".join(json.dumps(r) + "\n" for r in records())
+        write(path, lines if suffix == "jsonl" else records())
+    else:
         delimiter = {"csv": ",", "tsv": "\t"}.get(suffix, ";")
         with path.open("w", newline="") as file:
             rows = csv.DictWriter(file, ["body", "marks"], delimiter=delimiter)
             rows.writeheader()
-            rows.writerows({**r, "marks": str(r["marks"])} for r in records())
+            rows.writerows({**r, "marks": json.dumps(r["marks"])} for r in records())
             rows.writerow({"body": "Nobody labelled this.", "marks": ""})
-    else:
-        pq.write_table(pa.Table.from_pylist(records()), path)
-    assert guessed(path)["fields"] == FIELDS
-    assert corpus.guess_corpus(path, None).trial.unlabelled == suffix.endswith("sv")
+    content = block(path)
+    assert content == {"task": "ner", "path": path.name, "fields": FIELDS, "split": BY_DOCUMENT}
+    assert new_corpus(path, None).trial.unlabelled == suffix.endswith("sv")
 
 
-@pytest.mark.parametrize("kind", [{"inclusive": True}, {"wrong": True}])
-def test_wrong_offsets_are_repaired_by_value(kind):
-    guess = corpus.guess_corpus(write("post.json", records(**kind)), None)
-    assert guessed("post.json")["repair"] == "by-value"
-    assert guessed("post.json")["fields"] == FIELDS
-    assert guess.trial.repaired == {"span found by value": 120}
-    assert "0 of 120 offsets fit" in guess.notes[0]
-    assert ("120 if `end` is included" in guess.notes[0]) == ("inclusive" in kind)
-
-
-def without_values(rows):
-    for row in rows:
-        for span in row["marks"]:
-            del span["mention"]
-    return rows
-
-
-def test_spans_without_values():
-    write("post.json", without_values(records()))
-    assert guessed("post.json")["fields"] == {**FIELDS, "value": None}
-    assert "repair" not in guessed("post.json")
-
-
-def test_ends_that_are_included_are_an_error_without_values():
-    write("post.json", without_values(records(inclusive=True)))
-    with pytest.raises(WxbError, match="add 1 to each 'stop'"):
-        guessed("post.json")
-
-
-def test_tokens_of_a_span_are_not_its_characters():
-    rows = without_values(records())
-    for row in rows:
-        for span in row["marks"]:
-            span.update(token_start=1, token_end=2)
-    assert guessed(write("post.json", rows))["fields"] == {**FIELDS, "value": None}
-
-
-def test_the_text_is_the_one_that_spans_fit():
-    rows = [{"masked": "To [NAME] of [CITY], as a number on the list", **r} for r in records()]
-    assert guessed(write("post.json", rows))["fields"]["input"] == "body"
-
-
-def test_language_id_and_group():
-    rows = [
-        {"uid": n, "lang": "en", "template_id": n % 12, "label": f"kind {n % 15}", **record(n)}
-        for n in range(60)
-    ]
-    block = guessed(write("post.json", rows))
-    assert block["fields"]["language"] == "lang"
-    assert block["fields"]["id"] == "uid"
-    assert block["split"]["by"] == "template_id"
-    assert cleaned("post.json", block)["splits"]["test"]["groups"] > 1
+def test_unknown_names_are_asked_for_and_given():
+    rows = [{"words": r["body"], "found": [{"a": s["begin"], "b": s["stop"], "c": s["tag"]}
+             for s in r["marks"]]} for r in records()]  # fmt: skip
+    path = write("post.json", rows)
+    with pytest.raises(FlagError, match=r"(?s)'words': 'Ann.*--input, --gold.*--start, --end"):
+        block(path)
+    with pytest.raises(FlagError, match=r"--start and --end and --tag: .* a, b, c in 'found'"):
+        block(path, input="words", gold="found")
+    given_names = {"input": "words", "gold": "found", "start": "a", "end": "b", "tag": "c"}
+    expected = {"input": "words", "spans": "found", "start": "a", "end": "b", "type": "c"}
+    assert fields(path, **given_names) == ("ner", expected)
+    rows = [{"frase": text(n), "tono": one_of_two(n)} for n in range(40)]
+    path = write("post.json", rows)
+    with pytest.raises(FlagError, match="choose with --task"):
+        block(path, input="frase", gold="tono")
+    found = fields(path, "classification", input="frase", gold="tono")
+    assert found == ("classification", {"input": "frase", "label": "tono"})
 
 
 @pytest.mark.parametrize(
-    ("field", "values", "groups"),
+    ("extra", "flag", "name"),
     [
-        ("author", [f"author {n % 20}" for n in range(60)], True),
-        ("handle", [f"writer {n % 20}" for n in range(60)], True),
-        ("doc_id", [*range(59), 0], True),  # its name says so
-        ("handle", [f"writer {n}" for n in range(59)] + ["writer 0"], False),
-        ("sentiment", [f"mood {n % 20}" for n in range(60)], False),
-        ("entityType", [f"type {n % 20}" for n in range(60)], False),
-        ("author", [f"author {n % 3}" for n in range(60)], False),  # too few to divide
-        ("author", ["nobody"] * 40 + [f"author {n}" for n in range(20)], False),
-        ("length", [n % 20 for n in range(60)], False),
-        ("author", [f"author {n % 20}" for n in range(59)] + [None], False),
+        ({"full_text": "To [NAME], as a number on the list"}, "input", "body"),
+        ({"more": [{"start": 0, "end": 3, "label": "NAME"}]}, "gold", "marks"),
+        ({"author": "Ann", "doc_id": 7}, "group", "-"),
     ],
 )
-def test_a_group_repeats_and_is_no_label(field, values, groups):
-    rows = [{field: value, **record(n)} for n, value in enumerate(values)]
-    assert guessed(write("post.json", rows))["split"]["by"] == (field if groups else None)
+def test_two_names_that_fit_are_a_question(extra, flag, name):
+    path = write("post.json", [{**row, **extra} for row in records()])
+    with pytest.raises(FlagError, match=f"--{flag}"):
+        block(path)
+    content = block(path, **{flag: name})
+    assert {key: content["fields"][key] for key in FIELDS} == FIELDS
+    assert content["split"] == BY_DOCUMENT
 
 
-def test_ids_that_repeat_are_none():
-    rows = [{"id": n % 50, **record(n)} for n in range(60)]
-    assert guessed(write("post.json", rows))["fields"]["id"] is None
+def test_wrong_offsets_are_rejected_and_repaired_on_request():
+    path = write("post.json", [*records(40, shift=1), *records(60)[40:]])
+    added = new_corpus(path, None)
+    assert added.trial.rejects == {"value differs": 40}
+    assert "repair: by-value" in added.notes[0]
+    repaired = new_corpus(path, None, None, {"repair": ""})
+    assert repaired.trial.repaired == {"span found by value": 80}
+    write("post.json", records(shift=1))
+    with pytest.raises(WxbError, match=r"(?s)first of 60 .*value differs.*repair: by-value"):
+        block(path)
 
 
-def test_rejects_have_an_example():
-    rows = records()
-    rows[6]["marks"][0]["mention"] = "Nobody"
-    rows[7] = rows[8]
-    guess = corpus.guess_corpus(write("post.json", rows), None)
-    assert guess.trial.rejects == {"value not found": 1}
-    assert guess.trial.examples["value not found"].startswith("post.json:record 7: 'Nobody'")
-    assert guess.trial.kept == 59
-    assert guess.trial.repeated == 1
-    assert guess.trial.counts["spans"] == {"NAME": 59, "CITY": 59}
+def test_language_id_and_group():
+    rows = [{"uid": n, "lang": "en", "template_id": n % 12, **record(n)} for n in range(60)]
+    content = block(write("post.json", rows))
+    assert [content["fields"][key] for key in ("language", "id")] == ["lang", "uid"]
+    assert content["split"]["by"] == "template_id"
+    assert cleaned("post.json", content)["splits"]["test"]["groups"] > 1
+    assert block("post.json", group="lang")["split"]["by"] == "lang"
+    rows = [{**row, "uid": n % 50} for n, row in enumerate(rows)]
+    del rows[0]["template_id"]
+    content = block(write("post.json", rows))
+    assert (content["fields"]["id"], content["split"]["by"]) == (None, None)
 
 
-def test_published_splits_of_records():
-    Path("post").mkdir()
-    for name, start in (("train", 0), ("dev", 60), ("test", 80)):
-        write(f"post/{name}.json", [record(n) for n in range(start, start + 20)])
-    block = guessed("post")
-    files = {"train": ["train.json"], "valid": ["dev.json"], "test": ["test.json"]}
-    assert block["split"] == {"files": files}
-    assert cleaned("post", block)["records"]["test"] == 20
+def test_few_groups_are_noted():
+    assert "found 5" in new_corpus(write("post.json", records(5)), None).notes[-1]
+    assert new_corpus(write("post.json", records()), None).notes == []
 
 
 @pytest.mark.parametrize(
@@ -237,19 +201,16 @@ def test_published_splits_of_records():
         (["train-[0].txt", "train-1.txt", "dev.txt", "test.txt"], True),
         (["train.txt", "test.txt"], False),
         (["train.txt", "dev.txt", "test.txt", "more.txt"], False),
-        (["interval.txt", "train.txt", "test.txt"], False),
+        (["validated.txt", "train.txt", "test.txt"], False),
     ],
 )
 def test_published_splits_by_names_of_files(names, splits):
     for number, name in enumerate(names):
-        path = Path("town", name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = f"Ann{number} B-NAME\nis O\n\n"
-        words = (to_letters(100 * number + n) for n in range(20))
-        path.write_text("".join(lines.replace("is", word) for word in words))
-    block = guessed("town")
-    assert ("files" in block["split"]) == splits
-    cleaned("town", block)
+        lines = (f"Ann{number} B-NAME\n{to_letters(100 * number + n)} O\n\n" for n in range(20))
+        write(Path("town", name), "".join(lines))
+    content = block("town")
+    assert ("files" in content["split"]) == splits
+    cleaned("town", content)
 
 
 def columns(rows, sentences=30):
@@ -262,9 +223,10 @@ def columns(rows, sentences=30):
     ("rows", "conll"),
     [
         ("Ann# B-NAME\nMay I-NAME\nis# O\n", {}),
-        ("Ann#\tNNP\tB-NP\tI-NAME\nis#\tVBZ\tB-VP\tO\n", {}),
-        ("1 Ann# B-NAME\n2 is# O\n", {"token": 1}),
-        ("Ann# B-NAME x\nis# O y\n", {"tag": 1}),
+        ("Ann#\tNNP\tB-NP\tI-NAME\nis#\tVBZ\tB-VP\tO\n", {"tag": 3}),
+        ("1 Ann# B-NAME\n2 is# O\n", {"token": 1, "tag": 2}),
+        ("Ann# B-NAME x\nis# O y\n", {}),
+        ("Ann# B-NAME x\nis# O\n", {}),  # rows of different lengths
         ("Ann# S-NAME\nis# O\n", {}),
         ("-DOCSTART- O\n\nAnn# B-NAME\nis# O\n", {}),
         ("Ann# B-NAME\nMay L-NAME\n", {}),
@@ -273,68 +235,45 @@ def columns(rows, sentences=30):
         ("王0\tB-PER\n明1\tI-PER\n字0\tO\n来0\tO\n", {"join": "", "characters": True}),
     ],
 )
-def test_columns(rows, conll):
-    Path("town.conll").write_text(columns(rows), encoding="utf-8")
-    block = guessed("town.conll")
-    expected = {"token": 0, "tag": -1, "join": " ", "unit": "sentence", **conll}
-    assert block["conll"] == expected
-    guess = corpus.guess_corpus(Path("town.conll"), None)
-    assert not guess.trial.rejects
-    assert cleaned("town.conll", block)["labels"]
+@pytest.mark.parametrize("suffix", ["conll", "tsv"])
+def test_columns(rows, conll, suffix):
+    path = write(f"town.{suffix}", columns(rows))
+    content = block(path)
+    assert content["conll"] == {"token": 0, "tag": 1, "join": " ", **conll}
+    assert not new_corpus(path, None).trial.rejects
+    assert cleaned(path, content)["labels"]
 
 
-def test_columns_may_be_in_a_table_by_its_suffix():
-    Path("town.tsv").write_text(columns("王\tB-PER\n明\tI-PER\n字\tO\n"), encoding="utf-8")
-    assert "conll" in guessed("town.tsv")
+def test_two_columns_of_tags_are_a_question():
+    path = write("town.txt", columns("1\tAnn#\tB-PER\tO\n2\tRome#\tB-PER\tB-LOC\n"))
+    with pytest.raises(FlagError, match="--tag: found tags in the columns 2 and 3"):
+        block(path)
+    assert block(path, tag="3")["conll"] == {"token": 1, "tag": 3, "join": " "}
 
 
-def test_an_html_page_is_an_error():
-    Path("town.txt").write_text("<!DOCTYPE html><html>")
-    with pytest.raises(WxbError, match=r"town\.txt: found an HTML page; expected records"):
-        corpus.guess_corpus(Path("town.txt"), None)
-
-
-def test_a_file_without_tags_says_what_is_expected():
-    Path("town.txt").write_text("Ann PERSON\nis nothing\n")
-    with pytest.raises(WxbError, match=r"(?s)town.txt: found lines such as 'Ann PERSON'.*B-NAME"):
-        guessed("town.txt")
-
-
-def test_a_file_beside_columns_is_named():
-    Path("town").mkdir()
-    Path("town/a.conll").write_text(columns("Ann# B-NAME\nis# O\n"))
-    Path("town/sources").write_text("Where these come from\nis a long story.\n")
-    with pytest.raises(WxbError, match=r"town/sources: .* has to leave the folder"):
-        guessed("town")
+def test_files_beside_columns_are_named():
+    write("town/a.conll", columns("Ann# B-NAME\nis# O\n"))
+    write("town/sources", "Where these come from\nis a long story.\n")
+    with pytest.raises(WxbError, match=r"town/sources: "):
+        block("town")
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "error", "message"),
     [
-        (
-            [{"review": "Good.", "mood": "up"}],
-            r"(?s)'mood': text; expected one of.* classification: a text and its class.* ner: ",
-        ),
-        ([{"tokens": ["a"], "tags": [0]}], r"found \[0\]; expected their names: give the folder"),
-        ([1, 2], "found no record that is an object"),
-        ("text", "expected a list of records"),
+        ([{"review": "Good.", "mood": "up"}], FlagError, r"(?s)'mood': 'up'.*classification: a te"),
+        ([1, 2], FlagError, "found no record that is an object"),
+        ("text", WxbError, "broken JSON"),
+        ([{"messages": [{"by": "user", "words": "Who?"}]}], WxbError, "with by, words"),
     ],
 )
-def test_records_without_spans_are_an_error(content, message):
-    with pytest.raises(WxbError, match=message):
-        guessed(write("post.json", content))
-
-
-def test_a_file_whose_records_are_all_rejected_shows_the_guess():
-    rows = records()
-    for row in rows:
-        row["marks"].append(row["marks"][0])
-    with pytest.raises(WxbError, match=r"(?s)first of 60 .*overlapping spans.*input: body"):
-        guessed(write("post.json", rows))
+def test_other_records_are_an_error(content, error, message):
+    with pytest.raises(error, match=message):
+        block(write("post.json", content))
 
 
 @pytest.mark.parametrize(
-    ("encoding", "text"),
+    ("encoding", "line"),
     [
         ("cp1252", "Frau Müller aus Köln grüßt herzlich. Ça coûte très cher, señor."),
         ("gb18030", "王小明住在北京市海淀区，电话号码是零二二三。他昨天去了上海。"),
@@ -342,57 +281,34 @@ def test_a_file_whose_records_are_all_rejected_shows_the_guess():
         ("utf-16", "Ann is here."),
     ],
 )
-def test_other_encodings_come_with_the_command_that_converts(encoding, text):
-    rows = json.dumps([{"text": text}], ensure_ascii=False)
-    Path("post.json").write_bytes(rows.encode(encoding))
-    command = rf"iconv -f {encoding.upper()} -t UTF-8 post.json > new.json"
-    with pytest.raises(WxbError, match=rf"post.json: found .*`{command}`"):
-        guessed("post.json")
-
-
-def test_bytes_that_are_no_text():
-    Path("post.bin").write_bytes(bytes(range(256)) * 4)
-    with pytest.raises(WxbError, match=r"post.bin: found no text.*; expected UTF-8"):
-        guessed("post.bin")
-
-
-def test_missing_files():
-    with pytest.raises(WxbError, match="no such file or folder"):
-        guessed("nowhere.json")
-    Path("empty").mkdir()
-    with pytest.raises(WxbError, match="empty: found no file"):
-        guessed("empty")
-
-
-def test_too_few_groups_are_noted():
-    few = corpus.guess_corpus(write("post.json", records(5)), None)
-    assert "few groups: found 5" in few.notes[-1]
-    assert not any(
-        "few groups" in n for n in corpus.guess_corpus(write("post.json", records()), None).notes
-    )
+def test_other_encodings_come_with_the_command_that_converts(encoding, line):
+    Path("post.json").write_bytes(json.dumps([{"text": line}], ensure_ascii=False).encode(encoding))
+    command = rf"(?i)post.json: found .*`iconv -f {encoding} -t UTF-8 post.json > new.json`"
+    with pytest.raises(WxbError, match=command):
+        block("post.json")
 
 
 def test_names_and_paths():
-    write("my post.v2.json", records())
-    guess = corpus.guess_corpus(Path.cwd() / "my post.v2.json", None)
-    assert guess.name == "my-post"
-    assert guessed("my post.v2.json")["path"] == "my post.v2.json"
+    added = new_corpus(write("my post.v2.json", records()).resolve(), None)
+    assert added.name == "my-post"
+    assert block("my post.v2.json")["path"] == "my post.v2.json"
     with pytest.raises(WxbError, match="give --name"):
         corpus.corpus_name(Path("記錄.json"))
     write("../outside.json", records())
-    assert guessed("../outside.json")["path"] == "../outside.json"
+    assert block("../outside.json")["path"] == "../outside.json"
+    with pytest.raises(WxbError, match="no such file or folder"):
+        block("nowhere.json")
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.recursive(
+@given(st.lists(st.dictionaries(st.sampled_from(["text", "label", "spans", "a"]), st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-1, 9), st.sampled_from(["x", "to x", ""])),
-    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.sampled_from("stuv"), inner)),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(
+        st.sampled_from(["start", "end", "label", "role"]), inner)),
 )), max_size=4))  # fmt: skip
 def test_any_file_is_read_or_an_error(rows):
     write("any.json", rows)
     with suppress(WxbError):
-        assert trial.count_records(
-            Path("any.json"), Corpus.model_validate(guessed("any.json"))
-        ).kept
+        assert new_corpus(Path("any.json"), None).trial.kept
 
 
 @pytest.mark.parametrize(
@@ -407,38 +323,108 @@ def test_any_file_is_read_or_an_error(rows):
     ],
 )
 def test_english_is_recognized(languages, texts, english):
-    counts = trial.Trial(texts=texts)
-    counts.languages.update(languages)
-    assert counts.is_english == english
+    trial = corpus.Trial(texts=texts)
+    trial.languages.update(languages)
+    assert trial.is_english == english
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        ({"Review_Text": text, "sentiment": one_of_two},
+         ("classification", {"input": "Review_Text", "label": "sentiment"})),
+        ({"id": int, "English": text, "chinese": lambda n: f"第{n}句話。"},
+         ("translation", {"input": "English", "target": "chinese", "id": "id"})),
+        ({"tgt": lambda n: f"我說{WORDS[n]}。", "src": text},
+         ("translation", {"input": "src", "target": "tgt"})),
+        # A column with the whole prompt, as Alpaca has it, is not for pretraining.
+        ({"Question": text, "answer": one_of_two, "text": text},
+         ("chat", {"instruction": "Question", "output": "answer"})),
+    ],
+)  # fmt: skip
+def test_known_names_of_each_task(make, expected):
+    assert fields(table("a.csv", **make)) == expected
+
+
+def test_files_that_are_classes_need_an_option():
+    for name in ("Spam.csv", "ham[1].csv"):
+        table(f"mail/{name}", text=lambda n, name=name: f"{text(n)} {name}")
+    with pytest.raises(FlagError, match="--class-per-file"):
+        block("mail")
+    content = block("mail", class_per_file="")
+    assert content["task"] == "classification"
+    assert content["classes"] == {"Spam.csv": "spam", "ham[[]1].csv": "ham[1]"}
+    trial = new_corpus(Path("mail"), None, None, {"class-per-file": ""}).trial
+    assert trial.counts["classes"] == {"spam": 40, "ham[1]": 40}
+
+
+def recordings(where, /, **columns):
+    """A folder of short recordings, and a table of them."""
+    noise = np.random.default_rng(1)
+    for number in range(len(WORDS)):
+        path = Path(where, "clips", f"{number}.wav")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, 0.3 * noise.standard_normal(4000), 16_000)
+    return table(f"{where}/transcripts.csv", **columns)
+
+
+def test_recordings_with_transcripts():
+    columns = {"file_name": lambda n: f"clips/{n}.wav", "text": text}
+    recordings("own", **columns, client_id=lambda n: f"speaker {n % 10}")
+    expected = {"input": "file_name", "sentence": "text", "speaker": "client_id"}
+    assert fields("own") == ("speech", expected)
+    assert block("own")["split"]["by"] == "client_id"
+    trial = new_corpus(Path("own"), None).trial
+    assert (trial.kept, trial.groups) == (40, 10)
+
+
+def test_a_further_table_of_recordings():
+    recordings("own", ID=int, sentence=text)
+    table("own/about.csv", ID=int, speaker=one_of_two)
+    content = block("own")
+    assert content["manifest"] == ["transcripts.csv", "about.csv"]
+    assert content["fields"]["speaker"] == "speaker"
+
+
+def test_a_table_without_its_recordings_is_an_error():
+    path = table("own/transcripts.csv", path=lambda n: f"{n}.mp3", sentence=text)
+    with pytest.raises(WxbError, match=r"the table and the recordings: wxb new corpus own"):
+        block(path)
+
+
+def test_files_that_fit_several_tasks_need_an_option():
+    path = table("a.csv", text=text, label=one_of_two, question=text, answer=text)
+    with pytest.raises(FlagError, match="fits chat and classification; choose with --task"):
+        block(path)
+    assert fields(path, "classification")[1] == {"input": "text", "label": "label"}
+    with pytest.raises(FlagError, match=r"(?s)'label': .*translation: a text"):
+        block(path, "translation")
+    with pytest.raises(WxbError, match=r"--task: found 'classify'; did you mean 'classification'"):
+        block(path, "classify")
 
 
 CSV = "pii/ai4privacy_format/synthetic_pii_data_"
 
 
 @pytest.mark.parametrize(
-    ("path", "kept", "key", "value", "english"),
+    ("path", "flags", "kept"),
     [
-        ("pii/synth_dataset_v2.json", 1500, "split.by", "template_id", True),
-        ("pii/generated_small.json", 100, "repair", "by-value", True),
-        ("pii/ai4privacy_format/repaired_spans.json", 209, "split.by", "uid", True),
-        (f"{CSV}claude-3-haiku.csv", 117, "repair", "by-value", True),
-        (f"{CSV}ai21-jamba-instruct.csv", 99, "repair", "by-value", True),
-        ("ner/conll2003", 20744, "split.files.valid", ["valid.txt"], True),
-        ("ner/wnut17", 5690, "split.files.test", ["emerging.test.annotated"], True),
-        ("ner/msra", 3442, "conll.join", "", False),
-        ("ner/weibo", 1890, "conll.characters", True, False),
+        ("pii/synth_dataset_v2.json", {}, 1500),
+        ("pii/generated_small.json", {"repair": ""}, 100),
+        (f"{CSV}claude-3-haiku.csv", {"repair": ""}, 117),
+        (f"{CSV}ai21-jamba-instruct.csv", {"repair": ""}, 99),
+        ("ner/conll2003", {}, 20744),
+        ("ner/wnut17", {}, 5690),
+        ("ner/msra", {}, 3442),
+        ("ner/weibo", {}, 1890),
+        ("translation/cmn.txt", {}, 25754),
+        ("chat/ruozhiba_qa2449_gpt4t.json", {}, 2449),
+        ("speech/fsdd", {}, 300),
     ],
 )
 @pytest.mark.slow
-def test_real_corpora(path, kept, key, value, english):
+def test_real_corpora(path, flags, kept):
     if not (DATA / path).exists():
         pytest.skip(f"{path} is not in ../shared/data")
-    guess = corpus.guess_corpus(DATA / path, None)
-    assert (guess.trial.kept, guess.trial.rejects.total()) == (kept, 0)
-    assert guess.trial.is_english == english
-    ((_, block),) = YAML(typ="safe").load(guess.block).items()
-    profile = cleaned(DATA / path, block)
-    assert set(profile["rejects"]) <= {"duplicate text", "near duplicate"}
-    for part in key.split("."):
-        block = block[part]
-    assert block == value
+    trial = new_corpus(DATA / path, None, None, flags).trial
+    assert (trial.kept, trial.rejects.total()) == (kept, 0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wxb.cli.new.corpus import guess_corpus
+from wxb.cli.new.corpus import new_corpus
 from wxb.project.params_file import add_block, parse
 
 PROJECT = "corpora:\n  pii:\n    task: ner\nbackbones: {}\n"
@@ -30,7 +30,7 @@ def keys(content):
 def keys_with_corpus(rows):
     """The keys of params.yaml with the corpus of some records, and the lines that it adds."""
     Path("mail.json").write_text(json.dumps(rows))
-    text = add_block(PROJECT, "corpora", guess_corpus(Path("mail.json"), None).block)
+    text = add_block(PROJECT, "corpora", new_corpus(Path("mail.json"), None).block)
     return keys(parse(text)), max(map(len, text.splitlines()))
 
 

@@ -19,8 +19,8 @@ from wxb.project import params_file
 from wxb.reporting.charts.formatting import shortened
 
 if TYPE_CHECKING:
-    from wxb.cli.new.recipes import Recipe, Size
-    from wxb.cli.new.trial import Trial
+    from wxb.cli.new.corpus import Trial
+    from wxb.cli.new.studies import Recipe, Size
 
 app = typer.Typer(no_args_is_help=True)
 MAX_COUNTS = 12  # of one row of the summary
@@ -31,7 +31,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be
 def new() -> None:
     """Add blocks to params.yaml: a corpus, an experiment, a study or a sweep.
 
-    Never overwrites blocks, and marks guesses.
+    Never overwrites blocks. What it does not recognize it asks for by an option.
 
     Example: wxb new corpus letters.jsonl && wxb new study letters --corpus letters
     """
@@ -48,47 +48,80 @@ def corpus(
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(
-            help="task of the corpus; default: guessed from its fields",
-            autocompletion=names,
-        ),
+        typer.Option(help="task of the corpus; default: the one that fits", autocompletion=names),
     ] = None,
+    input_: Annotated[
+        str | None, typer.Option("--input", help="field of texts, questions, sources or audio")
+    ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option(help="field of spans, classes, answers, translations or transcripts"),
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="key of spans: where they start")] = None,
+    end: Annotated[str | None, typer.Option(help="key of spans: one past the last")] = None,
+    tag: Annotated[
+        str | None, typer.Option(help="key of spans: the type; or the column of tags, from 0")
+    ] = None,
+    speaker: Annotated[str | None, typer.Option(help="field of speakers")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="field of groups, each of which stays in one split; - for none"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="names of the columns of a table without a header: text,label"),
+    ] = None,
+    class_per_file: Annotated[
+        bool, typer.Option("--class-per-file", help="each file has the records of a class")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="find spans with wrong offsets by their values")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Inspect a file or folder, and add a block to params.yaml that reads it.
+    """Add a block to params.yaml that reads a file or folder.
 
-    Guesses the task, the format, the fields or columns, the field that groups records, and which
-    files are published splits. Checks offsets, and reads all records with the block. Guessed lines
-    are marked.
+    Recognizes field names such as text and label, and exports of annotation tools. Otherwise lists
+    the fields and the options that name them, and exits with 2. Reads all records with the block.
 
     Example: wxb new corpus letters.jsonl --dry-run
 
-    Example: wxb new corpus reviews.csv --task classification
+    Example: wxb new corpus reviews.csv --input body --gold mood
 
     Example: wxb new corpus ../conll2003 --name news
     """
-    from wxb.cli.new import corpus as guessing
+    from wxb.cli.new.corpus import corpus_name, new_corpus
+    from wxb.tasks.recognition import FlagError
 
     load()
     text = params_file.read()
     params_file.check_name_is_free(
-        text, "corpora", name or guessing.corpus_name(path), "give another by --name"
+        text, "corpora", name or corpus_name(path), "give another by --name"
     )
-    guess = guessing.guess_corpus(path, name, task)
-    changed = params_file.add_block(text, "corpora", guess.block)
+    options = {"input": input_, "gold": gold, "start": start, "end": end, "tag": tag}
+    options |= {"speaker": speaker, "group": group, "columns": columns}
+    flags = {flag: value for flag, value in options.items() if value is not None}
+    switches = {"class-per-file": class_per_file, "repair": repair}
+    flags |= {flag: "" for flag, is_set in switches.items() if is_set}
+    try:
+        added = new_corpus(path, name, task, flags)
+    except FlagError as question:
+        print(question, file=sys.stderr)
+        raise typer.Exit(2) from None
+    changed = params_file.add_block(text, "corpora", added.block)
     if dry_run:
         params_file.check_text(changed)
     else:
         params_file.write(changed)
-    print(guess.block)
+    print(added.block)
     console = Console(stderr=dry_run)  # a dry run prints only the block to standard output
-    for note in guess.notes:
+    for note in added.notes:
         console.print(Text(note))
-    console.print(_summary(guess.trial))
+    console.print(_summary(added.trial))
     if not dry_run:
-        print(f"params.yaml: added corpora.{guess.name}; check the lines marked `guessed`, then:")
-        print(f"  dvc repro preprocess@{guess.name}")
-        print(f"  wxb new study {guess.name} --corpus {guess.name}")
+        print(f"params.yaml: added corpora.{added.name}; check it, then:")
+        print(f"  dvc repro preprocess@{added.name}")
+        print(f"  wxb new study {added.name} --corpus {added.name}")
 
 
 @app.command()
@@ -149,7 +182,7 @@ def study(
 
     Example: wxb new study mine --corpus mine --title "Who writes from where?"
     """
-    from wxb.cli.new import recipes, studies
+    from wxb.cli.new import studies
 
     text, params = params_file.read(), load()
     if corpus is None:
@@ -160,7 +193,7 @@ def study(
     if name not in params.studies:
         studies.recipe_of(block.task, name, corpus)  # before the records are read
     trial = studies.read_records(corpus, block)
-    size = recipes.measure(corpus, block, trial)
+    size = studies.measure(corpus, block, trial)
     pretrained, reason = studies.can_use_pretrained(
         params, corpus, f"wxb new study {name} --corpus {corpus}", trial
     )
@@ -176,17 +209,15 @@ def study(
 
 def _forecast(text: str, study: str, recipe: Recipe, size: Size | None) -> Table:
     """A table of the experiments of a study: the purpose of each, and the minutes of training."""
-    from wxb.cli.new.forecast import training_seconds
+    from wxb.cli.new.studies import training_seconds
 
     params = params_file.check_text(text)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in ("row", "training", "what it is for"):
-        table.add_column(header)
+    table = Table("row", "training", "what it is for", box=None, padding=(0, 2, 0, 0))
     for name in params.studies[study].experiments:
-        seconds = training_seconds(params, name, size) if size else None
-        time = "unknown" if seconds is None else f"{max(1, round(seconds / 60))} min"
-        time = "< 1 min" if seconds is not None and seconds < 45 else time
         row = recipe.rows.get(name)
+        seconds = training_seconds(params, name, row, size.records) if size else None
+        minutes = "unknown" if seconds is None else f"{max(1, round(seconds / 60))} min"
+        time = "< 1 min" if seconds is not None and seconds < 45 else minutes
         table.add_row(name, time, Text(row.purpose if row else ""))
     return table
 

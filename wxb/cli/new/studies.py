@@ -2,25 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
-from wxb.cli.new import trial
-from wxb.cli.new.recipes import Recipe, Size, recipe
-from wxb.cli.new.trial import Trial
+from pydantic import Field, PositiveInt
+
+from wxb.cli.new import corpus as corpora
+from wxb.cli.new.corpus import Trial
 from wxb.core import paths
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json
 from wxb.core.params import MODELS, Params
 from wxb.core.params.backbones import PACKAGES
 from wxb.core.params.corpora import Corpus
+from wxb.core.params.section import Section
 from wxb.project import params_file
 from wxb.project.params_file import add_block, parse
-from wxb.tasks import guessing
+from wxb.tasks import recognition
 
 INSTALL = "make .venv/pretrained"
+
+
+class Epochs(Section):
+    """The number of epochs that train on `examples` records in all, from `least` to `most`."""
+
+    examples: PositiveInt
+    least: PositiveInt
+    most: PositiveInt
+
+    def number(self, records: int) -> int:
+        """The number of epochs for some training records."""
+        return min(max(self.examples // max(1, records), self.least), self.most)
+
+
+class Row(Section):
+    """An experiment of a first study: what it is for, and its epochs if records decide them.
+
+    `seconds`: of training 1,000 records for one epoch, or without epochs until it is done.
+    """
+
+    purpose: str
+    seconds: float | None = None
+    epochs: Epochs | None = None
+
+
+class Advice(Section):
+    """What to expect if a count of the corpus, `records` or `hours`, is below a number.
+
+    With `only_without_checkpoint`, only if no experiment starts from a checkpoint.
+    """
+
+    count: str
+    below: float
+    text: str
+    only_without_checkpoint: bool = False
+
+
+class Recipe(Section):
+    """The keys `rows`, by experiment, and `advice` of a template."""
+
+    rows: dict[str, Row]
+    advice: list[Advice] = Field(default=[])
+
+    def advise(self, size: Size, *, has_checkpoint: bool = False) -> Iterator[str]:
+        """The advice for a corpus, with the count that it is based on."""
+        for each in self.advice:
+            count = {"records": size.records, "hours": size.hours}[each.count]
+            if each.only_without_checkpoint and has_checkpoint:
+                continue
+            if count is not None and count < each.below:
+                yield f"only {count:,g} {each.count} to train on: {each.text}"
+
+
+class Size(NamedTuple):
+    """The number of labelled training records, and their hours if they are recordings."""
+
+    records: int
+    hours: float | None = None
+
+
+def recipe(content: Mapping[str, Any]) -> Recipe:
+    """The recipe in the content of a template."""
+    return Recipe.model_validate(
+        {key: content[key] for key in Recipe.model_fields if key in content}
+    )
+
+
+def measure(name: str, corpus: Corpus, trial: Trial | None) -> Size | None:
+    """The size of a corpus from its profile, else from the records that were read; None if neither.
+
+    `trial` must have read all records.
+    """
+    profile = paths.clean(name) / paths.PROFILE
+    if profile.is_file():
+        train = read_json(profile)["splits"]["train"]
+        return Size(train["labelled"], train.get("hours"))
+    if trial is None:
+        return None
+    split = corpus.split
+    shares = [split.test or 0, split.valid or 0, *(s for _, s in split.held_out_fields.values())]
+    records = (
+        trial.splits["train"] if split.files else round(trial.splits[None] * (1 - sum(shares)))
+    )
+    hours = trial.counts.get("hours")
+    return Size(records, hours and hours * records / max(1, trial.splits.total()))
+
+
+def training_seconds(params: Params, name: str, row: Row | None, records: int) -> float | None:
+    """About the seconds of training an experiment on some records; None if unknown.
+
+    The speed is that of the last training here with the same settings, whatever its epochs and
+    learning rate, else that of its row in the template.
+    """
+    experiment = params.experiments[name]
+    costs = {
+        path: other
+        for key, other in params.experiments.items()
+        if _settings(params, key) == _settings(params, name)
+        and (path := paths.cost("train", key)).is_file()
+        and (paths.clean(other.corpus) / paths.PROFILE).is_file()
+    }
+    speed = row.seconds if row else None
+    if costs:
+        path = max(costs, key=lambda path: path.stat().st_mtime)
+        last = costs[path]
+        splits = read_json(paths.clean(last.corpus) / paths.PROFILE)["splits"]
+        trainings = len(params.studies[last.study].seeds) * (last.max_epochs or 1)
+        speed = 1000 * read_json(path)["seconds"] / (splits["train"]["labelled"] * trainings)
+    return None if speed is None else speed * records * (experiment.max_epochs or 1) / 1000
+
+
+def _settings(params: Params, name: str) -> dict[str, Any]:
+    """The settings that decide the speed of an experiment's training."""
+    experiment = params.experiments[name]
+    backbone = params.backbones[experiment.backbone]
+    settings = experiment.model_dump(include={"task", "method", "encoding", "model", "tuning"})
+    excluded = {"epochs", "learning_rate", "early_stopping_patience"}
+    training = experiment.training.model_dump(exclude=excluded)
+    shape = (backbone.checkpoint, backbone.architecture)
+    return {**settings, "training": training, "shape": shape}
 
 
 def can_use_pretrained(
@@ -58,15 +181,15 @@ def read_records(name: str, corpus: Corpus, *, limit: int | None = None) -> Tria
         if corpus.hub or corpus.urls or corpus.generate:
             return None
         path = Path(corpus.path)
-    return trial.count_records(path, corpus, limit=limit)
+    return corpora.count_records(path, corpus, limit=limit)
 
 
 def _is_english(name: str, corpus: Corpus, read: Trial | None) -> tuple[bool, str]:
     """Whether a corpus is English, and the evidence; may read a sample of its records."""
     languages = corpus.languages or (corpus.generate and corpus.generate.languages)
     if languages:
-        return trial.are_english(languages), f"according to params.yaml ({', '.join(languages)})"
-    sample = read or read_records(name, corpus, limit=trial.SAMPLE)
+        return corpora.are_english(languages), f"according to params.yaml ({', '.join(languages)})"
+    sample = read or read_records(name, corpus, limit=corpora.SAMPLE)
     if sample is None:
         return False, f"as {paths.raw(name)} does not exist yet"
     names = ", ".join(map(str, sample.languages))
@@ -87,43 +210,40 @@ def add_study(
     """The text of params.yaml with a study of a corpus, its experiments and their backbones.
 
     An existing study of the corpus gets the experiments that it lacks. The `size` of the corpus
-    selects the experiments with bounds, and sets epochs. Raises WxbError if an existing study lacks
-    none or has another corpus, or the task has no template.
+    sets epochs. Raises WxbError if an existing study lacks none or has another corpus, or the task
+    has no template.
     """
     template = _template(task, name, corpus)
     content, existing = parse(template), parse(text)
     rows = recipe(content).rows
-    backbones = [
+    (template_study,) = content["studies"].values()
+    backbones = {
         key
         for key, block in content["backbones"].items()
         if pretrained or "checkpoint" not in block
-    ]
-    (template_study,) = content["studies"].values()
-    counts = size.counts if size else {}
+    }
     experiments = [
         key
         for key in template_study["experiments"]
-        if content["experiments"][key]["backbone"] in backbones and rows[key].suits(counts)
+        if content["experiments"][key]["backbone"] in backbones
     ]
     if study := existing["studies"].get(name):
-        _check_corpus(
-            name, corpus, {existing["experiments"][k]["corpus"] for k in study["experiments"]}
-        )
+        found = {existing["experiments"][key]["corpus"] for key in study["experiments"]}
         experiments = [key for key in experiments if key not in existing["experiments"]]
-        if not experiments:
+        if found != {corpus} or not experiments:
             raise WxbError(
-                f"params.yaml has the study {name!r} already, with all experiments that can be"
-                " added here; choose another name"
+                f"params.yaml has the study {name!r} already, of {' and '.join(sorted(found))},"
+                f" and no experiment of {corpus} to add; choose another name"
             )
-        needed = {content["experiments"][key]["backbone"] for key in experiments}
-        backbones = [key for key in backbones if key in needed - existing["backbones"].keys()]
-    for key in backbones:
-        text = add_block(text, "backbones", params_file.block_text(template, "backbones", key))
+    needed = {content["experiments"][key]["backbone"] for key in experiments}
+    for key in content["backbones"]:
+        if key in needed - (existing["backbones"].keys() if study else set()):
+            text = add_block(text, "backbones", params_file.block_text(template, "backbones", key))
     for key in experiments:
         block = params_file.block_text(template, "experiments", key)
         if size and (epochs := rows[key].epochs):
             changed = parse(block)
-            changed[key]["training"] |= {"epochs": epochs.number(size.train)}
+            changed[key]["training"] |= {"epochs": epochs.number(size.records)}
             block = params_file.update(block, changed)
         text = add_block(text, "experiments", block)
     if study:
@@ -139,15 +259,6 @@ def add_study(
         *(f"  - {experiment}" for experiment in experiments),
     ]
     return add_block(text, "studies", "".join(f"{line}\n" for line in lines))
-
-
-def _check_corpus(study: str, corpus: str, found: set[str]) -> None:
-    """Raise WxbError if the experiments of a study have another corpus."""
-    if found != {corpus}:
-        raise WxbError(
-            f"params.yaml has the study {study!r} already, of {' and '.join(sorted(found))}, not of"
-            f" {corpus}; choose another name"
-        )
 
 
 def recipe_of(task: str, study: str, corpus: str) -> Recipe:
@@ -218,10 +329,10 @@ def _first_experiment(content: Mapping[str, Any], has_checkpoint: bool) -> tuple
 
 def _template(task: str, study: str, corpus: str) -> str:
     """The YAML of a task's first study. Raises WxbError if the task has none."""
-    if task not in guessing.tasks():
-        known = ", ".join(guessing.tasks())
+    if task not in recognition.tasks():
+        known = ", ".join(recognition.tasks())
         raise WxbError(
             f"{corpus} is for {task}, which has no template of a study (choose from: {known}); copy"
             " the blocks of a file in params/"
         )
-    return Template(guessing.template(task)).substitute(study=study, corpus=corpus)
+    return Template(recognition.template(task)).substitute(study=study, corpus=corpus)

@@ -5,24 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 from wxb.core.errors import WxbError
-from wxb.tasks.guessing import Guess, Records
+from wxb.tasks.recognition import Content, Files, Flags, Records, fields_of
 from wxb.tasks.speech.record.audio import SUFFIXES
-from wxb.tasks.values import Files
 
 
-def guess(files: Files, records: Records) -> Guess | None:
-    """The guess of `records` for a folder with recordings and one or more tables, else None.
+def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
+    """The block for a folder with recordings and one or more tables; None for other files.
 
     If one of several tables has the transcripts, `manifest` lists it first and the others after it.
     Raises WxbError for a table without the folder of its recordings.
     """
-    guess = records.guess(files)
-    if guess is None or not _has_audio(files):
+    content = records.recognize(files, flags) if _has_audio(files) else None
+    if content is None:
         return None
-    if manifest := _manifest(files, guess.content["fields"]["sentence"]):
-        guess.content["manifest"] = manifest
-        guess.reasons["manifest"] = "guessed: the first has the transcripts"
-    return guess._replace(evidence=guess.evidence + 1)
+    sentence = content["fields"]["sentence"]
+    tables = {file.name: fields_of(Files(file, (file,)).rows) for file in files.members}
+    first = [name for name, fields in tables.items() if sentence in fields]
+    if len(first) == 1 and len(tables) > 1:
+        others = [name for name in tables if name not in first]
+        content = {**content, "manifest": [*first, *others]}
+    return content
 
 
 def _has_audio(files: Files) -> bool:
@@ -36,11 +38,3 @@ def _has_audio(files: Files) -> bool:
             f" the recordings: wxb new corpus {files.path.parent}"
         )
     return False
-
-
-def _manifest(files: Files, sentence: str) -> list[str]:
-    """The names of the tables, the one of transcripts first; empty for one table, or if unclear."""
-    tables = [Files(files.path, [file]) for file in files.members]
-    first = [table.names[0] for table in tables if sentence in table.fields]
-    others = [name for name in files.names if name not in first]
-    return [*first, *others] if len(first) == 1 and others else []

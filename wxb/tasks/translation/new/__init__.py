@@ -1,35 +1,30 @@
-"""`wxb new corpus` for pairs of texts, also in a file for each language."""
+"""`wxb new corpus` for pairs of texts, also in lines of Tatoeba, or in a file for each language."""
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
 
-from wxb.tasks.guessing import Guess, Records
-from wxb.tasks.translation.params import Fields
-from wxb.tasks.values import Files
+from wxb.tasks.recognition import Content, Files, Flags, Records
 
-EVIDENCE = 2  # a source and a target
+TATOEBA = ("source", "target", "license")  # the columns of manythings.org
 
 
-def guess(files: Files, records: Records) -> Guess | None:
-    """The block for files such as `train.en` and `train.zh`; else the guess of `records`.
+def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
+    """The block for pairs; None for other files.
 
-    There is a file in each of two languages for every name, with a line for each text.
+    Files such as `train.en` and `train.zh`, one in each of two languages for every name, have a
+    line for each text.
     """
-    if files.has_fields or not files.path.is_dir():
-        return records.guess(files)
-    suffixes = Counter(
-        file.suffix[1:] for file in files.members if file.suffix[1:].casefold() in records.pair
-    )
-    stems = [{f.with_suffix("") for f in files.members if f.suffix == f".{s}"} for s in suffixes]
-    if len(suffixes) != 2 or stems[0] != stems[1]:
-        return records.guess(files)
-    source, target = sorted(suffixes)
-    fields = Fields(input=source, target=target, language=None, id=None)
-    content = {
-        "parallel": [source, target],
-        "fields": fields.model_dump(),
-        "split": {"test": 0.2, "valid": 0.1},
-    }
-    reasons = {"parallel": "guessed: the suffixes of files with the same lines", **records.reasons}
-    return Guess(content, reasons, [], EVIDENCE)
+    if files.has_fields:
+        return records.recognize(files, flags)
+    cells = next(files.lines(files.members[0])).split("\t")
+    if len(cells) == len(TATOEBA) and cells[-1].startswith("CC-BY"):
+        return records.recognize(replace(files, columns=TATOEBA), flags)
+    suffixes = sorted({file.suffix for file in files.members})
+    stems = [{f.with_suffix("") for f in files.members if f.suffix == s} for s in suffixes]
+    known = all(suffix[1:].casefold() in records.pair for suffix in suffixes)
+    if len(suffixes) != 2 or not known or stems[0] != stems[1]:
+        return None
+    pair = [suffix[1:] for suffix in suffixes]
+    fields = {"input": pair[0], "target": pair[1], "language": None, "id": None}
+    return {"parallel": pair, "fields": fields, "split": {"test": 0.2, "valid": 0.1}}
