@@ -51,18 +51,6 @@ def test_modules_import_only_the_libraries_that_they_use(modules):
     assert {*process.stdout.split()} == EXPECTED[modules]
 
 
-def test_an_estimate_without_time_imports_no_trainer():
-    code = (
-        "import sys; from wxb.core.params import load; from wxb.project.estimate import estimate;"
-        " [*estimate.estimates(load(), 'ner-encoder', timed=False)];"
-        " print(*({'transformers.trainer', 'peft', 'wxb.training.trainer'} & sys.modules.keys()))"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert process.stdout == "\n"
-
-
 def test_inputs_are_read_and_features_written_without_pandas(tmp_path):
     """`pa.array`, `pq.read_table` and `feather.write_feather` import pandas if it is installed."""
     pq.write_table(pa.table({"input": ["a"]}), tmp_path / "clean.parquet")

@@ -215,22 +215,6 @@ def sweeps(here, folder):
     held("dvc exp run --queue, dvc exp run --run-all: 2 settings", began)
 
 
-def estimates(here, folder):
-    """Compare the estimate of a training with its metrics and its cost."""
-    began = time.monotonic()
-    output = here.run("wxb", "estimate", "ner-encoder", "--json")
-    estimate = json.JSONDecoder().raw_decode(output)[0][-1]  # libraries may print after it
-    metrics = json.loads((here.folder / "reports/metrics/ner/ner-encoder.json").read_text())
-    assert estimate["parameters"] == metrics["parameters"]
-    assert estimate["trainable"] == metrics["trainable_parameters"]
-    seconds = estimate["last_cost"]["seconds"]
-    held(
-        f"wxb estimate: {estimate['parameters']:,} parameters, as in its metrics;"
-        f" {estimate['seconds']:.0f} s estimated, {seconds:.0f} s measured",
-        began,
-    )
-
-
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is taken down
     folder = Path(tempfile.mkdtemp(prefix="wxb-cluster-"))
@@ -239,7 +223,6 @@ def main():
         here = Tiny(folder / "here")
         here.run("snakemake", "--cores", "2", "ner")
         held("snakemake --cores 2 ner, here", began)
-        estimates(here, folder)
         if lacking := slurm.lacking():
             print(f"skipped: Slurm, without {', '.join(lacking)}", flush=True)
         else:

@@ -181,15 +181,12 @@ def test_settings_of_training_are_refused(changes):
     assert block("chat", "nearest").traits == ["nearest"]
 
 
-def test_a_baseline_has_no_card_and_no_estimate(monkeypatch):
+def test_a_baseline_has_no_card(monkeypatch):
     from tests.project_copy import ROOT
     from wxb.core.params import load
-    from wxb.project.estimate.work import experiment_work
     from wxb.project.sharing.card import card
 
     monkeypatch.chdir(ROOT)
     params = load(ROOT / "params.yaml")
     with pytest.raises(WxbError, match="ner-mentions is a baseline"):
         card(params, "ner-mentions")
-    with pytest.raises(WxbError, match="cannot estimate the method baseline"):
-        experiment_work(params, "ner-mentions")

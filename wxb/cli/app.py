@@ -34,7 +34,6 @@ from wxb.project import (
     staleness,
 )
 from wxb.project.completion import name_completer, require_shell
-from wxb.project.estimate import command as estimating
 from wxb.project.integrity import command as verification
 from wxb.project.reproduction import command as reproduction
 from wxb.project.root import at_root
@@ -302,7 +301,6 @@ def merge_(
 app.add_typer(new.app, name="new")
 app.command("compare")(reproduction.compare_results)
 app.command()(verification.verify)
-app.command()(estimating.estimate)
 # Further options are settings of the experiment.
 app.command(context_settings={"ignore_unknown_options": True})(prediction.predict)
 app.command()(conversation.chat)

@@ -1,1 +1,0 @@
-"""Estimates of training before it runs: parameters, FLOPs, memory, disk and time."""
