@@ -19,7 +19,6 @@ from pydantic_core import CoreSchema, core_schema
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy's range
-LARGEST = 2**53  # of whole numbers: more fit into no count, and not exactly into a float
 
 
 def _check_name(name: str) -> str:
@@ -51,13 +50,11 @@ class Section(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _check_number(cls, value: Any, field: ValidationInfo) -> Any:
-        """Refuse true and false as numbers, and whole numbers too large for computations."""
+    def _refuse_flag(cls, value: Any, field: ValidationInfo) -> Any:
+        """Refuse true and false as numbers."""
         assert field.field_name is not None
         if isinstance(value, bool) and not _allows_flag(cls, field.field_name):
             raise ValueError(f"found {str(value).lower()}; expected no flag")
-        if isinstance(value, int) and abs(value) > LARGEST:
-            raise ValueError(f"found a number of {value.bit_length()} bits; expected at most 53")
         return value
 
 
