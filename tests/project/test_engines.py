@@ -182,13 +182,6 @@ def test_a_check_of_parameters_reruns_nothing_after_it(project: Path) -> None:
     assert stages_run(snakemake(project, "t")) == {"check"}
 
 
-def test_a_study_leaves_the_other_alone(new_project: Path, tmp_path: Path) -> None:
-    project = tmp_path / "one study"
-    shutil.copytree(new_project, project)
-    assert stages_run(snakemake(project, "t")) == STUDY_T
-    assert not (project / "data/a.txt").exists()
-
-
 def test_a_failure_names_its_stage_and_can_be_repaired(project: Path) -> None:
     edit(project, "params.yaml", "rate: 1,", "rate: -1,")
     edit(project, "params.yaml", "rate: 3, seconds: 0", "rate: 7, seconds: 1")
@@ -275,26 +268,6 @@ def test_experiments_of_dvc_are_refused_during_a_run(project: Path) -> None:
     assert process.returncode == 0
     assert (project / "params.yaml").read_text() == before
     run(project, *command)
-
-
-def test_an_empty_folder_in_the_run_cache_is_repaired(project: Path) -> None:
-    runs, raw = project / ".dvc/cache/runs", project / "raw/a.txt"
-    before, known = raw.read_text(), set(runs.glob("*/*"))
-    raw.write_text("other\n")
-    dvc(project)
-    (project / "data/a.txt").unlink()
-    for folder in set(runs.glob("*/*")) - known:
-        shutil.rmtree(folder)
-        folder.mkdir()
-    raw.write_text(before)
-    dvc(project)
-    raw.write_text("other\n")
-    assert "join() argument must be str" in run(project, "dvc", "repro", check=False)
-    assert {name.partition("@")[0] for name in stages_run(snakemake(project))} >= {
-        "compare",
-        "report",
-    }
-    assert (project / "data/a.txt").read_text()
 
 
 def test_plan_has_the_order_of_dvc_and_due_stages_downstream(project: Path) -> None:

@@ -80,13 +80,6 @@ def test_commands_fail_while_dvc_runs_a_stage(project):
     assert load().portable
 
 
-def test_writing_fails_while_dvc_holds_its_lock(project):
-    text = params_file.read()
-    with Repo() as repo, repo.lock, pytest.raises(PlanError, match=r"it holds DVC's lock"):
-        params_file.write(text)
-    params_file.write(text)
-
-
 @pytest.mark.parametrize("kind", ["run", "look"])
 def test_commands_fail_between_two_jobs_of_snakemake(project, kind):
     command = [sys.executable, "-c", SNAKEMAKE, "snakemake", kind]

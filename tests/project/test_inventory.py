@@ -226,19 +226,6 @@ def test_outputs_that_the_cache_lacks_are_named(project):
     assert set(states().values()) == {"up to date"}
 
 
-@pytest.mark.slow
-def test_states_are_the_same_during_a_run(project):
-    edit("params.yaml", "learning_rate: 2.0e-3", "learning_rate: 3.0e-3")
-    with Repo() as repo, repo.lock:
-        state = states()
-        process = wxb("list")
-    assert state["ner-encoder"] == "stale"
-    assert state["ner-decoder"] == "up to date"
-    assert process.returncode == 0
-    assert "0.444 (0.400–0.500)" in process.stdout
-    assert "not known now" not in process.stdout
-
-
 def test_running_stages_are_shown(project):
     locks = project / ".wxb/locks"
     locks.mkdir(parents=True)
@@ -315,14 +302,6 @@ def test_show_prints_all_facts_on_an_experiment(project):
     assert "training.learning_rate: 0.002 -> 0.003" in " ".join(process.stdout.split())
 
 
-def test_max_epochs_are_unknown_if_the_setting_has_changed(project):
-    assert "epoch 2 of 4, stopped early (8 allowed)" in shown("ner-encoder")
-    unknown = Staleness(unknown="DVC cannot read it")
-    assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", unknown))
-    edit("params.yaml", "      epochs: 8", "      epochs: 9")
-    assert "epoch 2 of 4\n" in re.sub(" +\n", "\n", shown("ner-encoder", staleness()))
-
-
 def test_the_best_evaluation_has_the_lowest_score_if_lower_is_better(project, monkeypatch):
     folder = project / "reports/training/ner/ner-encoder"
     curve = folder / "valid_f1.csv"
@@ -375,14 +354,6 @@ def test_an_unknown_name_is_an_error_with_the_nearest(project):
         inventory(Staleness()).details("ner-encodr")
     with pytest.raises(WxbError, match="experiments: ner-encoder, ner-decoder"):
         inventory(Staleness()).details("xyz")
-
-
-def test_a_folder_without_a_project_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for command in (["list"], ["show", "ner"]):
-        failed = wxb(*command)
-        assert failed.returncode == 1
-        assert "run this from the project's root" in failed.stderr
 
 
 def test_a_project_that_dvc_cannot_read_is_listed(project):

@@ -50,13 +50,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(project):
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_only_the_last_lines_of_a_long_log_are_shown(project):
-    lines = python(project, "toy.py", "talkative").stderr.splitlines()
-    assert "  99" in lines
-    assert "  50" not in lines
-    assert "enough" in lines[-2]
-
-
 def test_parameters_are_checked_before_the_work(project):
     (project / "params.yaml").write_text("sed: 1\n")
     failed = python(project, "toy.py", "good")

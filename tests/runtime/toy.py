@@ -54,9 +54,6 @@ def main(params, name):
             raise ZeroDivisionError("a defect")
         if name == "stopped":
             raise KeyboardInterrupt
-        if name == "talkative":
-            print(*range(100), sep="\\n")
-            raise WxbError("enough")
 
 run("toy", main, "A toy.")
 """

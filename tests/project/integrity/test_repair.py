@@ -129,6 +129,17 @@ def test_any_lost_object_reruns_no_stage(project):
         assert stages_run() == [], path
 
 
+def test_an_empty_folder_in_the_run_cache_is_removed(project, capsys):
+    """DVC fails at each run that looks into it."""
+    runs = Path(".dvc/cache/runs")
+    before, empty = {*runs.rglob("*")}, runs / "aa/aa1"
+    empty.mkdir(parents=True)
+    prepare()
+    assert str(empty) in capsys.readouterr().err
+    assert not empty.exists()
+    assert before <= {*runs.rglob("*")}
+
+
 def test_bytes_that_differ_are_not_put_into_the_cache(project):
     """DVC trusts the time of a file; here it is known and unchanged."""
     shutil.rmtree(".dvc/cache")
