@@ -12,9 +12,9 @@ LAYERS = (
     ("core", "models"),
     ("corpora",),
     ("metrics",),
-    ("training", "reporting"),
+    ("training", "reporting", "masking"),
     ("tasks", "runtime", "lessons"),
-    ("project", "masking"),
+    ("project",),
     ("cli",),
 )
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}

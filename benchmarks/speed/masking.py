@@ -20,7 +20,6 @@ from transformers import BertForTokenClassification, pipeline
 
 from wxb.corpora.text.tokenizers import load
 from wxb.masking.masker import Masker, Report
-from wxb.masking.operators import read_operators
 from wxb.tasks.ner.record.bio import tag_names
 from wxb.training.backbones.weights import load_backbone
 
@@ -48,7 +47,7 @@ def comparisons(
     turns: int,
 ) -> Iterator[Comparison]:
     """Predicting and masking texts compared with a pipeline."""
-    masker = Masker(recognizer, read_operators("number"))
+    masker = Masker(recognizer, "number")
     for name, ours in {
         "find spans": lambda: recognizer.predict(texts),
         "find and mask spans": lambda: _mask(masker, texts),

@@ -1,5 +1,4 @@
-import os
-from pathlib import Path
+import io
 
 import pytest
 
@@ -12,7 +11,8 @@ def run(tmp_path, monkeypatch, capsys):
     from wxb.cli import app
     from wxb.project import trained
 
-    def run(*arguments):
+    def run(*arguments, given=b""):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
         monkeypatch.setattr("sys.argv", ["wxb", *arguments])
         with pytest.raises(SystemExit) as exit_info:
             app.main()
@@ -22,16 +22,3 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr(trained, "load", lambda name: Rules())
     return run
-
-
-@pytest.fixture
-def closed(monkeypatch):
-    """Makes folders named "closed" unlistable, also for root, who ignores permissions."""
-    scan = os.scandir
-
-    def scandir(path):
-        if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied", os.fspath(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)

@@ -21,19 +21,18 @@ class ScoredSpan(NamedTuple):
 
 
 class Rules:
-    """Predicts addresses at *.org, capitalised words, and numbers, as a `Recognizer` would."""
+    """Predicts addresses at *.org, capitalised words, and numbers, as a `SpanFinder` would."""
 
     def __init__(self):
         self.types, self.threshold = list(RULES), 0.0
         self.batch_sizes = []
 
-    def predict(self, texts):
+    def candidates(self, texts, *, label):
         self.batch_sizes.append(len(texts))
         return [
             [
-                ScoredSpan(Span(*match.span(), match.lastgroup), score)
+                ScoredSpan(Span(*match.span(), match.lastgroup), RULES[match.lastgroup][1])
                 for match in PATTERN.finditer(text)
-                if (score := RULES[match.lastgroup][1]) >= self.threshold
             ]
             for text in texts
         ]

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.masking.rules import ScoredSpan
-from wxb.masking.edits import Edit, apply_edits, gaps, new_ranges
 from wxb.masking.masker import Masker, Report
-from wxb.masking.operators import read_operators
-from wxb.masking.placeholders import PLACEHOLDER, Placeholders
+from wxb.masking.placeholders import PLACEHOLDER, Edit, Placeholders, apply_edits
 from wxb.tasks.ner.record.spans import Span
 
 TYPES = ["NAME", "A_1", "<B>", "LITERAL", "姓 名", "<>\n"]
@@ -26,9 +24,9 @@ class FixedRecognizer:
     """Predicts given spans."""
 
     def __init__(self, spans):
-        self.spans = spans
+        self.spans, self.types, self.threshold = spans, TYPES, 0.0
 
-    def predict(self, texts):
+    def candidates(self, texts, *, label):
         return [[ScoredSpan(span, 1.0) for span in self.spans[text]] for text in texts]
 
 
@@ -49,7 +47,7 @@ documents = st.dictionaries(texts, st.none(), min_size=1, max_size=4).flatmap(
 
 
 def masked(documents, mapping):
-    masker = Masker(FixedRecognizer(documents), read_operators("number"), mapping)
+    masker = Masker(FixedRecognizer(documents), "number", mapping)
     edits = masker.edits(list(documents), Report("test"))
     return edits, [apply_edits(text, row) for text, row in zip(documents, edits, strict=True)]
 
@@ -66,7 +64,7 @@ def merged_ranges(spans):
 
 
 def unmasked(mapping, texts):
-    return [apply_edits(text, mapping.restore(text)) for text in texts]
+    return [*map(mapping.restore, texts)]
 
 
 @given(documents)
@@ -104,23 +102,28 @@ def test_nothing_changes_outside_spans_but_placeholders_of_the_mapping(documents
         for edit in edits:
             assert edit[:2] in inside or text[edit.start : edit.end] in known
         kept = [text[start:end] for start, end in gaps(text, edits)]
-        assert kept == [new[start:end] for start, end in gaps(new, _new_edits(edits))]
-        assert [new[start:end] for start, end in new_ranges(edits)] == [edit.new for edit in edits]
+        news = [edit.new for edit in edits]
+        assert new == "".join(part for pair in zip(kept, [*news, ""], strict=True) for part in pair)
 
 
-def _new_edits(edits):
-    return [Edit(start, end, "") for start, end in new_ranges(edits)]
+def gaps(text, edits):
+    """The ranges of a text between its edits."""
+    edges = [0, *(edge for edit in edits for edge in edit[:2]), len(text)]
+    return zip(edges[::2], edges[1::2], strict=True)
 
 
 @given(documents)
-def test_without_a_mapping_each_text_has_its_own_numbers(documents):
+def test_without_a_mapping_a_masker_numbers_all_its_texts(documents):
     edits, new = masked(documents, None)
-    for (text, spans), row, new_text in zip(documents.items(), edits, new, strict=True):
-        assert [edit[:2] for edit in row] == merged_ranges(spans)
-        alone, _ = masked({text: spans}, None)
-        assert alone == [row]
-        values = {edit.new: text[edit.start : edit.end] for edit in row}
-        assert apply_edits(new_text, Placeholders(values).restore(new_text)) == text
+    values = {}
+    for (text, spans), row in zip(documents.items(), edits, strict=True):
+        assert {*merged_ranges(spans)} <= {edit[:2] for edit in row}
+        for edit in row:
+            assert (
+                values.setdefault(edit.new, text[edit.start : edit.end])
+                == (text[edit.start : edit.end])
+            )
+    assert [*map(Placeholders(values).restore, new)] == list(documents)
 
 
 def test_the_same_value_of_a_type_has_one_number():

@@ -6,11 +6,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from tqdm import tqdm
 
 import wxb
 from wxb.cli.options import (
@@ -21,18 +21,14 @@ from wxb.cli.options import (
     to_path,
     usage_error,
 )
-from wxb.core.errors import WxbError, choices
+from wxb.core.errors import WxbError
+from wxb.core.files import publish, write_json, write_lock
 from wxb.core.wording import counted
-from wxb.masking import folders
-from wxb.masking.documents import Document
-from wxb.masking.sources import Format, Layout
+from wxb.masking import files
+from wxb.masking.files import Format, Layout, Source
 
 if TYPE_CHECKING:
-    from wxb.masking.edits import Edit
-    from wxb.masking.mapping import Mapping
     from wxb.masking.masker import Masker, Report
-    from wxb.masking.operators import Operators
-    from wxb.masking.work import Part
 
 SHOWN = 3  # unknown placeholders in the warning of unmask
 
@@ -55,18 +51,20 @@ FormatOption = Annotated[
     Format | None, typer.Option("--format", help="default: from the suffix, else text")
 ]
 Lines = Annotated[bool, typer.Option("--lines", help="text format: each line is a document")]
-Field = Annotated[str, typer.Option(help="jsonl format: the key of the text")]
-Column = Annotated[str, typer.Option(help="csv format: the column of the text")]
-KeyFile = Annotated[
-    Path | None,
+Field = Annotated[
+    list[str] | None,
     typer.Option(
-        **_PATH, help="encrypt the mapping with the key in this file; mask creates a new file"
+        help="json and jsonl: a key of texts, or a path such as messages[].content; repeatable;"
+        " default: text in jsonl, all strings in json"
     ),
 ]
-SkipUnreadable = Annotated[
-    bool,
-    typer.Option("--skip-unreadable", help="skip files of a FOLDER that cannot be read"),
+Column = Annotated[
+    list[str] | None, typer.Option(help="csv: a column of texts; repeatable; default: text")
 ]
+SkipUnreadable = Annotated[
+    bool, typer.Option("--skip-unreadable", help="skip files of a FOLDER that cannot be read")
+]
+_VALUES = "this value, /regular expression/, or @FILE with one of them per line; repeatable"
 
 
 def mask(
@@ -79,28 +77,25 @@ def mask(
         typer.Option(
             metavar="NAME|FILE",
             callback=require_value,
-            help="replace, redact, mask, hash, encrypt, number, fake, or a YAML file by type;"
-            " default: replace, or number with --mapping",
+            help="replace, redact, mask, hash, number, fake, or a YAML file by type; default:"
+            " replace, or number with --mapping",
         ),
     ] = None,
     mapping: Annotated[
         Path | None,
-        typer.Option(
-            **_PATH,
-            help="JSON file for the values of placeholders; keep it secret, git ignores it",
-        ),
+        typer.Option(**_PATH, help="JSON file for the values of placeholders; keep it secret"),
     ] = None,
-    key_file: KeyFile = None,
     threshold: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="minimum score of a span; default: from training"),
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="mask only this type; repeatable")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="keep this value; repeatable")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=f"keep {_VALUES}")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help=f"always mask {_VALUES}")] = None,
     format_: FormatOption = None,
     lines: Lines = False,
-    field: Field = "text",
-    column: Column = "text",
+    field: Field = None,
+    column: Column = None,
     skip_unreadable: SkipUnreadable = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="write masked texts and spans with scores, as JSONL")
@@ -110,23 +105,16 @@ def mask(
     ] = None,
     verify: Annotated[
         bool,
-        typer.Option(
-            "--verify",
-            help="search the masked texts too, with the model and with rules; exit code 3 if spans"
-            " are found",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="write nothing; print the counts by type")
+        typer.Option("--verify", help="search the texts with rules, too; exit code 3 for misses"),
     ] = False,
 ) -> None:
     """Find personal data with a trained experiment, and replace it.
 
     Example: wxb mask -e ner-encoder --mapping secret.json letters --output masked
 
-    A document is a FILE, a line (--lines), a field of each JSON line (.jsonl) or a column of each
-    row (.csv, .tsv). Files must be UTF-8; all bytes outside of spans are kept. Files of a FOLDER
-    keep their names and permissions. Hidden files are skipped.
+    A document is a FILE, a line (--lines), a string of JSON (.json, .jsonl) or a cell of a column
+    (.csv, .tsv). Files must be UTF-8. JSON and CSV are parsed and written again, so spaces, escapes
+    and quotes may change. Files of a FOLDER keep their names. Hidden files are skipped.
 
     \b
     A YAML file for --operators has an operator for each type, and DEFAULT for all others:
@@ -134,61 +122,59 @@ def mask(
       EMAIL: {operator: mask, masking_char: "*", chars_to_mask: 8}  # from_end
       GIVENNAME: {operator: fake, locale: de_DE, seed: 7}  # method: one of Faker
       SURNAME: {operator: hash}           # salt: here or in WXB_MASK_SALT
-      IDCARDNUM: {operator: encrypt}      # key: here or in WXB_MASK_KEY
       AGE: {operator: keep}               # also: redact; replace, with new_value
 
-    The same options give the same bytes, except for encrypt, which is randomized. With --mapping,
-    placeholders are numbered through all documents, otherwise in each document. Placeholders of
-    the mapping that are already in a text are masked too, so that unmask restores the text.
+    The same options give the same bytes. Placeholders are numbered through all documents, with
+    --mapping also through all runs. Placeholders of the mapping that are already in a text are
+    masked too, so that unmask restores the text. The mapping also keeps the fakes of two values
+    apart.
 
     --json writes spans as {start, end, label, score, new}; offsets count characters of the input.
-    --verify counts spans with letters or digits that are not from an operator. Its rules find
-    e-mail addresses, card numbers, IBANs and international phone numbers.
+    --verify counts e-mail addresses, card numbers, IBANs and international phone numbers that are
+    not masked completely.
 
-    If files of a FOLDER are not UTF-8, or not in their format, they are listed and nothing is
-    masked; with --skip-unreadable they are listed and skipped. Subfolders that cannot be read are
-    always listed and skipped. --report counts skipped files and subfolders.
+    If files are not UTF-8, or not in their format, they are listed and nothing is masked; with
+    --skip-unreadable they are listed and skipped. No path may be inside another one of the call.
 
-    Exit code: 0 success (with --skip-unreadable also if something was skipped), 1 error or a
-    subfolder that cannot be read, 2 usage, 3 --verify found spans, 130 interrupted.
+    Exit code: 0 success, 1 error, 2 usage, 3 --verify found values, 130 interrupted.
     """
-    from wxb.masking import work
-    from wxb.masking.masker import Report
+    from wxb.masking.masker import Masker, Report
+    from wxb.masking.operators import Fake, Number
+    from wxb.masking.placeholders import Mapping
     from wxb.project import trained
 
-    secrets = {"--mapping": mapping, "--key-file": key_file, "--operators": _file(operators)}
-    _check_paths(source, output, {**secrets, "--report": report})
-    replacements, placeholders = _replacements(
-        context, operators, mapping, key_file, dry_run=dry_run
+    named = {"--mapping": mapping, "--report": report, "--operators": _file(operators)}
+    for option, items in (("--allow", allow), ("--deny", deny)):
+        named |= {f"{option} {item}": Path(item[1:]) for item in items or () if item[0] == "@"}
+    if verify and only:
+        usage_error("--verify", "does not go with --only: its rules have other types")
+    layout = Layout(format_, lines, _paths(field), column or ())
+    sources = _sources(source, output, layout, named, one_output=as_json)
+    sources, skipped = _readable(sources, layout, skip=skip_unreadable)
+    if mapping:
+        try:
+            context.with_resource(write_lock(mapping.resolve()))
+        except OSError as error:
+            raise WxbError(f"{mapping}: cannot be written ({error.strerror})") from None
+    placeholders = Mapping(mapping) if mapping else None
+    masker = Masker(
+        _recognizer(experiment),
+        operators or ("number" if mapping else "replace"),
+        placeholders,
+        threshold=threshold,
+        only=only or (),
+        allow=allow or (),
+        deny=deny or (),
     )
-    layout = Layout(format_, lines, field, column)
-    stream, skipped = _stream(
-        source,
-        None if dry_run else output,
-        layout,
-        one_output=as_json or dry_run,
-        skip_unreadable=skip_unreadable,
-    )
-    masker = _load_masker(experiment, replacements, placeholders)
-    _select_spans(masker, experiment, threshold, only, allow)
+    uses_mapping = any(isinstance(o, Number | Fake) for o in masker.operators.values())
+    if mapping and not uses_mapping:
+        usage_error("--mapping", "requires the operator number or fake, which --operators lacks")
     if caveat := trained.caveat(experiment):
         print(caveat, file=sys.stderr)
-    counts = Report(experiment, skipped=len(skipped))
-
-    def change(texts: Sequence[str]) -> list[list[Edit]]:
-        edits = masker.edits(texts, counts)
-        if verify:
-            masker.verify(texts, edits, counts)
-        return edits
-
-    with work.NullSink() if dry_run else work.Sink() as sink:
-        emit = _json_line if as_json else _to_bytes
-        work.process(stream, change, emit, sink, None if dry_run else placeholders)
-    _report(counts, report, dry_run=dry_run)
-    if skipped and not skip_unreadable:
-        raise typer.Exit(1)
-    if counts.left:
-        raise typer.Exit(3)
+    counts = Report(experiment, skipped, left=Counter() if verify else None)
+    parts = _masked(masker, sources, layout, counts, as_json=as_json)
+    files.write(parts, placeholders.save if placeholders else None)
+    _report(counts, report)
 
 
 def unmask(
@@ -197,11 +183,10 @@ def unmask(
     ],
     source: Input = None,
     output: Output = None,
-    key_file: KeyFile = None,
     format_: FormatOption = None,
     lines: Lines = False,
-    field: Field = "text",
-    column: Column = "text",
+    field: Field = None,
+    column: Column = None,
     skip_unreadable: SkipUnreadable = False,
 ) -> None:
     """Replace placeholders by their values from a mapping.
@@ -209,30 +194,27 @@ def unmask(
     Example: wxb unmask --mapping secret.json masked --output letters
 
     Reads and writes files like mask; use the same --lines, --field and so on. Only the operator
-    number can be undone: the output of replace, redact, mask, hash, fake and encrypt is kept.
-    Placeholders that the mapping lacks are kept, and listed on standard error.
+    number can be undone: the output of replace, redact, mask, hash and fake is kept. Placeholders
+    that the mapping lacks are kept, and listed on standard error.
 
-    Exit code: 0 success (with --skip-unreadable also if something was skipped), 1 error or a
-    subfolder that cannot be read, 2 usage, 130 interrupted.
+    Exit code: 0 success, 1 error, 2 usage, 130 interrupted.
     """
-    from wxb.masking import mapping as mappings
-    from wxb.masking import work
+    from wxb.masking.placeholders import Mapping
 
     if not mapping.is_file():
         raise WxbError(f"{mapping}: no such file; expected one that `wxb mask --mapping` wrote")
-    _check_paths(source, output, {"--mapping": mapping, "--key-file": key_file})
-    key = mappings.read_key(key_file, create=False) if key_file else None
-    values = mappings.Mapping(mapping, key)
-    layout = Layout(format_, lines, field, column)
-    stream, skipped = _stream(source, output, layout, skip_unreadable=skip_unreadable)
+    layout = Layout(format_, lines, _paths(field), column or ())
+    sources = _sources(source, output, layout, {"--mapping": mapping})
+    sources, _ = _readable(sources, layout, skip=skip_unreadable)
+    values = Mapping(mapping)
     unknown: Counter[str] = Counter()
 
-    def restore(texts: Sequence[str]) -> list[list[Edit]]:
-        unknown.update(placeholder for text in texts for placeholder in values.unknown(text))
-        return list(map(values.restore, texts))
+    def restored() -> Iterator[tuple[Source, str]]:
+        for origin, record in files.stream(sources, layout):
+            unknown.update(name for text in record.texts for name in values.unknown(text))
+            yield origin, record.render([*map(values.restore, record.texts)])
 
-    with work.Sink() as sink:
-        work.process(stream, restore, partial(_to_bytes, is_restored=True), sink)
+    files.write(restored())
     if unknown:
         # Only upper-case strings are shown: others may be words of the text.
         shown = [name for name in unknown if name.isupper() and name.isascii()][:SHOWN]
@@ -242,179 +224,131 @@ def unmask(
             f" ({', '.join(names)}); were they written with another mapping?",
             file=sys.stderr,
         )
-    if skipped and not skip_unreadable:
-        raise typer.Exit(1)
-
-
-def _check_paths(source: str | None, output: Path | None, others: dict[str, Path | None]) -> None:
-    """Raise typer's usage error if two paths of a call are one file or lie in one another.
-
-    Otherwise an output would replace an input or a secret, or a secret be read as an input.
-    """
-    path = existing_path(source)
-    inputs = [path, *folders.list_files(path)[0]] if path else []
-    named = {"--output": output, **others}
-    paths = {option: [path] for option, path in named.items() if path}
-    if collision := folders.find_collision({**paths, "the input": inputs}):
-        option, path, other_option, other = collision
-        usage_error(
-            option,
-            f"{path} is the same as {other_option} {other}, or one is inside the other; choose"
-            " another path",
-        )
 
 
 def _file(operators: str | None) -> Path | None:
-    """The path in --operators, which may have a salt or a key; None for a name."""
+    """The path in --operators, which may have a salt; None for a name."""
     return Path(operators) if operators and Path(operators).is_file() else None
 
 
-def _stream(
-    source: str | None,
+def _paths(fields: list[str] | None) -> list[str]:
+    """Paths of keys, in which positions in lists are left out."""
+    return [field.replace("[]", "") for field in fields or ()]
+
+
+def _sources(
+    argument: str | None,
     output: Path | None,
     layout: Layout,
+    others: dict[str, Path | None],
     *,
     one_output: bool = False,
-    skip_unreadable: bool = False,
-) -> tuple[Iterator[Part], list[str]]:
-    """The documents of a text, file, folder or standard input, and lines on skipped files.
+) -> list[Source]:
+    """The inputs of a text, file, folder or standard input.
 
-    Prints these lines to standard error. Raises typer's usage error before any file is read.
+    Raises typer's usage error if two paths of the call are one file or lie in one another:
+    otherwise an output would replace an input or a secret, or a secret be read as an input. Also
+    for options that no input uses.
     """
-    from wxb.masking import work
-
-    path = existing_path(source)
+    path = existing_path(argument)
     if path is None:
-        target = folders.resolve_output(output) if output else None
-        if source in (None, "-"):
-            if source is None and sys.stdin.isatty():
-                usage_error(ARGUMENT, "missing; expected a text, a file, a folder or -")
-            return work.read_parts([folders.Source(None, "standard input", target)], layout), []
-        assert source is not None
-        text = folders.Source(None, "the text", target)
-        part = work.Part(text, Document(source, after="\n"), 1)
-        return iter([part, work.Part(text, None)]), []
-    if path.is_dir() and output is None and not one_output:
-        usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder for results")
-    inputs = folders.find_inputs(path, output, one_output=one_output)
-    if path.is_dir() or path.is_file():  # a pipe can be read once only
-        inputs = folders.check_inputs(inputs, layout, skip=skip_unreadable)
-        for line in inputs.unreadable:
-            print(f"wxb: skipped: {line}", file=sys.stderr)
-    parts = work.read_parts(inputs.sources, layout)
-    return work.with_one_end(parts) if one_output else parts, inputs.unreadable
+        if argument is None and sys.stdin.isatty():
+            usage_error(ARGUMENT, "missing; expected a text, a file, a folder or -")
+        is_text = argument not in (None, "-")
+        content = f"{argument}\n".encode() if is_text else None
+        sources = [Source(content, "the text" if is_text else "standard input", output)]
+    else:
+        if path.is_dir() and output is None and not one_output:
+            usage_error(ARGUMENT, f"{path} is a folder, so --output is required: a folder")
+        sources = files.find_sources(path, output, one_output=one_output)
+    inputs = [path, *(s.content for s in sources if isinstance(s.content, Path))] if path else []
+    named = {"--output": output, **others}
+    paths = {option: [own] for option, own in named.items() if own}
+    if collision := files.find_collision({**paths, "the input": inputs}):
+        usage_error(
+            collision.option,
+            f"{collision.path} is the same as {collision.other_option} {collision.other_path}, or"
+            " one is inside the other; choose another path",
+        )
+    formats = {layout.format_of(source) for source in sources}
+    for option, value, used in (
+        ("--lines", layout.lines, {"text"}),
+        ("--field", layout.fields, {"json", "jsonl"}),
+        ("--column", layout.columns, {"csv"}),
+    ):
+        if value and not formats & used:
+            usage_error(option, f"no input has the format {' or '.join(sorted(used))}; --format?")
+    return sources
 
 
-def _replacements(
-    context: typer.Context,
-    operators: str | None,
-    mapping: Path | None,
-    key_file: Path | None,
-    *,
-    dry_run: bool,
-) -> tuple[Operators, Mapping | None]:
-    """The operators and the mapping, which is locked until the command ends, or None."""
-    from wxb.masking import git
-    from wxb.masking import mapping as mappings
-    from wxb.masking.operators import Number, read_operators
+def _readable(sources: list[Source], layout: Layout, *, skip: bool) -> tuple[list[Source], int]:
+    """The inputs that can be read, and how many are skipped; prints why.
 
-    by_type = read_operators(operators or ("number" if mapping else "replace"))
-    if mapping is None:
-        if key_file:
-            usage_error("--key-file", "requires --mapping, which it encrypts")
-        return by_type, None
-    if not any(isinstance(operator, Number) for operator in by_type.values()):
-        usage_error("--mapping", "requires the operator number, which --operators lacks")
-    mapping = folders.resolve_output(mapping)
-    if not dry_run:
-        for secret in filter(None, (mapping, key_file)):
-            git.exclude(secret)
-        context.with_resource(mappings.lock_mapping(mapping))
-    exists = mapping.exists()
-    key = (
-        mappings.read_key(key_file, create=not dry_run and not exists)
-        if key_file and (exists or not dry_run)
-        else None
-    )
-    return by_type, mappings.Mapping(mapping, key)
+    Without `skip`, or if no input is left, raises WxbError with the errors of all.
+    """
+    errors = files.unreadable(sources, layout)
+    if errors and not (skip and len(errors) < len(sources)):
+        hint = " (--skip-unreadable skips such files)" if len(errors) < len(sources) else ""
+        raise WxbError("\n  ".join([f"nothing is written{hint}:", *errors.values()]))
+    for error in errors.values():
+        print(f"wxb: skipped: {error}", file=sys.stderr)
+    return [source for source in sources if source not in errors], len(errors)
 
 
-def _load_masker(experiment: str, operators: Operators, mapping: Mapping | None) -> Masker:
-    from wxb.masking.masker import Masker
-    from wxb.masking.operators import check_types
-
+def _recognizer(experiment: str) -> Any:
     recognizer: Any = wxb.load(experiment)
     if not hasattr(recognizer, "types"):
         raise WxbError(f"{experiment} predicts no spans; expected an experiment of task ner")
-    check_types(operators, recognizer.types, experiment)
-    return Masker(recognizer, operators, mapping)
+    return recognizer
 
 
-def _select_spans(
-    masker: Masker,
-    experiment: str,
-    threshold: float | None,
-    only: list[str] | None,
-    allow: list[str] | None,
-) -> None:
-    """Set which predicted spans are masked."""
-    types = masker.recognizer.types
-    if unknown := sorted({*(only or ())} - {*types}):
-        usage_error(
-            "--only", f"{experiment} has no type {unknown[0]!r}{choices(unknown[0], types)}"
-        )
-    masker.only = frozenset(only) if only else None
-    masker.allowed = frozenset(allow or ())
-    if threshold is not None:
-        masker.recognizer.threshold = threshold
+def _masked(
+    masker: Masker, sources: Sequence[Source], layout: Layout, counts: Report, *, as_json: bool
+) -> Iterator[tuple[Source, str]]:
+    """The parts of the outputs; shows progress if standard error is a terminal."""
+    from wxb.masking.placeholders import apply_edits
+
+    parts = files.stream(sources, layout)
+    bar = tqdm(parts, unit="doc", disable=None, file=sys.stderr, leave=False)
+    number: Counter[str] = Counter()  # of the last text, by source
+    for batch in files.batches(bar):
+        texts = [text for _, record in batch for text in record.texts if text]
+        rows = iter(masker.edits(texts, counts))
+        for source, record in batch:
+            edits = [next(rows) if text else [] for text in record.texts]
+            if not as_json:
+                yield source, record.render([*map(apply_edits, record.texts, edits)])
+                continue
+            for text, row in zip(record.texts, edits, strict=True):
+                number[source.name] += bool(text)
+                spans = [
+                    {
+                        "start": e.start,
+                        "end": e.end,
+                        "label": e.type,
+                        "score": e.score,
+                        "new": e.new,
+                    }
+                    for e in row
+                ]
+                content = {"source": source.name, "document": number[source.name]}
+                content |= {"text": apply_edits(text, row), "spans": spans}
+                yield source, json.dumps(content, ensure_ascii=False) + "\n" if text else ""
 
 
-def _to_bytes(part: Part, edits: list[Edit], *, is_restored: bool = False) -> bytes:
-    assert part.document is not None
-    return part.document.to_bytes(edits, is_restored=is_restored)
-
-
-def _json_line(part: Part, edits: list[Edit]) -> bytes:
-    """A JSON line with the source of a document, its masked text, and its spans in the input."""
-    from wxb.masking.edits import apply_edits
-
-    assert part.document is not None
-    if not part.document.text:
-        return b""
-    spans = [
-        {"start": e.start, "end": e.end, "label": e.type, "score": e.score, "new": e.new}
-        for e in edits
-    ]
-    content = {
-        "source": part.source.name,
-        "document": part.number,
-        "text": apply_edits(part.document.text, edits),
-        "spans": spans,
-    }
-    return (json.dumps(content, ensure_ascii=False) + "\n").encode()
-
-
-def _report(counts: Report, report: Path | None, *, dry_run: bool) -> None:
-    """Write the report file, print the report of a dry run, and warn of spans found by verify."""
-    from wxb.core.files import publish, write_json
-    from wxb.masking import work
-
-    content = counts.to_json()
+def _report(counts: Report, report: Path | None) -> None:
+    """Write the report file, and warn of values found by --verify, with exit code 3."""
     if report:
         try:
-            with publish(report.resolve()) as (draft,):
-                write_json(draft, content)
+            with publish(report) as (draft,):
+                write_json(draft, counts.to_json())
         except OSError as error:
             raise WxbError(f"{report}: cannot be written ({error.strerror})") from None
-    if dry_run:
-        with work.standard_output() as file:
-            file.write((json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
-            file.flush()
     if counts.left:
         by_type = ", ".join(f"{type_} {count}" for type_, count in sorted(counts.left.items()))
         print(
-            f"wxb: --verify: {counted(counts.left.total(), 'spans')} still found in"
-            f" {counts.documents_left} of {counted(counts.documents, 'documents')} ({by_type});"
-            " a lower --threshold masks more",
+            f"wxb: --verify: {counted(counts.left.total(), 'values')} not masked in"
+            f" {counts.documents_left} of {counted(counts.documents, 'documents')} ({by_type})",
             file=sys.stderr,
         )
+        raise typer.Exit(3)

@@ -2,179 +2,185 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from tqdm import tqdm
-
 from wxb import WxbError, progress_callback
-from wxb.masking.edits import Edit, apply_edits, new_ranges
-from wxb.masking.operators import DEFAULT, Keep, Number, Operators
-from wxb.masking.placeholders import LITERAL, Placeholders
+from wxb.core.errors import choices
+from wxb.masking.operators import DEFAULT, Keep, Operation, read_operators
+from wxb.masking.placeholders import Edit, Placeholders, apply_edits
 from wxb.masking.rules import find_values
+
+DENIED = "DENIED"  # the type of values that --deny finds
+
+_numbering = Lock()  # threads may share placeholders
 
 
 @dataclass
 class Report:
     """Counts of documents and spans, without any values."""
 
-    experiment: str
-    skipped: int = 0  # unreadable files and subfolders
+    experiment: str = ""
+    skipped: int = 0  # unreadable files
     documents: int = 0
     characters: int = 0
     masked: Counter[str] = field(default_factory=Counter)  # spans, by type
     kept: Counter[str] = field(default_factory=Counter)  # by --allow or the operator keep
     escaped: int = 0  # placeholders of the mapping that were in the texts
-    left: Counter[str] | None = None  # spans in the masked texts, by type; None without verify
-    documents_left: int = 0  # with such spans
+    left: Counter[str] | None = None  # values found by rules but not masked; None without --verify
+    documents_left: int = 0  # with such values
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON values."""
-        content: dict[str, object] = {
-            "experiment": self.experiment,
-            "skipped": self.skipped,
-            "documents": self.documents,
-            "characters": self.characters,
-            "masked": dict(sorted(self.masked.items())),
-            "kept": dict(sorted(self.kept.items())),
-            "escaped": self.escaped,
+        return {
+            name: dict(sorted(value.items())) if isinstance(value, Counter) else value
+            for name, value in vars(self).items()
+            if self.left is not None or name not in ("left", "documents_left")
         }
-        if self.left is not None:
-            content["left"] = dict(sorted(self.left.items()))
-            content["documents_left"] = self.documents_left
-        return content
 
 
 class Masker:
     """Finds spans in texts and replaces them.
 
     `recognizer`: what `wxb.load` returns for an experiment that predicts spans. It has `types` and
-    a `threshold`, and predicts sorted, disjoint (span, score) pairs for each text. `only`: the
-    types to mask (None: all). `allowed`: values that are kept. Placeholders are numbered by
-    `mapping`, or without one in each text from 1.
+    a `threshold`, and its `candidates` are (span, score) pairs for each text. `operators`: as in
+    `read_operators`. `mapping`: numbers the placeholders; by default each masker has its own.
+    `threshold`: the lowest score of a masked span; by default the recognizer's. `only`: the types
+    to mask; by default all. `allow` and `deny`: values that are never or always masked, as in
+    `read_patterns`. Raises WxbError for types that the recognizer lacks.
     """
 
-    only: frozenset[str] | None = None
-    allowed: frozenset[str] = frozenset()
-
     def __init__(
-        self, recognizer: Any, operators: Operators, mapping: Placeholders | None = None
+        self,
+        recognizer: Any,
+        operators: str | Mapping[str, Any] = "replace",
+        mapping: Placeholders | None = None,
+        *,
+        threshold: float | None = None,
+        only: Iterable[str] = (),
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
     ) -> None:
-        self.recognizer, self.operators, self.mapping = recognizer, operators, mapping
+        self.recognizer, self.operators = recognizer, read_operators(operators)
+        self.mapping = Placeholders() if mapping is None else mapping
+        self.threshold = recognizer.threshold if threshold is None else threshold
+        self.only = {*only} or {*recognizer.types}
+        self.allowed, self.denied = read_patterns(allow), read_patterns(deny)
+        known = [*recognizer.types, DEFAULT, DENIED]
+        for type_ in (*self.operators, *only):
+            if type_ not in known:
+                raise WxbError(f"the experiment has no type {type_!r}{choices(type_, known)}")
+
+    def mask(self, texts: Iterable[Any]) -> list[Any]:
+        """The masked texts, in order. Values that are no texts, such as None, are kept."""
+        if isinstance(texts, str):
+            raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
+        values = [*texts]
+        strings = [value for value in values if isinstance(value, str)]
+        masked = map(apply_edits, strings, self.edits(strings, Report()))
+        return [next(masked) if isinstance(value, str) else value for value in values]
 
     def edits(self, texts: Sequence[str], report: Report) -> list[list[Edit]]:
         """The edits of each text; adds them to the counts of the report."""
-        return [
-            self._edits(text, spans, report)
-            for text, spans in zip(texts, self._spans(texts), strict=True)
-        ]
-
-    def verify(self, texts: Sequence[str], edits: Sequence[list[Edit]], report: Report) -> None:
-        """Predict on the masked texts, and add spans outside of replacements to the report.
-
-        Values that rules find are added too, unless the model marks them or only some types are
-        masked.
-        """
-        masked = [apply_edits(text, row) for text, row in zip(texts, edits, strict=True)]
-        report.left = report.left if report.left is not None else Counter()
-        for text, scored, row in zip(masked, self._spans(masked), edits, strict=True):
-            ranges, spans = new_ranges(row), [span for span, _ in scored]
-            if self.only is None:
-                spans += [
-                    value
-                    for value in find_values(text)
-                    if not any(value.start < s.end and s.start < value.end for s in spans)
-                ]
-            left = [
-                span.type
-                for span in spans
-                if not self._is_kept(text, span.start, span.end, span.type)
-                and _is_outside(text, span.start, span.end, ranges)
-            ]
-            report.left.update(left)
-            report.documents_left += bool(left)
-
-    def _spans(self, texts: Sequence[str]) -> list[list[Any]]:
-        """The spans of the types to mask in each text, adjacent ones of one type merged.
-
-        Long predictions show a second progress bar.
-        """
-        bar = tqdm(desc="find", unit="batch", disable=None, file=sys.stderr, leave=False, delay=2)
-
-        def follow(done: int, total: int | None) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
         try:
-            with bar, progress_callback(follow):
-                rows = self.recognizer.predict(texts)
+            with progress_callback(lambda done, total: None):
+                rows = self.recognizer.candidates(texts, label="mask")
         except Exception as error:
             # The error and its traceback may quote a text.
             raise WxbError(
                 f"the model fails on one of {len(texts)} documents ({type(error).__name__}); for"
                 " the reason, pass them to wxb.load(...).predict"
             ) from None
-        return [
-            _merge_adjacent(
-                scored for scored in row if self.only is None or scored.span.type in self.only
-            )
-            for row in rows
-        ]
+        return [self._edits(text, row, report) for text, row in zip(texts, rows, strict=True)]
 
-    def _edits(self, text: str, spans: Sequence[Any], report: Report) -> list[Edit]:
-        masked = []
-        for span, score in spans:
-            is_kept = self._is_kept(text, span.start, span.end, span.type)
-            (report.kept if is_kept else report.masked)[span.type] += 1
-            if not is_kept:
-                masked.append(Edit(span.start, span.end, "", span.type, score))
-        placeholders = Placeholders() if self.mapping is None else self.mapping
-        escapes = placeholders.escape(text, masked)
-        report.escaped += len(escapes)
+    def _edits(self, text: str, row: Iterable[Any], report: Report) -> list[Edit]:
+        kept: list[Edit] = []
+        spans: list[Edit] = []
+        for (start, end, type_), score in row:
+            if score >= self.threshold and type_ in self.only:
+                is_kept = isinstance(self._operator(type_), Keep)
+                is_kept |= self._is_allowed(text[start:end])
+                (kept if is_kept else spans).append(Edit(start, end, "", type_, score))
+        if self.denied:
+            spans += [Edit(*match.span(), "", DENIED, 1.0) for match in self.denied.finditer(text)]
+        masked = _merge(spans)
         report.documents += 1
         report.characters += len(text)
-        edits = [
-            e._replace(new=self._replacement(text[e.start : e.end], e.type, placeholders))
-            for e in masked
+        report.masked.update(str(span.type) for span in masked)
+        report.kept.update(str(span.type) for span in kept)
+        if report.left is not None:
+            left = self._unmasked_values(text, [*masked, *kept])
+            report.left.update(left)
+            report.documents_left += bool(left)
+        with _numbering:
+            escapes = self.mapping.escape(text, masked)
+            edits = [span._replace(new=self._replacement(text, span)) for span in masked]
+        report.escaped += len(escapes)
+        return sorted([*edits, *escapes])
+
+    def _unmasked_values(self, text: str, spans: Iterable[Edit]) -> list[str]:
+        """The types of values that rules find and that have letters or digits outside of spans."""
+        covered = {index for span in spans for index in range(span.start, span.end)}
+        return [
+            value.type
+            for value in find_values(text)
+            if not self._is_allowed(text[value.start : value.end])
+            and any(text[i].isalnum() and i not in covered for i in range(value.start, value.end))
         ]
-        return sorted([*edits, *escapes]) if escapes else edits
 
-    def _replacement(self, value: str, type_: str | None, placeholders: Placeholders) -> str:
-        type_ = type_ or LITERAL
-        operator = self._operator(type_)
-        if isinstance(operator, Number):
-            return placeholders.placeholder(type_, value)
-        return str(operator(value, type_))
+    def _replacement(self, text: str, span: Edit) -> str:
+        type_ = str(span.type)
+        return self._operator(type_)(text[span.start : span.end], type_, self.mapping)
 
-    def _is_kept(self, text: str, start: int, end: int, type_: str) -> bool:
-        return isinstance(self._operator(type_), Keep) or text[start:end] in self.allowed
-
-    def _operator(self, type_: str) -> Any:
+    def _operator(self, type_: str) -> Operation:
         return self.operators.get(type_, self.operators[DEFAULT])
 
+    def _is_allowed(self, value: str) -> bool:
+        return bool(self.allowed and self.allowed.fullmatch(value))
 
-def _merge_adjacent(row: Iterable[Any]) -> list[Any]:
-    """Scored spans, where adjacent ones of one type are merged with the lowest score."""
-    merged: list[Any] = []
-    for scored in row:
-        span = scored.span
+
+def _merge(spans: Iterable[Edit]) -> list[Edit]:
+    """Sorted disjoint spans: overlapping ones, and adjacent ones of a type, become one.
+
+    It has the type of the first and the lowest score.
+    """
+    merged: list[Edit] = []
+    for span in sorted(spans, key=lambda span: span.start):
         last = merged[-1] if merged else None
-        if last and (last.span.end, last.span.type) == (span.start, span.type):
-            both = last.span._replace(end=span.end)
-            merged[-1] = last._replace(span=both, score=min(last.score, scored.score))
-        else:
-            merged.append(scored)
+        if last and (span.start, span.type != last.type) < (last.end, True):
+            score = min(span.score or 0, last.score or 0)
+            merged[-1] = last._replace(end=max(span.end, last.end), score=score)
+        elif span.end > span.start:
+            merged.append(span)
     return merged
 
 
-def _is_outside(text: str, start: int, end: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether `start:end` has letters or digits outside of sorted ranges."""
-    reached = start
-    for first, last in ranges:
-        if first >= end or any(map(str.isalnum, text[reached:first])):
-            break
-        reached = max(reached, last)
-    return any(map(str.isalnum, text[reached:end]))
+def read_patterns(items: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern for values, `/regular expressions/`, and files `@PATH` with one of them per line.
+
+    Values match as whole words. Raises WxbError for an unreadable file or expression.
+    """
+    lines: list[str] = []
+    for item in items:
+        try:
+            content = Path(item[1:]).read_text("utf-8") if item.startswith("@") else item
+        except (OSError, UnicodeDecodeError) as error:
+            raise WxbError(f"{item}: expected a text file in UTF-8 ({error})") from None
+        lines += filter(None, map(str.strip, content.splitlines()))
+    try:
+        return re.compile("|".join(map(_pattern, lines))) if lines else None
+    except re.error as error:
+        raise WxbError(f"no regular expression: {error}; expected values or /.../") from None
+
+
+def _pattern(line: str) -> str:
+    if len(line) > 2 and line[0] == line[-1] == "/":
+        return f"(?:{line[1:-1]})"
+    # Scripts without spaces have no boundaries.
+    first, last = (r"(?a:\b)" if c.isascii() and c.isalnum() else "" for c in (line[0], line[-1]))
+    return first + re.escape(line) + last

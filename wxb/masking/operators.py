@@ -1,17 +1,16 @@
-"""Operators, which replace values: one for each type, from a name or a small YAML file.
-
-Operators that presidio-anonymizer has keep its names, parameters and results. Its engine is not
-used, as it merges neighbouring spans and so changes the text between them.
-"""
+"""Operators, which replace values: one for each type, from a name or a small YAML file."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable
+import string
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from presidio_anonymizer import operators as presidio
+from faker import Faker
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -20,26 +19,48 @@ from pydantic import (
     SecretStr,
     TypeAdapter,
     ValidationError,
+    model_validator,
 )
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from wxb import WxbError
 from wxb.core.errors import choices
-from wxb.masking import fakes
+from wxb.masking.placeholders import Placeholders
 
 DEFAULT = "DEFAULT"
-SALT, KEY = "WXB_MASK_SALT", "WXB_MASK_KEY"  # environment variables
-
-_SALT_BYTES, _KEY_BYTES = 16, (16, 24, 32)
-_SECRET = ("salt", "key", "seed")  # parameters that errors do not show
+SALT = "WXB_MASK_SALT"  # an environment variable
+SALT_BYTES = 16
+# Faker's methods for common types of personal data. Values of other types keep their shape: digits
+# replace digits, letters replace letters.
+FAKER_METHODS = {
+    "city": ("CITY", "LOC", "LOCATION"),
+    "company": ("COMPANY", "ORG", "ORGANIZATION"),
+    "country": ("COUNTRY",),
+    "email": ("EMAIL",),
+    "first_name": ("FIRSTNAME", "GIVENNAME"),
+    "job": ("JOBTITLE",),
+    "last_name": ("LASTNAME", "SURNAME"),
+    "name": ("NAME", "PER", "PERSON"),
+    "prefix": ("TITLE",),
+    "state": ("STATE",),
+    "street_address": ("ADDRESS", "STREETADDRESS"),
+    "street_name": ("STREET",),
+    "url": ("URL",),
+    "user_name": ("USERNAME",),
+}
+_METHOD_OF = {type_: method for method, types in FAKER_METHODS.items() for type_ in types}
+_ATTEMPTS = 20
 
 
 class Operation(BaseModel):
     """The base class of operators. Instances are immutable; unknown parameters are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
+        """The replacement of a value."""
+        raise NotImplementedError
 
 
 class Replace(Operation):
@@ -48,10 +69,9 @@ class Replace(Operation):
     operator: Literal["replace"] = "replace"
     new_value: Annotated[str, Field(min_length=1)] | None = None
 
-    def __call__(self, value: str, type_: str) -> str:
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
         """The type in angle brackets, or the new value."""
-        params = {"entity_type": type_, "new_value": self.new_value}
-        return str(presidio.Replace().operate(value, params))
+        return self.new_value or f"<{type_}>"
 
 
 class Redact(Operation):
@@ -59,9 +79,9 @@ class Redact(Operation):
 
     operator: Literal["redact"] = "redact"
 
-    def __call__(self, value: str, type_: str) -> str:
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
         """The empty text."""
-        return str(presidio.Redact().operate(value, {}))
+        return ""
 
 
 class Mask(Operation):
@@ -72,62 +92,36 @@ class Mask(Operation):
     chars_to_mask: PositiveInt | None = None
     from_end: bool = False
 
-    def __call__(self, value: str, type_: str) -> str:
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
         """The masked value, which has the same length."""
-        count = len(value) if self.chars_to_mask is None else self.chars_to_mask
-        return str(presidio.Mask().operate(value, {**self.model_dump(), "chars_to_mask": count}))
+        count = min(self.chars_to_mask or len(value), len(value))
+        stars, kept = self.masking_char * count, len(value) - count
+        return value[:kept] + stars if self.from_end else stars + value[count:]
 
 
 class Hash(Operation):
-    """Replaces values by the SHA-2 of value and salt.
-
-    The salt is required. Presidio's default is random for each value, so equal values would have
-    different hashes.
-    """
+    """Replaces values by the SHA-2 of value and salt, in 64 or 128 hexadecimal digits."""
 
     operator: Literal["hash"] = "hash"
     hash_type: Literal["sha256", "sha512"] = "sha256"
-    salt: SecretStr | None = None
+    salt: SecretStr = Field(default_factory=lambda: SecretStr(os.environ.get(SALT, "")))
 
-    def __call__(self, value: str, type_: str) -> str:
-        """64 or 128 hexadecimal digits."""
-        params = {"hash_type": self.hash_type, "salt": _secret(self.salt, SALT)}
-        return str(presidio.Hash().operate(value, params))
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
+        """The hash."""
+        return hashlib.new(
+            self.hash_type, (value + self.salt.get_secret_value()).encode()
+        ).hexdigest()
 
-    def fault(self) -> str | None:
-        """An error message if the salt is too short."""
-        salt = _secret(self.salt, SALT)
-        if len(salt) >= _SALT_BYTES:
-            return None
-        return (
-            f"needs a `salt` of {_SALT_BYTES} bytes or more, here or in {SALT}; found {len(salt)}."
-            " Keep it secret, so that nobody can guess values by hashing; the same salt gives the"
-            " same hashes: python -c 'import secrets; print(secrets.token_hex(16))'"
-        )
-
-
-class Encrypt(Operation):
-    """Encrypts values with AES-CBC; presidio's `Decrypt` restores them.
-
-    The initialization vector is random, so results differ between runs.
-    """
-
-    operator: Literal["encrypt"] = "encrypt"
-    key: SecretStr | None = None
-
-    def __call__(self, value: str, type_: str) -> str:
-        """URL-safe base64."""
-        return str(presidio.Encrypt().operate(value, {"key": _secret(self.key, KEY)}))
-
-    def fault(self) -> str | None:
-        """An error message if the key has another length than AES needs."""
-        key = _secret(self.key, KEY)
-        if len(key) in _KEY_BYTES:
-            return None
-        return (
-            f"needs a `key` of 16, 24 or 32 bytes, here or in {KEY}; found {len(key)}:"
-            " python -c 'import secrets; print(secrets.token_hex(16))'"
-        )
+    @model_validator(mode="after")
+    def _require_salt(self) -> Self:
+        size = len(self.salt.get_secret_value().encode())
+        if size < SALT_BYTES:
+            raise ValueError(
+                f"needs a `salt` of {SALT_BYTES} bytes or more, here or in {SALT}; found {size}."
+                " Keep it secret, so that nobody can guess values by hashing; the same salt gives"
+                " the same hashes: python -c 'import secrets; print(secrets.token_hex(16))'"
+            )
+        return self
 
 
 class Number(Operation):
@@ -135,26 +129,51 @@ class Number(Operation):
 
     operator: Literal["number"] = "number"
 
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
+        """The placeholder of the value."""
+        return placeholders.placeholder(type_, value)
+
 
 class Fake(Operation):
-    """Replaces values by fake ones, the same for the same value, type and seed."""
+    """Replaces values by fake ones on one line, the same for the same value, type and seed.
+
+    Two values have two fakes. A value has a placeholder if no fake is left.
+    """
 
     operator: Literal["fake"] = "fake"
     method: str | None = None
     locale: str = "en_US"
     seed: int | str = 0
 
-    def __call__(self, value: str, type_: str) -> str:
+    def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
         """A value from Faker's method for the type; if it has none, one of the same shape."""
-        return fakes.fake(value, type_, method=self.method, locale=self.locale, seed=str(self.seed))
+        faker = _faker(self.locale)
+        method = self.method or _METHOD_OF.get("".join(filter(str.isalnum, type_)).upper())
+        for attempt in range(_ATTEMPTS):
+            key = "\0".join([str(self.seed), type_, value, str(attempt)])
+            faker.seed_instance(int.from_bytes(hashlib.sha256(key.encode()).digest()))
+            new = str(getattr(faker, method)()) if method else _same_shape(value, faker)
+            new = " ".join(new.split())  # addresses have several lines
+            is_new = new and new.casefold() != value.casefold()
+            if is_new and placeholders.fakes.setdefault(new, value) == value:
+                return new
+        return placeholders.placeholder(type_, value)
 
-    def fault(self) -> str | None:
-        """An error message if Faker lacks the method or the locale."""
+    @model_validator(mode="after")
+    def _require_faker(self) -> Self:
         try:
-            fakes.check_method(self.method, self.locale)
-        except WxbError as error:
-            return str(error)
-        return None
+            faker = _faker(self.locale)
+        except AttributeError:
+            raise ValueError(
+                f"Faker has no locale {self.locale!r}; expected one such as en_US, de_DE or zh_TW"
+            ) from None
+        method = self.method
+        if method and (method.startswith("_") or not callable(getattr(faker, method, None))):
+            raise ValueError(
+                f"Faker has no method {method!r} in locale {self.locale}; expected one of"
+                " https://faker.readthedocs.io/en/stable/providers.html, e.g. first_name or iban"
+            )
+        return self
 
 
 class Keep(Operation):
@@ -164,89 +183,61 @@ class Keep(Operation):
 
 
 Operator = Annotated[
-    Replace | Redact | Mask | Hash | Encrypt | Number | Fake | Keep,
-    Field(discriminator="operator"),
+    Replace | Redact | Mask | Hash | Number | Fake | Keep, Field(discriminator="operator")
 ]
-_CLASSES: dict[str, type[Operation]] = {
-    cls.model_fields["operator"].default: cls for cls in get_args(get_args(Operator)[0])
-}
-NAMES = tuple(_CLASSES)
-Operators = dict[str, Any]  # by type; DEFAULT is for all other types
+NAMES = tuple(cls.model_fields["operator"].default for cls in get_args(get_args(Operator)[0]))
+Operators = dict[str, Operation]  # by type; DEFAULT is for all other types
 
 
-def read_operators(source: str) -> Operators:
-    """The operators in a YAML file, or one of NAMES for all types.
+def read_operators(source: str | Mapping[str, Any]) -> Operators:
+    """The operators by type in a YAML file or a mapping, or one of NAMES for all types.
 
-    Raises WxbError with all faults: key, expected value and the nearest valid name. Salts and keys
-    are never shown.
+    Raises WxbError with all faults. Salts are never shown.
     """
     if source in NAMES:
         return _validate({DEFAULT: {"operator": source}}, f"operator {source}")
+    if not isinstance(source, str):
+        return _validate(source, "operators")
     path = Path(source)
     if not path.suffix and not path.exists():
         raise WxbError(f"no operator {source!r}{choices(source, NAMES)}, and no such YAML file")
-    return _validate(_read_yaml(path), str(path))
-
-
-def check_types(operators: Operators, types: Iterable[str], name: str) -> None:
-    """Raise WxbError for operators of types that the experiment `name` does not predict."""
-    types = list(types)
-    faults = [
-        f"{type_}: {name} has no such type{choices(type_, [DEFAULT, *types])}"
-        for type_ in operators
-        if type_ not in {DEFAULT, *types}
-    ]
-    if faults:
-        raise WxbError("\n  ".join(["operators:", *faults]))
-
-
-def _validate(content: object, where: str) -> Operators:
-    if not isinstance(content, dict):
-        raise WxbError(f"{where}: expected types with operators, {{DEFAULT: {{operator: number}}}}")
     try:
-        operators = TypeAdapter(dict[str, Operator]).validate_python(content)
-    except ValidationError as error:
-        faults = [_explain(fault) for fault in error.errors()]
-    else:
-        faults = [
-            f"{type_}: {fault}"
-            for type_, operator in operators.items()
-            if hasattr(operator, "fault") and (fault := operator.fault())
-        ]
-    if faults:
-        raise WxbError("\n  ".join([f"{where}:", *faults]))
-    return {DEFAULT: Replace(), **operators}
-
-
-def _explain(fault: Any) -> str:
-    """One line for a pydantic error, without values that may be secret."""
-    type_, *rest = fault["loc"]
-    if fault["type"] == "union_tag_invalid":
-        tag = fault["ctx"]["tag"]
-        return f"{type_}.operator: unknown operator {tag!r}{choices(tag, NAMES)}"
-    if not rest or rest == ["[key]"]:
-        return f"{type_}: expected {{operator: NAME, ...}}, NAME one of {', '.join(NAMES)}"
-    operator, *keys = rest
-    key = ".".join(map(str, [type_, *keys]))
-    if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key{choices(keys[-1], _CLASSES[operator].model_fields)}"
-    found = "" if keys[0] in _SECRET else f"found {fault['input']!r}; "
-    return f"{key}: {found}{fault['msg']}"
-
-
-def _read_yaml(path: Path) -> object:
-    try:
-        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        return _validate(YAML(typ="safe").load(path.read_text(encoding="utf-8")), source)
     except OSError as error:
         raise WxbError(f"{path}: cannot be read ({error.strerror})") from None
     except (YAMLError, UnicodeDecodeError) as error:
-        # The text of the error quotes the line, which may contain a key.
+        # The text of the error quotes the line, which may contain a salt.
         mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-        duplicate = ", a duplicate key" if isinstance(error, DuplicateKeyError) else ""
-        line = f" (line {mark.line + 1}{duplicate})" if mark else ""
+        line = f" (line {mark.line + 1})" if mark else ""
         raise WxbError(f"{path}: not readable as YAML{line}") from None
 
 
-def _secret(parameter: SecretStr | None, variable: str) -> bytes:
-    """The bytes of a secret parameter, or else of an environment variable."""
-    return (parameter.get_secret_value() if parameter else os.environ.get(variable, "")).encode()
+def _validate(content: object, where: str) -> Operators:
+    try:
+        operators = TypeAdapter(dict[str, Operator]).validate_python(content)
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors(include_input=False)
+        ]
+        raise WxbError("\n  ".join([f"{where}: expected operators by type:", *faults])) from None
+    return {DEFAULT: Replace(), **operators}
+
+
+@cache
+def _faker(locale: str) -> Faker:
+    return Faker(locale)
+
+
+def _same_shape(value: str, faker: Faker) -> str:
+    """A value with random digits for its digits and random letters for its letters."""
+
+    def replace(character: str) -> str:
+        if character.isdigit():
+            return str(faker.random_digit())
+        if character.isalpha():
+            letters = string.ascii_uppercase if character.isupper() else string.ascii_lowercase
+            return faker.random_element(letters)
+        return character
+
+    return "".join(map(replace, value))

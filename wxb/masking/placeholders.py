@@ -1,4 +1,4 @@
-"""Numbered placeholders such as `<GIVENNAME_1>`, for masking that can be undone.
+"""Numbered placeholders such as `<GIVENNAME_1>`, and the mapping file that makes them reversible.
 
 A placeholder stands for one value. A text may already contain strings of this form:
 
@@ -13,10 +13,17 @@ never form another one.
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
-from wxb.masking.edits import Edit, gaps
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from wxb import WxbError
+from wxb.core.files import create_private
 
 PLACEHOLDER = re.compile(r"<([^<>\r\n]+)_([1-9][0-9]*)>")
 LITERAL = "LITERAL"
@@ -24,36 +31,60 @@ LITERAL = "LITERAL"
 _NOT_IN_LABELS = re.compile(r"""[<>\r\n,;|\t"]""")  # most would need quotes in CSV
 
 
-class Placeholders:
-    """Placeholders with their values; each type is numbered from 1."""
+class Edit(NamedTuple):
+    """A replacement of the code points `start:end` of a text by `new`.
 
-    def __init__(self, values: Mapping[str, str] | None = None, reserved: Iterable[str] = ()):
-        self.values = dict(values or {})  # by placeholder
-        self.reserved = set(reserved)
+    Edits of one text are sorted and disjoint. `type` and `score` are those of a predicted span, if
+    the edit is of one.
+    """
+
+    start: int
+    end: int
+    new: str
+    type: str | None = None
+    score: float | None = None
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """The text with its edits applied."""
+    parts, end = [], 0
+    for edit in edits:
+        parts += [text[end : edit.start], edit.new]
+        end = edit.end
+    return "".join([*parts, text[end:]])
+
+
+class Placeholders:
+    """Placeholders and fakes with their values. The placeholders of a type are numbered from 1."""
+
+    def __init__(
+        self,
+        values: dict[str, str] | None = None,
+        reserved: Iterable[str] = (),
+        fakes: dict[str, str] | None = None,
+    ) -> None:
+        self.values, self.reserved, self.fakes = values or {}, {*reserved}, fakes or {}
         self._by_value: dict[tuple[str, str], str] = {}
         self._last: dict[str, int] = {}
         for placeholder, value in self.values.items():
-            label, number = _parts(placeholder)
+            label, _, number = placeholder[1:-1].rpartition("_")
             self._by_value[label, value] = placeholder
-            self._last[label] = max(number, self._last.get(label, 0))
+            self._last[label] = max(int(number), self._last.get(label, 0))
 
     @property
     def size(self) -> int:
-        """The number of placeholders, reserved ones included."""
-        return len(self.values) + len(self.reserved)
+        """The number of placeholders and fakes, reserved placeholders included."""
+        return len(self.values) + len(self.reserved) + len(self.fakes)
 
     def placeholder(self, type_: str, value: str) -> str:
         """The placeholder of a value; adds a new one if there is none."""
         label = _NOT_IN_LABELS.sub("", type_) or LITERAL
-        known = self._by_value.get((label, value))
-        if known:
-            return known
-        placeholder = ""
+        placeholder = self._by_value.get((label, value), "")
         while not placeholder or placeholder in self.reserved:
             self._last[label] = self._last.get(label, 0) + 1
             placeholder = f"<{label}_{self._last[label]}>"
-        self.values[placeholder] = value
         self._by_value[label, value] = placeholder
+        self.values[placeholder] = value
         return placeholder
 
     def escape(self, text: str, edits: Iterable[Edit]) -> list[Edit]:
@@ -61,18 +92,18 @@ class Placeholders:
 
         Call it before the values of this text get placeholders.
         """
-        matches = [match for gap in gaps(text, edits) for match in PLACEHOLDER.finditer(text, *gap)]
+        matches: list[re.Match[str]] = []
+        start = 0
+        for edit in [*edits, Edit(len(text), len(text), "")]:
+            matches += PLACEHOLDER.finditer(text, start, edit.start)
+            start = edit.end
         known = [match for match in matches if match.group() in self.values]
         self.reserved.update(m.group() for m in matches if m.group() not in self.values)
-        return [Edit(*match.span(), self.placeholder(LITERAL, match.group())) for match in known]
+        return [Edit(m.start(), m.end(), self.placeholder(LITERAL, m.group())) for m in known]
 
-    def restore(self, text: str) -> list[Edit]:
-        """Edits that replace placeholders by their values."""
-        return [
-            Edit(*match.span(), self.values[match.group()], match.group(1))
-            for match in PLACEHOLDER.finditer(text)
-            if match.group() in self.values
-        ]
+    def restore(self, text: str) -> str:
+        """The text with its placeholders replaced by their values."""
+        return PLACEHOLDER.sub(lambda match: self.values.get(match.group(), match.group()), text)
 
     def unknown(self, text: str) -> list[str]:
         """Strings in a masked text that look like placeholders but are not known or reserved."""
@@ -80,8 +111,59 @@ class Placeholders:
         return [s for s in strings if s not in self.values and s not in self.reserved]
 
 
-def _parts(placeholder: str) -> tuple[str, int]:
-    match = PLACEHOLDER.fullmatch(placeholder)
-    if not match:
-        raise ValueError("not a placeholder")
-    return match[1], int(match[2])
+class Content(BaseModel):
+    """The content of a mapping file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    placeholders: dict[str, str]
+    reserved: list[str]
+    fakes: dict[str, str] = {}
+
+
+class Mapping(Placeholders):
+    """Placeholders in a file, for many documents and runs.
+
+    Reads the file if it exists. Raises WxbError if it is no mapping; the error never shows its
+    content.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        content = _read(path) if path.exists() else Content(placeholders={}, reserved=[])
+        super().__init__(content.placeholders, content.reserved, content.fakes)
+        self._saved = self.size if path.exists() else -1
+
+    def save(self) -> None:
+        """Replace the file atomically if there are changes; only its owner may read it."""
+        if self.size == self._saved:
+            return
+        content = Content(
+            placeholders=self.values, reserved=sorted(self.reserved), fakes=self.fakes
+        )
+        text = json.dumps(content.model_dump(), ensure_ascii=False, indent=2) + "\n"
+        draft = self.path.with_name(f".{self.path.name}.partial")
+        try:
+            draft.unlink(missing_ok=True)
+            with create_private(draft) as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.path)
+        except OSError as error:
+            raise WxbError(f"{self.path}: cannot be written ({error.strerror})") from None
+        finally:
+            draft.unlink(missing_ok=True)
+        self._saved = self.size
+
+
+def _read(path: Path) -> Content:
+    try:
+        content = Content.model_validate_json(path.read_bytes())
+        if all(map(PLACEHOLDER.fullmatch, content.placeholders)):
+            return content
+    except OSError as error:
+        raise WxbError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValidationError:
+        pass  # its message would show the content
+    raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote") from None

@@ -50,6 +50,35 @@ class SpanFinder(Trained):
         types: list[str] = self.settings["types"]
         return types
 
+    @property
+    def threshold(self) -> float:
+        """The lowest score of a predicted span; 0 for methods that do not choose one."""
+        threshold: float = self.settings.get("threshold", 0.0)
+        return threshold
+
+    @threshold.setter
+    def threshold(self, threshold: float) -> None:
+        if not 0 <= threshold <= 1:  # no score reaches NaN
+            raise WxbError(f"threshold: found {threshold}; expected a number from 0 to 1")
+        self.settings["threshold"] = threshold
+
+    @abstractmethod
+    def candidates(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
+        """The spans of each text before the threshold, sorted and disjoint; shows progress."""
+
+    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
+        """The spans of each text with scores of at least the threshold, sorted and disjoint."""
+        return [
+            [scored for scored in spans if scored.score >= self.threshold]
+            for spans in self.candidates(texts, label=label)
+        ]
+
+    def mask(self, texts: Iterable[Any], /, **options: Any) -> list[Any]:
+        """The texts with their spans replaced; the options are those of `masking.Masker`."""
+        from wxb.masking.masker import Masker
+
+        return Masker(self, **options).mask(texts)
+
     def seqeval(
         self, records: Sequence[Record], predictions: Sequence[Sequence[ScoredSpan]]
     ) -> dict[str, float]:
@@ -96,18 +125,6 @@ class Recognizer(SpanFinder):
         types = list(method.labels)
         return cls(model, method.tokenizer, types=types, threshold=0.0, **lengths)
 
-    @property
-    def threshold(self) -> float:
-        """The lowest score of a predicted span."""
-        threshold: float = self.settings["threshold"]
-        return threshold
-
-    @threshold.setter
-    def threshold(self, threshold: float) -> None:
-        if not 0 <= threshold <= 1:  # no score reaches NaN
-            raise WxbError(f"threshold: found {threshold}; expected a number from 0 to 1")
-        self.settings["threshold"] = threshold
-
     @abstractmethod
     def predict_windows(self, inputs: WindowedTexts, indices: Sequence[int]) -> list[Any]:
         """Run the model on one batch of windows; returns one output per window."""
@@ -122,14 +139,7 @@ class Recognizer(SpanFinder):
         order. Spans may overlap: `candidates` resolves that.
         """
 
-    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
-        """The spans of each text with scores of at least the threshold, sorted and disjoint."""
-        return [
-            [scored for scored in spans if scored.score >= self.threshold]
-            for spans in self.candidates(texts, label=label)
-        ]
-
-    def candidates(self, texts: Sequence[str], *, label: str) -> list[list[ScoredSpan]]:
+    def candidates(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text before the threshold, sorted and disjoint; shows progress."""
         encoded = encode(self.tokenizer, texts)
         lengths = {name: self.settings[name] for name in ("max_length", "stride")}

@@ -26,7 +26,7 @@ class MentionFinder(baselines.Baseline, SpanFinder):
         types: list[str] = self.settings["labels"]
         return types
 
-    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
+    def candidates(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
         """The spans of each text, sorted and disjoint, all with the score 1."""
         return [self._spans(text) for text in track(texts, label, len(texts), unit="text")]
 

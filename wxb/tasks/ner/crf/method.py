@@ -57,7 +57,7 @@ class CrfRecognizer(SpanFinder):
         finite = np.isfinite(self.model.transitions) & (self.model.transitions != 0)
         return int(np.count_nonzero(self.model.weights) + finite.sum())
 
-    def predictions(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
+    def candidates(self, texts: Sequence[str], /, *, label: str) -> list[list[ScoredSpan]]:
         """The spans of the best tags of each text."""
         settings = CrfModel(**{name: self.settings[name] for name in CrfModel.model_fields})
         encoded = tokenizers.encode(self.tokenizer, texts)
