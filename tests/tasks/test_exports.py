@@ -78,91 +78,87 @@ def test_labelled_records_of_a_split_are_exported(project):
         assert exports.load_records(project, "pii", split) == [
             ExportRecord("7", f"{split} record", "en", (span,))
         ]
-    with pytest.raises(WxbError, match="has no split 'tset'; did you mean 'test'"):
-        exports.load_records(project, "pii", "tset")
 
 
 def test_an_experiment_exports_gold_and_predicted_spans(project):
     gold, predicted = (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),)
-    assert exports.load_records(project, "ner-encoder", "test") == [
-        ExportRecord(
-            "7",
-            "test record",
-            "en",
-            gold,
-            PredictionRow("7", "test record", gold, predicted, (0.5,)),
-        )
-    ]
-    with pytest.raises(WxbError, match="found split 'valid': export its corpus 'pii'"):
-        exports.load_records(project, "ner-encoder", "valid")
+    row = PredictionRow("7", "test record", gold, predicted, (0.5,))
+    expected = [ExportRecord("7", "test record", "en", gold, row)]
+    assert exports.load_records(project, "ner-encoder", "test") == expected
 
 
-def test_errors_name_the_command_that_writes_a_missing_file(project):
-    Path("data/clean/pii/profile.json").unlink()
-    with pytest.raises(WxbError, match=r"profile\.json does not.*`dvc repro preprocess@pii`"):
-        exports.load_records(project, "pii", "valid")
-    with pytest.raises(WxbError, match="`dvc repro evaluate@ner-decoder`"):
-        exports.load_records(project, "ner-decoder", "test")
-    with pytest.raises(WxbError, match=r"did you mean 'ner-encoder'\? \(choose from: pii, ner-"):
-        exports.load_records(project, "ner-encodr", "test")
+@pytest.mark.parametrize(
+    ("name", "split", "missing", "fault"),
+    [
+        ("pii", "tset", "", "no split 'tset'; did you mean 'test'"),
+        ("ner-encoder", "valid", "", r"no split 'valid' \(choose from: test\)"),
+        ("pii", "valid", "data/clean/pii/profile.json", "`dvc repro preprocess@pii`"),
+        ("ner-encoder", "test", "data/clean/pii/test.parquet", "`dvc repro preprocess@pii`"),
+        ("ner-decoder", "test", "", "`dvc repro evaluate@ner-decoder`"),
+        ("ner-encodr", "test", "", r"did you mean 'ner-encoder'\? \(choose from: pii, ner-"),
+    ],
+)
+def test_missing_records_are_errors(project, name, split, missing, fault):
+    if missing:
+        Path(missing).unlink()
+    with pytest.raises(WxbError, match=fault):
+        exports.export(project, name, split, None, None)
 
 
 def test_a_name_of_both_a_corpus_and_an_experiment_is_an_error(project):
     ambiguous = project.model_copy(update={"corpora": {"ner-encoder": project.corpora["pii"]}})
-    with pytest.raises(WxbError, match="corpus and an experiment 'ner-encoder'"):
-        exports.task_of(ambiguous, "ner-encoder")
+    with pytest.raises(WxbError, match="both a corpus and an experiment 'ner-encoder'"):
+        exports.export(ambiguous, "ner-encoder", "test", None, None)
 
 
 @pytest.mark.parametrize(
-    ("output", "name", "expected"),
+    ("output", "format_", "start"),
     [
-        (None, None, "jsonl"),
-        (None, "conll", "conll"),
-        ("a.CONLL", None, "conll"),
-        ("a.jsonl", None, "jsonl"),
-        ("a.spacy", None, "spacy"),
-        ("a.txt", "conll", "conll"),
-        ("a.jsonl", "spacy", "spacy"),
+        (None, None, '{"text'),
+        (None, "conll", "test\t"),
+        ("a.CONLL", None, "test\t"),
+        ("a.csv", None, "id,"),
+        ("a.txt", "jsonl", '{"text'),
     ],
 )
-def test_the_option_or_else_the_suffix_names_the_format(output, name, expected):
-    assert exports.choose_format(output and Path(output), name, "ner") == expected
+def test_the_option_or_else_the_suffix_names_the_format(
+    project, capfdbinary, output, format_, start
+):
+    exports.export(project, "pii", "test", format_, output and Path(output))
+    content = Path(output).read_bytes() if output else capfdbinary.readouterr().out
+    assert content.startswith(start.encode())
 
 
-def test_unknown_suffixes_and_binary_formats_without_a_file_are_errors():
-    for output in ("a.txt", "spacy", "a.conll.gz"):
-        with pytest.raises(WxbError, match="the task ner has conll, csv, jsonl, spacy"):
-            exports.choose_format(Path(output), None, "ner")
-    with pytest.raises(WxbError, match="with --output"):
-        exports.choose_format(None, "spacy", "ner")
+@pytest.mark.parametrize("output", ["a.txt", "conll", "a.conll.gz"])
+def test_an_unknown_suffix_is_an_error_with_the_formats(project, output):
+    with pytest.raises(WxbError, match=r"--format.*choose from: jsonl, csv, conll"):
+        exports.export(project, "pii", "test", None, Path(output))
 
 
-def failing_chunks():
-    yield b"lost"
-    raise WxbError("no such format")
+def test_an_existing_file_stays_if_writing_fails(project, monkeypatch):
+    def failing_chunks(records):
+        yield b"lost"
+        raise WxbError("no such span")
 
-
-def test_an_existing_file_stays_if_writing_fails(tmp_path):
-    target, link = tmp_path / "real/test.conll", tmp_path / "link.conll"
-    exports.write([b"new"], target)
+    target, link = Path("real/test.csv"), Path("link.csv")
+    exports.export(project, "pii", "train", None, target)
     link.symlink_to(target)
-    exports.write([b"new", b"er"], link)
+    exports.export(project, "pii", "test", None, link)
     assert link.is_symlink()
-    assert target.read_bytes() == b"newer"
-    with pytest.raises(WxbError, match="no such format"):
-        exports.write(failing_chunks(), target)
-    assert target.read_bytes() == b"newer"
-    assert [path.name for path in target.parent.iterdir()] == ["test.conll"]
+    content = target.read_bytes()
+    assert b"test record" in content
+    monkeypatch.setattr(exports, "FORMATS", {"csv": failing_chunks})
+    with pytest.raises(WxbError, match="no such span"):
+        exports.export(project, "pii", "test", None, target)
+    assert target.read_bytes() == content
+    assert [path.name for path in target.parent.iterdir()] == ["test.csv"]
 
 
-def test_folders_and_devices_are_not_replaced(tmp_path):
-    folder, pipe = tmp_path / "folder.conll", tmp_path / "pipe.conll"
-    (folder / "inside").mkdir(parents=True)
-    os.mkfifo(pipe)
-    for output in (folder, pipe):
-        with pytest.raises(WxbError, match="expected a file"):
-            exports.write([b""], output)
-    assert (folder / "inside").exists()
-    (tmp_path / "file").touch()
-    with pytest.raises(WxbError, match="cannot be written"):
-        exports.write([b""], tmp_path / "file/test.conll")
+def test_folders_and_devices_are_not_replaced(project):
+    Path("folder.csv").mkdir()
+    os.mkfifo("pipe.csv")
+    Path("file").touch()
+    for output in ("folder.csv", "pipe.csv", "file/test.csv"):
+        with pytest.raises(WxbError, match=f"--output: {output}"):
+            exports.export(project, "pii", "test", None, Path(output))
+    assert Path("folder.csv").is_dir()

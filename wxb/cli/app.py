@@ -240,24 +240,15 @@ def export(
         typer.Option(help="the file to write or replace; default: standard output"),
     ] = None,
 ) -> None:
-    """Write labelled records for other tools, as jsonl, csv or a format of their task.
-
-    Records with spans have three formats:
+    """Write labelled records for other tools, as jsonl or csv; records with spans also as conll.
 
     conll: one token and its IOB2 tag per line, separated by a tab. Lines of an experiment have the
     gold tag, then the predicted one, as conlleval -d '\\t' expects.
 
-    jsonl: {"text", "spans": [{"start", "end", "label"}], "meta"} per line, as in Prodigy. Spans of
-    an experiment are the predicted ones with scores, and "gold" has the gold ones.
-
-    spacy: binary, for spacy train and spacy debug data. In documents of an experiment, doc.ents
-    are the predicted spans, and doc.spans["gold"] the gold ones.
+    jsonl of spans: {"text", "spans": [{"start", "end", "label"}], "meta"} per line, as in Prodigy.
+    Spans of an experiment are the predicted ones with scores, and "gold" has the gold ones.
     """
-    params = load()
-    task = exports.task_of(params, name)
-    chosen = exports.choose_format(output, format_, task)
-    content, _ = exports.formats(task)
-    exports.write(content[chosen](exports.load_records(params, name, split)), output)
+    exports.export(load(), name, split, format_, output)
 
 
 @app.command("card")
@@ -318,7 +309,7 @@ def clean(
         typer.Option(
             "--unfinished",
             help="also remove what stopped runs would resume from (the newest checkpoints of each"
-            " stage, unfinished downloads), and the vectors of searches",
+            " stage, unfinished downloads)",
         ),
     ] = False,
 ) -> None:

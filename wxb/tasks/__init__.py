@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wxb.corpora.reading import Reading
     from wxb.metrics.scorer import Scorer
     from wxb.reporting.charts.parts import Page  # imports plotly
-    from wxb.tasks.exports import Exports
     from wxb.tasks.methods import Method
     from wxb.tasks.recognition import Hook
 
@@ -55,7 +54,7 @@ class Task:
     metrics: ClassVar[Part[Scorer]] = Part("metrics", "Scorer")
     page: ClassVar[Part[Page]] = Part("page", "Page")
     card: ClassVar[Part[Any]] = Part("card", optional=True)
-    exports: ClassVar[Part[Exports | None]] = Part("exports", "Exports", optional=True)
+    exports: ClassVar[Part[Any]] = Part("exports", optional=True)
     new: ClassVar[Part[Hook | None]] = Part("new", optional=True)
 
     @property

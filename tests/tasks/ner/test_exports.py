@@ -1,8 +1,6 @@
 """Exports of NER: other tools read the same spans and characters."""
 
-import importlib.util
 import json
-import sys
 import tempfile
 import warnings
 from itertools import pairwise
@@ -11,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.metrics.v1 import precision_recall_fscore_support
 from seqeval.scheme import IOB2
 
@@ -23,13 +20,6 @@ from wxb.tasks.ner.metrics import PredictionRow, counts, prf
 from wxb.tasks.ner.params import Corpus
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
-
-ROOT = Path(__file__).parents[3]
-
-needs_spacy = pytest.mark.skipif(
-    importlib.util.find_spec("spacy") is None,
-    reason="spaCy is not installed: pip install -e '.[benchmarks]'",
-)
 
 WHITE = [c for c in map(chr, range(0x3001)) if c.isspace()]
 SCRIPTS = [
@@ -131,24 +121,6 @@ def test_tokens_are_words_and_other_characters(text, tokens):
     assert [text[start:end] for start, end in exports.tokenize(text)] == tokens.split(" ")
 
 
-@given(texts.flatmap(lambda text: st.tuples(st.just(text), spans_of(text), spans_of(text))))
-def test_tokens_lose_nothing_but_white_space(drawn):
-    text, gold, predicted = drawn
-    tokens = exports.tokenize(text, gold, predicted)
-    assert "".join(text[start:end] for start, end in tokens) == nonblank(text)
-    assert not any(c.isspace() for start, end in tokens for c in text[start:end])
-
-
-@given(texts.flatmap(lambda text: st.tuples(st.just(text), spans_of(text), spans_of(text))))
-def test_tags_decode_to_the_spans(drawn):
-    text, gold, predicted = drawn
-    tokens = exports.tokenize(text, gold, predicted)
-    for spans in (gold, predicted):
-        tags = exports.iob2(tokens, spans)
-        decoded = [Span(tokens[a][0], tokens[b][1], type_) for type_, a, b in get_entities(tags)]
-        assert decoded == list(spans)
-
-
 @given(batches())
 def test_conll_is_read_back(batch):
     content = b"".join(exports.conll(batch))
@@ -205,54 +177,6 @@ def test_jsonl_is_read_back(batch):
         assert [record.gold for record in records] == [
             exports.spans_by_column(record)[column] for record in batch
         ]
-
-
-@needs_spacy
-@settings(max_examples=50)
-@given(batches())
-def test_docbin_is_read_back(batch):
-    import spacy
-    from spacy.tokens import DocBin
-
-    (content,) = exports.docbin(batch)
-    docs = list(DocBin().from_bytes(content).get_docs(spacy.blank("xx").vocab))
-    for doc, record in zip(docs, batch, strict=True):
-        assert doc.text == record.input
-        *_, expected = exports.spans_by_column(record)
-        assert _spans(doc.ents) == expected
-        if record.row is not None:
-            assert _spans(doc.spans["gold"]) == record.gold
-        assert doc.user_data == {"id": record.id, "language": record.language}
-    assert list(exports.docbin(batch)) == [content]
-
-
-def _spans(spacy_spans):
-    return tuple(Span(span.start_char, span.end_char, span.label_) for span in spacy_spans)
-
-
-@needs_spacy
-def test_spacy_trains_on_an_export(tmp_path):
-    import spacy
-    from spacy.training import Corpus as SpacyCorpus
-
-    path = tmp_path / "train.spacy"
-    records = [export_record(gold=[(0, 8, "NAME"), (10, 12, "AGE")]), export_record("Bob\n\n31 ")]
-    path.write_bytes(b"".join(exports.docbin(records)))
-    nlp = spacy.blank("en")
-    nlp.add_pipe("ner")
-    examples = list(SpacyCorpus(path)(nlp))
-    nlp.initialize(lambda: examples)
-    assert nlp.get_pipe("ner").labels == ("AGE", "NAME")
-    # The reader's pipeline adds spaCy's attributes of words.
-    assert [token.norm_ for token in examples[0].reference] == ["ann", " ", "lee", ",", "42"]
-    assert examples[0].get_aligned_ner() == ["B-NAME", "I-NAME", "L-NAME", "O", "U-AGE"]
-
-
-def test_without_spacy_the_error_names_the_command_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    monkeypatch.setitem(sys.modules, "spacy.tokens", None)
-    with pytest.raises(WxbError, match=r"pip install --editable '\.\[benchmarks\]'"):
-        list(exports.docbin([export_record()]))
 
 
 def test_conll_of_an_experiment_has_gold_then_predicted():

@@ -1,9 +1,9 @@
-"""Export records with their spans as CoNLL columns, JSONL for Prodigy, or spaCy's DocBin.
+"""Export records with their spans as CoNLL columns, or JSONL for Prodigy.
 
-CoNLL and spaCy need tokens. A token is a word (letters and digits with their marks) or any other
-character with its marks. Scripts without spaces between words are split by character: Chinese,
-Japanese, Thai, Lao, Khmer, Burmese. Tokens are also split at the edges of gold and predicted spans,
-so that no span changes. CoNLL loses only the white space between tokens.
+A token of CoNLL is a word (letters and digits with their marks) or any other character with its
+marks. Scripts without spaces between words are split by character: Chinese, Japanese, Thai, Lao,
+Khmer, Burmese. Tokens are also split at the edges of gold and predicted spans, so that no span
+changes. CoNLL loses only the white space between tokens.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import regex
 
 from wxb.core.errors import WxbError
-from wxb.tasks import exports
 from wxb.tasks.exports import ExportRecord, json_line
 
 if TYPE_CHECKING:
@@ -56,7 +55,8 @@ def jsonl(records: Iterable[ExportRecord]) -> Iterator[bytes]:
     """
     for record in records:
         gold = _span_objects(record.gold)
-        line: dict[str, Any] = {"text": record.input, "spans": gold, "meta": _meta(record)}
+        meta = {"id": record.id, "language": record.language}
+        line: dict[str, Any] = {"text": record.input, "spans": gold, "meta": meta}
         if row := record.row:
             predicted = zip(_span_objects(row.predicted), row.scores, strict=True)
             line["spans"] = [{**span, "score": score} for span, score in predicted]
@@ -64,46 +64,7 @@ def jsonl(records: Iterable[ExportRecord]) -> Iterator[bytes]:
         yield json_line(line)
 
 
-def docbin(records: Iterable[ExportRecord]) -> Iterator[bytes]:
-    """A serialized DocBin of documents with the original texts; `user_data` has id and language.
-
-    `doc.ents` are the gold spans. For an experiment they are the predicted ones, and
-    `doc.spans["gold"]` the gold ones. Raises WxbError without spaCy, and for spans that overlap.
-    """
-    try:
-        from spacy.tokens import Doc, DocBin
-        from spacy.util import get_words_and_spaces
-        from spacy.vocab import Vocab
-    except ModuleNotFoundError as error:
-        raise WxbError(
-            f"{error}: format spacy needs spaCy; install it with"
-            " `pip install --editable '.[benchmarks]'`"
-        ) from None
-    # A vocabulary without a language: the reader's pipeline adds its own attributes of words.
-    vocabulary, documents = Vocab(), DocBin(store_user_data=True)
-    for record in records:
-        _check_tokens(record)
-        tokens = tokenize(record.input, *spans_by_column(record))
-        words = [record.input[start:end] for start, end in tokens]
-        doc = Doc(vocabulary, *get_words_and_spaces(words, record.input))
-        columns: list[list[Any]] = [  # no span is None: none ends inside a token
-            [doc.char_span(span.start, span.end, span.type) for span in spans]
-            for spans in spans_by_column(record)
-        ]
-        gold, *predicted = columns
-        doc.ents = predicted[0] if predicted else gold
-        if predicted:
-            doc.spans["gold"] = gold
-        doc.user_data = _meta(record)
-        documents.add(doc)
-    yield documents.to_bytes()
-
-
-class Exports(exports.Exports):
-    """CoNLL columns, JSONL and spaCy's DocBin."""
-
-    FORMATS: ClassVar = {"conll": conll, "jsonl": jsonl, "spacy": docbin}
-    BINARY = ("spacy",)
+FORMATS = {"conll": conll, "jsonl": jsonl}
 
 
 def spans_by_column(record: ExportRecord) -> list[tuple[Span, ...]]:
@@ -132,35 +93,23 @@ def iob2(tokens: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
     return tags
 
 
-def _check_tokens(record: ExportRecord) -> None:
-    """Raise WxbError for spans that no tokens can express."""
+def _check_tags(record: ExportRecord) -> None:
+    """Raise WxbError for spans that IOB2 tags in columns cannot express."""
     for spans in map(sorted, spans_by_column(record)):
-        for left, right in pairwise(spans):
-            if right.start < left.end:
-                raise _export_error(record, f"spans {tuple(left)} and {tuple(right)} overlap")
+        faults = [
+            f"spans {tuple(left)} and {tuple(right)} overlap"
+            for left, right in pairwise(spans)
+            if right.start < left.end
+        ]
         for span in spans:
             mention = record.input[span.start : span.end]
             if not mention or mention != mention.strip():
-                raise _export_error(
-                    record, f"span {tuple(span)} is {mention!r}, with outer white space"
-                )
-
-
-def _check_tags(record: ExportRecord) -> None:
-    """Raise WxbError for spans that IOB2 tags in columns cannot express."""
-    _check_tokens(record)
-    for type_ in sorted({span.type for spans in spans_by_column(record) for span in spans}):
-        if type_.split() != [type_]:
-            fault = f"type {type_!r} has white space (`labels` of the corpus can rename it)"
-            raise _export_error(record, fault)
-
-
-def _export_error(record: ExportRecord, fault: str) -> WxbError:
-    return WxbError(f"record {record.id!r}: {fault}; export as jsonl, which accepts any spans")
-
-
-def _meta(record: ExportRecord) -> dict[str, Any]:
-    return {"id": record.id, "language": record.language}
+                faults.append(f"span {tuple(span)} is {mention!r}, with outer white space")
+            if span.type.split() != [span.type]:
+                faults.append(f"type {span.type!r} has white space (rename it with `labels`)")
+        if faults:
+            fault = f"record {record.id!r}: {faults[0]}"
+            raise WxbError(f"{fault}; export as jsonl, which accepts any spans")
 
 
 def _span_objects(spans: Iterable[Span]) -> list[dict[str, Any]]:
