@@ -45,28 +45,8 @@ def test_it_finds_similar_texts():
 
 
 def test_any_folder_is_an_encoder_and_texts_are_shown_without_markup():
-    options = ("--encoder", "tiny", "--file", "lines.txt", "--top", "1", "--cls")
+    options = ("--encoder", "tiny", "--file", "lines.txt", "--top", "1")
     assert run(LINES[2], *options).stdout.split("  ", 1) == ["1.000", f"{LINES[2]}\n"]
-
-
-def test_vectors_are_cached_for_the_next_search_of_the_same_texts(folder):
-    (folder / "few.txt").write_text("One.\nTwo.\n")
-    options = ("x", "--encoder", "tiny", "--file", "few.txt")
-    before = {*folder.glob(".wxb/vectors/*")}
-    first = run(*options)
-    (cached,) = {*folder.glob(".wxb/vectors/*.npy")} - before
-    time = cached.stat().st_mtime_ns
-    assert run(*options).stdout == first.stdout
-    assert cached.stat().st_mtime_ns == time
-    (folder / "few.txt").write_text("One.\nThree.\n")
-    assert "Three." in run(*options).stdout
-    assert len({*folder.glob(".wxb/vectors/*.npy")} - before) == 2
-    assert (
-        ".wxb/vectors (a search of the same texts would reuse it)"
-        in wxb("clean", path=[ROOT]).stdout
-    )
-    wxb("clean", "--unfinished", path=[ROOT])
-    assert not (folder / ".wxb/vectors").exists()
 
 
 def test_it_warns_of_an_encoder_that_is_not_trained_for_similarity():

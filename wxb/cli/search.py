@@ -5,22 +5,18 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from wxb.cli.options import AsJson, usage_error
-from wxb.core import paths
+from wxb.core import hub, paths
 from wxb.core.errors import WxbError, choices, require_output
-from wxb.core.hub import package_folder
-from wxb.core.params import PARAMS, load
+from wxb.core.params import load
 from wxb.core.params.backbones import PACKAGES
 from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import rounded
 from wxb.reporting.terminal import grid, show, show_json
-
-if TYPE_CHECKING:
-    from wxb.cli.embeddings import Pooling
 
 SENTENCE_ENCODER = "minilm"  # of PACKAGES: the default
 MODULES = "modules.json"  # a file of sentence-transformers, with encoders trained for similarity
@@ -53,9 +49,6 @@ def search(
     file: Annotated[
         Path | None, typer.Option(help="search the lines of this text file instead of a corpus")
     ] = None,
-    cls: Annotated[
-        bool, typer.Option("--cls", help="compare [CLS] vectors; default: means over all tokens")
-    ] = False,
     top: Annotated[int, typer.Option(min=1, help="how many texts to show")] = 5,
     as_json: AsJson = False,
 ) -> None:
@@ -64,59 +57,37 @@ def search(
     `pip install --editable '.\[pretrained]'` installs a sentence encoder. Embeddings of other
     encoders are nearly equal, so their mean is subtracted.
 
-    In a project, embeddings are cached in .wxb/vectors for the next search of the same texts with
-    the same encoder. `wxb clean --unfinished` removes them.
-
     Example: wxb search "a lost credit card" --encoder minilm
     """
+    from wxb.cli import embeddings
+    from wxb.corpora.text.tokenizers import load as load_tokenizer
+    from wxb.training.backbones import tuning
+    from wxb.training.backbones.weights import load_backbone
+
     if not query.strip():
         usage_error("QUERY", "is empty; expected words to look for")
+    if file and corpus:
+        usage_error("--corpus", "does not go with --file, which is searched instead")
     texts = _lines(file) if file else _texts(corpus)
-    pooling: Pooling = "cls" if cls else "mean"
     folder = encoder_folder(encoder)
-    neighbours = _search(folder, query, texts, pooling, top)
-    if not _is_sentence_encoder(folder):
+    with hub.checkpoint(folder):
+        model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
+    vectors = embeddings.embed(model, tokenizer, [query, *texts])
+    target, vectors = vectors[0], vectors[1:]
+    if not (folder / MODULES).is_file():
+        target, vectors = embeddings.center(target, vectors)
         print(
             f"wxb: {folder} was not trained for similarity, so its nearest texts may differ in"
             f" meaning; use `--encoder {SENTENCE_ENCODER}`",
             file=sys.stderr,
         )
+    rows = embeddings.nearest(target, vectors, top=top)
     if as_json:
-        show_json(neighbours)
-        return
-    show(grid((rounded(row["cosine"]), row["text"]) for row in neighbours))
-
-
-def _search(
-    folder: Path, query: str, texts: list[str], pooling: Pooling, top: int
-) -> list[dict[str, Any]]:
-    import torch
-
-    from wxb.cli import embeddings
-    from wxb.core import hub
-    from wxb.corpora.text.tokenizers import load as load_tokenizer
-    from wxb.training.backbones import tuning
-    from wxb.training.backbones.weights import load_backbone
-
-    with hub.checkpoint(folder):
-        model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
-    cache = None
-    if Path(PARAMS).is_file():
-        cache = paths.VECTORS
-        torch.set_num_threads(load().threads)  # as in stages: more threads slow small models down
-    vectors = embeddings.cached_embeddings(model, tokenizer, texts, pooling=pooling, folder=cache)
-    (target,) = embeddings.embed(model, tokenizer, [query], pooling=pooling)
-    if not _is_sentence_encoder(folder):
-        target, vectors = embeddings.center(target, vectors)
-    return [
-        {"cosine": round(cosine, 6), "index": index, "text": texts[index]}
-        for index, cosine in embeddings.nearest(target, vectors, top=top)
-    ]
-
-
-def _is_sentence_encoder(folder: Path) -> bool:
-    """Whether an encoder was trained for similarity of its embeddings."""
-    return (folder / MODULES).is_file()
+        show_json(
+            [{"cosine": round(cosine, 6), "index": i, "text": texts[i]} for i, cosine in rows]
+        )
+    else:
+        show(grid((rounded(cosine), texts[i]) for i, cosine in rows))
 
 
 def encoder_folder(encoder: str | None) -> Path:
@@ -128,7 +99,7 @@ def encoder_folder(encoder: str | None) -> Path:
     if encoder is None and find_spec(PACKAGES[SENTENCE_ENCODER]):
         encoder = SENTENCE_ENCODER
     if encoder in PACKAGES:
-        return package_folder(encoder)
+        return hub.package_folder(encoder)
     if encoder and Path(encoder).is_dir():
         return Path(encoder)
     params = load()
@@ -140,7 +111,7 @@ def encoder_folder(encoder: str | None) -> Path:
         )
     backbone = params.backbones.get(name)
     if backbone and backbone.checkpoint in PACKAGES and not backbone.pretraining:
-        return package_folder(backbone.checkpoint)
+        return hub.package_folder(backbone.checkpoint)
     folder = paths.model(name)
     require_output(folder, f"{'pretrain' if name in params.backbones else 'train'}@{name}")
     return folder

@@ -23,7 +23,6 @@ PROVENANCE = REPORTS / "provenance.json"  # the machines and versions of the com
 BENCHMARKS = REPORTS / "benchmarks"  # committed figures of benchmarks/
 SEEDS = REPORTS / "seeds"  # studies with several seeds, which `make seeds` writes
 EXPECTED_HASHES = REPORTS / "tiny.json"  # hashes of the results of the profile tiny
-VECTORS = Path(".wxb/vectors")  # cached embeddings of searched texts
 
 # Names used instead of a study's in paths below reports/.
 LESSONS, PRETRAIN = "lessons", "pretrain"

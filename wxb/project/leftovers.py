@@ -34,8 +34,8 @@ def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
     """Yield all leftovers in the working folder, those that a stage is using included.
 
     They are outputs of blocks that params.yaml no longer has, unfinished drafts, checkpoints,
-    partial downloads and the vectors of searches. `running` are the stages that run now. Raises
-    WxbError if git cannot list the committed results.
+    and partial downloads. `running` are the stages that run now. Raises WxbError if git cannot list
+    the committed results.
     """
     blocks = {stage.partition("@")[2]: stage for stage in running}
     tracked = [Path(file) for file in revisions.tracked("data", "models", "reports")]
@@ -47,8 +47,6 @@ def find(params: Params, running: Sequence[str]) -> Iterator[Leftover]:
         yield Leftover(path, blocks.get(name) or blocks.get(Path(name).stem, ""))
     yield from _checkpoints(params, running)
     yield from _downloads(params, running)
-    if paths.VECTORS.exists():
-        yield Leftover(paths.VECTORS, use="a search of the same texts would reuse it")
 
 
 def remove(path: Path) -> None:
