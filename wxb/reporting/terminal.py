@@ -6,19 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.console import (
-    Console,
-    ConsoleOptions,
-    Group,
-    JustifyMethod,
-    RenderableType,
-    RenderResult,
-)
-from rich.measure import measure_renderables
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-GAP = 3  # cells between two columns of a table with a header
 Row = Iterable[RenderableType]  # of cells; a str is plain text, without Rich's markup
 
 
@@ -41,61 +33,19 @@ def show_json(content: object) -> None:
 
 
 class FittedTable:
-    """A table whose columns wrap between words only.
+    """A table without those columns after the first `required` ones that do not fit."""
 
-    Columns that do not fit are in another table below, with the first column repeated.
-    Those after the first `required` ones are left out unless all fit without wrapped cells.
-    """
-
-    def __init__(
-        self, header: Sequence[str], rows: Iterable[Row], *, numbers: bool, required: int
-    ) -> None:
-        cells = [tuple(Text(c) if isinstance(c, str) else c for c in row) for row in rows]
-        self.header, self.rows, self.numbers = header, cells, numbers
-        self.required = required
+    def __init__(self, header: Sequence[str], rows: Sequence[Row], numbers: bool, required: int):
+        self.header, self.rows, self.numbers, self.required = header, rows, numbers, required
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        columns = [
-            [Text(title), *column]
-            for title, column in zip(self.header, zip(*self.rows, strict=True), strict=True)
-        ]
-        sizes = [[measure_renderables(console, options, [c]) for c in column] for column in columns]
-        unwrapped = [max(title.minimum, *(c.maximum for c in cells)) for title, *cells in sizes]
-        count = len(columns)
-        while count > self.required and sum(unwrapped[:count]) > _room(options, count):
-            count -= 1
-        # The shortest width of each column without a broken word, and the one without wrapping.
-        least = [max(size.minimum for size in column) for column in sizes[:count]]
-        widths = [max(size.maximum for size in column) for column in sizes[:count]]
-        room = _room(options, count)
-        if sum(least) > room and count > 2:
-            fitting = (n for n in range(count - 1, 2, -1) if sum(least[:n]) <= _room(options, n))
-            first = next(fitting, 2)
-            yield self._part(range(first))
-            yield ""
-            yield self._part([0, *range(first, count)])
-            return
-        while sum(widths) > room:
-            widest = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
-            widths[widest] -= 1
-        grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for index, (title, width) in enumerate(zip(self.header, widths, strict=False)):
-            right = self.numbers and index > 0
-            _add_column(grid, Text(title), right=right, width=width)
-        for row in self.rows:
-            grid.add_row(*row[:count])
-        yield grid
-
-    def _part(self, columns: Sequence[int]) -> FittedTable:
-        """A table of some columns."""
-        header = [self.header[i] for i in columns]
-        rows = [[row[i] for i in columns] for row in self.rows]
-        return FittedTable(header, rows, numbers=self.numbers, required=len(columns))
-
-
-def _room(options: ConsoleOptions, columns: int) -> int:
-    """The width of the cells of a row without the gaps between them."""
-    return options.max_width - GAP * (columns - 1)
+        for count in range(len(self.header), self.required - 1, -1):
+            part = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+            _fill(part, self.header[:count], [[*row][:count] for row in self.rows], self.numbers)
+            unlimited = options.update_width(10_000)
+            if Measurement.get(console, unlimited, part).maximum <= options.max_width:
+                break
+        yield part
 
 
 def table(
@@ -110,10 +60,10 @@ def table(
 
     Columns after the first `required` ones are left out if they do not fit; by default none.
     """
-    rows = [tuple(row) for row in rows]
+    rows = [*rows]
     if not rows:
         return Text(title)
-    fitted = FittedTable(header, rows, numbers=numbers, required=required or len(header))
+    fitted = FittedTable(header, rows, numbers, required or len(header))
     return Group(Text(title, style="bold"), fitted) if title else fitted
 
 
@@ -121,20 +71,14 @@ def grid(
     rows: Iterable[Row], *, columns: int = 2, title: str = "", numbers: bool = False
 ) -> RenderableType:
     """A table without a header, such as names and values; `numbers` as in `table`."""
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    for index in range(columns):
-        _add_column(grid, "", right=numbers and index > 0)
-    return _with_rows(grid, rows, title)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    _fill(table, [""] * columns, rows, numbers)
+    return Group(Text(title, style="bold"), table) if title else table
 
 
-def _add_column(
-    grid: Table, header: RenderableType, *, right: bool, width: int | None = None
-) -> None:
-    justify: JustifyMethod = "right" if right else "left"
-    grid.add_column(header, overflow="fold", justify=justify, width=width)
-
-
-def _with_rows(grid: Table, rows: Iterable[Row], title: str) -> RenderableType:
+def _fill(table: Table, header: Sequence[str], rows: Iterable[Row], numbers: bool) -> None:
+    for index, name in enumerate(header):
+        right = numbers and index > 0
+        table.add_column(Text(name), overflow="fold", justify="right" if right else "left")
     for row in rows:
-        grid.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    return Group(Text(title, style="bold"), grid) if title else grid
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
