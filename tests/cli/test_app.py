@@ -190,8 +190,8 @@ def test_export_errors(evaluated):
     for arguments, fault in {
         ("ner-encodr",): "did you mean 'ner-encoder'",
         ("pii", "--split", "train"): "dvc repro preprocess@pii",
-        ("ner-encoder", "--split", "train"): "export its corpus 'pii'",
-        ("pii", "--output", "a.txt"): "choose one with --format",
+        ("ner-encoder", "--split", "train"): "has no split 'train'",
+        ("pii", "--output", "a.txt"): "--format: ner has no format 'txt'",
     }.items():
         failed = wxb(evaluated, "export", *arguments)
         assert failed.returncode == 1

@@ -157,6 +157,7 @@ def test_usage_errors_have_exit_code_2(tmp_path, run, arguments, fault):
         ([*MASK, "--operators", "redakt", "x"], "did you mean 'redact'"),
         ([*MASK, "--operators", "o.yaml", "x"], "no type 'NMAE'; did you mean"),
         ([*MASK, "--only", "NAMES", "x"], "no type 'NAMES'; did you mean 'NAME'"),
+        ([*MASK, "--only", "DEFAULT", "x"], "no type 'DEFAULT'"),
         ([*MASK, "--deny", "@none", "x"], "@none: expected a text file"),
         ([*MASK, "--deny", "/(/", "x"], "no regular expression"),
         ([*MASK, "--format", "jsonl"], "line 1: no JSON"),

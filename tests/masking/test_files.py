@@ -168,6 +168,7 @@ def test_csv_keeps_all_but_the_columns(rows, delimiter, quoting, end):
         (b'b,text\n1,"Ann\nx', "no CSV"),
         (b'b,text\n1,"Ann"x\n', "line 2: no CSV"),
         (b"b,text\n1,Ann\rx\n", "no CSV"),
+        (b'b,text\r"x\n', "no CSV"),
     ],
 )
 def test_csv_errors_have_the_line_and_no_value(content, fault):

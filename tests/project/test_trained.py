@@ -48,6 +48,13 @@ def test_a_trained_experiment_masks_and_its_mapping_unmasks(project):
     assert (again.stdout, again.stderr) == (masked.stdout, "")
 
 
+def test_a_trained_experiment_masks_in_python(project, monkeypatch):
+    monkeypatch.chdir(project)
+    text, name = SENTENCES[0]
+    masked = [text.replace(name, "<NAME>"), None, ""]
+    assert trained.load("ner-encoder").mask([text, None, ""]) == masked
+
+
 def test_only_names_of_params_are_known_to_have_generated_records(project, monkeypatch):
     monkeypatch.chdir(project)
     assert trained.has_generated_records("ner-encoder")

@@ -145,7 +145,9 @@ def mask(
 
     named = {"--mapping": mapping, "--report": report, "--operators": _file(operators)}
     for option, items in (("--allow", allow), ("--deny", deny)):
-        named |= {f"{option} {item}": Path(item[1:]) for item in items or () if item[0] == "@"}
+        named |= {
+            f"{option} {item}": Path(item[1:]) for item in items or () if item.startswith("@")
+        }
     if verify and only:
         usage_error("--verify", "does not go with --only: its rules have other types")
     layout = Layout(format_, lines, _paths(field), column or ())

@@ -109,16 +109,26 @@ def find_collision(paths: Mapping[str, Sequence[Path]]) -> Collision | None:
 
     Paths are compared with links resolved. Two paths of one file (hard links) collide too.
     """
+    places = {path: (path.resolve(), _identity(path)) for path in chain(*paths.values())}
     for (option, own), (other_option, others) in combinations(paths.items(), 2):
         for path, other in product(own, others):
-            first, second = path.resolve(), other.resolve()
+            (place, identity), (other_place, other_identity) = places[path], places[other]
             if (
-                first.is_relative_to(second)
-                or second.is_relative_to(first)
-                or (path.exists() and other.exists() and path.samefile(other))
+                place.is_relative_to(other_place)
+                or other_place.is_relative_to(place)
+                or (identity and identity == other_identity)
             ):
                 return Collision(option, path, other_option, other)
     return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a path; None if it does not exist."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def unreadable(sources: Iterable[Source], layout: Layout) -> dict[Source, str]:
@@ -264,7 +274,7 @@ def _csv(lines: Iterator[str], source: Source, columns: Sequence[str]) -> Iterat
     first = next(lines, None)
     if first is None:
         return
-    headers = {mark: next(csv.reader([first.strip("\r\n")], delimiter=mark)) for mark in DELIMITERS}
+    headers = {mark: _header(first, mark) for mark in DELIMITERS}
     delimiter = max(
         headers, key=lambda mark: (len({*columns} & {*headers[mark]}), len(headers[mark]))
     )
@@ -300,6 +310,14 @@ def _csv(lines: Iterator[str], source: Source, columns: Sequence[str]) -> Iterat
             yield record(row, indices if row else [])
     except csv.Error as error:
         raise WxbError(f"{source.name}: line {reader.line_num}: no CSV ({error})") from None
+
+
+def _header(line: str, delimiter: str) -> list[str]:
+    """The cells of a line; empty if it is not valid."""
+    try:
+        return next(csv.reader([line.strip("\r\n")], delimiter=delimiter))
+    except csv.Error:
+        return []
 
 
 def stream(sources: Iterable[Source], layout: Layout) -> Iterator[tuple[Source, Record]]:

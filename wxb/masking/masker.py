@@ -71,9 +71,11 @@ class Masker:
         self.threshold = recognizer.threshold if threshold is None else threshold
         self.only = {*only} or {*recognizer.types}
         self.allowed, self.denied = read_patterns(allow), read_patterns(deny)
-        known = [*recognizer.types, DEFAULT, DENIED]
-        for type_ in (*self.operators, *only):
-            if type_ not in known:
+        for types, known in (
+            (self.only, recognizer.types),
+            (self.operators, [*recognizer.types, DEFAULT, DENIED]),
+        ):
+            for type_ in sorted({*types} - {*known}):
                 raise WxbError(f"the experiment has no type {type_!r}{choices(type_, known)}")
 
     def mask(self, texts: Iterable[Any]) -> list[Any]:
