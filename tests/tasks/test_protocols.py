@@ -5,7 +5,6 @@ import pytest
 from wxb import tasks
 
 PARTS = ("record", "reading", "metrics", "page")
-OPTIONAL = ("card", "exports")
 
 
 def missing_attributes(cls):
@@ -18,13 +17,6 @@ def missing_attributes(cls):
 @pytest.mark.parametrize("part", PARTS)
 def test_a_task_has_every_part(task, part):
     assert missing_attributes(type(getattr(tasks.get(task), part))) == set()
-
-
-@pytest.mark.parametrize("task", tasks.names())
-@pytest.mark.parametrize("part", OPTIONAL)
-def test_an_optional_part_is_complete_or_none(task, part):
-    instance = getattr(tasks.get(task), part)
-    assert instance is None or missing_attributes(type(instance)) == set()
 
 
 @pytest.mark.parametrize(
