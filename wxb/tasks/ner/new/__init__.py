@@ -150,7 +150,7 @@ def _columns(files: Files, flags: Flags) -> Content | None:
         return None
     tokens = [row[token] for row in rows]
     conll: Content = {"token": token, "tag": columns[0], "join": join(tokens)}
-    if all(NUMBERED.fullmatch(word) for word in tokens):
+    if sum(bool(NUMBERED.fullmatch(word)) for word in tokens) > 0.95 * len(tokens):
         conll["characters"] = True
     return {"conll": conll, "split": {"by": None, "test": 0.2, "valid": 0.1}}
 
