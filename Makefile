@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What was installed is compiled when it is first imported, and must be kept: see install.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all trust bench audit docs portable seeds cluster lock clean FORCE
+.PHONY: help run test test-all trust bench audit docs portable seeds cluster lock lines clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -41,7 +41,7 @@ test test-all:
 trust: .venv/test ## try 2,000 random edits, faults and interrupted runs, and 10,000 inputs of each reader; takes an hour or two, and writes reports/benchmarks/trust.json
 	TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) python -m tests.project.integrity.trust reports/benchmarks/trust.json
 
-bench: .venv/bench .venv/speech ## time the project and its peers; writes reports/benchmarks/speed.json
+bench: .venv/bench ## time the project and its peers; writes reports/benchmarks/speed.json
 	python benchmarks/speed/speed.py
 
 # The constraints keep the versions that results were made with.
@@ -109,6 +109,9 @@ lock: ## resolve pyproject.toml, and write requirements*.txt
 	$(INSTALL) --editable '.[dev]'
 	echo '--requirement requirements.txt' > requirements-dev.txt
 	$(FREEZE) | grep --invert-match --line-regexp --fixed-strings --file requirements.txt >> requirements-dev.txt
+
+lines: ## print the lines of Python by folder, and the most that each may have
+	@$(PYTHON) -m tests.lines
 
 clean: ## remove the environment and everything the pipeline made
 	rm -rf .venv .snakemake .wxb data/raw data/clean data/tokenizers data/features data/targets

@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from tests.lines import BUDGET, count
+
 ROOT = Path(__file__).parents[1]
 # From bottom to top. A package, a module or folder in wxb/, may import from lower layers only, not
 # from other packages of its layer.
@@ -103,6 +105,13 @@ def test_no_circular_imports():
         for name in free:
             del imports[name]
     assert imports == {}
+
+
+def test_no_folder_is_over_its_budget_of_lines():
+    assert {f"wxb/{path.name}" for path in (ROOT / "wxb").iterdir() if any(path.glob("*.py"))} <= {
+        *BUDGET
+    }
+    assert {folder: n for folder in BUDGET if (n := count(folder)) > BUDGET[folder]} == {}
 
 
 # Folders that may name tasks.
