@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -43,6 +44,8 @@ def run(tmp_path, monkeypatch):
             cost = paths.cost(*stage.split("@"))
             cost.parent.mkdir(parents=True, exist_ok=True)
             cost.touch()
+            later = time.time() + 1  # the clock of files is behind by up to a tick of the kernel
+            os.utime(cost, (later, later))
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(watching, "PAUSE", 0.0)
