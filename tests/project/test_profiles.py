@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from wxb.cli.app import app
 from wxb.core.params import ParamsError, load, read_yaml
 from wxb.project.params_file import update
-from wxb.project.profiles import BASE, switch, switch_sizes
+from wxb.project.profiles import switch
 
 ROOT = Path(__file__).parents[2]
 SIZES = ["full", "tiny"]
@@ -47,17 +47,6 @@ def test_the_demo_undoes_the_sizes_of_a_profile(params, profile):
         k for k, (_, new) in changes.items() if new is not None
     }
     assert load() == before
-
-
-@pytest.mark.parametrize("profile", [BASE, "tiny", "weibo"])
-def test_sizes_are_those_of_a_switch_which_is_needed_once(params, profile):
-    switch("weibo")
-    edit(params, lambda content: content["backbones"]["encoder"]["pretraining"].update(steps=7))
-    size = switch_sizes()[profile]
-    assert switch(profile).size == size > 0
-    text = params.read_text()
-    assert switch(profile).size == 0
-    assert params.read_text() == text
 
 
 def test_changes_have_both_values(params):
@@ -106,9 +95,6 @@ def test_an_invalid_result_is_not_written(params):
     assert params.read_text() == before
 
 
-# Profiles with blocks of their own
-
-
 @pytest.mark.parametrize("profile", PUBLIC)
 def test_the_demo_removes_the_blocks_of_a_profile(params, profile):
     before, text = load(), params.read_text()
@@ -150,18 +136,18 @@ def change_epochs(content):
     content["experiments"]["weibo-encoder"]["training"]["epochs"] = 1
 
 
-def use_corpus(content):
-    content["backbones"]["encoder"]["corpus"] = "weibo"
-
-
-def show_model(content):
-    content["lessons"]["attention"]["path"] = "models/weibo-encoder"
-
-
-@pytest.mark.parametrize("change", [change_epochs, use_corpus, show_model])
-def test_blocks_that_were_changed_or_are_used_are_kept(params, change):
+def test_a_block_of_a_profile_that_others_use_is_not_removed(params):
     switch("weibo")
-    edit(params, change)
+    edit(params, lambda content: content["backbones"]["encoder"].update(corpus="weibo"))
+    before = params.read_text()
+    with pytest.raises(ParamsError, match="weibo"):
+        switch("conll2003")
+    assert params.read_text() == before
+
+
+def test_blocks_that_were_changed_are_kept(params):
+    switch("weibo")
+    edit(params, change_epochs)
     before = load()
     result = switch("conll2003")
     assert (result.removed, result.kept) == ([], ["weibo"])
@@ -212,9 +198,6 @@ def test_the_command_prints_the_names_of_blocks(params):
     assert is_demo == "params.yaml is demo already"
     lines("weibo")
     assert lines("demo") == [added.replace("added", "removed")]
-
-
-# Public data
 
 
 @pytest.mark.parametrize("profile", PUBLIC)

@@ -95,7 +95,7 @@ def params(
         if blocks := getattr(switched, what):
             print(f"{what}: {', '.join(blocks)}")
     for other in switched.kept:
-        print(f"kept: blocks of params/{other}.yaml; one was changed, or another block uses it")
+        print(f"kept: blocks of params/{other}.yaml; one of them was changed")
     if not switched.size:
         print(f"params.yaml is {profile} already")
     _warn_of_missing_paths()

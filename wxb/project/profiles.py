@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from wxb.core import paths
-from wxb.core.params import PARAMS, ParamsError, parse_yaml, read_yaml
+from wxb.core.params import PARAMS, ParamsError, parse_yaml
 from wxb.core.params.section import flatten
 from wxb.project import params_file
 from wxb.project.revisions import Tree, WorkingTree
@@ -40,7 +39,7 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     """Overlay params.yaml with the demo and a profile; all else, comments included, stays.
 
     Blocks of the demo that the user removed stay removed. Blocks of another profile are removed,
-    unless one of them was changed or is used by a block that stays.
+    unless one of them was changed.
 
     Raises ParamsError if there is no such profile, or if the result would be invalid.
     """
@@ -51,13 +50,22 @@ def switch(profile: str, path: Path = PARAMS) -> Switch:
     before = params_file.parse(text)
     after, kept = _switched(before, profile, profiles)
     params_file.write(params_file.update(text, after), path)
-    return _difference(before, after, kept)
-
-
-def switch_sizes(path: Path = PARAMS) -> dict[str, int]:
-    """The number of keys and blocks that each profile would change in a valid params.yaml."""
-    params, profiles = read_yaml(path), contents()
-    return {name: _difference(params, *_switched(params, name, profiles)).size for name in profiles}
+    old, new = (
+        {".".join(path): block for path, block in _by_path(params).items()}
+        for params in (before, after)
+    )
+    values = flatten({name: old[name] for name in old if name in new})
+    new_values = flatten({name: new[name] for name in new if name in old})
+    return Switch(
+        {
+            key: (values.get(key), new_values.get(key))
+            for key in {**values, **new_values}
+            if values.get(key) != new_values.get(key)
+        },
+        added=[name for name in new if name not in old],
+        removed=[name for name in old if name not in new],
+        kept=kept,
+    )
 
 
 def contents(tree: Tree | None = None) -> dict[str, Any]:
@@ -96,10 +104,8 @@ def _switched(
     others = {name: blocks.keys() - own[profile].keys() for name, blocks in own.items()}
     for name, members in others.items():
         present = members & content.keys()
-        rest = {path: block for path, block in content.items() if path not in present}
-        is_used = not _strings(rest).isdisjoint(path[-1] for path in present)
-        if not is_used and all(content[path] == own[name][path] for path in present):
-            content = rest
+        if all(content[path] == own[name][path] for path in present):
+            content = {path: block for path, block in content.items() if path not in present}
     kept = [name for name, members in others.items() if members & content.keys()]
     for name in (BASE, profile):
         for path, block in _by_path(profiles[name]).items():
@@ -112,26 +118,6 @@ def _switched(
         else:
             result[section] = block
     return result, kept
-
-
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any], kept: list[str]) -> Switch:
-    """The difference between two contents of params.yaml."""
-    old, new = (
-        {".".join(path): block for path, block in _by_path(params).items()}
-        for params in (before, after)
-    )
-    values = flatten({name: old[name] for name in old if name in new})
-    new_values = flatten({name: new[name] for name in new if name in old})
-    return Switch(
-        {
-            key: (values.get(key), new_values.get(key))
-            for key in {**values, **new_values}
-            if values.get(key) != new_values.get(key)
-        },
-        added=[name for name in new if name not in old],
-        removed=[name for name in old if name not in new],
-        kept=kept,
-    )
 
 
 def _by_path(params: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
@@ -148,12 +134,3 @@ def _overlaid(value: Any, overlay: Any) -> Any:
     if not value or not (isinstance(value, Mapping) and isinstance(overlay, Mapping)):
         return overlay
     return {**value, **{key: _overlaid(value.get(key), new) for key, new in overlay.items()}}
-
-
-def _strings(value: Any) -> set[str]:
-    """All values in nested mappings and lists as strings; of a model's folder, the name."""
-    if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return {text for item in value for text in _strings(item)}
-    return {str(value).removeprefix(f"{paths.MODELS}/")}
