@@ -105,7 +105,7 @@ def test_documents_may_be_iterators():
 
 @pytest.mark.parametrize("score", [counts, by_type, count_outcomes])
 def test_numbers_of_documents_must_be_equal(score):
-    with pytest.raises(ValueError, match="found 1 predicted documents, expected 2"):
+    with pytest.raises(ValueError, match="shorter"):
         score([[], []], [[]])
 
 
@@ -163,12 +163,6 @@ def test_prf_is_vectorised_over_leading_axes(rows):
 def test_f1_is_the_harmonic_mean(correct, missed, spurious):
     precision, recall, f1 = prf([correct, correct + missed, correct + spurious])
     assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
-
-
-@pytest.mark.parametrize("shape", [(), (2,), (4,), (3, 2), (0,)])
-def test_prf_needs_three_columns(shape):
-    with pytest.raises(ValueError, match=r"found counts of shape .*expected \(\.\.\., 3\)"):
-        prf(np.zeros(shape))
 
 
 @given(documents)

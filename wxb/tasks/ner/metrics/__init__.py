@@ -157,10 +157,7 @@ def _columns(
 def counts(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> NDArray[np.int64]:
-    """Counts of spans (documents, 3): the columns CORRECT, GOLD and PREDICTED.
-
-    Raises ValueError if the numbers of documents differ.
-    """
+    """Counts of spans (documents, 3): the columns CORRECT, GOLD and PREDICTED."""
     rows = [(len(g & p), len(g), len(p)) for g, p in paired_sets(gold, predicted)]
     return np.array(rows, dtype=np.int64).reshape(-1, COLUMNS)
 
@@ -170,8 +167,7 @@ def by_type(
 ) -> dict[str, NDArray[np.int64]]:
     """Counts of spans (documents, 3) for each gold or predicted type, sorted by name.
 
-    The columns are CORRECT, GOLD and PREDICTED. Raises ValueError if the numbers of documents
-    differ.
+    The columns are CORRECT, GOLD and PREDICTED.
     """
     documents = paired_sets(gold, predicted)
     types = sorted({span.type for g, p in documents for span in g | p})
@@ -188,13 +184,8 @@ def prf(counts: ArrayLike) -> tuple[Any, Any, Any]:
 
     The columns are CORRECT, GOLD and PREDICTED. Returns arrays (...), or floats for one vector. For
     the micro average, sum over documents first: `prf(counts(gold, predicted).sum(axis=0))`.
-
-    Raises ValueError if the last axis does not have length 3.
     """
-    table = np.asarray(counts)
-    if table.shape[-1:] != (COLUMNS,):
-        raise ValueError(f"found counts of shape {table.shape}, expected (..., {COLUMNS})")
-    correct, gold, predicted = np.moveaxis(table, -1, 0)
+    correct, gold, predicted = np.moveaxis(np.asarray(counts), -1, 0)
     ratios = (
         scorer.ratio(correct, predicted),
         scorer.ratio(correct, gold),

@@ -58,10 +58,7 @@ def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> list[Finding]:
 def count_outcomes(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> dict[str, int]:
-    """The number of findings of `compare` with each outcome, over documents.
-
-    Raises ValueError if the numbers of documents differ.
-    """
+    """The number of findings of `compare` with each outcome, over documents."""
     counts = Counter(
         finding.outcome for g, p in paired_sets(gold, predicted) for finding in compare(g, p)
     )

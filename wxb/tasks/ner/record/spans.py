@@ -15,12 +15,5 @@ class Span(NamedTuple):
 def paired_sets(
     gold: Sequence[Iterable[Span]], predicted: Sequence[Iterable[Span]]
 ) -> list[tuple[set[Span], set[Span]]]:
-    """The sets of gold and predicted spans of each document.
-
-    Raises ValueError if the numbers of documents differ.
-    """
-    if len(gold) != len(predicted):
-        raise ValueError(
-            f"found {len(predicted)} predicted documents, expected {len(gold)} as in gold"
-        )
+    """The sets of gold and predicted spans of each document, of which both have the same number."""
     return [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
