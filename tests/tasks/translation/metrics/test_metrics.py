@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.significance import PairedTest
 
 from wxb.corpora.records import Record
-from wxb.metrics.intervals import Groups, intervals, paired_difference
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation.metrics import sums
-from wxb.tasks.translation.metrics.words import Words, unseen, words
+from wxb.tasks.translation.metrics import Words, sums, unseen, words
 from wxb.tasks.translation.predictor import Hypothesis, Translation
 
 sentences = st.lists(
@@ -66,38 +63,6 @@ def test_many_sums_at_once_have_the_scores_of_each():
     for key, values in metrics.Scorer().scores(many).items():
         expected = [float(metrics.Scorer().scores(row)[key]) for row in many]
         assert values.tolist() == pytest.approx(expected), key
-
-
-def systems(seed):
-    """References, and the translations of a good and of a worse system."""
-    rng = np.random.default_rng(seed)
-    vocabulary = [f"w{n}" for n in range(50)]
-    gold = [[" ".join(rng.choice(vocabulary, rng.integers(5, 15)))] for _ in range(300)]
-
-    def noisy(share):
-        return [
-            " ".join(w if rng.random() > share else rng.choice(vocabulary) for w in refs[0].split())
-            for refs in gold
-        ]
-
-    return gold, noisy(0.3), noisy(0.36)
-
-
-def test_intervals_and_pairs_are_those_of_sacrebleu_within_resampling():
-    gold, a, b = systems(1)
-    groups = [Groups.from_records(sums.statistics(system, gold)) for system in (a, b)]
-    scorer = metrics.Scorer()
-    interval = intervals(groups[0], scorer.scores, scorer.METRICS)["bleu"]
-    difference = paired_difference(*groups, scorer.scores, scorer.headline)
-    bleu = {"BLEU": BLEU()}
-    test = PairedTest([("a", a), ("b", b)], bleu, streams(gold), test_type="bs", n_samples=2000)
-    _, scores = test()
-    theirs, other = scores["BLEU"]
-    assert interval.value == pytest.approx(theirs.score, abs=1e-6)
-    assert (interval.high - interval.low) / 2 == pytest.approx(theirs.ci, rel=0.15)
-    assert difference.value == pytest.approx(theirs.score - other.score, abs=1e-6)
-    # Their test is one-sided, on absolute differences.
-    assert difference.p_value / 2 == pytest.approx(other.p_value, abs=0.02)
 
 
 def record(source, *references, group=""):

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from wxb.metrics import DIGITS, Metric, scorer
 from wxb.tasks.translation.metrics import sums as of
-from wxb.tasks.translation.metrics.sums import EXACT, SENTENCES
-from wxb.tasks.translation.metrics.words import Words, unseen, words
+from wxb.tasks.translation.metrics.sums import EXACT, PREDICTED, REFERENCE, SENTENCES
 
 if TYPE_CHECKING:
     from wxb.corpora.records import Record
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 BUCKETS = ((1, 5), (6, 10), (11, 20), (21, None))
 UNSEEN = ("all words in training", "a word that training lacks")
 BREAKDOWN = "by_kind.csv"
+
+# A word of any language; a Chinese or Japanese character is one.
+_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_WORD = regex.compile(rf"(?V1)[{_ALONE}]|[[\p{{L}}\p{{M}}\p{{N}}]--[{_ALONE}]]+")
 
 
 class PredictionRow(NamedTuple):
@@ -40,6 +44,36 @@ class PredictionRow(NamedTuple):
     group: str = ""  # of rows that are not independent; empty: a group of its own
     unseen: bool = False
     attention: Mapping[str, Any] | None = None  # `source` and `target` tokens, `weights` (T, S)
+
+
+class Words(NamedTuple):
+    """The words of sources and of references, in lower case."""
+
+    source: frozenset[str]
+    target: frozenset[str]
+
+    @classmethod
+    def from_records(cls, records: Iterable[Record]) -> Words:
+        """The words of labelled records; others are skipped."""
+        sources: set[str] = set()
+        references: set[str] = set()
+        for record in records:
+            if record.gold:
+                sources.update(words(record.input))
+                references.update(*map(words, record.gold))
+        return cls(frozenset(sources), frozenset(references))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation."""
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def unseen(record: Record, vocabulary: Words) -> bool:
+    """Whether the source of a record, or each of its references, has an unknown word."""
+    return not {*words(record.input)} <= vocabulary.source or all(
+        not {*words(reference)} <= vocabulary.target for reference in record.gold
+    )
 
 
 class Scorer(scorer.Scorer):
@@ -85,7 +119,7 @@ class Scorer(scorer.Scorer):
             "chrf": of.chrf(sums),
             "ter": of.ter(sums),
             "exact": scorer.ratio(sums[..., EXACT], sums[..., SENTENCES]),
-            "length_ratio": of.length_ratio(sums),
+            "length_ratio": scorer.ratio(sums[..., PREDICTED], sums[..., REFERENCE]),
         }
 
     def totals(self, sums: NDArray[Any]) -> dict[str, float]:

@@ -14,10 +14,6 @@ class Labelling(labelling.Labelling):
 
     GOLD = pa.list_(pa.string())
 
-    def pack(self, references: Sequence[str]) -> list[str]:
-        """References as Parquet stores them."""
-        return list(references)
-
     def unpack(self, value: Sequence[str]) -> tuple[str, ...]:
         """References as Parquet returns them."""
         return tuple(value)

@@ -35,16 +35,15 @@ class Method(methods.Method):
     def vocabulary(self) -> Any:
         """The tokenizer, unchanged. Raises WxbError if it lacks an eos, bos or pad token."""
         tokenizer = self.tokenizer
-        is_missing = {
-            "eos": tokenizer.eos_token_id is None,
-            "bos": not len(special_tokens(tokenizer)[0]),
-            "separate pad": tokenizer.pad_token_id in (None, tokenizer.eos_token_id),
+        required = {
+            "eos": tokenizer.eos_token_id is not None,
+            "bos": len(special_tokens(tokenizer)[0]) > 0,
+            "separate pad": tokenizer.pad_token_id not in (None, tokenizer.eos_token_id),
         }
-        if missing := [f"{name} token" for name, is_absent in is_missing.items() if is_absent]:
+        if missing := [name for name, is_there in required.items() if not is_there]:
             raise WxbError(
-                f"backbone {self.experiment.backbone!r} has a tokenizer without"
-                f" {', '.join(missing)}, which translation needs; set"
-                " `tokenizer: {kind: byte-level-bpe, ...}`"
+                f"backbone {self.experiment.backbone!r}: its tokenizer has no {', '.join(missing)}"
+                " token; for translation, set `tokenizer: {kind: byte-level-bpe, ...}`"
             )
         return tokenizer
 
