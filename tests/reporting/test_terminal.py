@@ -20,11 +20,12 @@ def shown(width):
     return screen.getvalue()
 
 
-@pytest.mark.parametrize("width", [55, 80, 200])
-def test_no_cell_is_cut(width):
+@pytest.mark.parametrize("width", [66, 80, 200])
+def test_no_word_is_broken_or_cut(width):
     text = shown(width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
+    assert all(word in text.split() for row in ROWS for cell in row for word in cell.split())
 
 
 @pytest.mark.parametrize(("width", "last"), [(50, ""), (60, "FLOPs"), (80, "memory")])
