@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
-from wxb.corpora.records import Record, RecordError
+from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import (
+    ConversationError,
     Message,
     from_text,
     message,
@@ -269,7 +270,7 @@ def _read(source: str | Sequence[Message]) -> list[Message]:
     """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
     try:
         return from_text(source) if isinstance(source, str) else validate_question([*source])
-    except RecordError as error:
+    except ConversationError as error:
         raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None
 
 

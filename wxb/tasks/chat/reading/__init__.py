@@ -13,6 +13,7 @@ from wxb.corpora.records import Record, RecordError, check_encodable, required_f
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
 from wxb.tasks.chat.record.conversation import (
+    ConversationError,
     Message,
     from_text,
     message,
@@ -39,12 +40,17 @@ class Reading(reading.Reading):
                 yield raw._replace(content=_split_answer(raw.content, corpus))
             except RecordError as error:
                 yield raw._replace(content=error)
+            except ConversationError as error:
+                yield raw._replace(content=RecordError(error.reason, error.detail))
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The conversation before the last answer, or all of it without one."""
-        if (value := raw.get(corpus.fields.messages)) is None:
-            return to_text(validate(_question(raw, corpus)))
-        messages = validate(value)
+        try:
+            if (value := raw.get(corpus.fields.messages)) is None:
+                return to_text(validate(_question(raw, corpus)))
+            messages = validate(value)
+        except ConversationError as error:
+            raise RecordError(error.reason, error.detail) from None
         return to_text(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
 
     def gold(
@@ -96,7 +102,7 @@ class Reading(reading.Reading):
 def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     """A record with its conversation in the input field and its last answer in the output field.
 
-    The answer of a text for pretraining is None. Raises RecordError.
+    The answer of a text for pretraining is None. Raises RecordError or ConversationError.
     """
     fields = corpus.fields
     if fields.text and content.get(fields.text) is not None:

@@ -9,11 +9,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wxb.corpora.records import RecordError
-
 ROLES = ("system", "user", "assistant")
 
 Message = dict[str, str]  # its `role` and `content`
+
+
+class ConversationError(ValueError):
+    """Messages are no valid conversation: a short reason, which is counted, and the details."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
 
 
 def message(role: str, content: str) -> Message:
@@ -24,36 +30,36 @@ def message(role: str, content: str) -> Message:
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises RecordError unless roles are: at most one system first, then user and assistant in
+    Raises ConversationError unless roles are: at most one system first, then user and assistant in
     turn.
     """
     if not isinstance(value, list) or not value:
-        raise RecordError("empty conversation", f"found {_short(value)}, expected messages")
+        raise ConversationError("empty conversation", f"found {_short(value)}, expected messages")
     messages = [_message(number, item) for number, item in enumerate(value, start=1)]
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
-        raise RecordError("several system turns", f"found {roles.count('system')}")
+        raise ConversationError("several system turns", f"found {roles.count('system')}")
     turns = roles[1:] if roles[0] == "system" else roles
     if turns != [ROLES[1 + index % 2] for index in range(len(turns))] or not turns:
-        raise RecordError("roles out of order", f"found {_short(roles)}")
+        raise ConversationError("roles out of order", f"found {_short(roles)}")
     return messages
 
 
 def _message(number: int, value: Any) -> Message:
-    """The message of a JSON value. Raises RecordError if it is none."""
+    """The message of a JSON value. Raises ConversationError if it is none."""
     fields = value if isinstance(value, Mapping) else {}
     role, content = fields.get("role"), fields.get("content")
     if not (isinstance(role, str) and isinstance(content, str)):
-        raise RecordError(
+        raise ConversationError(
             "no message",
             f"message {number} is {_short(value)}, expected texts as `role` and `content`",
         )
     if role not in ROLES:
-        raise RecordError(
+        raise ConversationError(
             "unknown role", f"message {number} is of {role!r}, expected {', '.join(ROLES)}"
         )
     if not content.strip():
-        raise RecordError("blank message", f"message {number}, of {role}")
+        raise ConversationError("blank message", f"message {number}, of {role}")
     return message(role, content.strip())
 
 
@@ -78,10 +84,10 @@ def from_text(text: str) -> list[Message]:
 
 
 def validate_question(value: Any) -> list[Message]:
-    """Like `validate`; also raises RecordError unless the last message is the user's."""
+    """Like `validate`; also raises ConversationError unless the last message is the user's."""
     messages = validate(value)
     if messages[-1]["role"] != "user":
-        raise RecordError("no question", "the last message is not the user's")
+        raise ConversationError("no question", "the last message is not the user's")
     return messages
 
 
