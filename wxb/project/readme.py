@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,24 +54,13 @@ def refreshed(text: str) -> str:
 
 
 def _block(name: str) -> str:
-    writers = {
-        "results": _summary,
-        "demo": _results,
-        "seeds": _seeds,
-        "public": _public,
-        "studies": _other_tasks,
-        "stages": _stages_list,
-        "artifacts": _artifacts_table,
-    }
     index = revisions.index()
-    benchmark = index.read((paths.BENCHMARKS / f"{name}.json").as_posix())
-    if benchmark is not None:
-        content = json.loads(benchmark)
-        made = provenance.sentence(content["made"])
-        return "\n".join([*benchmarks.table(content), f"\n{made}.\n"])
-    if name not in writers:
-        raise WxbError(f"unknown generated block {name!r}{choices(name, writers)}")
-    return "\n".join(writers[name](index))
+    if benchmark := _json(paths.BENCHMARKS / f"{name}.json", index):
+        made = provenance.sentence(benchmark["made"])
+        return "\n".join([*benchmarks.table(benchmark), f"\n{made}.\n"])
+    if name not in WRITERS:
+        raise WxbError(f"unknown generated block {name!r}{choices(name, WRITERS)}")
+    return "\n".join(WRITERS[name](index))
 
 
 Study = Mapping[str, Any]  # a table as JSON: reports/studies or reports/seeds
@@ -93,32 +82,29 @@ def _results(index: Tree) -> Iterator[str]:
     """The studies that no profile adds, each with its provenance."""
     for name in _demo(index):
         origin = provenance.require(name, index)
-        tables = markdown(_json(provenance.study_file(name), index), origin["seconds"])
-        yield f"{tables}\n{provenance.sentence(origin)}. {RERUN}\n"
+        yield markdown(_json(paths.study(name), index), origin["seconds"])
+        yield f"{provenance.sentence(origin)}. {RERUN}\n"
 
 
 def _seeds(index: Tree) -> Iterator[str]:
     """The demo's studies with several seeds: the table of each, and its paired tests."""
     for study in _demo_with_seeds(index):
         yield headline_table(without_baselines(study), seeds=True).markdown()
-        yield f"{caption(study)}\n"
-        yield f"{claim(study)}\n"
+        yield f"{caption(study)}\n\n{claim(study)}\n"
         yield leads_table(study).markdown()
         yield f"{provenance.sentence(study['made'])}.\n"
 
 
 def _public(index: Tree) -> Iterator[str]:
     """The studies that profiles add to the tasks of the demo: one table, and the claim of each."""
-    studies = _added(index, demo_tasks=True)
-    if not studies:
-        return
-    origins = {name: _origin(study, index) for name, study in studies.items()}
-    yield side_by_side(studies, {name: origins[name].get("trained_on") for name in studies})
-    yield from _by_text(
-        {name: caption(study) for name, study in studies.items()}, "{names}: {text}\n"
-    )
-    yield "".join(f"- {name}: {claim(study)}\n" for name, study in studies.items())
-    yield from _origins(origins)
+    if studies := _added(index, demo_tasks=True):
+        yield side_by_side(
+            studies, {name: _origin(s, index).get("trained_on") for name, s in studies.items()}
+        )
+        captions = {name: caption(study) for name, study in studies.items()}
+        yield from _by_text(captions, "{names}: {text}\n")
+        yield "".join(f"- {name}: {claim(study)}\n" for name, study in studies.items())
+        yield from _origins(studies, index)
 
 
 def _other_tasks(index: Tree) -> Iterator[str]:
@@ -127,7 +113,40 @@ def _other_tasks(index: Tree) -> Iterator[str]:
     for name, study in studies.items():
         yield f"**{study['title']}** (`make run STUDY={name}`)\n"
         yield f"{score_table(study).markdown()}\n{caption(study)}\n\n{claim(study)}\n"
-    yield from _origins({name: _origin(study, index) for name, study in studies.items()})
+    yield from _origins(studies, index)
+
+
+def _stages_list(_: Tree) -> Iterator[str]:
+    """The stages of dvc.yaml as a Markdown list, in order."""
+    yield from (f"- `{verb}` ({section}): {block['desc']}" for verb, section, block in stages())
+    yield ""
+
+
+def _artifacts_table(_: Tree) -> Iterator[str]:
+    """The stages of dvc.yaml as a Markdown table with the files that each writes."""
+    yield "| stage | for each of | what it does | writes |"
+    yield "|---|---|---|---|"
+    for verb, section, block in stages():
+        outs = [out for kind in ("outs", "metrics", "plots") for out in block.get(kind, [])]
+        files = [out if isinstance(out, str) else next(iter(out)) for out in outs]  # with options
+        files = [
+            f"`{file.replace('${key}', '*').replace('${item.study}', '<study>')}`"
+            for file in files
+            if paths.COST.as_posix() not in file
+        ]
+        yield f"| `{verb}` | {section} | {block['desc']} | {', '.join(files)} |"
+    yield ""
+
+
+WRITERS: dict[str, Callable[[Tree], Iterator[str]]] = {
+    "results": _summary,
+    "demo": _results,
+    "seeds": _seeds,
+    "public": _public,
+    "studies": _other_tasks,
+    "stages": _stages_list,
+    "artifacts": _artifacts_table,
+}
 
 
 def _demo(index: Tree) -> list[str]:
@@ -138,7 +157,7 @@ def _demo(index: Tree) -> list[str]:
 
 def _demo_with_seeds(index: Tree) -> list[Study]:
     """The demo's studies with several seeds."""
-    return [study for name in _demo(index) if (study := _json(_seeds_file(name), index))]
+    return [study for name in _demo(index) if (study := _json(paths.seeds(name), index))]
 
 
 def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
@@ -147,7 +166,7 @@ def _added(index: Tree, *, demo_tasks: bool) -> dict[str, Study]:
     tasks = {block["task"] for block in demo.values()}
     present = provenance.studies(index)
     return {
-        name: _json(_seeds_file(name), index) or _json(provenance.study_file(name), index)
+        name: _json(paths.seeds(name), index) or _json(paths.study(name), index)
         for name, task in _studies_of_profiles(index).items()
         if name in present and (task in tasks) == demo_tasks
     }
@@ -166,9 +185,9 @@ def _origin(study: Study, index: Tree) -> provenance.Provenance:
     return origin
 
 
-def _origins(origins: Mapping[str, provenance.Provenance]) -> Iterator[str]:
+def _origins(studies: Mapping[str, Study], index: Tree) -> Iterator[str]:
     """A sentence for each machine and date, with the studies that ran there."""
-    sentences = {name: provenance.sentence(origin) for name, origin in origins.items()}
+    sentences = {name: provenance.sentence(_origin(s, index)) for name, s in studies.items()}
     return _by_text(sentences, "{text} ({names}). " + f"{RERUN}\n")
 
 
@@ -178,42 +197,12 @@ def _by_text(texts: Mapping[str, str], form: str) -> Iterator[str]:
         yield form.format(text=text, names=listed([name for name in texts if texts[name] == text]))
 
 
-def _seeds_file(study: str) -> str:
-    return paths.seeds(study).as_posix()
-
-
-def _json(path: str, index: Tree) -> Study:
-    content: Study = json.loads(index.read(path) or b"{}")
+def _json(path: Path, index: Tree) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(index.read(path.as_posix()) or b"{}")
     return content
-
-
-def _stages_list(_: Tree) -> Iterator[str]:
-    """The stages of dvc.yaml as a Markdown list, in order."""
-    rows = [f"- `{verb}` ({section}): {block['desc']}" for verb, section, block in stages()]
-    yield from [*rows, ""]
-
-
-def _artifacts_table(_: Tree) -> Iterator[str]:
-    """The stages of dvc.yaml as a Markdown table with the files that each writes."""
-    yield "| stage | for each of | what it does | writes |"
-    yield "|---|---|---|---|"
-    for verb, section, block in stages():
-        outs = [
-            f"`{_path(out).replace('${key}', '*').replace('${item.study}', '<study>')}`"
-            for kind in ("outs", "metrics", "plots")
-            for out in block.get(kind, [])
-        ]
-        paths_ = ", ".join(out for out in outs if paths.COST.as_posix() not in out)
-        yield f"| `{verb}` | {section} | {block['desc']} | {paths_} |"
-    yield ""
 
 
 def stages(path: Path = Path("dvc.yaml")) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The stages of dvc.yaml in order: name, section of params.yaml or "once", and block."""
     for verb, stage in read_yaml(path)["stages"].items():
         yield verb, stage.get("foreach", "once").strip("${}"), stage.get("do", stage)
-
-
-def _path(out: str | dict[str, object]) -> str:
-    """The path of an output in dvc.yaml, which may have options."""
-    return out if isinstance(out, str) else next(iter(out))

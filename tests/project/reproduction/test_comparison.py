@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reporting.conftest import comparison as study_content
-from wxb.project.reproduction.comparison import Verdict, compare, worst
-from wxb.project.reproduction.results import Results
+from wxb.project.reproduction.comparison import Results, Verdict, compare, worst
 
 LESSON = "reports/metrics/lessons/images.json"
 PRETRAIN = "reports/metrics/pretrain/encoder.json"

@@ -13,8 +13,7 @@ from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params, load
 from wxb.project import revisions
 from wxb.project.reproduction import expected_hashes
-from wxb.project.reproduction.comparison import Score, Verdict, compare, worst
-from wxb.project.reproduction.results import Results
+from wxb.project.reproduction.comparison import Results, Score, Verdict, compare, worst
 from wxb.reporting.terminal import show, show_json, show_sentence, table
 
 ALL = "all"

@@ -15,7 +15,7 @@ from wxb.core import paths
 from wxb.core.files import read_json, sha256
 from wxb.core.params import PARAMS, read_yaml
 from wxb.core.params.section import flatten
-from wxb.project.reproduction.results import Results
+from wxb.project.reproduction.comparison import Results
 from wxb.project.revisions import WorkingTree
 
 FOLDERS = (paths.MODELS.as_posix(), paths.METRICS.as_posix())
