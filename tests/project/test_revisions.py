@@ -48,21 +48,6 @@ def test_absent_files_have_no_content(repository):
         assert tree.files("none") == []
 
 
-def test_a_file_of_a_commit_is_read_once(repository, monkeypatch):
-    tree = revisions.commit("HEAD")
-    first = tree.read("reports/a.json"), tree.files("reports")
-    monkeypatch.setattr(subprocess, "run", None)
-    assert (tree.read("reports/a.json"), tree.files("reports")) == first
-
-
-def test_the_index_is_read_again(repository):
-    tree = revisions.index()
-    assert tree.read("reports/a.json") == b"staged"
-    git("add", "--all")
-    assert tree.read("reports/a.json") == b"changed"
-    assert "reports/c.json" in tree.files("reports")
-
-
 def test_the_name_of_a_hash_is_its_short_form(repository):
     assert revisions.commit(repository[:9]).name == repository[:7]
     assert revisions.commit(repository[:9]).sha == repository

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -49,17 +48,13 @@ class GitTree(NamedTuple):
 
     def read(self, path: str) -> bytes | None:
         """See Tree."""
-        process = self._git("cat-file", "blob", f"{self.sha}:./{path}")
+        process = _git("cat-file", "blob", f"{self.sha}:./{path}")
         return None if process.returncode else process.stdout
 
     def files(self, folder: str) -> list[str]:
         """See Tree."""
         command = ("ls-tree", "-r", "--name-only", self.sha) if self.sha else ("ls-files",)
-        return _names(self._git(*command, "-z", "--", folder))
-
-    def _git(self, *arguments: str) -> Process:
-        """Run git; what it prints about a commit in a folder never changes."""
-        return (_git_once if self.sha else _git)(*arguments, folder=Path.cwd())
+        return _names(_git(*command, "-z", "--", folder))
 
 
 def index() -> GitTree:
@@ -113,11 +108,8 @@ def _names(process: Process) -> list[str]:
     return sorted(filter(None, process.stdout.decode(errors="surrogateescape").split("\0")))
 
 
-def _git(*arguments: str, folder: Path | None = None) -> Process:
+def _git(*arguments: str) -> Process:
     try:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
+        return subprocess.run(["git", *arguments], capture_output=True, check=False)
     except FileNotFoundError:
         raise WxbError("no program `git` on the PATH; install git") from None
-
-
-_git_once = cache(_git)
