@@ -118,7 +118,7 @@ def test_the_table_fits_80_columns(project):
     assert max(map(len, output.splitlines()[:12])) <= WIDTH
     assert "…" not in output
     for name in load().studies["ner"].experiments:
-        assert f"ner/{name}" in output
+        assert f"\n{name} " in output
     assert "9 within (ranges: 95% intervals" in output
 
 
@@ -139,8 +139,8 @@ def test_a_comment_has_a_table_of_what_changed(project):
     metrics = {"precision": 0.1, "f1": 0.9, "f1_low": 0.8, "f1_high": 1.0}
     write("reports/metrics/ner/ner-decoder.json", metrics)
     comment = wxb("--markdown", "--study", "ner")[1]
-    rows = [line for line in comment.splitlines() if line.startswith("| ner")]
-    assert rows == ["| ner/ner-decoder | f1 | 0.5100 | 0.9000 | 0.5000–0.5200 | outside |"]
+    rows = [line for line in comment.splitlines() if line.startswith("| ner-")]
+    assert rows == ["| ner-decoder | f1 | 0.5100 | 0.9000 | 0.5000–0.5200 | outside |"]
     assert "8 of 9 have the same bytes, 1 outside" in comment
 
 

@@ -19,6 +19,7 @@ from wxb.reporting.terminal import show, show_json, show_sentence, table
 ALL = "all"
 HIDDEN = (Verdict.NOT_RUN,)  # in the table
 SAME = (Verdict.NOT_RUN, Verdict.EQUAL)
+HEADER = ("result", "metric", "before", "after", "range", "verdict")
 
 
 def compare_results(
@@ -63,7 +64,6 @@ def compare_results(
     hashes = None if other else expected_hashes.check_hashes()
     lines = [_summary(study, scores, before.tree.name), *_machines(scores, before, after, params)]
     lines += [hashes.line] if hashes else []
-    header = ["result", "metric", before.tree.name, after.tree.name, "range", "verdict"]
     if as_json:
         show_json(
             {
@@ -77,12 +77,12 @@ def compare_results(
     elif as_markdown:
         from wxb.reporting.charts.formatting import Table
 
-        rows = [_row(score) for score in scores if score.verdict not in SAME]
-        print("\n\n".join([*lines, *([Table("Scores", header, rows).markdown()] if rows else [])]))
+        rows = [_row(score, study) for score in scores if score.verdict not in SAME]
+        print("\n\n".join([*lines, *([Table("Scores", HEADER, rows).markdown()] if rows else [])]))
     else:
-        rows = [_row(score) for score in scores if score.verdict not in HIDDEN]
+        rows = [_row(score, study) for score in scores if score.verdict not in HIDDEN]
         if rows and not brief:
-            show(table(header, rows), "")
+            show(table(HEADER, rows), "")
         for line in lines:
             show_sentence(line)
         if study in {**params.studies, **params.lessons} and not other:
@@ -133,8 +133,9 @@ def _machines(
             yield f"{result} ran on {' and '.join(first)}; now on {' and '.join(second)}"
 
 
-def _row(score: Score) -> list[str]:
-    name = score.name if score.name == score.result else f"{score.result}/{score.name}"
+def _row(score: Score, study: str) -> list[str]:
+    is_clear = score.result in (study, score.name)
+    name = score.name if is_clear else f"{score.result}/{score.name}"
     values = ["–" if value is None else f"{value:.4f}" for value in (score.before, score.after)]
     limits = f"{score.range.low:.4f}–{score.range.high:.4f}" if score.range else "–"
     return [name, score.metric, *values, limits, score.verdict.value]
