@@ -150,4 +150,4 @@ def table(findings: Iterable[Finding]) -> RenderableType:
         rows.append((level, Text(finding.name, style="bold"), finding.message))
         if finding.remedy:
             rows.append(("", "", Text(f"-> {finding.remedy}", style="cyan")))
-    return grid(rows, columns=3)
+    return grid(rows)

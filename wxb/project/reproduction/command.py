@@ -14,7 +14,7 @@ from wxb.core.params import Params, load
 from wxb.project import revisions
 from wxb.project.reproduction import expected_hashes
 from wxb.project.reproduction.comparison import Results, Score, Verdict, compare, worst
-from wxb.reporting.terminal import show, show_json, show_sentence, table
+from wxb.reporting.terminal import show, show_json, table
 
 ALL = "all"
 HIDDEN = (Verdict.NOT_RUN,)  # in the table
@@ -83,8 +83,7 @@ def compare_results(
         rows = [_row(score, study) for score in scores if score.verdict not in HIDDEN]
         if rows and not brief:
             show(table(HEADER, rows), "")
-        for line in lines:
-            show_sentence(line)
+        show(*lines)
         if study in {**params.studies, **params.lessons} and not other:
             print(page_line(study, params))
     if exit_code and is_outside:
