@@ -70,12 +70,6 @@ def model(
             f"{path}: found {ADAPTER}; expected a full model, not an adapter: name another folder,"
             " or remove that file if config.json and the weights of a full model are in this one"
         )
-    import torch
-
-    if torch.get_default_device().type == "meta":
-        options.pop("quantization_config", None)
-        shapes: PreTrainedModel = cls.from_config(options.pop("config"), **options)
-        return shapes
     loaded: PreTrainedModel
     loaded, info = cls.from_pretrained(
         path, use_safetensors=True, output_loading_info=True, **NO_CODE, **options

@@ -98,9 +98,8 @@ def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreT
 
     model: PreTrainedModel = load_backbone(folder, generative=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
-        # New rows are drawn around the mean of all rows, which weights on `meta` do not have.
         with quiet():
-            model.resize_token_embeddings(tokens, mean_resizing=model.device.type != "meta")
+            model.resize_token_embeddings(tokens)
     # Remove penalties and forbidden words of a checkpoint, so that transformers' `generate` on the
     # saved model returns what ours does.
     model.generation_config = GenerationConfig.from_model_config(model.config)

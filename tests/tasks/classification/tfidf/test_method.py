@@ -3,6 +3,7 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from scipy.special import softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -46,6 +47,18 @@ def test_a_saved_model_has_the_probabilities_of_scikit_learns_pipeline(classes, 
     np.testing.assert_allclose(ours, theirs.predict_proba(vectors.transform(others)), atol=1e-8)
     assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".safetensors", ".json"}
     assert history[0]["C"] == 10.0
+
+
+@pytest.mark.parametrize(
+    "change", [lambda arrays: arrays.pop("coef"), lambda arrays: arrays["idf"].fill(np.nan)]
+)
+def test_missing_and_non_finite_weights_are_an_error(tmp_path, change):
+    Tfidf.from_texts(TEXTS, TfidfModel()).save_pretrained(tmp_path)
+    arrays = load_file(tmp_path / "model.safetensors")
+    change(arrays)
+    save_file(arrays, tmp_path / "model.safetensors")
+    with pytest.raises(WxbError, match=r"model\.safetensors.*(coef|idf)"):
+        Tfidf.from_pretrained(tmp_path)
 
 
 def test_a_chinese_character_is_a_word():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from wxb.core import pretrained
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json, write_json
 
@@ -76,8 +77,13 @@ class Tfidf:
 
     @classmethod
     def from_pretrained(cls, folder: Path) -> Tfidf:
-        """Load what `save_pretrained` wrote."""
+        """Load what `save_pretrained` wrote. Raises WxbError for missing or non-finite arrays."""
         arrays = load_file(folder / WEIGHTS)
+        names = {"idf", "coef", "intercept"}
+        pretrained.require_complete(
+            folder / WEIGHTS, missing=names - {*arrays}, unexpected={*arrays} - names
+        )
+        pretrained.require_finite(folder / WEIGHTS, arrays)
         vectorizer = _vectorizer(**read_json(folder / VOCABULARY))
         vectorizer.idf_ = arrays["idf"]
         return cls(vectorizer, arrays["coef"], arrays["intercept"])
