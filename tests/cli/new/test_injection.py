@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from wxb.cli.new.corpus import new_corpus
 from wxb.project.params_file import add_block, parse
+from wxb.tasks.recognition import FlagError
 
 PROJECT = "corpora:\n  pii:\n    task: ner\nbackbones: {}\n"
 INJECTED = ["x\n    generate:\n #", "y\n      labelled: 1 #", "z\r      languages:\x85 []"]
@@ -68,6 +69,9 @@ def test_any_names_give_the_keys_of_harmless_ones(make, names, field):
     names = ["a", "b", *(f"{name}{'_' * (name in reserved)}" for name in names)]
     field += "_" * (field in reserved)
     expected, _ = keys_with_corpus(make(["a", "b", "c", "d"], "author"))
-    found, longest = keys_with_corpus(make(names, field))
+    try:
+        found, longest = keys_with_corpus(make(names, field))
+    except FlagError:  # a known name, such as INPUT beside `text`: nothing is written
+        reject()
     assert found == expected
     assert longest < 1000
