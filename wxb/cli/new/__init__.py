@@ -1,1 +1,1 @@
-"""`wxb new`: guess how to read records, and add blocks to params.yaml."""
+"""`wxb new`: recognize how to read records, and add blocks to params.yaml."""
