@@ -75,13 +75,17 @@ STUDIES = {
     "reviews": Study(
         ["reviews-tfidf", "reviews-bilstm", "reviews-transformer-cls", "reviews-nearest"],
         small_reviews,
-        (*("By class", "AUROC", "inputs a second"),),
+        ('<section id="classes"', '<section id="confusions"', "AUROC", "inputs a second"),
     ),
     "speech": Study(
         ["speech-whisper-frozen", "speech-whisper-lora", "speech-nearest"],
         small_speech,
         (
-            *("data:audio/flac;base64", "data:image/png;base64", "Real-time factor"),
+            *(
+                "data:audio/flac;base64",
+                "data:image/png;base64",
+                "seconds of computation per second",
+            ),
             "media-src data:",
         ),
         others=("speech-whisper",),
@@ -89,7 +93,10 @@ STUDIES = {
     "translation": Study(
         ["translation-attention", "translation-gpt2", "translation-nearest"],
         small_translation,
-        (*(f'<section id="{name}"' for name in ("kinds", "translations", "attention")), "23.23"),
+        (
+            *(f'<section id="{name}"' for name in ("kinds", "translations", "published")),
+            *("Attention of translation-attention", "23.23"),
+        ),
     ),
 }
 
@@ -183,9 +190,6 @@ def test_a_rerun_writes_the_same_bytes(project):
 @pytest.mark.parametrize("project", ["reviews"], indirect=True)
 def test_pages_and_cards_describe_the_models(project):
     assert "accuracy" in project.run("wxb", "table", "reviews")
-    page = (project.folder / "reports/reviews.html").read_text(encoding="utf-8")
-    answer = page[page.index('class="answer"') :]
-    assert answer.index("A neural network is") < answer.index("</p>")
     assert "pipeline_tag: text-classification" in project.run("wxb", "card", "reviews-tfidf")
 
 
