@@ -241,7 +241,7 @@ def test_files_folders_and_standard_input_are_transcribed(project):
     (folder / "broken.wav").write_bytes(b"")
     code, output = project.attempt(*command, "录音", "录音/notes.txt")
     assert code != 0
-    assert "broken.wav: empty file" in output
+    assert "broken.wav: not readable" in output
     assert "notes.txt: not readable" in output
     assert all(json.dumps(row, ensure_ascii=False) in output for row in rows)
 
