@@ -10,7 +10,7 @@ from wxb.tasks.classification import metrics
 from wxb.tasks.classification.metrics import PredictionRow, calibration, ranking
 
 
-def judged(gold, probabilities, classes):
+def rows_of(gold, probabilities, classes):
     return [
         PredictionRow(
             str(n), f"text {n}", g, classes[int(np.argmax(p))], dict(zip(classes, p, strict=True))
@@ -19,14 +19,16 @@ def judged(gold, probabilities, classes):
     ]
 
 
-def predictions(count, classes, seed=0):
-    """Random gold classes, and probabilities that are often highest for them."""
-    rng = np.random.default_rng(seed)
-    gold = [classes[k] for k in rng.integers(len(classes), size=count)]
+def random_rows(count, gold_classes, others=()):
+    """Rows whose probabilities are often highest for the gold; the class "unused" has no rows."""
+    rng = np.random.default_rng(0)
+    classes = [*gold_classes, *others]
+    gold = rng.integers(len(gold_classes), size=count)
     logits = rng.normal(size=(count, len(classes)))
-    logits[np.arange(count), [classes.index(g) for g in gold]] += 1
-    probabilities = softmax(logits, axis=1).round(6)
-    return gold, probabilities.tolist()
+    logits[np.arange(count), gold] += 1
+    logits[:, [name == "unused" for name in classes]] -= 99
+    probabilities = softmax(logits, axis=1).round(6).tolist()
+    return rows_of([classes[index] for index in gold], probabilities, classes)
 
 
 def scores(rows):
@@ -34,17 +36,20 @@ def scores(rows):
     return {name: float(value) for name, value in values.items()}
 
 
-@pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"], [*"abcdefghijkl"]])
-def test_scores_are_scikit_learns(classes):
-    gold, probabilities = predictions(80, classes)
-    rows = judged(gold, probabilities, classes)
-    ours, predicted = scores(rows), [row.predicted for row in rows]
+@pytest.mark.parametrize(
+    ("classes", "others"),
+    [("ab", ()), ("abc", ()), ("abcdefghijkl", ()), ("ab", ("without gold", "unused"))],
+)
+def test_scores_are_scikit_learns(classes, others):
+    rows = random_rows(80, classes, others)
+    gold, predicted = [row.gold for row in rows], [row.predicted for row in rows]
+    assert ("without gold" in predicted, "unused" in predicted) == (bool(others), False)
+    ours = scores(rows)
     assert ours["accuracy"] == pytest.approx(accuracy_score(gold, predicted))
     assert ours["f1_macro"] == pytest.approx(f1_score(gold, predicted, average="macro"))
     areas = [
-        roc_auc_score([g == name for g in gold], [p[k] for p in probabilities])
-        for k, name in enumerate(classes)
-        if name in gold
+        roc_auc_score([g == name for g in gold], [row.probabilities[name] for row in rows])
+        for name in classes
     ]
     assert ours["auroc"] == pytest.approx(np.mean(areas))
 
@@ -76,7 +81,7 @@ def test_the_area_of_many_scores_has_a_small_error():
 
 def test_probabilities_near_one_keep_their_order():
     close = [(0.9999999, 1e-7), (0.99999999, 1e-8), (0.6, 0.4)]
-    rows = judged(["a", "b", "a"], [(1.0, small) for _, small in close], ["a", "b"])
+    rows = rows_of(["a", "b", "a"], [(1.0, small) for _, small in close], ["a", "b"])
     odds = metrics._odds(rows, ["a", "b"])
     assert odds[1, 0] > odds[0, 0] > odds[2, 0]
 
@@ -90,11 +95,10 @@ def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
     assert calibration.temperature(logits[:0], labels[:0]) == 1.0
 
 
-def test_statistics_add_up_over_groups_and_an_interval_holds_the_value():
-    gold, probabilities = predictions(200, ["a", "b"])
-    rows = [r._replace(group=f"g{int(r.id) % 20}") for r in judged(gold, probabilities, ["a", "b"])]
+def test_an_interval_of_groups_holds_the_value():
+    rows = [row._replace(group=f"g{int(row.id) % 20}") for row in random_rows(200, "ab")]
     values = evaluation.metrics(metrics.Scorer(), [rows])
-    assert values["accuracy_low"] <= values["accuracy"] <= values["accuracy_high"]
+    assert values["accuracy_low"] < values["accuracy"] < values["accuracy_high"]
     assert values["support"] == 200
     comparison = evaluation.compare(metrics.Scorer(), {"x": [rows], "y": [rows]})
     area = comparison["systems"]["x"]["auroc"]
@@ -103,21 +107,16 @@ def test_statistics_add_up_over_groups_and_an_interval_holds_the_value():
 
 
 def test_a_class_that_training_lacks_counts_as_missed():
-    rows = judged(["a", "b", "rare"], [(0.9, 0.1), (0.2, 0.8), (0.6, 0.4)], ["a", "b"])
+    rows = rows_of(["a", "b", "rare"], [(0.9, 0.1), (0.2, 0.8), (0.6, 0.4)], ["a", "b"])
     assert scores(rows)["accuracy"] == pytest.approx(2 / 3)
-    assert metrics.by_class(rows)["rare"] == {
-        "precision": 0.0,
-        "recall": 0.0,
-        "f1": 0.0,
-        "support": 1,
-        "predicted": 0,
-    }
+    assert scores(rows)["f1_macro"] == pytest.approx((2 / 3 + 1 + 0) / 3)
+    zeros = {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert metrics.by_class(rows)["rare"] == {**zeros, "support": 1, "predicted": 0}
     assert metrics.confusions(rows)["rare"] == {"a": 1, "b": 0, "rare": 0}
 
 
 def test_details_are_written_and_rows_are_read_again(tmp_path):
-    gold, probabilities = predictions(30, ["a", "b"])
-    rows = judged(gold, probabilities, ["a", "b"])
+    rows = random_rows(30, "ab")
     evaluation.write(metrics.Scorer(), tmp_path / "run", rows)
     assert evaluation.read(metrics.Scorer(), tmp_path / "run") == rows
     assert (tmp_path / "run" / metrics.CLASSES).read_text().startswith("class,precision")
