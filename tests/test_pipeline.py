@@ -149,6 +149,7 @@ class TestPipeline:
             "download@local",
             "preprocess@local",
             "report@ner",
+            *(f"lesson@{name}" for name in ("attention", "gates", "images")),  # the same template
         }
         assert in_parallel(by_snakemake.snakemake, by_dvc.repro) == [expected, expected]
 
