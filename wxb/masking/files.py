@@ -223,7 +223,7 @@ def _json(content: str, where: str, fields: Sequence[str] | None) -> Record:
     leaves = [*_leaves(root, "")]
     paths = {path for *_, path in leaves}
     for field in fields or ():
-        # An empty list or null may be in the place of an object with the field.
+        # An empty list or null may stand instead of an object with the field.
         if not any(path == field or field.startswith(f"{path}.") for path in paths):
             raise WxbError(
                 f"{where}: no field {field!r}{did_you_mean(field, paths)}; name the text's field"
