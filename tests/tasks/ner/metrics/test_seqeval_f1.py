@@ -13,6 +13,7 @@ from wxb.tasks.ner.metrics.seqeval_f1 import seqeval_f1
 from wxb.tasks.ner.record.spans import Span
 
 ANN, MET, BOB, DOT = (0, 3), (4, 7), (8, 11), (11, 12)  # the tokens of "Ann met Bob."
+NAME = Span(0, 3, "NAME")
 
 
 def encoded_of(*rows):
@@ -20,12 +21,6 @@ def encoded_of(*rows):
     pairs = np.array([pair for row in rows for pair in row], np.int32).reshape(-1, 2)
     splits = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     return Encoded(np.arange(len(pairs), dtype=np.int32), *pairs.T, splits)
-
-
-def both(tokens, gold, predicted):
-    """F1 of one text over tokens (seqeval) and over characters (ours)."""
-    of_characters = prf(counts([gold], [predicted]).sum(axis=0))[2]
-    return seqeval_f1(encoded_of(tokens), [gold], [predicted]), of_characters
 
 
 @st.composite
@@ -56,26 +51,23 @@ def test_for_spans_of_whole_tokens_seqeval_agrees_with_us(rows):
     assert seqeval_f1(encoded_of(*tokens), gold, predicted) == pytest.approx(f1)
 
 
-def test_seqeval_counts_a_part_of_a_token_as_correct():
-    gold, predicted = [Span(0, 2, "NAME")], [Span(0, 3, "NAME")]
-    assert both([ANN, MET, BOB, DOT], gold, predicted) == (1.0, 0.0)
+TWO_THIRDS = pytest.approx(2 / 3)
 
 
-def test_seqeval_ignores_gold_spans_without_tokens():
-    gold, predicted = [Span(0, 3, "NAME"), Span(8, 11, "NAME")], [Span(0, 3, "NAME")]
-    assert both([ANN, MET, DOT], gold, predicted) == (1.0, pytest.approx(2 / 3))
-
-
-def test_gold_spans_of_an_unpredicted_type_are_missed():
-    gold, predicted = [Span(0, 3, "NAME"), Span(8, 11, "PET")], [Span(0, 3, "NAME")]
-    f1 = pytest.approx(2 / 3)
-    assert both([ANN, MET, BOB, DOT], gold, predicted) == (f1, f1)
-
-
-def test_adjacent_spans_are_not_merged():
-    gold, predicted = [Span(0, 7, "NAME")], [Span(0, 3, "NAME"), Span(4, 7, "NAME")]
-    assert both([ANN, MET], gold, predicted) == (0.0, 0.0)
-
-
-def test_texts_without_spans_or_tokens_score_zero():
-    assert seqeval_f1(encoded_of([], [ANN]), [[], []], [[], []]) == 0.0
+@pytest.mark.parametrize(
+    ("tokens", "gold", "predicted", "f1"),
+    [
+        # A part of a token counts as the token.
+        ([ANN, MET, BOB, DOT], [Span(0, 2, "NAME")], [Span(0, 3, "NAME")], (1.0, 0.0)),
+        # Gold spans without tokens are ignored.
+        ([ANN, MET, DOT], [NAME, Span(8, 11, "NAME")], [NAME], (1.0, TWO_THIRDS)),
+        # Gold spans of an unpredicted type are missed.
+        ([ANN, MET, BOB, DOT], [NAME, Span(8, 11, "PET")], [NAME], (TWO_THIRDS, TWO_THIRDS)),
+        # Adjacent spans are not merged.
+        ([ANN, MET], [Span(0, 7, "NAME")], [NAME, Span(4, 7, "NAME")], (0.0, 0.0)),
+        ([], [], [], (0.0, 0.0)),
+    ],
+)
+def test_f1_of_tokens_and_of_characters(tokens, gold, predicted, f1):
+    of_characters = prf(counts([gold], [predicted]).sum(axis=0))[2]
+    assert (seqeval_f1(encoded_of(tokens), [gold], [predicted]), of_characters) == f1
