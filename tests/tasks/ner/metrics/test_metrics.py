@@ -3,7 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from seqeval.metrics.v1 import precision_recall_fscore_support
 from seqeval.scheme import IOB2
@@ -215,6 +215,12 @@ def stagewise(gold, predicted):
 
 
 @given(span_sets, span_sets)
+@example([NAME, Span(10, 30, "NAME")], [NAME])
+@example([NAME], [Span(9, 20, "NAME"), Span(10, 20, "EMAIL")])
+@example([NAME], [Span(10, 11, "NAME"), Span(11, 20, "EMAIL")])
+@example([NAME], [Span(8, 13, "NAME"), Span(13, 22, "NAME")])
+@example([NAME], [Span(15, 20, "EMAIL"), Span(10, 15, "EMAIL")])
+@example([NAME], [Span(0, 10, "NAME"), Span(20, 25, "NAME")])
 def test_compare_follows_the_matching_rule(gold, predicted):
     findings = compare(gold, predicted)
     assert Counter(findings) == Counter(stagewise(gold, predicted))
