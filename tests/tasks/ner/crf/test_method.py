@@ -5,13 +5,12 @@ import sys
 
 import pytest
 
+from tests import training_steps
 from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
-from wxb.core.params.experiments import Prediction
 from wxb.corpora.records import Record
 from wxb.corpora.text import tokenizers
-from wxb.corpora.text.encoded import write_columns
 from wxb.corpora.text.saved import SavedTokenizer
 from wxb.tasks.ner.crf.method import CrfRecognizer, Method
 from wxb.tasks.ner.params import Crf
@@ -47,14 +46,7 @@ def fit(records, folder):
     texts = [record.input for record in records]
     tokenizers.train("words", 10, texts).save_pretrained(folder / "tokenizer")
     method = Method(Crf(**BLOCK), ["NAME"], SavedTokenizer(folder / "tokenizer"))
-    features, targets = folder / "features.arrow", folder / "targets.arrow"
-    method.encode([records], features, label="test")
-    columns, splits, counts = method.align(features, [records])
-    write_columns(targets, columns, splits)
-    items = method.dataset(features, targets, records)
-    run = method.training_run(items, items, seed=1, checkpoints=folder, label="test")
-    model, history = method.fit(folder, run)
-    return method, CrfRecognizer.from_training(model, method, targets), history, counts
+    return method, *training_steps.train(method, folder, records, folder)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +97,3 @@ def test_predicting_imports_no_torch():
 def test_its_backbone_is_not_tuned():
     with pytest.raises(ValueError, match="leave `tuning` empty"):
         Crf(**{**BLOCK, "tuning": {"frozen": True}})
-
-
-def test_settings_of_prediction_have_defaults():
-    assert Crf(**BLOCK).prediction == Prediction()

@@ -136,38 +136,29 @@ def test_repeated_mentions_have_their_own_offsets(words, data):
     assert locate(text, parse(answer_of(text, spans))) == spans
 
 
-def starts(text, *mentions):
-    return [span.start for span in locate(text, [("T", mention) for mention in mentions])]
-
-
-def test_repeated_mentions_are_located_from_left_to_right():
-    assert starts("9 or 9 or 9", "9", "9") == [0, 5]
-    assert starts("9 or 9", "9", "9", "9") == [0, 5]
-    assert starts("9 and Bob and 9", "Bob", "9") == [6, 14]
-
-
-def test_mentions_may_be_out_of_order():
-    assert starts("Ann and Bob", "Bob", "Ann") == [0, 8]
-
-
-def test_whole_words_are_preferred_to_parts_of_words():
-    assert starts("Annabel saw Ann", "Ann") == [12]
-    assert starts("Annabel saw it", "Ann") == [0]
-    assert starts("Ann and Annabel", "Ann", "Ann") == [0, 8]
-    # Even if only the part of a word is after the last mention.
-    assert starts("Ann met Bob and Annabel", "Bob", "Ann") == [0, 8]
-
-
-def test_words_need_no_spaces_around_them():
-    assert starts("李明今年三十岁", "李明", "三十") == [0, 4]
-
-
-def test_mentions_match_literally():
-    assert starts("1.5 or 105", "105") == [7]
-    assert starts("ann", "Ann") == []
-    assert starts("(a|b)*", "(a|b)*") == [0]
-
-
-def test_located_spans_do_not_overlap():
-    assert locate("Ann", [("A", "Ann"), ("B", "Ann")]) == [Span(0, 3, "A")]
-    assert locate("Ann Lee", [("A", "Ann Lee"), ("B", "Lee")]) == [Span(0, 7, "A")]
+@pytest.mark.parametrize(
+    ("text", "mentions", "starts"),
+    [
+        # Repeated mentions are located from left to right, each occurrence once.
+        ("9 or 9 or 9", ["9", "9"], [0, 5]),
+        ("9 or 9", ["9", "9", "9"], [0, 5]),
+        ("9 and Bob and 9", ["Bob", "9"], [6, 14]),
+        ("Ann and Bob", ["Bob", "Ann"], [0, 8]),
+        # Whole words are preferred, even if only a part of a word is after the last mention.
+        ("Annabel saw Ann", ["Ann"], [12]),
+        ("Annabel saw it", ["Ann"], [0]),
+        ("Ann and Annabel", ["Ann", "Ann"], [0, 8]),
+        ("Ann met Bob and Annabel", ["Bob", "Ann"], [0, 8]),
+        ("李明今年三十岁", ["李明", "三十"], [0, 4]),
+        # Mentions match literally.
+        ("1.5 or 105", ["105"], [7]),
+        ("ann", ["Ann"], []),
+        ("(a|b)*", ["(a|b)*"], [0]),
+        # Spans do not overlap.
+        ("Ann", ["Ann", "Ann"], [0]),
+        ("Ann Lee", ["Ann Lee", "Lee"], [0]),
+    ],
+)
+def test_mentions_are_located(text, mentions, starts):
+    spans = locate(text, [("T", mention) for mention in mentions])
+    assert [span.start for span in spans] == starts

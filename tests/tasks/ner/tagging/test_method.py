@@ -262,13 +262,6 @@ def test_spans_do_not_depend_on_windows(kind, size, stride, texts, seed):
 
 
 @each_kind
-def test_a_long_text_is_read_to_its_end(kind):
-    predictor, text = predictor_of(kind), TEXTS[6]
-    (spans,) = without_scores(predictor.candidates([text], label="test"))
-    assert {span.end // 20 for span in spans} == set(range(len(text) // 20))
-
-
-@each_kind
 def test_predictions_do_not_depend_on_the_batch(kind, monkeypatch):
     predictor = predictor_of(kind)
     expected = predictor.predict(TEXTS)
