@@ -34,7 +34,8 @@ EXPECTED = {
     "stages.align, wxb.tasks.ner.tagging.method, wxb.tasks.ner.generation.method": set(),
     "stages.compare": set(),
     "stages.tokenizer, stages.pretrain": set(),
-    "stages.train, stages.evaluate, wxb.tasks.classification.tfidf.method": set(),
+    "stages.train, stages.evaluate, "
+    "wxb.tasks.classification.tfidf.method, wxb.tasks.ner.crf.method": set(),
     "stages.evaluate, wxb.tasks.ner.tagging.method, wxb.tasks.ner.tagging.model": {"torch"},
     "wxb.project.trained, wxb.masking.masker, "
     "wxb.tasks.ner.tagging.method, wxb.tasks.ner.tagging.model": {"torch"},

@@ -32,12 +32,9 @@ def test_a_profile_is_valid_and_can_be_removed(params, profile):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("corpora.reviews.html", "gone", "should be 'removed' or 'kept'"),
         ("corpora.reviews.clases", {}, "did you mean 'classes'"),
         ("experiments.reviews-tfidf.method", "tf-idf", "did you mean 'tfidf'"),
         ("experiments.reviews-tfidf.training.epochs", 3, "unknown key"),
-        ("experiments.reviews-tfidf.training.C", [], "at least 1"),
-        ("experiments.reviews-tfidf.model.ngrams", 5, "less than or equal to 4"),
         ("experiments.reviews-tfidf.tuning.neftune_alpha", 5, "has no backbone to tune"),
         ("experiments.reviews-bilstm.tuning.neftune_alpha", 5, "has no backbone to tune"),
         ("experiments.reviews-bert.model.pooling", "max", "should be 'cls' or 'mean'"),

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
-from transformers import AutoModelForSequenceClassification, pipeline
+from transformers import pipeline
 
 from tests import tiny
 from tests.tasks.classification import trained
@@ -24,44 +24,18 @@ IDS = torch.randint(3, 50, (3, 9), generator=torch.Generator().manual_seed(0))
 MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [1] + [0] * 8])
 
 
-def classifier(folder, pooling, tuning=None):
-    tiny.bert(folder / "backbone", vocab_size=50)
-    torch.manual_seed(0)
-    settings = EncoderModel(pooling=pooling, dropout=0.0)
-    return Classifier.from_backbone(
-        folder / "backbone", tuning or Tuning(), labels=LABELS, settings=settings
-    ).eval()
-
-
-def logits(model):
-    with torch.inference_mode():
-        return model(IDS, MASK)["logits"]
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-@pytest.mark.parametrize("lora", [False, True])
-def test_a_loaded_model_has_the_same_logits(tmp_path, pooling, lora):
-    matrices = LowRank(r=2, alpha=4, target_modules=["query", "value"])
-    model = classifier(tmp_path, pooling, Tuning(lora=matrices if lora else None))
+def test_a_loaded_adapter_has_the_same_logits(tmp_path, pooling):
+    tiny.bert(tmp_path / "backbone", vocab_size=50)
+    tuning = Tuning(lora=LowRank(r=2, alpha=4, target_modules=["query", "value"]))
+    options = {"labels": LABELS, "settings": EncoderModel(pooling=pooling, dropout=0.0)}
+    model = Classifier.from_backbone(tmp_path / "backbone", tuning, **options).eval()
     (tmp_path / "model").mkdir()
     model.save_pretrained(tmp_path / "model")
-    settings = EncoderModel(pooling=pooling, dropout=0.0)
-    loaded = Classifier.from_pretrained(tmp_path / "model", labels=LABELS, settings=settings)
-    torch.testing.assert_close(logits(loaded), logits(model))
-
-
-def test_a_full_bert_with_cls_pooling_loads_in_transformers(tmp_path):
-    model = classifier(tmp_path, "cls")
-    model.save_pretrained(tmp_path / "model")
-    theirs, report = AutoModelForSequenceClassification.from_pretrained(
-        tmp_path / "model", output_loading_info=True
-    )
-    assert type(theirs).__name__ == "BertForSequenceClassification"
-    assert not any(report.values()), report
+    loaded = Classifier.from_pretrained(tmp_path / "model", **options)
     with torch.inference_mode():
-        expected = theirs.eval()(IDS, attention_mask=MASK).logits
-    torch.testing.assert_close(logits(model), expected)
-    assert theirs.config.id2label == dict(enumerate(LABELS))
+        expected, logits = (classifier(IDS, MASK)["logits"] for classifier in (model, loaded))
+    torch.testing.assert_close(logits, expected)
 
 
 def test_cls_pooling_of_a_decoder_is_an_error(tmp_path):
@@ -69,13 +43,6 @@ def test_cls_pooling_of_a_decoder_is_an_error(tmp_path):
     tokenizer = tokenizers.load(tmp_path)
     with pytest.raises(WxbError, match=r"backbone 'b' puts no \[CLS\] token first; expected mean"):
         Method(trained.encoder("cls"), LABELS, tokenizer).build(tmp_path)
-
-
-def test_padding_changes_nothing(tmp_path):
-    model = classifier(tmp_path, "mean")
-    with torch.inference_mode():
-        alone = model(IDS[1:2, :5], MASK[1:2, :5])["logits"]
-    torch.testing.assert_close(logits(model)[1:2], alone)
 
 
 def test_plain_transformers_classify_as_we_do(tmp_path):

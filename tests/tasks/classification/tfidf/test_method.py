@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -9,7 +6,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from demos.reviews import generate
-from tests.project_copy import ROOT
 from tests.tasks.classification import trained
 from wxb.core.errors import WxbError
 from wxb.tasks.classification.params import TfidfModel
@@ -80,24 +76,3 @@ def test_the_smaller_of_two_equally_good_strengths_is_kept():
 def test_texts_without_a_common_word_are_an_error():
     with pytest.raises(WxbError, match="no n-gram occurs in 2 of 2 texts"):
         fit(trained.tfidf(), ["one", "two"], [0, 1])
-
-
-@pytest.mark.slow
-def test_neither_training_nor_prediction_loads_torch(tmp_path):
-    code = f"""
-import sys
-from pathlib import Path
-import stages.train, stages.evaluate, stages.pretrain, stages.tokenizer
-from tests.tasks.classification import trained
-from wxb.tasks.classification.tfidf.method import Method
-_, predictor = trained.train(Method, trained.tfidf(), Path({str(tmp_path)!r}), "words")
-predictor.predict(["The film was fine."])
-print(*({{"torch", "transformers"}} & sys.modules.keys()))
-"""
-    # `trained` also imports `tests.tiny`, which imports torch.
-    code = code.replace("from tests.tasks", "sys.modules['tests.tiny'] = sys\nfrom tests.tasks", 1)
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert process.returncode == 0, process.stderr[-2000:]
-    assert process.stdout.splitlines()[-1] == ""

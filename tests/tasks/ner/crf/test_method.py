@@ -1,12 +1,8 @@
 """The CRF as a method: from records to saved predictors."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests import training_steps
-from tests.project_copy import ROOT
 from wxb.core.errors import WxbError
 from wxb.core.files import read_json
 from wxb.corpora.records import Record
@@ -81,17 +77,6 @@ def test_a_saved_predictor_predicts_the_same(trained, tmp_path):
     assert loaded.predict(texts) == predictor.predict(texts)
     assert loaded.size() == predictor.size() > 0
     assert loaded.types == ["NAME"]
-
-
-def test_predicting_imports_no_torch():
-    code = (
-        "import sys; import wxb.tasks.ner.crf.method;"
-        " print(*({'torch', 'pycrfsuite', 'sklearn'} & sys.modules.keys()))"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert process.stdout.split() == []
 
 
 def test_its_backbone_is_not_tuned():
