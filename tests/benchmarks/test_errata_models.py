@@ -74,19 +74,6 @@ def test_pairs_are_halves_of_a_head_and_not_neighbours(monkeypatch):
     assert difference(*first) <= TOLERANCE  # the first position is not rotated
 
 
-def test_either_layout_is_right_for_weights_of_that_layout(monkeypatch):
-    theirs, ours, batch = errata.tiny("llama")
-    with torch.no_grad():
-        expected = theirs(**batch).logits
-        for layer in ours.model.layers:
-            for projection in (layer.self_attn.q_proj, layer.self_attn.k_proj):
-                halves = projection.weight.unflatten(0, (-1, 2, layer.self_attn.size // 2))
-                projection.weight.copy_(halves.transpose(1, 2).flatten(0, 2))
-        assert difference(ours(**batch).logits, expected) > 0.1
-        monkeypatch.setattr(llama, "rotate", errata.rotate_neighbours)
-        assert difference(ours(**batch).logits, expected) <= TOLERANCE
-
-
 def test_the_exponent_of_a_frequency_is_2i_over_d():
     right, published = errata.turns(size=128, theta=10_000.0)
     assert right[0] == 1

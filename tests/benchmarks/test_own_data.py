@@ -126,19 +126,6 @@ def test_spans_are_compared_with_spacy(tmp_path, monkeypatch, capsys):
     assert "| decoder |" in row
 
 
-@pytest.mark.slow
-def test_translations_are_compared_with_the_nearest_sources(tmp_path, monkeypatch, capsys):
-    rows = [
-        {"source": f"{a} {b}", "target": f"{b} {a}"} for a, b in product(WORDS[:8], WORDS[8:14])
-    ]
-    write_jsonl(tmp_path / "pairs.jsonl", rows)
-    corpus = {"path": "pairs.jsonl", "fields": {"input": "source", "language": None, "id": None}}
-    corpus["split"] = {"test": 0.2, "valid": 0.1}
-    monkeypatch.setitem(sets.SETS, "pairs", sets.Data("translation", corpus, (20,)))
-    *_, row = run(capsys, tmp_path, cells=["pairs"], tests=4)
-    assert row.startswith("| pairs | 20 | 4 | BLEU |")
-
-
 @pytest.mark.parametrize(
     ("page", "row"), [("your-data", "$study-pretrained"), ("adding-a-corpus", "$study-crf")]
 )

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tests.benchmarks.script import script
-from tests.project_copy import ROOT
 
 reproduction = script("reproduction")
 RECORDS, TRAININGS = reproduction.RULES
@@ -30,10 +28,3 @@ def test_intervals_of_records_ignore_variation_between_trainings():
     )
     assert small == 1
     assert large < 0.2
-
-
-def test_the_command_prints_a_row_for_each_study_and_rule(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(reproduction.app, ["--times", "2"])
-    assert result.exit_code == 0, result.output
-    assert result.output.count("trainings vary a third") == 3

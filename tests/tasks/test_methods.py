@@ -121,11 +121,6 @@ def test_a_saved_model_is_loaded_with_its_settings(tokenizer, items, tmp_path):
     }
 
 
-def test_summaries_are_the_most_likely_classes():
-    logits = torch.tensor([[0.1, 0.9], [2.0, -1.0]])
-    assert Method.summarize(logits, torch.tensor([0, 0])).tolist() == [1, 0]
-
-
 def test_accuracy_excludes_ignored_labels():
     labels = np.array([1, IGNORED, 0, 2])
     assert Method.compute_metrics(np.array([1, 1, 1, 2]), labels) == {

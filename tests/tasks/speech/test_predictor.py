@@ -72,19 +72,20 @@ def test_a_window_may_have_utterances_with_short_pauses():
     assert [len(split(np.concatenate(pieces), pause)) for pause in (0.2, 0.5, 2)] == [3, 2, 2]
 
 
-def test_steady_noise_is_no_speech():
-    assert split(noise(np.random.default_rng(0), 30 * RATE)) == []
-
-
-def test_a_short_recording_is_one_window_with_its_pauses():
-    rng = np.random.default_rng(0)
-    samples = np.concatenate([noise(rng, 8000), np.zeros(8000, np.float32), noise(rng, 8000)])
-    assert split(samples) == [(0, 24_000, False)]
-
-
-def test_silence_has_no_window():
-    assert split(np.zeros(RATE, np.float32)) == []
-    assert split(np.zeros(0, np.float32)) == []
+@pytest.mark.parametrize(
+    ("samples", "windows"),
+    [
+        (noise(np.random.default_rng(0), 30 * RATE), []),  # steady noise is no speech
+        (np.zeros(RATE, np.float32), []),
+        (np.zeros(0, np.float32), []),
+        (
+            np.repeat([1, 0, 1], 8000) * noise(np.random.default_rng(0), 24_000),
+            [(0, 24_000, False)],
+        ),
+    ],
+)
+def test_windows_of_noise_silence_and_a_short_recording(samples, windows):
+    assert split(samples.astype(np.float32)) == windows
 
 
 @given(texts, st.text("uvwxyz", min_size=2, max_size=6), texts)
