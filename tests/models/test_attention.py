@@ -156,13 +156,6 @@ def test_positions_equal_the_formula_of_the_paper(length, width):
         assert table[position, 2 * pair + 1] == pytest.approx(np.cos(angle))
 
 
-def test_products_of_positions_depend_on_their_distance_alone():
-    table = sinusoids(40, 16)
-    products = table @ table.T
-    for distance in range(20):
-        np.testing.assert_allclose(np.diagonal(products, distance), products[0, distance])
-
-
 def test_an_odd_width_is_an_error():
     with pytest.raises(ValueError, match="width must be even"):
         sinusoids(3, 5)

@@ -145,46 +145,6 @@ def test_one_beam_equals_greedy_search(seed, longest, rows):
     torch.testing.assert_close(beam.scores[:, 0], greedy.log_probabilities.sum(dim=1) / lengths)
 
 
-@given(seeds, st.integers(2, 9), st.integers(2, 5), st.integers(2, 3))
-@settings(deadline=None, max_examples=20)
-def test_rows_are_independent(seed, longest, beams, rows):
-    chain, limits = Chain(seed), {"beams": beams, "max_new_tokens": longest, **STOPS}
-    together = beam_search(chain, chain.start(rows), first_tokens(rows), **limits)
-    for row in range(rows):
-        alone = beam_search(
-            chain, History(*(p[[row]] for p in chain.start(rows))), first_tokens(1), **limits
-        )
-        for k in range(beams):
-            assert without_padding(alone.tokens[0, k].tolist()) == without_padding(
-                together.tokens[row, k].tolist()
-            )
-        torch.testing.assert_close(alone.scores[0], together.scores[row])
-
-
-def test_beam_search_finds_better_sequences_than_greedy_search():
-    better = 0
-    for seed in range(30):
-        chain = Chain(seed)
-        wide = beam_search(
-            chain, chain.start(1), first_tokens(1), beams=4, max_new_tokens=5, **STOPS
-        )
-        greedy = greedy_search(chain, chain.start(1), first_tokens(1), max_new_tokens=5, **STOPS)
-        ours = chain.score(0, without_padding(wide.tokens[0, 0].tolist()), 1.0)
-        theirs = chain.score(0, without_padding(greedy.tokens[0].tolist()), 1.0)
-        better += ours > theirs + 1e-9
-    assert better >= 5
-
-
-def test_a_higher_penalty_prefers_longer_sequences():
-    def length(penalty):
-        chain = Chain(3, spread=0.2)
-        limits = {"beams": 30, "max_new_tokens": 5, "length_penalty": penalty, **STOPS}
-        tokens = beam_search(chain, chain.start(1), first_tokens(1), **limits).tokens[0, 0]
-        return len(without_padding(tokens.tolist()))
-
-    assert length(0.0) < length(3.0)
-
-
 @given(seeds, st.integers(1, 12), st.integers(1, 4))
 @settings(deadline=None, max_examples=20)
 def test_log_probabilities_are_those_of_the_tokens_and_0_after_the_end(seed, longest, rows):

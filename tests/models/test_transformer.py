@@ -215,35 +215,6 @@ def test_a_text_longer_than_the_positions_is_an_error():
         model.encode(ids, torch.ones_like(ids))
 
 
-def test_it_learns_to_reverse_texts_by_greedy_and_beam_search():
-    torch.manual_seed(1)
-    config = Config(9, 9, width=32, heads=2, layers=1, feed_forward=64, dropout=0.0)
-    model = Translator(config)
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(250):
-        ids, mask, labels = reversals(64)
-        optimizer.zero_grad()
-        model(ids, mask, labels)["loss"].backward()
-        optimizer.step()
-    ids, mask, labels = reversals(100)
-    model.eval()
-    for beams in (1, 3):
-        actual = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=labels.shape[1])
-        right = (F.pad(actual, (0, labels.shape[1] - actual.shape[1])) == labels).all(dim=1)
-        assert right.float().mean() > 0.8
-
-
-def reversals(rows, longest=4):
-    """Texts of 1 to 4 tokens, and the same in reverse with eos."""
-    lengths = torch.randint(1, longest + 1, (rows, 1))
-    ids = torch.randint(3, 9, (rows, longest)) * (torch.arange(longest) < lengths)
-    labels = torch.zeros(rows, longest + 1, dtype=torch.long)
-    for row, length in enumerate(lengths[:, 0].tolist()):
-        labels[row, :length] = ids[row, :length].flip(0)
-        labels[row, length] = 2
-    return ids, ids != 0, labels
-
-
 def test_the_loss_without_logits_of_padding_is_the_same():
     model = translator()
     ids, mask = sources(4)
