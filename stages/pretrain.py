@@ -20,7 +20,7 @@ def main(params: Params, name: str) -> None:
     metrics, curves = paths.metrics(paths.PRETRAIN, name), paths.training(paths.PRETRAIN, name)
     label = f"pretrain@{name}"
     outputs = paths.model(name), curves, metrics
-    launch = processes.launch(params.processes(label), params.nodes(label))
+    launch = processes.launch(params.processes(label))
     with launch, processes.publish(*outputs) as (model_folder, curves_folder, metrics_file):
         if backbone.is_tokenizer_only:
             model_folder.mkdir()

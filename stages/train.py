@@ -49,7 +49,7 @@ def main(params: Params, name: str) -> None:
     curves = paths.training(experiment.study, name)
     # An experiment that continues this one uses its tokenizer.
     outputs = paths.model(name), curves, paths.tokenizer(name)
-    launch = processes.launch(params.processes(f"train@{name}"), params.nodes(f"train@{name}"))
+    launch = processes.launch(params.processes(f"train@{name}"))
     with launch, processes.publish(*outputs) as (models, curves_folder, tokenizer_folder):
         method.tokenizer.save_pretrained(tokenizer_folder)
         for seed, folder in checkpoint_folders.items():

@@ -20,7 +20,7 @@ from tests.project_copy import Project
 
 EXPERIMENTS = ["ner-encoder", "ner-decoder-lora"]
 KILLED = "train@ner-encoder"
-SPREAD = "ner-decoder-lora"
+SHARED = {"processes": 2}
 PATIENCE = 900  # seconds
 # A cluster has a queue to ask for accounts, and jobs of minutes; here there is none, and seconds.
 SLURM = [
@@ -113,18 +113,6 @@ def on_slurm(here, folder):
             f"{jobs} jobs through sbatch on {len(nodes)} nodes, {KILLED} killed and gone on", began
         )
         print(f"      {len(here.made())} files, the same bytes as a local run", flush=True)
-        over_nodes(here, project)
-
-
-def over_nodes(here, project):
-    """One training on two nodes, a process on each: the curve of one process."""
-    began = time.monotonic()
-    project.edit(lambda params: params["experiments"][SPREAD]["training"].update(processes=2))
-    project.edit(lambda params: params["resources"].update({f"train@{SPREAD}": {"nodes": 2}}))
-    project.run("snakemake", *SLURM, f"train@{SPREAD}")
-    assert f"rule_train@{SPREAD}|3000M|node[1-2]|COMPLETED" in _jobs(project), _jobs(project)
-    apart = _apart(project, here.curves())
-    held(f"one training on 2 nodes by srun: the losses of one process within {apart}", began)
 
 
 def _jobs(project):
@@ -164,12 +152,11 @@ def in_two_processes(here, folder):
     """The curve of one process, of the same updates."""
     began = time.monotonic()
     before = here.curves()
-    here.edit(lambda params: params["experiments"]["ner-encoder"]["training"].update(processes=2))
-    shared = {"processes": 2, "fsdp": True}
-    here.edit(lambda params: params["experiments"][SPREAD]["training"].update(shared))
-    here.edit(lambda params: params["backbones"]["decoder"]["pretraining"].update(shared))
-    here.run("dvc", "repro", "evaluate@ner-encoder", f"evaluate@{SPREAD}")
-    held(f"processes 2, and fsdp: the losses of one process within {_apart(here, before)}", began)
+    for name in EXPERIMENTS:
+        here.edit(lambda params, name=name: params["experiments"][name]["training"].update(SHARED))
+    here.edit(lambda params: params["backbones"]["decoder"]["pretraining"].update(SHARED))
+    here.run("dvc", "repro", *(f"evaluate@{name}" for name in EXPERIMENTS))
+    held(f"processes 2: the losses of one process within {_apart(here, before)}", began)
     began = time.monotonic()
     (port,) = slurm.free_ports(1)
     node = [

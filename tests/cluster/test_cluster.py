@@ -4,8 +4,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -65,38 +63,6 @@ def test_a_stage_is_a_job(tmp_path):
     assert queue.split() == ["rule_download@pii|321M|COMPLETED"]
     assert "download@pii" in (project.folder / "dvc.lock").read_text()
     assert any((project.folder / "data/raw/pii").iterdir())
-
-
-PATIENCE = 300  # seconds; who waits longer hangs
-SPREAD = """
-import os, time
-from pathlib import Path
-from wxb.training import processes
-with processes.launch(2, nodes=2):
-    rank, count, node = processes.rank(), processes.count(), os.environ["SLURMD_NODENAME"]
-    Path(f"found-{rank}").write_text(f"{count} {node} {os.environ['LOCAL_RANK']}")
-    if rank and Path("fail").exists():
-        raise SystemExit(3)
-    while not rank and not Path("found-1").exists():
-        time.sleep(0.1)
-"""
-
-
-def test_processes_are_spread_over_nodes(tmp_path):
-    if lacking := slurm.lacking():
-        pytest.skip(f"not installed: {', '.join(lacking)} (make cluster)")
-    (tmp_path / "spread.py").write_text(SPREAD)
-    with slurm.cluster() as where:
-        command = shlex.join([sys.executable, "spread.py"])
-        job = ["sbatch", "--wait", "--nodes=2", "--ntasks=2", f"--wrap={command}"]
-        run = partial(
-            subprocess.run, job, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), **where}
-        )
-        assert run(timeout=PATIENCE).returncode == 0
-        found = [(tmp_path / f"found-{rank}").read_text() for rank in (0, 1)]
-        assert found == ["2 node1 0", "2 node2 0"]
-        (tmp_path / "fail").touch()
-        assert run(timeout=PATIENCE).returncode == 1
 
 
 def test_nothing_is_left_running():

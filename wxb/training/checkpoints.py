@@ -25,7 +25,6 @@ OWN = ("__main__", "stages", "wxb")  # top-level modules whose code affects the 
 # Names of the files of a checkpoint in transformers/trainer.py, which takes seconds to import.
 STATE = "trainer_state.json"
 SCHEDULER, OPTIMIZER = "scheduler.pt", "optimizer.pt"
-SHARDED = ("optimizer.bin", "pytorch_model_fsdp.bin")  # written by accelerate, with FSDP
 
 
 def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Path]) -> Path:
@@ -45,7 +44,7 @@ def has_checkpoint(stage: str) -> bool:
     return any(path.parent.name.rpartition("-")[0] == stage for path in paths)
 
 
-def last_complete(checkpoints: Path, processes: int = 1, *, sharded: bool = False) -> Path | None:
+def last_complete(checkpoints: Path, processes: int = 1) -> Path | None:
     """The newest complete checkpoint of a folder, or None; deletes the incomplete ones after it.
 
     Training writes those again, file by file. With its old state file, a half-written checkpoint
@@ -53,14 +52,14 @@ def last_complete(checkpoints: Path, processes: int = 1, *, sharded: bool = Fals
     """
     newest_last = sorted(checkpoints.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1]))
     for checkpoint in reversed(newest_last):
-        if _is_complete(checkpoint, processes, sharded):
+        if _is_complete(checkpoint, processes):
             return checkpoint
         (checkpoint / STATE).unlink(missing_ok=True)  # first: this deletion may be killed, too
         shutil.rmtree(checkpoint)
     return None
 
 
-def _is_complete(checkpoint: Path, processes: int, sharded: bool) -> bool:
+def _is_complete(checkpoint: Path, processes: int) -> bool:
     """Whether a checkpoint has all files that training resumes from, undamaged.
 
     The Trainer writes its state file last, but a killed deletion may leave it with other files
@@ -72,7 +71,7 @@ def _is_complete(checkpoint: Path, processes: int, sharded: bool) -> bool:
     random = by_process if processes > 1 else ["rng_state.pth"]
     try:
         state = read_json(checkpoint / STATE)
-        for name in (SCHEDULER, *(SHARDED if sharded else (OPTIMIZER,)), *random):
+        for name in (SCHEDULER, OPTIMIZER, *random):
             ZipFile(checkpoint / name).close()
         best = state["best_model_checkpoint"]
         return all(map(_has_weights, [checkpoint, *([Path(best)] if best else [])]))

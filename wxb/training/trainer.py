@@ -1,24 +1,31 @@
-"""Training with transformers' Trainer, for fine-tuning and pretraining."""
+"""Training with transformers' Trainer, for fine-tuning and pretraining.
+
+Several processes together make the same updates as a single one. Each reads a part of every batch,
+and its loss is weighted by its number of targets. So the gradient and the logged loss are those of
+the full batch, up to rounding.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
 from safetensors.torch import save_file
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from torch.utils.data import DataLoader, Sampler
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
     PrinterCallback,
+    Trainer,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -31,11 +38,11 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 from wxb.core.errors import WxbError
 from wxb.core.params.training import Optimisation, Training
 from wxb.core.progress import Progress
+from wxb.corpora.text.encoded import IGNORED
 from wxb.metrics import Metric
-from wxb.training import fsdp, processes
+from wxb.training import processes
 from wxb.training.checkpoints import last_complete
 from wxb.training.run import TrainingRun
-from wxb.training.sharing import DistributedTrainer
 
 DAY = 86_400  # seconds
 LOGS = 40  # points on a training curve
@@ -49,8 +56,7 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
 
     Training resumes from the last complete checkpoint of `run.checkpoints`. A model without
     trainable weights is only evaluated. If several processes train together, each calls this and
-    ends with the same model. With `fsdp`, a copy is sharded, and `model` stays in main memory until
-    training ends.
+    ends with the same model.
 
     Raises WxbError if the training diverges, if the best checkpoint is gone when training ends, if
     no metric was a number, or if the number of processes is not that of the settings.
@@ -61,11 +67,9 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
             f"training.processes is {settings.processes}, but {processes.count()} run; only the"
             " stages train and pretrain start several"
         )
-    is_trainable = any(weight.requires_grad for weight in model.parameters())
-    sharded = settings.fsdp and is_trainable
     trainer = _Trainer(
-        model=deepcopy(model) if sharded else model,
-        args=_arguments(run, fsdp.config(model) if sharded else None),
+        model=model,
+        args=_arguments(run),
         train_dataset=run.train,
         eval_dataset=run.valid,
         data_collator=run.collate,
@@ -75,13 +79,13 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
         schedule=settings,
     )
     trainer.remove_callback(PrinterCallback)  # ours prints the same
-    if not is_trainable:
+    if not any(weight.requires_grad for weight in model.parameters()):
         trainer.evaluate()
         return [{"step": 0, "epoch": 0.0, **_without_timings(r)} for r in trainer.state.log_history]
     if isinstance(settings, Training):
         trainer.add_callback(EarlyStoppingCallback(settings.early_stopping_patience))
     with PartialState().main_process_first():  # it deletes incomplete checkpoints
-        resumable = last_complete(run.checkpoints, processes.count(), sharded=sharded)
+        resumable = last_complete(run.checkpoints, processes.count())
     if processes.rank():
         torch.manual_seed(run.seed + processes.rank())  # other dropout masks for other items
     if resumable:
@@ -93,13 +97,7 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
     if best is not None:
         _check_best(trainer.state, best.key)
-    history = [_without_timings(row) for row in trainer.state.log_history]
-    if sharded:
-        fsdp.gather(cast(nn.Module, trainer.model), model)
-        device = trainer.args.device
-        del trainer  # frees the shards before the full model is moved
-        model.to(device)
-    return history
+    return [_without_timings(row) for row in trainer.state.log_history]
 
 
 def _check_best(state: TrainerState, best: str) -> None:
@@ -123,7 +121,7 @@ def _metrics(
     return compute_metrics(result.predictions, result.label_ids)
 
 
-def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArguments:
+def _arguments(run: TrainingRun) -> TrainingArguments:
     settings, train, best = run.settings, run.train, run.best
     options: dict[str, Any]
     if isinstance(settings, Training):
@@ -146,8 +144,6 @@ def _arguments(run: TrainingRun, sharding: dict[str, Any] | None) -> TrainingArg
             "eval_steps": -(-steps // settings.checkpoints),
             "save_steps": -(-steps // settings.checkpoints),
         }
-    if sharding:
-        options |= {"fsdp": True, "fsdp_config": sharding}
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
         output_dir=str(run.checkpoints),
@@ -191,7 +187,7 @@ def _schedule_options(settings: Optimisation, best: Metric | None) -> dict[str, 
     return {} if settings.schedule == "step" else dict(settings.schedule_options)
 
 
-class _Trainer(DistributedTrainer):
+class _Trainer(Trainer):
     """A Trainer with checkpoints of trainable weights only, and the schedule `step`.
 
     That schedule multiplies the learning rate by `gamma` every `step_size` steps. Batches grouped
@@ -214,16 +210,55 @@ class _Trainer(DistributedTrainer):
             ]
         return sampler
 
+    def get_train_dataloader(self) -> Any:
+        """Load the batches of a single process, in its order, and collate the part of this one."""
+        if processes.count() == 1:
+            return super().get_train_dataloader()
+        sampler: Any = self._get_train_sampler()
+        size = self.args.per_device_train_batch_size * processes.count()
+        if isinstance(sampler, LengthGroupedSampler):
+            sampler.batch_size *= processes.count()
+        dataset: Any = self.train_dataset
+        collate: Any = self.data_collator
+        return DataLoader(
+            dataset,
+            batch_sampler=_Parts(sampler, size),
+            collate_fn=collate,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+
+    def _get_eval_sampler(self, eval_dataset: Any) -> Any:
+        # Random orders would differ between processes.
+        return super()._get_eval_sampler(eval_dataset) if processes.count() == 1 else None
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: Any,
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """The loss, weighted by the share of this process in the targets of all processes."""
+        loss, outputs = super().compute_loss(
+            model, inputs, return_outputs=True, num_items_in_batch=num_items_in_batch
+        )
+        if processes.count() > 1:
+            assert self.args.label_names is not None
+            column: torch.Tensor = inputs[self.args.label_names[0]]
+            if column.ndim > 1:
+                column = column[:, getattr(self.model, "unpredicted_labels", 0) :]
+            targets = (column != IGNORED).sum().float().to(self.args.device)
+            loss = torch.where(targets > 0, loss, loss.nan_to_num())  # the mean of no targets
+            loss = loss * targets / self.accelerator.reduce(targets, "mean").clamp(min=1)
+        return (loss, outputs) if return_outputs else loss
+
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         # Frozen weights do not change, and may be large and in 4 bits.
         if not self.args.should_save:
             return
         assert output_dir is not None
         Path(output_dir).mkdir(parents=True, exist_ok=True)
-        weights = self._trainable_weights()
-        if state_dict is not None:  # gathered by FSDP; those of the model are shards
-            weights = {name: state_dict[name] for name in weights}
-        save_file(weights, Path(output_dir, SAFE_WEIGHTS_NAME))
+        save_file(self._trainable_weights(), Path(output_dir, SAFE_WEIGHTS_NAME))
 
     def _trainable_weights(self) -> dict[str, torch.Tensor]:
         assert self.model is not None
@@ -252,6 +287,27 @@ class _Trainer(DistributedTrainer):
         return self.lr_scheduler
 
 
+class _Parts(Sampler[list[int]]):
+    """The part of every batch for this process: each n-th item of n processes, or all if fewer.
+
+    The order of items is that of the first process, as random states differ.
+    """
+
+    def __init__(self, sampler: Sampler[int], size: int) -> None:
+        self.sampler, self.size = sampler, size
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order: Any = [[*self.sampler] if processes.rank() == 0 else None]
+        (order,) = broadcast_object_list(order)
+        for start in range(0, len(order), self.size):
+            batch = order[start : start + self.size]
+            part = batch[processes.rank() :: processes.count()]
+            yield part if len(batch) >= processes.count() else batch
+
+    def __len__(self) -> int:
+        return -(-len(self.sampler) // self.size)  # type: ignore[arg-type]
+
+
 class _ProgressCallback(TrainerCallback):
     """Reports progress, prints logged metrics to the stage's log, and ends a diverged training."""
 
@@ -260,48 +316,30 @@ class _ProgressCallback(TrainerCallback):
         self.shown = {"loss", *([f"valid_{best.key}"] if best else [])}
         self.metrics: dict[str, str] = {}
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         self.progress = Progress(self.label, state.max_steps)
 
     def on_step_begin(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        model: Any = None,
-        **_: Any,
+        self, args: Any, state: TrainerState, control: Any, model: Any = None, **_: Any
     ) -> None:
         # For models whose loss depends on the step, such as scheduled sampling.
         if hasattr(model, "updates"):
             model.updates = state.global_step
 
     def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         self.progress.update(state.global_step, **self.metrics)
-        self._log_when_saving(control)
-
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        self._log_when_saving(control)
-
-    @staticmethod
-    def _log_when_saving(control: TrainerControl) -> None:
         # A checkpoint has only logged losses: else the curve of a resumed run would differ.
         control.should_log |= control.should_save
 
+    def on_epoch_end(self, args: Any, state: Any, control: TrainerControl, **_: Any) -> None:
+        control.should_log |= control.should_save
+
     def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, float] | None = None,
-        **_: Any,
+        self, args: Any, state: TrainerState, control: Any, logs: Any = None, **_: Any
     ) -> None:
-        row = dict(logs or {})
+        row: dict[str, float] = dict(logs or {})
         metrics = _without_timings(row)
         listed = ", ".join(f"{key} {value:.4g}" for key, value in metrics.items())
         print(f"step {state.global_step}: {listed}", flush=True)

@@ -38,23 +38,11 @@ def test_a_stage_has_the_resources_of_its_verb_and_its_own():
         ({"train@ner-encodr": {}}, r"experiments has no 'ner-encodr'.*'ner-encoder'"),
         ({"train": {"memory": 1}}, r"resources.train.memory: unknown key"),
         ({"train": {"runtime": 0}}, r"resources.train.runtime: found 0"),
-        ({"train@ner-encoder": {"nodes": 2}}, r"nodes: found 2; .*`processes`, 1 of train@ner-enc"),
     ],
 )
 def test_errors_are_reported(resources, message):
     with pytest.raises(ParamsError, match=message):
         params(**resources)
-
-
-def test_a_training_over_nodes_calls_srun_itself():
-    content = json.loads(json.dumps(read_yaml(ROOT / "params.yaml")))
-    content["experiments"]["ner-encoder"]["training"]["processes"] = 4
-    content["resources"] = {"train@ner-encoder": {"nodes": 2, "gpu": 4}}
-    checked = check(content)
-    assert checked.nodes("train@ner-encoder") == 2
-    resources = {"nodes": 2, "gpu": 4, "mpi": "srun", "tasks": 4, "cpus_per_task": 1}
-    assert checked.snakemake_resources("train@ner-encoder") == {**resources, "tasks_per_gpu": 1}
-    assert checked.nodes("train@ner-decoder") == 1
 
 
 def test_no_stage_depends_on_resources():

@@ -25,7 +25,7 @@ from wxb.core.params.backbones import Backbone
 from wxb.core.params.corpora import Corpus
 from wxb.core.params.experiments import Experiment, Study
 from wxb.core.params.lessons import LESSONS, Lesson
-from wxb.core.params.resources import Resources, find_errors, stage_resources
+from wxb.core.params.resources import Resources, find_errors
 from wxb.core.params.section import Name, OneOf, Section, Seed
 
 PARAMS = Path("params.yaml")
@@ -69,20 +69,10 @@ class Params(Section):
         return getattr(block, "processes", 1)
 
     def snakemake_resources(self, stage: str) -> dict[str, Any]:
-        """The resources of a stage, by Snakemake's names.
-
-        A stage on several nodes runs as an MPI program: Snakemake does not call srun for it.
-        """
-        request = stage_resources(stage, self.resources)
-        if request.get("nodes", 1) > 1:
-            processes = self.processes(stage)
-            request |= {"mpi": "srun", "tasks": processes, "cpus_per_task": self.threads}
-            request |= {"tasks_per_gpu": 1} if "gpu" in request else {}
-        return request
-
-    def nodes(self, stage: str) -> int:
-        """The number of Slurm nodes that a stage runs on."""
-        return int(stage_resources(stage, self.resources).get("nodes", 1))
+        """The resources of a stage by Snakemake's names: those of its verb, updated by its own."""
+        verb = stage.partition("@")[0]
+        blocks = [self.resources[name] for name in (verb, stage) if name in self.resources]
+        return {k: v for block in blocks for k, v in block.model_dump(exclude_none=True).items()}
 
     def block(self, section: str, name: str) -> Any:
         """The block `name` of a section. Raises ParamsError with the nearest name if missing."""

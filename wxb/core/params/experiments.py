@@ -95,15 +95,6 @@ class Experiment(Section):
     training: Section
     prediction: Section
 
-    @model_validator(mode="after")
-    def _no_fsdp_in_four_bits(self) -> Experiment:
-        if self.tuning.four_bit and getattr(self.training, "fsdp", False):
-            raise ValueError(
-                "tuning.four_bit and training.fsdp exclude each other: accelerate does not shard"
-                " 4-bit weights; remove one"
-            )
-        return self
-
     @property
     def traits(self) -> list[str]:
         """Names of the optional parts of its model, such as "word features"."""

@@ -24,30 +24,17 @@ class Resources(Section):
     """Resources by the names of Snakemake and its plugin for Slurm; None requests nothing."""
 
     runtime: PositiveInt | None = None  # minutes
-    mem_mb: PositiveInt | None = None  # per node
-    nodes: PositiveInt | None = None  # Slurm nodes that share the processes of one training
+    mem_mb: PositiveInt | None = None
     gpu: NonNegativeInt | None = None
     slurm_partition: str | None = None
     slurm_account: str | None = None
 
 
-def stage_resources(stage: str, resources: Mapping[str, Resources]) -> dict[str, Any]:
-    """The resources of a stage such as `train@NAME`: those of its verb, updated by its own."""
-    verb = stage.partition("@")[0]
-    blocks = [resources[name] for name in (verb, stage) if name in resources]
-    return {k: v for block in blocks for k, v in block.model_dump(exclude_none=True).items()}
-
-
 def find_errors(resources: Mapping[str, Resources], params: Any) -> Iterator[str]:
-    """Error messages for unknown verbs and stages, and for `nodes` that processes cannot share."""
-    for stage, block in resources.items():
+    """Error messages for unknown verbs and stages."""
+    for stage in resources:
         verb, separator, name = stage.partition("@")
         if verb not in SECTIONS:
             yield f"resources.{stage}: unknown verb {verb!r}{choices(verb, SECTIONS)}"
         elif separator and name not in (known := getattr(params, SECTIONS[verb])):
             yield f"resources.{stage}: {SECTIONS[verb]} has no {name!r}{choices(name, known)}"
-        elif (nodes := block.nodes or 1) > 1 and params.processes(stage) % nodes:
-            yield (
-                f"resources.{stage}.nodes: found {nodes}; expected a divisor of the training's"
-                f" `processes`, {params.processes(stage)} of {stage}: these are spread over nodes"
-            )

@@ -23,12 +23,11 @@ class Optimisation(Section):
     """Settings of fine-tuning and pretraining, by transformers' names if it has one.
 
     `batch_size` items are divided among the `processes`, each with its own GPU if the machine has
-    GPUs. `fsdp` also shards the model among them (torch's fully sharded data parallel).
+    GPUs.
     """
 
     batch_size: PositiveInt
     processes: PositiveInt = 1
-    fsdp: bool = False
     learning_rate: PositiveFloat
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     warmup_ratio: Fraction = 0.1
@@ -45,8 +44,6 @@ class Optimisation(Section):
                 f"batch_size {self.batch_size} is not a multiple of processes {self.processes},"
                 " which divide it among them"
             )
-        if self.fsdp and self.processes == 1:
-            raise ValueError("fsdp shards a model among several processes: set processes above 1")
         return self
 
     @model_validator(mode="after")
