@@ -40,9 +40,9 @@ def checkpoint(
         folder = _snapshot(str(name), revision or "main", files, "model")
     if weights and not any(folder.glob(WEIGHT_FILES)):
         raise WxbError(
-            f"{name}: found no model.safetensors; weights in other formats (pytorch_model.bin) can"
-            " run code when they are loaded: choose a repository or revision with safetensors, or"
-            " convert those you trust with `save_pretrained` and set `checkpoint` to that folder"
+            f"{name}: found no model.safetensors; other formats (pytorch_model.bin) can run code:"
+            " choose a revision with safetensors, or convert weights that you trust with"
+            " `save_pretrained` and set `checkpoint` to that folder"
         )
     try:
         yield folder
@@ -112,39 +112,25 @@ def _explain(error: Exception, repository: str, revision: str, kind: Kind) -> st
 
     page = _page(repository, kind)
     key = "`checkpoint`" if kind == "model" else "`hub.repository` of the corpus"
-    local = "`checkpoint` to a local folder"
-    if kind == "dataset":
-        local = "`path` of the corpus to a local file or folder, without `hub`"
+    local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
     match error:
         case errors.GatedRepoError():
-            return (
-                f"access is restricted; ask for it on {page}, then run `hf auth login` or set"
-                " HF_TOKEN"
-            )
+            return f"access is restricted; ask for it on {page}, then set HF_TOKEN"
         case errors.RepositoryNotFoundError() | errors.HFValidationError():
-            alternative = "a local folder or " if kind == "model" else ""
             return (
-                f"found no such {kind} on {constants.ENDPOINT}; expected {alternative}the name of a"
-                f" repository: correct {key}; a private one needs `hf auth login` or HF_TOKEN"
+                f"found no such {kind} on {constants.ENDPOINT}; correct {key}, or set HF_TOKEN if"
+                " it is private"
             )
         case errors.RevisionNotFoundError():
             return f"found no revision {revision!r}; {page}/commits/main lists the commits to pin"
         case errors.HfHubHTTPError(response=response) if response.status_code in (401, 403):
-            return (
-                f"{constants.ENDPOINT} refuses the token ({error_line(error)}); renew it with"
-                " `hf auth login`, or correct HF_TOKEN"
-            )
-        case errors.LocalEntryNotFoundError() if is_offline_mode():
-            return (
-                f"HF_HUB_OFFLINE is set and {constants.HF_HUB_CACHE} lacks revision {revision!r}"
-                f" or some of its files; unset it and run once with a network, or set {local}"
-            )
+            return f"{constants.ENDPOINT} refuses the token; run `hf auth login` or set HF_TOKEN"
         case errors.LocalEntryNotFoundError():
+            cause = f"{constants.ENDPOINT} does not answer ({error_line(error.__cause__ or error)})"
             return (
-                f"{constants.ENDPOINT} does not answer correctly"
-                f" ({error_line(error.__cause__ or error)}) and {constants.HF_HUB_CACHE} lacks"
-                f" revision {revision!r}; try again with a network, copy a filled cache here and"
-                f" set HF_HUB_OFFLINE=1, or set {local}"
+                f"{'HF_HUB_OFFLINE is set' if is_offline_mode() else cause} and"
+                f" {constants.HF_HUB_CACHE} lacks revision {revision!r}; run once with a network,"
+                f" or set {local}"
             )
     return f"the download failed ({error_line(error)}); run it again: it resumes where it stopped"
 

@@ -8,7 +8,7 @@ safetensors only, and must be complete and finite.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from wxb.core.files import read_json
 
 if TYPE_CHECKING:
     # These imports take seconds.
-    from peft import LoraConfig, PeftModel
+    from peft import PeftModel
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -66,16 +66,12 @@ def model(
     """
     path = require_no_code(folder)
     if (path / ADAPTER).exists():
-        raise WxbError(
-            f"{path}: found {ADAPTER}; expected a full model, not an adapter: name another folder,"
-            " or remove that file if config.json and the weights of a full model are in this one"
-        )
+        raise WxbError(f"{path}: found {ADAPTER}; expected a full model, not an adapter")
     loaded: PreTrainedModel
     loaded, info = cls.from_pretrained(
         path, use_safetensors=True, output_loading_info=True, **NO_CODE, **options
     )
-    base = loaded.base_model
-    parts = tuple(f"{name}." for name, _ in base.named_children() if name != "pooler")
+    parts = tuple(f"{name}." for name, _ in loaded.base_model.named_children() if name != "pooler")
 
     def is_in_backbone(key: str) -> bool:
         return key.removeprefix(f"{loaded.base_model_prefix}.").startswith(parts)
@@ -93,50 +89,33 @@ def model(
 def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
     """Load a LoRA adapter onto its base model; its parameters stay trainable.
 
-    Raises WxbError as `lora_config` does, and for missing, unexpected or non-finite weights.
+    Raises WxbError as `require_no_code` does, for settings that training does not write (some
+    import modules, or are regular expressions), for weights that are not in safetensors, and for
+    missing, unexpected or non-finite ones.
     """
-    from peft import get_peft_model, set_peft_model_state_dict
+    from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 
-    loaded: Any = get_peft_model(base, lora_config(folder))
-    weights = read_weights(folder / ADAPTER_WEIGHTS)
-    keys: Any = set_peft_model_state_dict(loaded, weights)
-    trainable = {name for name, weight in loaded.named_parameters() if weight.requires_grad}
-    require_complete(
-        folder / ADAPTER_WEIGHTS,
-        missing=trainable & {*keys.missing_keys},
-        # Rows of new tokens are there twice if tables share them.
-        unexpected=(name for name in keys.unexpected_keys if ".lora_" in name),
-    )
-    adapted: PeftModel = loaded
-    return adapted
-
-
-def lora_config(folder: Path) -> LoraConfig:
-    """The settings of a LoRA adapter.
-
-    Raises WxbError as `require_no_code` does, for other kinds of adapters, for weights that are not
-    in safetensors, and for settings that training does not write: some import modules, or are
-    regular expressions.
-    """
-    from peft import LoraConfig
-
-    file = require_no_code(folder) / ADAPTER
-    content = read_json(file)
-    if content.get("peft_type") != "LORA":
-        raise WxbError(f"{file}: found an adapter of kind {content.get('peft_type')!r}; use LORA")
-    if not (folder / ADAPTER_WEIGHTS).is_file():
+    content = read_json(require_no_code(folder) / ADAPTER)
+    file = folder / ADAPTER_WEIGHTS
+    if not file.is_file():
         raise WxbError(f"{folder}: found no {ADAPTER_WEIGHTS}; other formats can run code")
     settings = {key: content[key] for key in LORA_SETTINGS if key in content}
     lora = LoraConfig(**settings)
-    expected = {**lora.to_dict(), **settings}
-    for key, value in content.items():
-        is_list = isinstance(value, list) or key != "target_modules"
-        if key not in LORA_RECORDS and (value != expected.get(key) or not is_list):
-            raise WxbError(
-                f"{file}: found `{key}`: {json.dumps(value)[:80]}; expected only the settings that"
-                " training writes: remove the key, or train the adapter again"
-            )
-    return lora
+    expected = {**lora.to_dict(), **settings, "target_modules": [*settings["target_modules"]]}
+    others = {key: content[key] for key in content.keys() - LORA_RECORDS}
+    if wrong := [key for key, value in others.items() if value != expected.get(key)]:
+        listed = ", ".join(f"`{key}`: {json.dumps(content[key])[:80]}" for key in sorted(wrong))
+        raise WxbError(
+            f"{folder / ADAPTER}: found {listed}; expected only the settings of LoRA that training"
+            " writes: remove the key, or train the adapter again"
+        )
+    loaded: PeftModel = get_peft_model(base, lora)  # type: ignore[assignment]
+    keys: Any = set_peft_model_state_dict(loaded, read_weights(file))
+    trainable = {name for name, weight in loaded.named_parameters() if weight.requires_grad}
+    # Rows of new tokens are there twice if tables share them.
+    unexpected = [name for name in keys.unexpected_keys if ".lora_" in name]
+    require_complete(file, missing=trainable & {*keys.missing_keys}, unexpected=unexpected)
+    return loaded
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
@@ -161,24 +140,23 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], file: Path) -
 
 def require_complete(file: Path, *, missing: Iterable[str], unexpected: Iterable[str]) -> None:
     """Raise WxbError if tensors of a file are missing or unexpected."""
-    for fault, names in (("missing", sorted(missing)), ("unexpected", sorted(unexpected))):
-        if names:
-            raise WxbError(f"{file}: {fault} tensors: {_listed(names)}; train the model again")
+    _require_none(file, "missing", missing)
+    _require_none(file, "unexpected", unexpected)
 
 
 def require_finite(file: Path, weights: Mapping[str, Any]) -> None:
     """Raise WxbError if tensors of a file, or arrays, have NaN or infinite values."""
     # x - x is NaN for these, and 0 for all others.
-    if names := [name for name, values in weights.items() if not (values - values == 0).all()]:
+    wrong = [name for name, values in weights.items() if not (values - values == 0).all()]
+    _require_none(file, "not finite", wrong)
+
+
+def _require_none(file: Path, fault: str, names: Iterable[str]) -> None:
+    if listed := sorted(names):
+        more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
         raise WxbError(
-            f"{file}: values that are not finite in tensors: {_listed(names)}; train the model"
-            " again"
+            f"{file}: {fault} tensors: {', '.join(listed[:SHOWN])}{more}; train the model again"
         )
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def require_no_code(folder: str | Path) -> Path:
@@ -190,22 +168,16 @@ def require_no_code(folder: str | Path) -> Path:
     if not path.is_dir():  # transformers would look for it on the hub
         raise WxbError(f"{path}: no such folder; expected one with a model or tokenizer")
     for file in sorted(path.glob("*config*.json")):
-        for key, value in _settings(read_json(file)):
-            is_kernel = key.endswith("_implementation") and "/" in str(value)
-            if is_kernel or (key == "auto_map" and value):
-                raise WxbError(
-                    f"{file}: `{key}` requests custom code: {json.dumps(value)}; choose a model or"
-                    " tokenizer without it, as it can do anything on this machine"
-                )
+
+        def check(pairs: list[tuple[str, Any]], file: Path = file) -> dict[str, Any]:
+            for key, value in pairs:
+                is_kernel = key.endswith("_implementation") and "/" in str(value)
+                if is_kernel or (key == "auto_map" and value):
+                    raise WxbError(
+                        f"{file}: `{key}` requests custom code: {json.dumps(value)}; choose a model"
+                        " or tokenizer without it, as it can do anything on this machine"
+                    )
+            return dict(pairs)
+
+        json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=check)  # nested ones, too
     return path
-
-
-def _settings(content: Any) -> Iterator[tuple[str, Any]]:
-    """All keys and values of a JSON value, nested ones included."""
-    match content:
-        case dict():
-            yield from content.items()
-            yield from _settings([*content.values()])
-        case list():
-            for inner in content:
-                yield from _settings(inner)

@@ -47,7 +47,7 @@ class Progress:
         now = time.monotonic()
         if self.stage and now - self.last_write >= SECONDS_BETWEEN_WRITES:
             self.last_write = now
-            self._write(PROGRESS_FOLDER / f"{self.stage}.json", done, now - self.start, metrics)
+            self._write(done, now - self.start, metrics)
         if done != self.total and now - self.last_line < SECONDS_BETWEEN_LINES:
             return
         self.last_line = now
@@ -62,10 +62,9 @@ class Progress:
         )
         print(line, file=self.console, flush=True)
 
-    def _write(
-        self, path: Path, done: int, seconds: float, metrics: dict[str, float | str]
-    ) -> None:
+    def _write(self, done: int, seconds: float, metrics: dict[str, float | str]) -> None:
         """Replace the progress file atomically; it may be read at any moment."""
+        path = PROGRESS_FOLDER / f"{self.stage}.json"
         content = {
             "pid": os.getpid(),
             "label": self.label,
