@@ -1,7 +1,7 @@
 """Small native architectures, with the random settings, inputs and labels that tests need."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -9,11 +9,10 @@ import torch
 import transformers
 from hypothesis import strategies as st
 
-from tests.models.equal import TOLERANCE, dtypes, padding, perturb, twin
+from tests.models.equal import dtypes, padding, perturb, tolerance, twin
 from wxb.models import bert, gpt2, llama, whisper
 
-VOCABULARY, LONGEST, LABELS, BANDS, FRAMES, START = 30, 24, 3, 6, 20, 1
-SINGLE = dict.fromkeys(TOLERANCE, TOLERANCE[torch.float32])
+VOCABULARY, LONGEST, BANDS, FRAMES, START = 30, 24, 6, 20, 1
 PLAIN = {"rope_type": "default", "rope_theta": 10_000.0}
 SCALED = {
     "rope_type": "llama3",
@@ -44,14 +43,13 @@ class Architecture:
     shape: dict[str, Any]
     random_settings: Callable[[Any], dict[str, Any]]  # given hypothesis' `draw`
     body: str
-    heads: tuple[str, ...]
-    labels: Callable[[str, torch.Tensor], dict[str, torch.Tensor]]  # of a head, for ids
+    head: str
+    labels: Callable[[torch.Tensor], dict[str, torch.Tensor]]  # for ids
     dropouts: tuple[str, ...]
     wide: dict[str, Any]  # settings of a model with enough initial weights to compare
     spread: tuple[float, float, float] = (0.1, 1e-4, 0.01)  # rtol and atol of std, atol of mean
     saved: tuple[dict[str, Any], ...] = ({},)  # settings of models to save and load
-    logits: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
-    gradients: dict[torch.dtype, float] = field(default_factory=lambda: TOLERANCE)
+    single: bool = False  # float64 models compute a part in float32
     prefix: str = ""  # of the names of a decoder's inputs, if there is an encoder
     shortest: int = 1  # number of tokens of a text with a loss
 
@@ -63,7 +61,7 @@ class Architecture:
 
     def theirs(self, name="", **settings):
         torch.manual_seed(0)
-        cls = getattr(transformers, name or self.heads[0])
+        cls = getattr(transformers, name or self.head)
         return perturb(cls(self.config(**settings))).eval()
 
     def ours(self, name="", **settings):
@@ -73,7 +71,11 @@ class Architecture:
         """Our model with initial weights."""
         torch.manual_seed(1)
         config = self.module.Config.from_hf(self.config(**settings))
-        return getattr(self.module, name or self.heads[0])(config).eval()
+        return getattr(self.module, name or self.head)(config).eval()
+
+    def limit(self, dtype):
+        """The tolerance of a model of this type."""
+        return tolerance(torch.float32 if self.single else dtype)
 
     def tokens(self, ids):
         """The inputs for some ids."""
@@ -102,16 +104,10 @@ def bert_settings(draw):
     }
 
 
-def bert_labels(name, ids):
-    rng = torch.Generator().manual_seed(0)
-    rows = ids.shape[:1] if name == "BertForSequenceClassification" else ids.shape
-    words = name in ("BertForPreTraining", "BertForMaskedLM")
-    targets = torch.randint(VOCABULARY if words else LABELS, rows, generator=rng)
-    if len(rows) == 2:
-        targets[:, 1::2] = -100
-    if name != "BertForPreTraining":
-        return {"labels": targets}
-    return {"labels": targets, "next_sentence_label": torch.randint(2, rows[:1], generator=rng)}
+def bert_labels(ids):
+    words = ids.roll(1, dims=0)
+    words[:, 1::2] = -100
+    return {"labels": words, "next_sentence_label": torch.arange(len(ids)) % 2}
 
 
 BERT = Architecture(
@@ -125,16 +121,10 @@ BERT = Architecture(
         "intermediate_size": 24,
         "max_position_embeddings": 12,
         "initializer_range": 0.3,
-        "num_labels": LABELS,
     },
     bert_settings,
     "BertModel",
-    (
-        "BertForPreTraining",
-        "BertForMaskedLM",
-        "BertForSequenceClassification",
-        "BertForTokenClassification",
-    ),
+    "BertForPreTraining",
     bert_labels,
     ("hidden_dropout_prob", "attention_probs_dropout_prob"),
     {"hidden_size": 64, "initializer_range": 0.05, "pad_token_id": 3},
@@ -153,7 +143,7 @@ def gpt2_settings(draw):
     }
 
 
-def next_tokens(_, ids):
+def next_tokens(ids):
     """Labels that the models shift."""
     labels = ids.clone()
     labels[:, 2::3] = -100
@@ -175,11 +165,11 @@ GPT2 = Architecture(
     },
     gpt2_settings,
     "GPT2Model",
-    ("GPT2LMHeadModel",),
+    "GPT2LMHeadModel",
     next_tokens,
     ("resid_pdrop", "embd_pdrop", "attn_pdrop"),
     {"n_embd": 64, "initializer_range": 0.05},
-    gradients=SINGLE,  # transformers computes the loss of float64 models in float32
+    single=True,  # the loss
     shortest=2,
 )
 
@@ -217,13 +207,12 @@ LLAMA = Architecture(
     },
     llama_settings,
     "LlamaModel",
-    ("LlamaForCausalLM",),
+    "LlamaForCausalLM",
     next_tokens,
     ("attention_dropout",),
     {"hidden_size": 64, "initializer_range": 0.05},
     saved=({"tie_word_embeddings": True}, {"tie_word_embeddings": False}),
-    logits=SINGLE,  # norms and angles are in float32, even in float64 models
-    gradients=SINGLE,
+    single=True,  # norms, angles and the loss
     shortest=2,
 )
 
@@ -242,7 +231,7 @@ def whisper_settings(draw):
     }
 
 
-def aligned_tokens(_, ids):
+def aligned_tokens(ids):
     """Labels at the tokens before them."""
     labels = ids.roll(1, dims=1)
     labels[:, 1::3] = -100
@@ -273,7 +262,7 @@ WHISPER = Architecture(
     },
     whisper_settings,
     "WhisperModel",
-    ("WhisperForConditionalGeneration",),
+    "WhisperForConditionalGeneration",
     aligned_tokens,
     ("dropout", "attention_dropout", "activation_dropout"),
     {"d_model": 64, "init_std": 0.05},
@@ -288,7 +277,7 @@ def models(draw, kind):
     """A random model of transformers."""
     config = kind.config(**kind.random_settings(draw))
     torch.manual_seed(draw(st.integers(0, 1000)))
-    cls = getattr(transformers, draw(st.sampled_from(kind.heads)))
+    cls = getattr(transformers, kind.head)
     return perturb(cls(config)).to(draw(dtypes)).eval()
 
 

@@ -19,7 +19,8 @@ def test_values_are_dropped_or_scaled_so_that_the_mean_is_kept(p, seed):
     nonzero = output[output != 0]
     if 0 < share < 1:
         assert torch.allclose(nonzero, torch.tensor(1 / (1 - share), dtype=torch.float64))
-    assert float((output == 0).double().mean()) == pytest.approx(share, abs=0.02)
+    # Six standard deviations of the share of 20,200 values.
+    assert float((output == 0).double().mean()) == pytest.approx(share, abs=6 * 0.5 / 20_200**0.5)
 
 
 @given(seeds, st.lists(st.integers(1, 5), min_size=1, max_size=4))

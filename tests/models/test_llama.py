@@ -33,17 +33,20 @@ def test_far_positions_are_exact_in_half_precision():
 @settings(deadline=None, max_examples=20)
 def test_rotated_products_depend_on_distance_alone(position, distance, shift):
     rotary = llama.RotaryEmbedding(Config.from_hf(LLAMA.config(head_dim=16)))
+    rotary.inv_freq = rotary.inv_freq.double()
     query, key = torch.randn(2, 1, 1, 1, 16, generator=torch.Generator().manual_seed(position))
 
     def product(start):
-        return sum(
-            (
-                llama.rotate(query, *rotary(torch.tensor([[start + distance]]), torch.float32))
-                * llama.rotate(key, *rotary(torch.tensor([[start]]), torch.float32))
-            ).flatten()
+        rotations = (
+            rotary(torch.tensor([[place]]), torch.float64) for place in (start + distance, start)
         )
+        first, second = (
+            llama.rotate(vector.double(), *rotation)
+            for vector, rotation in zip((query, key), rotations, strict=True)
+        )
+        return (first * second).sum()
 
-    torch.testing.assert_close(product(position), product(position + shift), atol=2e-2, rtol=0)
+    torch.testing.assert_close(product(position), product(position + shift))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ shapes = st.fixed_dictionaries(
 TINY = Config(11, 13, width=8, heads=2, layers=2, feed_forward=12, dropout=0.0, max_length=24)
 
 
-def ours_and_theirs(shape, dtype=torch.float64):
+def ours_and_theirs(shape):
     shape = dict(shape)
     width = 2 * shape.pop("size") * shape["heads"]
     config = Config(5, 5, width=width, dropout=0.0, **shape)
@@ -35,11 +35,11 @@ def ours_and_theirs(shape, dtype=torch.float64):
         dropout=0.0,
         norm_first=config.norm_first,
         batch_first=True,
-        dtype=dtype,
+        dtype=torch.float64,
     )
     for parameter in theirs.parameters():  # biases and norms that are not 0 and 1
         nn.init.normal_(parameter, std=0.5)
-    ours = Transformer(config).to(dtype)
+    ours = Transformer(config).double()
     ours.load_state_dict(theirs.state_dict(), strict=True)
     return ours, theirs
 
@@ -56,27 +56,23 @@ def sources(rows, longest=6):
     return ids.masked_fill(~mask, TINY.pad), mask
 
 
-def padded(lengths, width, dtype, left):
+def padded(lengths, width, left):
     """Random vectors (B, T, C) of these lengths, and their mask."""
     longest = max(lengths)
     mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
     mask = mask.flip(1) if left else mask
-    return torch.randn(*mask.shape, width, dtype=dtype), mask
+    return torch.randn(*mask.shape, width, dtype=torch.float64), mask
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # of torch's fast path
-@given(
-    shapes, lengths, lengths, st.booleans(), st.sampled_from([torch.float32, torch.float64]), seeds
-)
+@given(shapes, lengths, lengths, st.booleans(), seeds)
 @settings(deadline=None, max_examples=40)
-def test_outputs_and_gradients_equal_torch(
-    shape, source_lengths, target_lengths, left, dtype, seed
-):
+def test_outputs_and_gradients_equal_torch(shape, source_lengths, target_lengths, left, seed):
     torch.manual_seed(seed)
-    ours, theirs = ours_and_theirs(shape, dtype)
+    ours, theirs = ours_and_theirs(shape)
     theirs.load_state_dict(ours.state_dict(), strict=True)
     (source, source_mask), (target, target_mask) = (
-        padded(row_lengths, ours.encoder.norm.normalized_shape[0], dtype, left)
+        padded(row_lengths, ours.encoder.norm.normalized_shape[0], left)
         for row_lengths in (source_lengths, target_lengths)
     )
     actual = ours(source, target, source_mask, target_mask)[target_mask]
@@ -88,28 +84,13 @@ def test_outputs_and_gradients_equal_torch(
         tgt_key_padding_mask=~target_mask,
         memory_key_padding_mask=~source_mask,
     )[target_mask]
-    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
-    weights = torch.linspace(-1, 1, actual.numel(), dtype=dtype).view_as(actual)
+    torch.testing.assert_close(actual, expected)
+    weights = torch.linspace(-1, 1, actual.numel(), dtype=torch.float64).view_as(actual)
     slopes = []
     for model, result in ((ours, actual), (theirs, expected)):
         (result * weights).sum().backward()
         slopes.append({name: p.grad for name, p in model.named_parameters()})
-    near = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {}
-    torch.testing.assert_close(*slopes, **near)
-
-
-@given(st.integers(1, 4), st.integers(1, 9), seeds)
-@settings(deadline=None, max_examples=20)
-def test_single_steps_return_the_logits_of_a_full_forward(rows, length, seed):
-    model = translator(seed)
-    ids, mask = sources(rows)
-    labels = torch.randint(3, TINY.target_size, (rows, length))
-    full = model(ids, mask, labels)["logits"]
-    state, tokens = model.encode(ids, mask), torch.full((rows, 1), TINY.bos)
-    for column in range(length):
-        logits, state = model.step(tokens, state)
-        torch.testing.assert_close(logits, full[:, column])
-        tokens = labels[:, [column]]
+    torch.testing.assert_close(*slopes)
 
 
 def test_a_step_may_read_several_tokens():

@@ -1,4 +1,4 @@
-"""Scaled dot-product and multi-head attention (Vaswani et al. 2017), in NumPy and in torch.
+"""Scaled dot-product and multi-head attention (Vaswani et al. 2017).
 
 A mask is boolean, True for keys that a query may attend to, and broadcasts to the scores
 (B, h, T, S). A query that may attend to no key gets zeros in the weights, the output and the
@@ -7,67 +7,11 @@ gradient.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-
-
-def numpy_softmax(
-    scores: NDArray[np.floating], mask: NDArray[np.bool_] | None = None
-) -> NDArray[np.floating]:
-    """Softmax over the unmasked keys: weights (..., S).
-
-    The maximum is subtracted first, which changes no weight and keeps exponentials finite.
-    """
-    if mask is not None:
-        scores = np.where(mask, scores, -np.inf)
-    maximum = scores.max(axis=-1, keepdims=True)
-    exponentials = np.exp(scores - np.where(np.isfinite(maximum), maximum, 0))
-    # The maximum adds e^0, so the sum is less than 1 only if every key is masked.
-    weights: NDArray[np.floating] = exponentials / np.maximum(
-        exponentials.sum(axis=-1, keepdims=True), 1
-    )
-    return weights
-
-
-def numpy_attention(
-    queries: NDArray[np.floating],  # (..., T, d)
-    keys: NDArray[np.floating],  # (..., S, d)
-    values: NDArray[np.floating],  # (..., S, d)
-    mask: NDArray[np.bool_] | None = None,  # (..., T, S)
-) -> NDArray[np.floating]:
-    """Values (..., T, d) averaged by softmax(Q K' / sqrt(d)) (equation 1)."""
-    scores = queries @ keys.swapaxes(-1, -2) / np.sqrt(queries.shape[-1])  # (..., T, S)
-    return numpy_softmax(scores, mask) @ values
-
-
-def numpy_multi_head(
-    queries: NDArray[np.floating],  # (B, T, C)
-    memory: NDArray[np.floating],  # (B, S, C)
-    weights: Mapping[str, NDArray[np.floating]],
-    heads: int,
-    mask: NDArray[np.bool_] | None = None,  # (B, h, T, S)
-) -> NDArray[np.floating]:
-    """Output (B, T, C) of a `MultiHeadAttention` with this `state_dict` and no dropout."""
-
-    def split(vectors: NDArray[np.floating]) -> NDArray[np.floating]:  # (B, T, C) -> (B, h, T, d)
-        return vectors.reshape(*vectors.shape[:2], heads, -1).swapaxes(1, 2)
-
-    projections = np.split(weights["in_proj_weight"], 3)
-    biases = np.split(weights["in_proj_bias"], 3)
-    query, key, value = (
-        split(vectors @ projection.T + bias)
-        for vectors, projection, bias in zip(
-            (queries, memory, memory), projections, biases, strict=True
-        )
-    )
-    context = numpy_attention(query, key, value, mask).swapaxes(1, 2)  # (B, T, h, d)
-    merged: NDArray[np.floating] = context.reshape(queries.shape) @ weights["out_proj.weight"].T
-    return merged + weights["out_proj.bias"]
 
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -1,7 +1,7 @@
 """BERT (Devlin et al. 2019), a bidirectional encoder.
 
 Modules are named as in Hugging Face's checkpoints, which load without conversion. Shapes: B texts
-of T tokens, width C, H heads of D = C / H, vocabulary V, K labels.
+of T tokens, width C, H heads of D = C / H, vocabulary V.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ class Config:
     hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.1
     attention_probs_dropout_prob: float = 0.1
-    classifier_dropout: float | None = None  # None: `hidden_dropout_prob`
     max_position_embeddings: int = 512
     type_vocab_size: int = 2
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     pad_token_id: int | None = 0
-    num_labels: int = 2
 
     def __post_init__(self) -> None:
         if self.hidden_size % self.num_attention_heads:
@@ -48,8 +46,7 @@ class Config:
     def from_hf(cls, config: Any) -> Self:
         """The shape of a `transformers.BertConfig`.
 
-        Raises ValueError for unsupported settings: decoders, relative positions, an untied head and
-        regression.
+        Raises ValueError for unsupported settings: decoders, relative positions and an untied head.
         """
         return configuration.from_hf(
             cls,
@@ -59,7 +56,6 @@ class Config:
             is_decoder=(False,),
             add_cross_attention=(False,),
             tie_word_embeddings=(True,),
-            problem_type=(None, "single_label_classification"),
         )
 
 
@@ -212,13 +208,6 @@ class PreTrainingOutput(NamedTuple):
     seq_relationship_logits: Tensor  # (B, 2): the second segment follows, or does not
 
 
-class LabelOutput(NamedTuple):
-    """Logits over V or K, and the mean cross-entropy if labels are given."""
-
-    loss: Tensor | None
-    logits: Tensor
-
-
 class BertModel(nn.Module):
     """The encoder without heads."""
 
@@ -307,72 +296,6 @@ class BertForPreTraining(nn.Module):
         if labels is not None and next_sentence_label is not None:
             loss = _cross_entropy(words, labels) + _cross_entropy(pairs, next_sentence_label)
         return PreTrainingOutput(loss, words, pairs)
-
-
-class BertForMaskedLM(nn.Module):
-    """BERT with the head for masked words."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.bert = BertModel(config, add_pooling_layer=False)
-        words = _WordPrediction(config, self.bert.embeddings.word_embeddings)
-        self.cls = nn.ModuleDict({"predictions": words})
-
-    def forward(
-        self,
-        *inputs: Tensor | None,  # as in `BertModel`
-        labels: Tensor | None = None,  # (B, T), the masked words; -100 at other tokens
-        **options: Tensor | None,
-    ) -> LabelOutput:
-        """Logits (B, T, V), and the loss if labels are given."""
-        encoded = self.bert(*inputs, **options)
-        return _label_output(self.cls["predictions"](encoded.last_hidden_state), labels)
-
-
-class _Classifier(nn.Module):
-    """An encoder, dropout and one linear layer over K labels."""
-
-    def __init__(self, config: Config, *, pools: bool) -> None:
-        super().__init__()
-        self.bert = BertModel(config, add_pooling_layer=pools)
-        dropout = config.classifier_dropout
-        self.dropout = nn.Dropout(config.hidden_dropout_prob if dropout is None else dropout)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
-        _initialize(self.classifier, config)
-
-    def forward(
-        self,
-        *inputs: Tensor | None,  # as in `BertModel`
-        labels: Tensor | None = None,  # (B,) of texts, or (B, T) of tokens; -100 is ignored
-        **options: Tensor | None,
-    ) -> LabelOutput:
-        """Logits of texts (B, K) or tokens (B, T, K), and the loss if labels are given."""
-        encoded = self.bert(*inputs, **options)
-        hidden = encoded.last_hidden_state if self.bert.pooler is None else encoded.pooler_output
-        return _label_output(self.classifier(self.dropout(hidden)), labels)
-
-
-class BertForSequenceClassification(_Classifier):
-    """BERT with a classifier of texts.
-
-    Raises ValueError for a single label, which transformers treats as regression.
-    """
-
-    def __init__(self, config: Config) -> None:
-        if config.num_labels < 2:
-            raise ValueError(f"num_labels: found {config.num_labels}; expected 2 or more")
-        super().__init__(config, pools=True)
-
-
-class BertForTokenClassification(_Classifier):
-    """BERT with a classifier of tokens."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config, pools=False)
-
-
-def _label_output(logits: Tensor, labels: Tensor | None) -> LabelOutput:
-    return LabelOutput(None if labels is None else _cross_entropy(logits, labels), logits)
 
 
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:  # (..., K), (...)

@@ -7,7 +7,6 @@ S - T cached ones; width C, H heads of D = C / H, inner width I, vocabulary V.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -18,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wxb.models import configuration, masks
 from wxb.models.configuration import ACTIVATIONS
-from wxb.models.decoding import Cache, KeysValues, complete, encoder_decoder, extend
+from wxb.models.decoding import Cache, KeysValues, extend
 
 
 @dataclass(frozen=True)
@@ -336,31 +335,3 @@ class WhisperForConditionalGeneration(nn.Module):
         return Seq2SeqLMOutput(
             loss, logits, output.past_key_values, output.encoder_last_hidden_state
         )
-
-    @torch.inference_mode()
-    def generate(
-        self,
-        input_features: Tensor,  # (B, M, 2F)
-        decoder_input_ids: Tensor,  # (B, T), the start tokens, padded on the left
-        decoder_attention_mask: Tensor | None = None,  # (B, T)
-        *,
-        max_new_tokens: int,
-        eos_token_id: int | Sequence[int] | None = None,
-        pad_token_id: int | None = None,
-        use_cache: bool = True,
-    ) -> Tensor:
-        """Transcribe recordings by greedy search: ids (B, T + N) with the start tokens.
-
-        Options are those of `wxb.models.decoding.complete`. No token is suppressed or forced: pass
-        language and task as start tokens. There are no rules for timestamps and no fallback
-        temperatures, and only one window of 30 seconds is read.
-        """
-        continuation = complete(
-            encoder_decoder(self, self.model.encoder(input_features), use_cache=use_cache),
-            decoder_input_ids,
-            decoder_attention_mask,
-            max_new_tokens=max_new_tokens,
-            eos_token_id=eos_token_id,
-            pad_token_id=pad_token_id,
-        )
-        return torch.cat([decoder_input_ids, continuation.tokens], dim=1)
