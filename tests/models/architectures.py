@@ -47,7 +47,6 @@ class Architecture:
     labels: Callable[[torch.Tensor], dict[str, torch.Tensor]]  # for ids
     dropouts: tuple[str, ...]
     wide: dict[str, Any]  # settings of a model with enough initial weights to compare
-    spread: tuple[float, float, float] = (0.1, 1e-4, 0.01)  # rtol and atol of std, atol of mean
     saved: tuple[dict[str, Any], ...] = ({},)  # settings of models to save and load
     single: bool = False  # float64 models compute a part in float32
     prefix: str = ""  # of the names of a decoder's inputs, if there is an encoder
@@ -128,7 +127,6 @@ BERT = Architecture(
     bert_labels,
     ("hidden_dropout_prob", "attention_probs_dropout_prob"),
     {"hidden_size": 64, "initializer_range": 0.05, "pad_token_id": 3},
-    spread=(0.3, 1e-3, 0.02),
 )
 
 

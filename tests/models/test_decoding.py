@@ -216,47 +216,6 @@ class Sums:
         )
 
 
-def by_hand(row, mask, *, longest, end, pad):
-    total = sum(token for token, is_token in zip(row, mask, strict=True) if is_token)
-    tokens = []
-    for _ in range(longest):
-        if end is not None and end in tokens:
-            tokens.append(pad)
-            continue
-        tokens.append(total % VOCABULARY)
-        total += tokens[-1]
-    return tokens
-
-
-@st.composite
-def prompts(draw):
-    rows, length = draw(st.integers(1, 4)), draw(st.integers(1, 6))
-    ids = draw(st.lists(st.lists(st.integers(0, 6), min_size=length, max_size=length),
-                        min_size=rows, max_size=rows))  # fmt: skip
-    padding = draw(st.lists(st.integers(0, length - 1), min_size=rows, max_size=rows))
-    return ids, [[0] * count + [1] * (length - count) for count in padding]
-
-
-@given(prompts(), st.integers(1, 8), st.sampled_from([None, 0, 3]), st.booleans())
-@settings(deadline=None)
-def test_rows_of_a_batch_continue_independently(batch, longest, end, use_cache):
-    ids, mask = batch
-    result = complete(
-        Sums(use_cache=use_cache),
-        torch.tensor(ids),
-        torch.tensor(mask),
-        max_new_tokens=longest,
-        eos_token_id=end,
-        pad_token_id=5,
-    ).tokens
-    expected = [
-        by_hand(row, is_token, longest=longest, end=end, pad=5)
-        for row, is_token in zip(ids, mask, strict=True)
-    ]
-    lengths = [row.index(end) + 1 if end in row else longest for row in expected]
-    assert result.tolist() == [tokens[: max(lengths)] for tokens in expected]
-
-
 def test_cached_tokens_are_not_read_again():
     ids, mask = torch.tensor([[1, 2, 3], [0, 4, 4]]), torch.tensor([[1, 1, 1], [0, 1, 1]])
     cached, plain = Sums(use_cache=True), Sums(use_cache=False)

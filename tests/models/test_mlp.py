@@ -55,15 +55,6 @@ def test_both_take_the_same_steps_and_learn_xor():
     assert pairs[-1][0] < 0.05 < pairs[0][0]
 
 
-def test_the_torch_network_has_a_copy_of_the_weights():
-    network = MLP([2, 3, 2], seed=0)
-    torch_network = TorchMLP(network)
-    before = torch_network.layers[0].weight.detach().clone()
-    network.step(np.ones((1, 2)), np.array([1]), rate=1.0)
-    network.layers[0][0][:] = 0
-    assert torch.equal(torch_network.layers[0].weight, before)
-
-
 def test_he_normal_keeps_the_variance_through_many_relu_layers():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 256))

@@ -1,6 +1,7 @@
 """LSTM encoder and decoder: padding, attention, teacher forcing, search and training."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ from torch.nn import functional as F  # noqa: N812
 from tests.benchmarks.script import script
 from wxb.models import decoding
 from wxb.models.seq2seq import AdditiveAttention, Config, Seq2Seq, teacher_forcing
+from wxb.models.transformer import Config as TransformerConfig
+from wxb.models.transformer import Translator
 
 errata = script("errata_models")  # it has a small model that learns to reverse texts
 reversals, SIZE = errata.reversals, errata.VOCABULARY
@@ -18,10 +21,48 @@ seeds = st.integers(0, 999)
 each_kind = pytest.mark.parametrize("attention", [False, True], ids=["plain", "attention"])
 
 
-def build(attention=True, seed=0, **changes):
+def build(attention=True, seed=0):
     torch.manual_seed(seed)
-    shape = {"embedding_size": 6, "hidden_size": 5, "dropout": 0.0, **changes}
+    shape = {"embedding_size": 6, "hidden_size": 5, "dropout": 0.0}
     return Seq2Seq(Config(SIZE, SIZE, attention=attention, **shape)).double().eval()
+
+
+def transformer(seed=0):
+    torch.manual_seed(seed)
+    shape = {"width": 8, "heads": 2, "layers": 2, "feed_forward": 12, "dropout": 0.0}
+    return Translator(TransformerConfig(SIZE, SIZE, **shape)).double().eval()
+
+
+MODELS = {"plain": partial(build, False), "attention": partial(build, True)}
+MODELS["transformer"] = transformer
+each_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+
+
+@each_model
+@given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), seeds)
+@settings(deadline=None, max_examples=20)
+def test_padding_changes_neither_loss_nor_generation(make, rows, extra, beams, seed):
+    model = make(seed=seed)
+    ids, mask, labels = reversals(rows)
+    wide = F.pad(ids, (0, extra), value=7), F.pad(mask, (0, extra))
+    narrow_loss = model(ids, mask, labels)["loss"]
+    wide_loss = model(*wide, F.pad(labels, (0, extra)))["loss"]
+    torch.testing.assert_close(wide_loss, narrow_loss)
+    torch.testing.assert_close(model.loss(ids, mask, labels), narrow_loss)
+    narrow_tokens, wide_tokens = (
+        decoding.generate(model, *source, beams=beams, max_new_tokens=6)
+        for source in ((ids, mask), wide)
+    )
+    assert torch.equal(wide_tokens, narrow_tokens)
+
+
+@each_model
+def test_every_weight_has_a_gradient_even_with_a_source_of_padding(make):
+    model = make()
+    ids, mask, labels = reversals(3)
+    mask[1] = False
+    model(ids, mask, labels)["loss"].backward()
+    assert all(p.grad.isfinite().all() and p.grad.any() for p in model.parameters())
 
 
 @given(st.integers(1, 5), st.lists(st.booleans(), min_size=1, max_size=6), seeds)
@@ -51,23 +92,6 @@ def test_additive_attention_equals_a_computation_by_hand(hidden, is_token, seed)
 
 
 @each_kind
-@given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), seeds)
-@settings(deadline=None, max_examples=20)
-def test_padding_changes_neither_loss_nor_generation(attention, rows, extra, beams, seed):
-    model = build(attention, seed)
-    ids, mask, labels = reversals(rows)
-    wide = F.pad(ids, (0, extra), value=7), F.pad(mask, (0, extra))
-    narrow_loss = model(ids, mask, labels)["loss"]
-    wide_loss = model(*wide, F.pad(labels, (0, extra)))["loss"]
-    torch.testing.assert_close(wide_loss, narrow_loss)
-    narrow_tokens, wide_tokens = (
-        decoding.generate(model, *source, beams=beams, max_new_tokens=6)
-        for source in ((ids, mask), wide)
-    )
-    assert torch.equal(wide_tokens, narrow_tokens)
-
-
-@each_kind
 def test_the_decoder_reads_the_source_at_every_step(attention):
     """Not in its first state only, from which a long target loses it."""
     model = build(attention)
@@ -80,15 +104,6 @@ def test_the_decoder_reads_the_source_at_every_step(attention):
         )
         assert not torch.isclose(logits, others).all(dim=-1).any()
         other = other._replace(hidden=state.hidden, memory=state.memory)
-
-
-@each_kind
-def test_every_weight_has_a_gradient_even_with_a_source_of_padding(attention):
-    model = build(attention)
-    ids, mask, labels = reversals(3)
-    mask[1] = False
-    model(ids, mask, labels)["loss"].backward()
-    assert all(p.grad.isfinite().all() and p.grad.any() for p in model.parameters())
 
 
 def test_teacher_forcing_is_the_share_of_labels_read():
@@ -107,15 +122,6 @@ def test_teacher_forcing_is_the_share_of_labels_read():
     assert float(like_forced.double().mean()) == pytest.approx(0.3, abs=0.08)
     assert torch.equal(logits(0.3), mixed)
     assert not torch.equal(logits(0.3, seed=1), mixed)
-
-
-def test_teacher_forcing_does_not_use_the_global_generator():
-    model, batch = build(), reversals(2)
-    torch.manual_seed(3)
-    model(*batch, teacher_forcing=0.5, generator=torch.Generator().manual_seed(0))
-    after = torch.rand(1)
-    torch.manual_seed(3)
-    assert torch.equal(after, torch.rand(1))
 
 
 def test_without_teacher_forcing_predictions_equal_greedy_search():
@@ -148,39 +154,23 @@ def test_attention_helps_to_reverse_texts_with_any_padding():
     assert errata.correct_reversals(model, *wide, labels) == right
 
 
-@each_kind
+@each_model
 @given(st.integers(1, 4), st.integers(1, 3), st.sampled_from([0.0, 1.0]), seeds)
 @settings(deadline=None, max_examples=15)
-def test_scores_of_a_search_equal_those_of_its_tokens_as_labels(
-    attention, rows, beams, penalty, seed
-):
-    model = build(attention, seed)
+def test_scores_of_a_search_equal_those_of_its_tokens_as_labels(make, rows, beams, penalty, seed):
+    model = make(seed=seed)
     ids, mask, _ = reversals(rows)
     result = decoding.search(
         model, ids, mask, max_new_tokens=5, beams=beams, length_penalty=penalty
     )
-    assert decoding.generate(model, ids, mask, max_new_tokens=5, beams=beams).shape[0] == rows
     for k in range(result.tokens.shape[1]):
         tokens = result.tokens[:, k]
-        logs = (
-            model(ids, mask, tokens)["logits"]
-            .detach()
-            .log_softmax(-1)
-            .gather(-1, tokens[..., None])
-        )
+        logits = model(ids, mask, tokens)["logits"].detach()
+        logs = logits.log_softmax(-1).gather(-1, tokens[..., None])
         for row, text in enumerate(tokens.tolist()):
             length = text.index(2) + 1 if 2 in text else len(text)
             score = float(logs[row, :length].sum()) / length**penalty
             assert float(result.scores[row, k]) == pytest.approx(score)
-
-
-@each_kind
-def test_the_loss_without_logits_of_padding_is_the_same(attention):
-    model = build(attention)
-    ids, mask, labels = reversals(5)
-    assert model.loss(ids, mask, labels).item() == pytest.approx(
-        model(ids, mask, labels)["loss"].item()
-    )
 
 
 def test_attention_weights_are_those_of_each_step():

@@ -1,15 +1,13 @@
 """The Transformer compared with torch's: outputs, gradients and loss; cache, search, training."""
 
-from typing import NamedTuple
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from wxb.models import decoding
 from wxb.models.transformer import Config, Transformer, Translator, smoothed_loss
 
 sizes = st.integers(1, 6)
@@ -103,64 +101,6 @@ def test_a_step_may_read_several_tokens():
     torch.testing.assert_close(state, after)
 
 
-class Uncached(NamedTuple):
-    """A state without a cache: every step reads all tokens again."""
-
-    tokens: Tensor
-    source: Tensor
-    mask: Tensor
-
-    def reorder(self, rows):
-        return Uncached(*(part[rows] for part in self))
-
-
-@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 8), seeds)
-@settings(deadline=None, max_examples=20)
-def test_the_cache_does_not_change_generation(rows, beams, longest, seed):
-    model = translator(seed)
-
-    def step(tokens, state):
-        labels = torch.cat([state.tokens, tokens], dim=1)
-        after_bos = F.pad(labels[:, 1:], (0, 1))  # the last label is not read
-        logits = model(state.source, state.mask, after_bos)["logits"][:, -1]
-        return logits, state._replace(tokens=labels)
-
-    ids, mask = sources(rows)
-    limits = {"beams": beams, "eos": [TINY.eos], "pad": TINY.pad, "max_new_tokens": longest}
-    first = torch.full((rows, 1), TINY.bos)
-    uncached = decoding.beam_search(step, Uncached(first[:, :0], ids, mask), first, **limits)
-    cached = decoding.generate(model, ids, mask, beams=beams, max_new_tokens=longest)
-    assert torch.equal(cached, uncached.tokens[:, 0])
-
-
-@given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3), seeds)
-@settings(deadline=None, max_examples=20)
-def test_padding_changes_neither_loss_nor_generation(rows, extra, beams, seed):
-    model = translator(seed)
-    ids, mask = sources(rows)
-    labels = torch.randint(3, TINY.target_size, (rows, 5))
-    labels[0, 3:] = torch.tensor([TINY.eos, TINY.pad])
-    wide = F.pad(ids, (0, extra), value=7), F.pad(mask, (0, extra))
-    narrow_loss = model(ids, mask, labels)["loss"]
-    wide_loss = model(*wide, F.pad(labels, (0, extra), value=TINY.pad))["loss"]
-    torch.testing.assert_close(wide_loss, narrow_loss)
-    narrow_tokens, wide_tokens = (
-        decoding.generate(model, *source, beams=beams, max_new_tokens=6)
-        for source in ((ids, mask), wide)
-    )
-    assert torch.equal(wide_tokens, narrow_tokens)
-
-
-def test_a_source_of_padding_has_finite_logits_and_gradients():
-    model = translator()
-    ids, mask = sources(2)
-    mask[1] = False
-    output = model(ids, mask, torch.randint(3, TINY.target_size, (2, 4)))
-    output["loss"].backward()
-    assert output["logits"].isfinite().all()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
-
-
 @given(
     st.integers(1, 4),
     st.integers(1, 5),
@@ -194,14 +134,6 @@ def test_a_text_longer_than_the_positions_is_an_error():
     ids = torch.full((1, 25), 4)
     with pytest.raises(ValueError, match="found 25 tokens; max_length is 24"):
         model.encode(ids, torch.ones_like(ids))
-
-
-def test_the_loss_without_logits_of_padding_is_the_same():
-    model = translator()
-    ids, mask = sources(4)
-    labels = sources(4)[0].clamp(max=TINY.target_size - 1)
-    full = model(ids, mask, labels)["loss"].item()
-    assert model.loss(ids, mask, labels).item() == pytest.approx(full)
 
 
 def test_attention_weights_ignore_padding_and_later_tokens():

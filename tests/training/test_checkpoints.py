@@ -2,24 +2,15 @@
 
 import io
 import json
-import shutil
 from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.numpy import save
-from torch import nn
-from transformers import set_seed
 
-from wxb.core.params.training import Training
-from wxb.metrics import Metric
 from wxb.tasks.ner.params import Head
 from wxb.training.checkpoints import FOLDER, folder, last_complete
-from wxb.training.run import TrainingRun
-from wxb.training.trainer import fit
 
 
 @pytest.fixture
@@ -142,66 +133,3 @@ def test_a_folder_without_checkpoints_is_none(tmp_path):
     assert last_complete(tmp_path / "missing") is None
     checkpoint(tmp_path, 3, trainer_state_json=None)
     assert last_complete(tmp_path) is None
-
-
-class Linear(nn.Module):
-    """A minimal model with randomness in training (dropout)."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer, self.dropout = nn.Linear(4, 3), nn.Dropout(0.5)
-
-    def forward(self, input_ids, labels):
-        logits = self.layer(self.dropout(input_ids))
-        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
-
-
-def fit_linear(checkpoints):
-    """The weights after three epochs, the first of which has the best metric."""
-    values = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
-    items = [{"input_ids": v, "labels": int(v[0] > 0)} for v in values]
-    set_seed(3)
-    model = Linear()
-    fit(
-        model,
-        TrainingRun(
-            Training(epochs=3, batch_size=4, learning_rate=1e-2, warmup_ratio=0.0),
-            train=items,
-            valid=items[:8],
-            collate=lambda rows: {k: torch.tensor(np.array([r[k] for r in rows])) for k in rows[0]},
-            targets=["labels"],
-            compute_metrics=lambda logits, labels: {
-                "f1": -float((logits.argmax(-1) == labels).mean())
-            },
-            summarize=None,
-            best=Metric("f1", "F1"),
-            seed=3,
-            checkpoints=checkpoints,
-            label="test",
-        ),
-    )
-    return {name: value.tolist() for name, value in model.state_dict().items()}
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Finished training: the folder of checkpoints, a copy of it, and the weights."""
-    parent = tmp_path_factory.mktemp("finished")
-    weights = fit_linear(parent / "train@x")
-    shutil.copytree(parent / "train@x", parent / "copy")
-    assert {p.name for p in (parent / "copy").iterdir()} == {"checkpoint-4", "checkpoint-12"}
-    return parent / "train@x", parent / "copy", weights
-
-
-@settings(max_examples=6)
-@given(order=st.randoms(use_true_random=False), share=st.floats(0, 1))
-@pytest.mark.slow
-def test_partly_deleted_checkpoints_do_not_change_the_weights(finished, order, share):
-    path, copy, weights = finished
-    shutil.rmtree(path)
-    shutil.copytree(copy, path)
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    order.shuffle(files)
-    for file in files[: round(share * len(files))]:
-        file.unlink()
-    assert fit_linear(path) == weights

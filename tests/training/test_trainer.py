@@ -1,55 +1,40 @@
 """`fit`: determinism, resuming, schedules, early stopping and checkpoints."""
 
 import math
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from transformers import (
-    BertConfig,
-    BertForPreTraining,
-    set_seed,
-)
+from transformers import set_seed
 
 from tests import tiny
 from wxb.core.errors import WxbError
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.core.params.training import Pretraining, Training
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import train
 from wxb.metrics import Metric
 from wxb.tasks.ner.generation.method import Method as Generation
 from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.method import Method as Tagging
 from wxb.tasks.ner.tagging.model import Tagger
-from wxb.training import pretraining
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.weights import load_backbone
 from wxb.training.batches import collate
+from wxb.training.checkpoints import last_complete
 from wxb.training.curves import write_curves
 from wxb.training.run import TrainingRun
 from wxb.training.trainer import fit
 
-ROOT = Path(__file__).parents[2]
-SHAPE = {
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 32,
-}
 RATE = 1e-2
 
 
@@ -189,19 +174,11 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize("schedule", FORMULAS)
-@pytest.mark.parametrize("kind", [Training, Pretraining])
-def test_schedules_equal_their_formulas(tmp_path, schedule, kind):
-    settings = kind(
-        **({"epochs": 5} if kind is Training else {"steps": STEPS, "max_length": 4}),
-        batch_size=4,
-        learning_rate=RATE,
-        warmup_ratio=WARMUP / STEPS,
-        schedule=schedule,
-        schedule_options=OPTIONS.get(schedule, {}),
-    )
-    metrics = Scripted([0.1, 0.2, 0.3, 0.4, 0.5]) if kind is Training else None
-    records = STEPS * 4 // (5 if kind is Training else 1)
-    _, history = fit_linear(tmp_path, settings, metrics, records)
+def test_schedules_equal_their_formulas(tmp_path, schedule):
+    options = {"warmup_ratio": WARMUP / STEPS, "schedule": schedule}
+    options["schedule_options"] = OPTIONS.get(schedule, {})
+    settings = Pretraining(steps=STEPS, max_length=4, batch_size=4, learning_rate=RATE, **options)
+    _, history = fit_linear(tmp_path, settings, records=STEPS * 4)
     expected = [
         RATE * (step / WARMUP if step < WARMUP else FORMULAS[schedule](step - WARMUP))
         for step in range(STEPS)
@@ -252,25 +229,9 @@ def test_early_stopping_ends_with_the_best_weights(tmp_path):
     assert not torch.equal(best["layer.weight"], last["layer.weight"])
 
 
-class Removing(Scripted):
-    """Deletes all checkpoints at its last evaluation, as a user might do."""
-
-    def __init__(self, scores, folder):
-        super().__init__(scores)
-        self.folder = folder
-
-    def __call__(self, predictions, labels):
-        if self.index == len(self.scores) - 1:
-            shutil.rmtree(self.folder)
-        return super().__call__(predictions, labels)
-
-
-def test_training_without_a_best_checkpoint_is_an_error(tmp_path):
-    metrics = Removing([0.1, 0.5, 0.4], tmp_path / "x")
-    with pytest.raises(WxbError, match="checkpoint of step 8, which had the best f1, was deleted"):
-        fit_linear(tmp_path / "x", training(epochs=3), metrics)
+def test_training_without_a_metric_is_an_error(tmp_path):
     with pytest.raises(WxbError, match="f1 was not a number in any evaluation"):
-        fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
+        fit_linear(tmp_path, training(epochs=2), Scripted([float("nan")] * 2))
 
 
 def test_a_training_that_diverges_is_an_error(tmp_path):
@@ -298,16 +259,8 @@ def test_the_seed_determines_weights_and_history(tmp_path, accumulation):
     second, its_history = fit_linear(tmp_path / "b", settings, Scripted(scores))
     assert same_weights(first, second)
     assert history == its_history
-    names = sorted({name for row in history for name in row})
-    assert names == [
-        "epoch",
-        "grad_norm",
-        "learning_rate",
-        "loss",
-        "step",
-        "valid_f1",
-        "valid_loss",
-    ]
+    names = {"step", "epoch", "loss", "grad_norm", "learning_rate", "valid_loss", "valid_f1"}
+    assert {name for row in history for name in row} == names
 
 
 @pytest.mark.parametrize("stop_at", [0, 1, 3])
@@ -322,6 +275,33 @@ def test_resumed_early_stopping_equals_uninterrupted(tmp_path, stop_at):
     again, its_history = fit_linear(tmp_path / "cut", settings, metrics, records=84)
     assert same_weights(model, again)
     assert history == its_history
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Finished training: the folder of checkpoints, a copy of it, and the model."""
+    parent = tmp_path_factory.mktemp("finished")
+    model, _ = fit_linear(parent / "train@x", training(epochs=3), Scripted([0.5, 0.4, 0.3]))
+    shutil.copytree(parent / "train@x", parent / "copy")
+    assert {p.name for p in (parent / "copy").iterdir()} == {"checkpoint-4", "checkpoint-12"}
+    return parent / "train@x", parent / "copy", model
+
+
+@limits(max_examples=6)
+@given(order=st.randoms(use_true_random=False), share=st.floats(0, 1))
+@pytest.mark.slow
+def test_partly_deleted_checkpoints_do_not_change_the_weights(finished, order, share):
+    path, copy, model = finished
+    shutil.rmtree(path)
+    shutil.copytree(copy, path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    order.shuffle(files)
+    for file in files[: round(share * len(files))]:
+        file.unlink()
+    resumed = last_complete(path)
+    begin = 0 if resumed is None else int(resumed.name.split("-")[1]) // 4
+    again, _ = fit_linear(path, training(epochs=3), Scripted([0.5, 0.4, 0.3], begin=begin))
+    assert same_weights(model, again)
 
 
 def toy_items(count):
@@ -426,42 +406,6 @@ def test_a_checkpoint_of_another_model_is_an_error(tmp_path, llama):
     save_file(weights, checkpoint / "model.safetensors")
     with pytest.raises(WxbError, match=r"does not fit the model.*head\.tag\.weight"):
         fit_adapted(tmp_path, llama, "lora")
-
-
-def fit_pretraining(folder, kill_at=None):
-    """Pretrain a small BERT; the process kills itself at batch `kill_at`."""
-    texts = [f"Number {i} is odd. Then comes {i + 1}. It is even." for i in range(1, 40, 2)]
-    tokenizer = train("wordpiece", 300, texts)
-    settings = Pretraining(steps=10, max_length=24, batch_size=4, learning_rate=RATE, checkpoints=3)
-    items = partial(pretraining.stream, "mlm+nsp", texts, tokenizer, max_length=24, seed=2)
-    batches = iter(range(1000))
-
-    def collate_or_die(rows):
-        if next(batches) == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return collate(rows, pad=tokenizer.pad_token_id)
-
-    set_seed(2)
-    model = BertForPreTraining(BertConfig(vocab_size=len(tokenizer), **SHAPE))
-    data = items(length=40), items(length=8)
-    return model, fit(model, run(settings, Path(folder), *data, collate=collate_or_die, seed=2))
-
-
-@pytest.mark.slow
-def test_pretraining_killed_and_resumed_equals_uninterrupted(tmp_path):
-    code = f"import test_trainer as t; t.fit_pretraining({str(tmp_path / 'cut')!r}, kill_at=9)"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests/training"))),
-        "PYTHONHASHSEED": "7",
-    }
-    child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
-    assert child.returncode == -signal.SIGKILL, child.stderr.decode()
-    assert [p.name for p in (tmp_path / "cut").iterdir()] == ["checkpoint-4"]
-    model, history = fit_pretraining(tmp_path / "whole")
-    again, its_history = fit_pretraining(tmp_path / "cut")
-    assert same_weights(model, again)
-    assert history == its_history
 
 
 def test_curves_have_one_file_for_each_metric(tmp_path):

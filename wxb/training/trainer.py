@@ -8,8 +8,7 @@ the full batch, up to rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from torch.utils.data import DataLoader, Sampler
 from transformers import (
     EarlyStoppingCallback,
-    EvalPrediction,
     PrinterCallback,
     Trainer,
     TrainerCallback,
@@ -58,10 +56,10 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
 
-    Raises WxbError if the training diverges, if the best checkpoint is gone when training ends, if
-    no metric was a number, or if the number of processes is not that of the settings.
+    Raises WxbError if the training diverges, if no metric was a number, or if the number of
+    processes is not that of the settings.
     """
-    settings, best = run.settings, run.best
+    settings, best, compute = run.settings, run.best, run.compute_metrics
     if settings.processes != processes.count():
         raise WxbError(
             f"training.processes is {settings.processes}, but {processes.count()} run; only the"
@@ -73,7 +71,7 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
         train_dataset=run.train,
         eval_dataset=run.valid,
         data_collator=run.collate,
-        compute_metrics=partial(_metrics, run.compute_metrics) if run.compute_metrics else None,
+        compute_metrics=compute and (lambda result: compute(result.predictions, result.label_ids)),
         preprocess_logits_for_metrics=run.summarize,
         callbacks=[_ProgressCallback(run.label, best)],
         schedule=settings,
@@ -95,30 +93,12 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
             # A resumed Trainer would continue although it had stopped early.
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
-    if best is not None:
-        _check_best(trainer.state, best.key)
+    if best is not None and trainer.state.best_global_step is None:
+        raise WxbError(
+            f"{best.key} was not a number in any evaluation, so no checkpoint is the best; try"
+            " a lower learning rate"
+        )
     return [_without_timings(row) for row in trainer.state.log_history]
-
-
-def _check_best(state: TrainerState, best: str) -> None:
-    """Raise WxbError unless training ended with the best weights; the Trainer would only warn."""
-    if state.best_global_step is None:
-        raise WxbError(
-            f"{best} was not a number in any evaluation, so no checkpoint is the best; try a lower"
-            " learning rate"
-        )
-    path = Path(state.best_model_checkpoint or "nowhere", SAFE_WEIGHTS_NAME)
-    if path.parent.name != f"checkpoint-{state.best_global_step}" or not path.exists():
-        raise WxbError(
-            f"the checkpoint of step {state.best_global_step}, which had the best {best}, was"
-            " deleted during training; run the stage again"
-        )
-
-
-def _metrics(
-    compute_metrics: Callable[[Any, Any], dict[str, float]], result: EvalPrediction
-) -> dict[str, float]:
-    return compute_metrics(result.predictions, result.label_ids)
 
 
 def _arguments(run: TrainingRun) -> TrainingArguments:
