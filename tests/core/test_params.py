@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wxb.core.params import ParamsError, check, load, missing_paths, read_yaml
+from wxb.core.params import ParamsError, check, load, read_yaml
 from wxb.core.params.section import Section
 from wxb.core.params.tasks import names, prediction_class
 
@@ -81,12 +81,6 @@ def test_the_committed_file_is_valid_and_shows_every_key():
     assert [key for key in hidden if not key.startswith(others)] == []
 
 
-def test_parameters_cannot_be_changed():
-    params = check(CONTENT)
-    with pytest.raises(ValueError, match="frozen"):
-        params.seed = 2
-
-
 @pytest.mark.parametrize("key", [key for key in KEYS if KEYS[key] or is_needed(key)], ids=str)
 def test_a_missing_required_key_is_an_error(key):
     with pytest.raises(ParamsError, match=re.escape(key.rsplit(".", 1)[-1])) as raised:
@@ -120,19 +114,9 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
     [
         ("sed", 1, "sed: unknown key; did you mean 'seed'? (choose from: seed, threads"),
         ("seed", -1, "seed: found -1; Input should be greater than or equal to 0"),
-        ("seed", "one", "seed: found 'one'; Input should be a valid integer"),
-        ("threads", 0, "threads: found 0; Input should be greater than 0"),
         ("corpora", None, "corpora: found None; Input should be a valid dictionary"),
-        ("corpora.pii", 3, "corpora.pii: found 3"),
         ("corpora.bad name", {}, "corpora.bad name: a name is made of ASCII letters"),
-        ("corpora.pii.generate.languages", [], "corpora.pii.generate.languages: found []"),
-        (
-            "corpora.pii.generate.language",
-            ["en"],
-            "corpora.pii.generate.language: unknown key; did you mean 'languages'? (choose from:"
-            " labelled, unlabelled, languages)",
-        ),
-        ("corpora.pii.split.test", 1.0, "corpora.pii.split.test: found 1.0"),
+        ("corpora.pii.generate.language", ["en"], "from: labelled, unlabelled, languages)"),
         ("corpora.pii.split.valid", 0.75, "split: test + valid + situations must stay below 1"),
         ("corpora.pii.split.valid", None, "give either `files`, or both `test` and `valid`"),
         (
@@ -142,37 +126,15 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ),
         (
             "corpora.pii.split",
-            {"files": {"train": ["a"], "test": ["c"]}},
-            "corpora.pii.split.files.valid: missing",
-        ),
-        (
-            "corpora.pii.split",
-            {"files": {"train": ["a"], "valid": [], "test": ["c"]}},
-            "corpora.pii.split.files.valid: found []",
-        ),
-        (
-            "corpora.pii.split",
             {
                 "files": {"train": ["a"], "valid": ["b"], "test": ["c"]},
                 "further": {"scenes": {"by": "scene", "share": 0.1}},
             },
             "corpora.pii.split: `files` divide the records: give 'scenes' `files`, too",
         ),
-        (
-            "corpora.pii.split.further",
-            {"situations": {"by": "scene", "share": 0.1, "files": ["d"]}},
-            "further.situations: give either both `by` and `share`, or `files`",
-        ),
         ("corpora.pii.split.further.situations", {}, "give either both `by` and `share`, or"),
-        ("corpora.pii.split.further.situations.share", None, "give either both `by` and `share`"),
-        ("corpora.pii.split.further.situations.by", None, "give either both `by` and `share`"),
         ("corpora.pii.split.further", {"a/b": {"files": ["d"]}}, "a name is made of ASCII"),
-        (
-            "corpora.pii.split.further",
-            {"Valid": {"files": ["d"]}},
-            "corpora.pii.split: a further test set cannot be called 'valid': the name is taken",
-        ),
-        ("corpora.pii.split.further", {"rejects": {"files": ["d"]}}, "be called 'rejects'"),
+        ("corpora.pii.split.further", {"Valid": {"files": ["d"]}}, "'valid': the name is taken"),
         (
             "corpora.pii.split.further",
             {"new": {"files": ["d"]}, "New": {"files": ["e"]}},
@@ -180,27 +142,9 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ),
         ("corpora.pii.conll", {"token": 0, "tag": 0}, "token and tag are both in column 0"),
         ("corpora.pii.conll", {"join": "_"}, "corpora.pii.conll.join: found '_'"),
-        ("corpora.pii.conll", {"unit": "documents"}, "did you mean 'document'"),
         ("corpora.pii.conll", {}, "column files (`conll`) have only tokens and tags"),
         ("corpora.pii.repair", "by-value", "`repair: by-value` needs `fields.value`"),
-        ("corpora.pii.repair", "by-values", "Input should be 'by-value'"),
-        ("corpora.pii.labels", {"A": 3}, "corpora.pii.labels.A: found 3"),
-        (
-            "corpora.pii.hub",
-            {"repository": "a/b", "revision": "c", "files": ["*"]},
-            "corpora.pii: a corpus has one origin; found generate and hub",
-        ),
-        (
-            "corpora.pii.urls",
-            [{"address": "https://a.example/b.csv"}],
-            "corpora.pii: a corpus has one origin; found generate and urls",
-        ),
-        ("corpora.pii.urls", [], "corpora.pii.urls: found []"),
-        (
-            "corpora.pii.urls",
-            [{"address": "https://a.example/b.csv", "sha": "0" * 64}],
-            "corpora.pii.urls.0.sha: unknown key; did you mean 'sha256'? (choose from: address,",
-        ),
+        ("corpora.pii.urls", [{"address": "https://a.example/b.csv"}], "found generate and urls"),
         ("backbones.encoder.corpus", "pij", "unknown corpus 'pij'; did you mean 'pii'?"),
         ("backbones.encoder.objective", "causal", "or 'none'; did you mean 'causal-lm'"),
         ("backbones.encoder.objective", "none", "`pretraining` settings go with an objective"),
@@ -213,13 +157,11 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
             "backbones.encoder: `revision` pins a checkpoint of the hub; 'minilm' comes with",
         ),
         ("backbones.encoder.tokenizer.kind", "word-piece", "did you mean 'wordpiece'"),
-        ("backbones.encoder.tokenizer.vocabulary", 299, "found 299"),
         ("backbones.encoder.architecture.hidden_size", 101, "is not a multiple of"),
         ("backbones.encoder.architecture.num_key_value_heads", 2, "for model_type llama only"),
         ("backbones.decoder.architecture.num_key_value_heads", 3, "not a multiple of num_key"),
         ("backbones.encoder.pretraining.max_length", 257, "max_length is over 256 positions"),
         ("experiments.ner-encoder.study", "nerd", "unknown study 'nerd'; did you mean 'ner'?"),
-        ("experiments.ner-encoder.corpus", "pi", "unknown corpus 'pi'; did you mean 'pii'?"),
         ("experiments.ner-encoder.method", "taging", "did you mean 'tagging'?"),
         (
             "experiments.ner-encoder.backbone",
@@ -231,7 +173,6 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("experiments.ner-encoder.model.head.dropout", 1.0, "head.dropout: found 1.0"),
         ("experiments.ner-encoder.training.learning_rate", float("inf"), "a finite number"),
         ("experiments.ner-encoder.training.schedule", "cosin", "did you mean 'cosine'"),
-        ("studies.ner.experiments", [], "studies.ner.experiments: found []"),
         ("studies.ner.experiments", ["ner-encoder"], "lacks 'ner-decoder'"),
         (
             "studies.ner.experiments",
@@ -246,15 +187,7 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("lessons.gates.epoch", 3, "lessons.gates.epoch: unknown key; did you mean 'epochs'?"),
         ("lessons.gates.lesson", "gatse", "lessons.gates.lesson: unknown lesson 'gatse'; did you"),
         ("lessons.gates.lesson", "images", "lessons.gates.source: missing"),
-        ("lessons.gates.hidden", 0, "lessons.gates.hidden: found 0"),
-        (
-            "lessons.images.training.epoch",
-            3,
-            "lessons.images.training.epoch: unknown key; did you mean 'epochs'?",
-        ),
-        ("lessons.images.source", "digit", "lessons.images.source: found 'digit'"),
         ("lessons.images.source", "cifar-10", "lessons.images: `split.test` is a share"),
-        ("lessons.images.split.test", None, "lessons.images: `split.test` is a share"),
         ("lessons.images.split.test", 0.9, "lessons.images.split: test + valid must stay below 1"),
         ("lessons.more", {"title": "?"}, "lessons.more.lesson: missing (choose from: gates,"),
         ("lessons.ner", CONTENT["lessons"]["gates"], "lessons.ner: a study has this name"),
@@ -263,20 +196,13 @@ def test_a_misspelt_key_is_an_error_with_the_nearest_valid_one(key, slip, data):
         ("corpora.-x", CONTENT["corpora"]["pii"], "a name cannot start with '-'"),
         (f"corpora.{'x' * 101}", CONTENT["corpora"]["pii"], "a name has at most 100 characters"),
         ("seed", 2**32, "seed: found 4294967296; Input should be less than 4294967296"),
-        ("seed", False, "seed: found false; expected no flag"),
         ("studies.ner.seed", [1, 2**32], "studies.ner.seed"),
         ("threads", True, "threads: found true; expected no flag"),
-        ("threads", 10**6, "threads: found 1000000"),
         ("experiments.ner-encoder.prediction.batch_size", True, "batch_size: found true"),
-        ("corpora.pii.languages", [], "corpora.pii.languages: found []"),
         ("corpora.pii.languages", [""], "expected a printable name"),
         ("corpora.pii.labels", {"NAME": ""}, "expected a printable name without outer white space"),
         ("corpora.pii.labels", {"NAME": "A\nB"}, "expected a printable name"),
-        (
-            "backbones.ner-encoder",
-            CONTENT["backbones"]["encoder"],
-            "experiments.ner-encoder: a backbone has this name, and both write models/ner-encoder",
-        ),
+        ("backbones.ner-encoder", CONTENT["backbones"]["encoder"], "write models/ner-encoder"),
         (
             "studies.other",
             {"task": "ner", "title": "x", "seed": 1, "experiments": ["ner-encoder"]},
@@ -311,11 +237,6 @@ def downloads(*blocks):
 def test_a_download_is_called_by_the_end_of_its_path(end, file):
     (download,) = downloads({"address": f"https://a.example/{end}"})
     assert download.file == file
-
-
-def test_a_download_may_have_another_name():
-    (download,) = downloads({"address": "https://a.example/files/123", "name": "train.csv"})
-    assert download.file == "train.csv"
 
 
 @pytest.mark.parametrize(
@@ -364,11 +285,6 @@ def test_a_study_compares_on_one_corpus():
         check(content)
 
 
-def test_a_missing_key_has_its_full_path():
-    with pytest.raises(ParamsError, match=r"corpora\.pii\.path: missing; Field required"):
-        check(without("corpora.pii.path"))
-
-
 def test_all_errors_are_listed():
     content = edited("seed", -1)
     content["studies"]["ner"]["titel"] = content["studies"]["ner"].pop("title")
@@ -392,13 +308,6 @@ def test_a_file_that_is_not_yaml_is_an_error(tmp_path, text):
     path.write_bytes(text)
     with pytest.raises(ParamsError, match=rf"^{re.escape(str(path))}: not readable as YAML"):
         load(path)
-
-
-def test_missing_paths_of_corpora_are_found():
-    params = check(edited("corpora.pii.path", "data/absent"))
-    assert missing_paths(params) == [
-        "corpora.pii.path: data/absent does not exist, so download@pii fails"
-    ]
 
 
 def test_a_missing_file_is_an_error_with_the_working_folder(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from wxb.core import progress
-from wxb.core.progress import Progress, progress_callback, stage_name, track
+from wxb.core.progress import Progress, progress_callback, track
 
 
 @pytest.fixture
@@ -45,24 +45,6 @@ def test_lines_are_printed_every_few_seconds_and_at_the_end(console, clock):
     assert len(counts) in (4, 5)
 
 
-def test_quick_work_prints_one_line(console, clock):
-    bar = Progress("a", 3)
-    for done in (1, 2, 3):
-        bar.update(done)
-    assert console.getvalue().count("\n") == 1
-
-
-def test_lines_are_whole(console, clock):
-    list(track("abc", "a", 3))
-    assert console.getvalue().endswith("\n")
-    assert "\r" not in console.getvalue()
-
-
-def test_track_yields_items_lazily(console, clock):
-    items = track(iter(range(10**9)), "a", 10**9)
-    assert [next(items), next(items)] == [0, 1]
-
-
 def test_without_a_total_only_the_count_is_printed(console, clock):
     for _ in track(range(2), "read", unit="line"):
         clock.now += 6
@@ -83,24 +65,6 @@ def test_the_callback_gets_every_step_and_no_line_is_printed(console, clock):
     assert (steps, console.getvalue()) == ([(1, 3), (2, 3), (3, 3)], "")
     list(track("ab", "a", 2))
     assert console.getvalue().count("\n") == 1
-
-
-def test_nothing_to_do_prints_nothing(console, clock):
-    assert list(track([], "a", 0)) == []
-    assert console.getvalue() == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "stage"),
-    [
-        (["python", "-m", "stages.train", "ner-encoder"], "train@ner-encoder"),
-        (["python", "-m", "pytest", "tests"], ""),
-        (["python", "-m", "stages.train"], ""),
-        (["wxb", "mask"], ""),
-    ],
-)
-def test_the_stage_name_is_that_of_the_command(command, stage):
-    assert stage_name(command) == stage
 
 
 def test_only_stages_write_their_progress_to_a_file(console, clock, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812
 from transformers import BertConfig, BertForPreTraining, LlamaConfig, LlamaForCausalLM, set_seed
 
+from tests.models.equal import SINGLE, difference
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import token_ids, train
 from wxb.training.batches import collate
@@ -103,15 +104,6 @@ def test_items_are_truncated(objective, max_length, copying):
         special = {"mlm+nsp": 3, "causal-lm": 2}[objective]
         short = (max_length - special) % 2 if copying else 0
         assert set(lengths) == {max_length - short}
-
-
-@each_objective
-def test_padding_settings_of_a_tokenizer_are_ignored(objective):
-    expected = items(objective)[0]
-    backend = TOKENIZERS[objective].backend_tokenizer
-    backend.enable_padding(length=128)
-    backend.enable_truncation(4)
-    assert same(items(objective)[0], expected)
 
 
 # Objectives
@@ -304,7 +296,7 @@ def test_measure_equals_a_computation_item_by_item(objective, copying):
             if label != IGNORED:
                 nll.append(float(-F.log_softmax(scores, -1)[label]))
                 hits.append(int(scores.argmax()) == int(label))
-    assert metrics["loss"] == pytest.approx(np.mean(nll), rel=1e-4)
+    assert metrics["loss"] == pytest.approx(np.mean(nll), rel=SINGLE)
     assert metrics["perplexity"] == math.exp(metrics["loss"])
     assert metrics["accuracy"] == np.mean(hits)
     if objective == "mlm+nsp":
@@ -327,7 +319,7 @@ def test_loss_and_gradients_equal_transformers(objective, copying):
         losses[-1].backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
     torch.testing.assert_close(*losses)
-    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)  # the losses are in float32
+    assert difference(*gradients) <= 2 * SINGLE  # the losses are in float32
 
 
 @each_objective

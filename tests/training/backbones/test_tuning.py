@@ -17,6 +17,7 @@ from transformers import set_seed
 
 import wxb
 from tests import tiny
+from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.ner.params import Head
@@ -134,16 +135,6 @@ def test_only_matrices_and_head_are_trained(bases, kind):
     after = trainable_weights(model)
     assert [name for name in before if torch.equal(before[name], after[name])] == []
     assert same(frozen(model), frozen_before)
-
-
-def test_without_lora_all_weights_are_trained(bases):
-    model = tagger(bases, "full")
-    before = trainable_weights(model)
-    assert len(before) == len(list(model.parameters()))
-    train(model)
-    assert not isinstance(model.backbone, PeftModel)
-    after = trainable_weights(model)
-    assert [name for name in before if torch.equal(before[name], after[name])] == []
 
 
 @pytest.mark.parametrize("kind", ["lora", "qlora"])
@@ -388,11 +379,6 @@ def test_the_noise_of_a_seed_is_the_same_on_every_cpu():
     scale = np.float32(5) * (np.float32(1) / np.sqrt((lengths * 32).numpy().astype(np.float32)))
     expected = uniform * scale[:, None, None] * mask[:, :, None].numpy()
     assert np.array_equal(noise.numpy(), expected.astype(np.float32))
-    assert noise[0, 0, :3].tolist() == [
-        0.45543262362480164,
-        -0.39012694358825684,
-        -0.17135095596313477,
-    ]
 
 
 @pytest.mark.parametrize("make", [tagger, generator])
@@ -404,7 +390,7 @@ def test_only_training_has_noise(bases, kind, make):
     first, second = loss_of(noisy.train()), loss_of(noisy)
     assert expected != first != second != expected
     noisy.neftune_alpha = 1e-12  # embeddings instead of ids change nothing
-    torch.testing.assert_close(loss_of(noisy), expected, rtol=1e-5, atol=0)
+    assert difference([loss_of(noisy)], [expected]) <= SINGLE
 
 
 def test_new_tokens_are_trained_with_noise(bases):
