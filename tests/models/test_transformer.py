@@ -1,6 +1,5 @@
 """The Transformer compared with torch's: outputs, gradients and loss; cache, search, training."""
 
-
 import pytest
 import torch
 from hypothesis import given, settings

@@ -109,7 +109,7 @@ def adapter(base: PreTrainedModel, folder: Path) -> PeftModel:
             f"{folder / ADAPTER}: found {listed}; expected only the settings of LoRA that training"
             " writes: remove the key, or train the adapter again"
         )
-    loaded: PeftModel = get_peft_model(base, lora)  # type: ignore[assignment]
+    loaded: PeftModel = get_peft_model(base, lora)
     keys: Any = set_peft_model_state_dict(loaded, read_weights(file))
     trainable = {name for name, weight in loaded.named_parameters() if weight.requires_grad}
     # Rows of new tokens are there twice if tables share them.

@@ -22,6 +22,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from torch.utils.data import DataLoader, Sampler
 from transformers import (
     EarlyStoppingCallback,
+    EvalPrediction,
     PrinterCallback,
     Trainer,
     TrainerCallback,
@@ -65,13 +66,18 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
             f"training.processes is {settings.processes}, but {processes.count()} run; only the"
             " stages train and pretrain start several"
         )
+
+    def measure(result: EvalPrediction) -> dict[str, float]:
+        assert compute is not None
+        return compute(result.predictions, result.label_ids)
+
     trainer = _Trainer(
         model=model,
         args=_arguments(run),
         train_dataset=run.train,
         eval_dataset=run.valid,
         data_collator=run.collate,
-        compute_metrics=compute and (lambda result: compute(result.predictions, result.label_ids)),
+        compute_metrics=measure if compute else None,
         preprocess_logits_for_metrics=run.summarize,
         callbacks=[_ProgressCallback(run.label, best)],
         schedule=settings,
