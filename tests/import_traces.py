@@ -1,4 +1,4 @@
-"""Compare the code that stages import, traced by `tests/trace`, with pipeline.yaml."""
+"""Compare the code that stages import, traced by `tests/trace`, with what dvc.yaml declares."""
 
 import ast
 import json
@@ -8,29 +8,10 @@ import re
 from ruamel.yaml import YAML
 
 from tests.project_copy import ROOT
-from wxb.core.params import read_yaml
-from wxb.project import pipeline
 
-PIPELINE = read_yaml(ROOT / pipeline.PIPELINE)
-GROUPS = PIPELINE["groups"]
 OURS = ("demos/", "stages/", "wxb/")
-
-# Code that cannot change results: errors, progress, paths and the schema of params.yaml.
-WITHOUT_EFFECT = (
-    "wxb/__init__.py",
-    "wxb/core/errors.py",
-    "wxb/core/progress.py",
-    "wxb/core/paths.py",
-    "wxb/core/params/",
-    "wxb/runtime/command.py",
-    "wxb/runtime/costs.py",
-    "wxb/runtime/engine.py",
-    "wxb/runtime/inputs.py",
-    "wxb/runtime/locks.py",
-    "wxb/runtime/logs.py",
-    "wxb/runtime/signals.py",
-    "wxb/tasks/__init__.py",
-)
+SCHEMA = re.compile(r"wxb/tasks/\w+/params\.py")
+WITHOUT_EFFECT = {"wxb/__init__.py", "wxb/tasks/__init__.py"}  # they only find other modules
 
 
 def environment(project, traces):
@@ -54,61 +35,45 @@ def imported(traces):
 
 
 def undeclared(project, traces):
-    """Error messages by stage, for files that it imports and does not depend on.
+    """The files by stage that it imports and does not depend on: an edit would be missed.
 
-    Editing such a file would leave wrong results. Files that cannot change results do not count.
+    A module with imports alone changes no result; the schemas of all tasks are read to check
+    params.yaml.
     """
-    dependencies, messages = declared(project), {}
+    dependencies, missing = declared(project), {}
     for stage, files in imported(traces).items():
         folders = tuple(f"{path}/" for path in dependencies[stage] if not path.endswith(".py"))
-        missing = {path for path in files - dependencies[stage] if not path.startswith(folders)}
-        verb = stage.partition("@")[0]
-        messages[stage] = [
-            missing_message(verb, path)
-            for path in sorted(missing)
-            if can_change_results(path, project)
+        missing[stage] = [
+            path
+            for path in sorted(files - dependencies[stage] - WITHOUT_EFFECT)
+            if not path.startswith(folders)
+            and not SCHEMA.fullmatch(path)
+            and has_code(project.folder / path)
         ]
-    return {stage: lines for stage, lines in messages.items() if lines}
+    return {stage: paths for stage, paths in missing.items() if paths}
 
 
-def missing_message(verb, path):
-    """The error for a file that a stage imports and none of its groups has."""
-    groups = ", ".join(group for group in pipeline.code_by_group(PIPELINE, verb) if group in GROUPS)
-    others = [group for group, paths in GROUPS.items() if contains(paths, path)]
-    remedy = f"add the group {' or '.join(others)}" if others else "add it to one of them"
-    return (
-        f"{verb} imports {path}, which neither its groups ({groups}) nor its own `code` contain:"
-        f" {remedy}, or add it to `code` of {verb} in {pipeline.PIPELINE}, then run"
-        f" `{pipeline.COMMAND}`"
+def unused(project, traces):
+    """The files and folders by verb that its stages depend on, and of which none imports a file."""
+    used, dependencies = {}, {}
+    for stage, files in imported(traces).items():
+        used.setdefault(stage.partition("@")[0], set()).update(files)
+    for stage, paths in declared(project).items():
+        dependencies.setdefault(stage.partition("@")[0], set()).update(paths)
+    return {
+        verb: left
+        for verb, paths in dependencies.items()
+        if (left := sorted(path for path in paths if not _imports(used.get(verb, ()), path)))
+    }
+
+
+def _imports(files, path):
+    return any(file == path or file.startswith(f"{path}/") for file in files)
+
+
+def has_code(path):
+    """Whether a module has more than imports and a docstring."""
+    body = ast.parse(path.read_text()).body
+    return any(
+        not isinstance(node, (ast.Expr, ast.Import, ast.ImportFrom, ast.If)) for node in body
     )
-
-
-def unused_message(verb, path):
-    """The error for a file that the groups of a stage have and no stage of a verb imports."""
-    names = [
-        name
-        for name, paths in pipeline.code_by_group(PIPELINE, verb).items()
-        if contains(paths, path)
-    ]
-    groups = " and ".join(f"its group {name}" if name in GROUPS else "its `code`" for name in names)
-    return (
-        f"{verb} does not import {path}, which {groups} contains: remove it there in"
-        f" {pipeline.PIPELINE}, or remove the group, then run `{pipeline.COMMAND}`"
-    )
-
-
-def contains(paths, path):
-    """Whether a file is among paths, or in one of them; `${...}` matches any name."""
-    patterns = [re.sub(r"\\\$\\\{.*?\\\}", "[^/]+", re.escape(each)) for each in paths]
-    return any(re.fullmatch(rf"{pattern}(/.+)?", path) for pattern in patterns)
-
-
-def can_change_results(path, project):
-    """Whether an imported module can change results; one with imports alone cannot."""
-    if path.startswith(WITHOUT_EFFECT) or re.fullmatch(r"wxb/tasks/\w+/params.py", path):
-        return False
-    if path.endswith("__init__.py"):
-        body = ast.parse((project.folder / path).read_text()).body
-        typing = (ast.Import, ast.ImportFrom, ast.If)
-        return any(not isinstance(node, (ast.Expr, *typing)) for node in body)
-    return True
