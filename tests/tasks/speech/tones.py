@@ -101,7 +101,7 @@ def experiment(**changes) -> Seq2Seq:
             "learning_rate": 5e-3,
             "early_stopping_patience": 30,
         },
-        "prediction": {"overlap": 0.3},
+        "prediction": {},
     }
     for key, change in changes.items():
         block[key] = {**block[key], **change} if isinstance(change, dict) else change

@@ -147,7 +147,6 @@ class Prediction(experiments.Prediction):
     """How recordings are transcribed; those longer than a window are split into several."""
 
     batch_size: PositiveInt = 32
-    overlap: PositiveFloat = 0.5  # seconds that windows share if there is no pause between them
     pause: PositiveFloat = 0.2  # seconds; a pause of this length always separates windows
 
 
@@ -173,15 +172,6 @@ class Seq2Seq(experiments.Experiment):
             raise ValueError(
                 "model.implementation native does not support `tuning.lora` and"
                 " `tuning.gradient_checkpointing`; remove them, or set implementation: transformers"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_overlap(self) -> Seq2Seq:
-        if self.prediction.overlap > self.encoding.window / 2:
-            raise ValueError(
-                "prediction.overlap must be at most half of encoding.window"
-                f" ({self.encoding.window} s), got {self.prediction.overlap:g}"
             )
         return self
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.tasks.speech.tones import write
 from wxb.tasks.speech.params import Corpus
-from wxb.tasks.speech.reading.manifest import raw_records
+from wxb.tasks.speech.reading import Reading
 
 
 def corpus(**changes):
@@ -14,7 +14,7 @@ def corpus(**changes):
 
 
 def paths(folder, name, settings):
-    return [raw.content["path"] for raw in raw_records(folder / name, settings)]
+    return [raw.content["path"] for raw in Reading().raw_records(folder / name, settings)]
 
 
 def test_a_row_without_a_path_uses_the_file_named_by_its_id(tmp_path):
@@ -48,14 +48,14 @@ def test_further_tables_add_columns(tmp_path):
     (tmp_path / "transcripts.csv").write_text("ID,sentence\na,zero\nb,one\n")
     (tmp_path / "metadata.csv").write_text("ID,speaker,sentence\na,ann,other\n")
     settings = corpus(manifest=["transcripts.csv", "metadata.csv"])
-    rows = [raw.content for raw in raw_records(tmp_path / "transcripts.csv", settings)]
+    rows = [raw.content for raw in Reading().raw_records(tmp_path / "transcripts.csv", settings)]
     assert rows[0] == {"ID": "a", "speaker": "ann", "sentence": "zero", "path": f"{tmp_path}/a"}
     assert "speaker" not in rows[1]
-    assert [*raw_records(tmp_path / "metadata.csv", settings)] == []
+    assert [*Reading().raw_records(tmp_path / "metadata.csv", settings)] == []
 
 
 @pytest.mark.parametrize("content", ['{"sentence": "a"}\n', "[1]\n", "broken\n"])
 def test_an_unusable_row_is_returned_to_be_rejected(tmp_path, content):
     (tmp_path / "m.jsonl").write_text(content)
-    (raw,) = raw_records(tmp_path / "m.jsonl", corpus())
+    (raw,) = Reading().raw_records(tmp_path / "m.jsonl", corpus())
     assert not isinstance(raw.content, dict) or "path" not in raw.content

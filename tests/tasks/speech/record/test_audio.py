@@ -58,11 +58,9 @@ def test_every_rate_becomes_16_khz(tmp_path, rate):
     assert samples == pytest.approx(tone(hertz=300), abs=2e-3)
 
 
-@pytest.mark.parametrize("second", [1.0, 1e-5])
-def test_channels_are_averaged_without_silent_ones(tmp_path, monkeypatch, second):
-    monkeypatch.setattr(audio, "BLOCK", 1000)
-    path = write(tmp_path / "a.wav", np.stack([tone(), second * tone()], axis=1))
-    assert read(path) == pytest.approx(tone(), abs=1e-4)
+def test_channels_are_averaged(tmp_path):
+    path = write(tmp_path / "a.wav", np.stack([tone(), 0.5 * tone()], axis=1))
+    assert read(path) == pytest.approx(0.75 * tone(), abs=1e-4)  # 16 bits: 2**-15 / 2
 
 
 @pytest.mark.parametrize("suffix", ["wav", "24.wav", "float.wav", "aiff", "flac", "mp3"])
@@ -210,7 +208,7 @@ def squared(value):
 @pytest.mark.parametrize("count", [3, 40])
 @pytest.mark.slow
 def test_many_jobs_are_done_in_order_by_other_processes(monkeypatch, count):
-    for name, number in (("MAX_SERIAL", 10), ("CHUNK", 4), ("QUEUED", 8)):
+    for name, number in (("MAX_SERIAL", 10), ("CHUNK", 4)):
         monkeypatch.setattr(audio, name, number)
     monkeypatch.syspath_prepend(ROOT)  # new processes look for `squared` there
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -161,8 +162,8 @@ print(json.dumps([transcribe(input_, generate_kwargs=greedy)["text"] for input_ 
     trimmed = []
     for record in records[:6]:  # without the silence at the ends, which the pipeline keeps
         samples = read(record.input)
-        (window,) = windows(samples, 1, overlap=0.3, pause=0.2)
-        trimmed.append(samples[window.start : window.end])
+        (window,) = windows(samples, 1, pause=0.2)
+        trimmed.append(samples[slice(*window)])
     np.savez(folder / "windows.npz", *trimmed)
     process = subprocess.run(
         [sys.executable, "-c", code],
@@ -187,7 +188,8 @@ def test_every_transcript_is_counted(project):
     assert account == {"gold": 10, "kept": 6, "cut": 2, "too_long": 2}
     items = Method(experiment, [], None).dataset(features, targets, few)
     assert len(items) == 6
-    assert len(items.frames[5]) > len(items.frames[0])  # slower
+    frames = pa.ipc.open_file(features).read_all()["frames"]
+    assert len(frames[5]) > len(frames[0])  # slower
     columns, _ = read_columns(targets, ["labels"])
     assert len(columns["labels"]) == 6 * 4
     item = items[0]

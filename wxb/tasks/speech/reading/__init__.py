@@ -1,4 +1,4 @@
-"""Read, check and count recordings and their transcripts."""
+"""Read, check and count recordings and their transcripts, which tables list (manifests)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from wxb.corpora import reading
+from wxb.corpora import formats, layout, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Audio, Corpus
-from wxb.tasks.speech.reading import manifest
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import RATE, AudioError, Measures
 from wxb.tasks.speech.record.normalization import normalize
@@ -22,23 +21,16 @@ from wxb.tasks.speech.record.normalization import normalize
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 
 
-class Job(NamedTuple):
-    """A recording to prepare, and the file to write."""
-
-    source: Path
-    target: Path
-    limits: Audio
-
-
-def prepare_recording(job: Job) -> tuple[Measures, str] | AudioError:
+def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | AudioError:
     """Trim, measure and write a recording as FLAC; its measures and the SHA-256 of its samples.
 
-    Returns the error, which must not end other jobs, if the recording cannot be used.
+    A job is the file to read, the file to write, and the limits. Returns the error, which must not
+    end other jobs, if the recording cannot be used.
     """
-    limits = job.limits
+    source, target, limits = job
     try:
         # Silence at the ends does not count as length, but must not take hours to read.
-        samples = audio.read(job.source, longest=2 * limits.max_seconds + 60)
+        samples = audio.read(source, longest=2 * limits.max_seconds + 60)
         kept, measures = audio.trim(
             samples,
             top_db=limits.top_db,
@@ -47,7 +39,7 @@ def prepare_recording(job: Job) -> tuple[Measures, str] | AudioError:
         )
     except AudioError as error:
         return error
-    return measures, audio.write(job.target, kept, RATE)
+    return measures, audio.write(target, kept, RATE)
 
 
 class Reading(reading.Reading):
@@ -56,8 +48,34 @@ class Reading(reading.Reading):
     TEST_GROUP = "speaker"
 
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
-        """The rows of a manifest."""
-        return manifest.raw_records(file, corpus)
+        """The rows of a manifest with the paths of their recordings; none of any other file.
+
+        Rows get the columns of the further tables of `corpus.manifest` by id. Paths are relative to
+        the folder of the manifest; of a file that is not there, the name is searched in all folders
+        below. A row without a path uses its id as the name.
+        """
+        first, *others = corpus.manifest or [file.name]
+        if file.name != first:
+            return
+        further = [_by_id(file.parent / other, corpus) for other in others]
+        files = {
+            path.stem: path
+            for path in sorted(file.parent.rglob("*"), reverse=True)  # the first by path counts
+            if path.suffix.lower() not in layout.SUFFIXES and path.is_file()
+        }
+        for raw in formats.raw_records(file):
+            content = raw.content
+            if isinstance(content, Mapping):
+                id_ = content.get(corpus.fields.id)
+                joined = {k: v for table in further for k, v in table.get(str(id_), {}).items()}
+                content = {**joined, **content}
+                name = content.get(corpus.fields.input) or id_
+                if isinstance(name, str):
+                    path = file.parent / name
+                    stem = path.stem if path.suffix.lower() in audio.SUFFIXES else name
+                    found = path if path.is_file() else files.get(stem, path)
+                    content[corpus.fields.input] = found.as_posix()
+            yield raw._replace(content=content)
 
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
@@ -67,21 +85,16 @@ class Reading(reading.Reading):
         Raises RecordError if the transcript is no text, or empty when normalized.
         """
         fields, rules = corpus.fields, corpus.normalization.rules
-        sentence = required_field(raw, fields.sentence)
-        if sentence is None:
+        if (sentence := required_field(raw, fields.sentence)) is None:
             return None, ()
         if not isinstance(sentence, str):
-            actual = type(sentence).__name__
-            raise RecordError("wrong type", f"{fields.sentence!r} is {actual}, expected text")
+            raise RecordError("wrong type", f"{fields.sentence!r} is {sentence!r}, expected text")
         if not normalize(sentence, rules):
             raise RecordError("blank sentence", f"{sentence!r} has nothing that could be compared")
         speaker = raw.get(fields.speaker) if fields.speaker else None
-        check_encodable(sentence, str(speaker))
-        return {
-            "text": sentence,
-            "speaker": None if speaker is None else str(speaker),
-            "rules": rules,
-        }, ()
+        speaker = None if speaker is None else str(speaker)
+        check_encodable(sentence, speaker or "")
+        return {"text": sentence, "speaker": speaker, "rules": rules}, ()
 
     def prepare(
         self,
@@ -98,34 +111,34 @@ class Reading(reading.Reading):
         Rejects recordings that cannot be used, are outside `folder`, or repeat the samples of an
         earlier one. Files that no record names are ignored. Works in parallel; shows progress.
         """
-        items = list(items)
-        yield from (item for item in items if isinstance(item, Reject))
-        (out / FOLDER).mkdir(parents=True)
-        inside: list[Record] = []
-        for record in (item for item in items if isinstance(item, Record)):
-            if Path(record.input).resolve().is_relative_to(folder.resolve()):
-                inside.append(record)
+        records: list[Record] = []
+        for item in items:
+            if isinstance(item, Reject):
+                yield item
+            elif Path(item.input).resolve().is_relative_to(folder.resolve()):
+                records.append(item)
             else:
-                yield Reject(record.id, "outside the corpus", record.input, record.id)
+                yield Reject(item.id, "outside the corpus", item.input, item.id)
+        targets = [out / FOLDER / f"{index:06}.flac" for index in range(len(records))]
+        (out / FOLDER).mkdir(parents=True)
         jobs = [
-            Job(Path(record.input), out / FOLDER / f"{index:06}.flac", corpus.audio)
-            for index, record in enumerate(inside)
+            (Path(r.input), target, corpus.audio)
+            for r, target in zip(records, targets, strict=True)
         ]
         first: dict[str, str] = {}  # ids by digest
         results = audio.map_parallel(prepare_recording, jobs, label)
-        for record, job, result in zip(inside, jobs, results, strict=True):
+        for record, target, result in zip(records, targets, results, strict=True):
             if isinstance(result, AudioError):
                 detail = f"{record.input}: {result.detail}"
                 yield Reject(record.id, result.reason, detail, record.id)
                 continue
             measures, digest = result
-            if digest in first:
-                job.target.unlink()
+            if first.setdefault(digest, record.id) != record.id:
+                target.unlink()
                 detail = f"{record.input}: the same samples as {first[digest]}"
                 yield Reject(record.id, "duplicate audio", detail, record.id)
                 continue
-            first[digest] = record.id
-            path = (home / FOLDER / job.target.name).as_posix()
+            path = (home / FOLDER / target.name).as_posix()
             gold = record.gold and {**record.gold, **measures._asdict()}
             yield replace(record, input=path, gold=gold)
 
@@ -158,3 +171,9 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     shares = (("lowest", 0.0), ("median", 0.5), ("highest", 1.0))
     values = values or [0.0]
     return {name: round(float(np.quantile(values, share)), 2) for name, share in shares}
+
+
+def _by_id(file: Path, corpus: Corpus) -> dict[str, Mapping[str, Any]]:
+    """The rows of a table that have an id, by it."""
+    rows = [raw.content for raw in formats.raw_records(file) if isinstance(raw.content, Mapping)]
+    return {str(row[corpus.fields.id]): row for row in rows if corpus.fields.id in row}

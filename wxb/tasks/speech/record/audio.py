@@ -31,8 +31,6 @@ WIDTH = 400  # samples of a frame: 25 ms
 FRAMES = RATE // HOP  # per second
 
 SUFFIXES = tuple(f".{name.lower()}" for name in (*soundfile.available_formats(), "opus", "m4a"))
-BLOCK = 1 << 18  # frames that are decoded at a time
-SILENT_CHANNEL = 1e-3  # of the loudest channel's amplitude; quieter channels are ignored
 # A line of libsndfile's log: the number of bytes by the header, and the actual number.
 SIZE = re.compile(r"^ *(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
 UNKNOWN_SIZE = 2**31 - 2**16  # bytes: streams write this much or more into the header
@@ -48,7 +46,6 @@ DYNAMIC_RANGE = 8.0  # powers of ten below the maximum at which features are cli
 
 MAX_SERIAL = 200  # jobs, for which starting processes takes longer
 CHUNK = 16  # jobs that a process gets at a time
-QUEUED = 1024  # jobs whose results may be in memory
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -63,7 +60,7 @@ class AudioError(Exception):
 
 
 class Measures(NamedTuple):
-    """Measures of a recording."""
+    """Numbers that `gold` keeps of a recording."""
 
     seconds: float  # after trimming
     trimmed: float  # seconds of silence removed
@@ -75,50 +72,31 @@ class Measures(NamedTuple):
 def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
     """The samples of an audio file, or of its bytes, in any format that libsndfile reads.
 
-    Averages the channels, without silent ones. Raises AudioError for a file that is missing,
-    unreadable or truncated, or has more than `longest` seconds.
+    Averages the channels. Raises AudioError for a file that is missing, unreadable or truncated, or
+    has more than `longest` seconds.
     """
     try:
-        with BytesIO(source) if isinstance(source, bytes) else source.open("rb", 0) as file:
-            # A descriptor has no name: soundfile treats names such as a.raw differently.
-            handle = file if isinstance(file, BytesIO) else file.fileno()
-            with soundfile.SoundFile(handle, closefd=False) as sound:
-                mono, rate = _decode(sound, longest), sound.samplerate
+        content = source if isinstance(source, bytes) else source.read_bytes()
+        with soundfile.SoundFile(BytesIO(content)) as sound:
+            count, rate, size = sound.frames, sound.samplerate, SIZE.search(sound.extra_info)
+            if longest is not None and count / rate > longest:
+                raise AudioError("too long", f"{count / rate:.1f} s, at most {longest:g} s")
+            channels = sound.read(dtype="float32", always_2d=True)  # (n, channels)
     except FileNotFoundError:
         raise AudioError("missing file", f"found no {source!s}") from None
     except (OSError, soundfile.LibsndfileError) as error:
         advice = "convert the recording, as with: ffmpeg -i in.m4a out.flac"
         raise AudioError("not readable", f"{error}; {advice}") from None
-    return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
-
-
-def _decode(sound: Any, longest: float | None) -> NDArray[np.float32]:
-    """The mean of the channels (n,) of an open file, at its rate. Raises AudioError as `read`."""
-    seconds = sound.frames / sound.samplerate
-    if longest is not None and seconds > longest:
-        raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
-    if not sound.frames:
-        raise AudioError("no samples", f"a header of {sound.format} and nothing behind it")
-    size = SIZE.search(sound.extra_info)
+    if not count:
+        raise AudioError("no samples", "the header says that the recording is empty")
+    if len(channels) < count:
+        raise AudioError("truncated", f"{len(channels)} samples, of {count}")
     if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
         raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
-    powers = [np.square(block).sum(axis=0) for block in _blocks(sound)]
-    power = np.sum(powers, axis=0)  # (channels,)
-    if not np.isfinite(power).all():
+    if not np.isfinite(channels).all():
         raise AudioError("not finite", "found samples that are no numbers or infinite")
-    is_audible = power >= power.max() * SILENT_CHANNEL**2
-    means = (block[:, is_audible].mean(axis=1) for block in _blocks(sound))
-    mono: NDArray[np.float32] = np.concatenate([np.zeros(0, np.float32), *means])
-    if len(mono) < sound.frames:
-        raise AudioError("truncated", f"{len(mono)} samples, of {sound.frames}")
-    return mono
-
-
-def _blocks(sound: Any) -> Iterator[NDArray[np.float32]]:
-    """All samples (n, channels) of an open file."""
-    sound.seek(0)
-    while len(block := sound.read(BLOCK, dtype="float32", always_2d=True)):
-        yield block
+    mono: NDArray[np.float32] = channels.mean(axis=1)
+    return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
 
 
 def write(path: Path, samples: NDArray[np.floating[Any]], rate: int) -> str:
@@ -233,15 +211,11 @@ def map_parallel(work: Callable[[J], R], jobs: Sequence[J], label: str) -> Itera
 
     `work` and jobs must be picklable if there are more than MAX_SERIAL jobs.
     """
-    yield from track(_results(work, jobs), label, len(jobs), unit="file")
-
-
-def _results(work: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
     processes = len(os.sched_getaffinity(0))
     if processes == 1 or len(jobs) <= MAX_SERIAL:
-        yield from map(work, jobs)
+        yield from track(map(work, jobs), label, len(jobs), unit="file")
         return
     # A forked process could inherit a lock that a thread of this process holds.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for start in range(0, len(jobs), QUEUED):
-            yield from pool.map(work, jobs[start : start + QUEUED], chunksize=CHUNK)
+        results = pool.map(work, jobs, chunksize=CHUNK)
+        yield from track(results, label, len(jobs), unit="file")

@@ -29,11 +29,6 @@ def _punctuation(text: str) -> str:
     return "".join(kept)
 
 
-def _simplified(text: str) -> str:
-    simpler: str = _converter().convert(text)
-    return simpler
-
-
 @cache
 def _converter() -> Any:
     try:
@@ -49,5 +44,5 @@ RULES: dict[str, Callable[[str], str]] = {
     "width": partial(unicodedata.normalize, "NFKC"),
     "case": str.casefold,
     "punctuation": _punctuation,
-    "simplified": _simplified,
+    "simplified": lambda text: str(_converter().convert(text)),
 }

@@ -33,17 +33,13 @@ def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Seq
     """
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
-    layers: dict[str, Any] = {
-        f"{side}_{name}": value
-        for side, count in (("encoder", shape.encoder_layers), ("decoder", shape.decoder_layers))
-        for name, value in (
-            ("layers", count),
-            ("attention_heads", shape.attention_heads),
-            ("ffn_dim", shape.ffn_dim),
-        )
-    }
     config = WhisperConfig(
-        **layers,
+        encoder_layers=shape.encoder_layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=shape.attention_heads,
+        decoder_attention_heads=shape.attention_heads,
+        encoder_ffn_dim=shape.ffn_dim,
+        decoder_ffn_dim=shape.ffn_dim,
         d_model=shape.d_model,
         dropout=shape.dropout,
         init_std=shape.d_model**-0.5,

@@ -5,7 +5,7 @@ Torch and the models are imported only in functions that need a model, since the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,56 +46,6 @@ def _features(job: tuple[str, float, Encoding]) -> NDArray[np.float16]:
         samples = change_speed(samples, speed)
     frames = log_mel(samples, encoding.mel_bands, encoding.window * FRAMES)
     return frames.astype(np.float16)  # half the bytes between processes
-
-
-def _status(seconds: float, tokens: int, encoding: Encoding) -> str:
-    """The alignment status of a recording and its transcript."""
-    if seconds > encoding.window:
-        return "cut"
-    return "kept" if tokens <= encoding.max_length else "too_long"
-
-
-def _write_features(path: Path, features: Iterator[NDArray[np.float16]], bands: int) -> None:
-    """Write the features (F, bands) of recordings to an Arrow file."""
-    schema = pa.schema([("frames", FEATURES)], {"bands": str(bands)})
-    with pa.ipc.new_file(path, schema) as file:
-        while True:
-            rows = [frames.ravel() for frames in islice(features, BATCH)]
-            file.write_batch(pa.record_batch([pa.array(rows, FEATURES)], schema=schema))
-            if len(rows) < BATCH:
-                return
-
-
-class Items(Sequence[Mapping[str, NDArray[Any]]]):
-    """One training item per recording with labels, whose features are read from disk on access."""
-
-    def __init__(self, features: Path, targets: Path, window: int) -> None:
-        table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
-        self.frames, self.bands = table["frames"], int(table.schema.metadata[b"bands"])
-        self.window = window
-        columns, splits = read_columns(targets, ["labels"])
-        self.labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
-        self.kept = [index for index, labels in enumerate(self.labels) if len(labels)]
-
-    def __len__(self) -> int:
-        return len(self.kept)
-
-    def __getitem__(self, index: Any) -> Any:
-        """One item: `input_features` (window, bands) and `labels` (T,)."""
-        recording = self.kept[index]
-        frames = self.frames[recording].values.to_numpy().reshape(-1, self.bands)
-        features = to_window(frames, self.window)
-        return {"input_features": features, "labels": self.labels[recording]}
-
-
-def _check_shape(backbone: Path, config: Any, encoding: Encoding) -> None:
-    """Raise WxbError if the encoding does not fit a backbone."""
-    for key, actual, expected in (
-        ("encoding.window", encoding.window, config.max_source_positions / POSITIONS),
-        ("encoding.mel_bands", encoding.mel_bands, config.num_mel_bins),
-    ):
-        if actual != expected:
-            raise WxbError(f"{key} must be {expected:g} for the model in {backbone}, got {actual}")
 
 
 class Seq2SeqRecogniser(Recogniser):
@@ -169,13 +119,16 @@ class Method(methods.Method):
         Works in parallel; shows progress.
         """
         encoding = self.experiment.encoding
-        recordings = [record.input for records in chunks for record in records]
-        jobs = [
-            (recording, speed, encoding)
-            for speed in _speeds(path, encoding)
-            for recording in recordings
-        ]
-        _write_features(path, map_parallel(_features, jobs, label), encoding.mel_bands)
+        files = [record.input for records in chunks for record in records]
+        jobs = [(file, speed, encoding) for speed in _speeds(path, encoding) for file in files]
+        features = map_parallel(_features, jobs, label)
+        schema = pa.schema([("frames", FEATURES)], {"bands": str(encoding.mel_bands)})
+        with pa.ipc.new_file(path, schema) as sink:
+            while True:
+                rows = [frames.ravel() for frames in islice(features, BATCH)]
+                sink.write_batch(pa.record_batch([pa.array(rows, FEATURES)], schema=schema))
+                if len(rows) < BATCH:
+                    return
 
     def align(
         self, path: Path, chunks: Iterable[Sequence[Record]]
@@ -197,16 +150,30 @@ class Method(methods.Method):
         labels = []
         for speed in _speeds(path, encoding):
             for length, ids in zip(seconds, rows, strict=True):
-                status = _status(length / speed, len(ids), encoding)
+                status = "too_long" if len(ids) > encoding.max_length else "kept"
+                status = "cut" if length / speed > encoding.window else status
                 account["gold"] += 1
                 account[status] += 1
                 labels.append(ids if status == "kept" else ids[:0])
         values, splits = join_rows(labels, np.int32)
         return {"labels": values}, splits, account
 
-    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> Items:
-        """One item per recording with labels."""
-        return Items(features, targets, self.experiment.encoding.window * FRAMES)
+    def dataset(self, features: Path, targets: Path, records: Iterable[Record]) -> methods.Items:
+        """One item per recording with labels: `input_features` (window, bands) and `labels` (T,).
+
+        Features are read from disk on access.
+        """
+        table = pa.ipc.open_file(pa.memory_map(str(features))).read_all()
+        recordings, bands = table["frames"], int(table.schema.metadata[b"bands"])
+        columns, splits = read_columns(targets, ["labels"])
+        labels = [columns["labels"][start:stop] for start, stop in pairwise(splits)]
+
+        def item(recording: int) -> dict[str, NDArray[Any]]:
+            frames = recordings[recording].values.to_numpy().reshape(-1, bands)
+            features = to_window(frames, self.experiment.encoding.window * FRAMES)
+            return {"input_features": features, "labels": labels[recording]}
+
+        return methods.LazyItems([i for i, ids in enumerate(labels) if len(ids)], item)
 
     def build(self, backbone: Path) -> Any:
         """The model before training, with the backbone's weights or random ones.
@@ -214,7 +181,7 @@ class Method(methods.Method):
         Raises WxbError if the backbone has no weights, or does not fit the encoding.
         """
         from wxb.tasks.speech.seq2seq import model
-        from wxb.training.backbones import tuning
+        from wxb.training.backbones import tuning, weights
 
         tokenizer, changes = self.tokenizer, self.experiment.tuning
         encoding, settings = self.experiment.encoding, self.experiment.model
@@ -227,11 +194,18 @@ class Method(methods.Method):
                 " model, or choose a backbone with weights"
             )
         else:
-            whisper = model.load(backbone, four_bit=changes.four_bit)
-            _check_shape(backbone, whisper.config, encoding)
+            whisper = weights.load_backbone(backbone, generative=True, four_bit=changes.four_bit)
+            seconds = whisper.config.max_source_positions / POSITIONS
+            fitting = {"window": seconds, "mel_bands": whisper.config.num_mel_bins}
+            for key, expected in fitting.items():
+                if getattr(encoding, key) != expected:
+                    raise WxbError(
+                        f"encoding.{key} must be {expected:g} for the model in {backbone}, got"
+                        f" {getattr(encoding, key)}"
+                    )
         layout.set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
-            whisper = model.NativeWhisper.from_transformers(whisper)
+            whisper = model.NativeWhisper(whisper.config, whisper.state_dict())
             whisper.requires_grad_(not changes.frozen)
             whisper.get_encoder().embed_positions.requires_grad_(False)
         else:

@@ -19,7 +19,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.models import whisper
 from wxb.models.decoding import complete, encoder_decoder
 from wxb.tasks.speech.params import SpecAugment
-from wxb.training.backbones import tuning
+from wxb.training.backbones import tuning, weights
 
 CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"
 
@@ -27,10 +27,8 @@ CONFIG, WEIGHTS, HEAD = "config.json", "model.safetensors", "proj_out.weight"
 class NativeWhisper(nn.Module):
     """Our Whisper, with the weights of a Whisper of transformers, under the same names."""
 
-    def __init__(
-        self, config: Any, weights: dict[str, torch.Tensor], file: Path = Path(WEIGHTS)
-    ) -> None:
-        """Raises ValueError or RuntimeError if the weights are of another architecture.
+    def __init__(self, config: Any, tensors: dict[str, Tensor], file: Path = Path(WEIGHTS)) -> None:
+        """Raises ValueError or RuntimeError if the tensors are of another architecture.
 
         Raises WxbError if some are missing or unexpected.
         """
@@ -38,12 +36,7 @@ class NativeWhisper(nn.Module):
         self.config = config
         with torch.random.fork_rng(devices=[]):
             self.whisper = whisper.WhisperForConditionalGeneration(whisper.Config.from_hf(config))
-        pretrained.load_weights(self.whisper, weights, file)
-
-    @classmethod
-    def from_transformers(cls, model: Any) -> Self:
-        """A copy of a Whisper of transformers."""
-        return cls(model.config, model.state_dict())
+        pretrained.load_weights(self.whisper, tensors, file)
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self | None:
@@ -74,8 +67,8 @@ class NativeWhisper(nn.Module):
         self.config.architectures = ["WhisperForConditionalGeneration"]
         self.config.dtype = "float32"
         self.config.save_pretrained(str(folder))
-        weights = {k: v.contiguous() for k, v in self.whisper.state_dict().items() if k != HEAD}
-        save_file(weights, Path(folder, WEIGHTS), metadata={"format": "pt"})
+        tensors = {k: v.contiguous() for k, v in self.whisper.state_dict().items() if k != HEAD}
+        save_file(tensors, Path(folder, WEIGHTS), metadata={"format": "pt"})
 
 
 class Transcriber(nn.Module):
@@ -108,7 +101,8 @@ class Transcriber(nn.Module):
         """Load a folder of `save_pretrained`, to predict; full models run on our code."""
         backbone: Any = None if four_bit else NativeWhisper.from_folder(folder)
         if backbone is None:
-            backbone = tuning.load(folder, partial(load, four_bit=four_bit))
+            load = partial(weights.load_backbone, generative=True, four_bit=four_bit)
+            backbone = tuning.load(folder, load)
         return cls(backbone, prompt, pad).eval()
 
     def save_pretrained(self, folder: Path) -> None:
@@ -165,13 +159,6 @@ class Transcriber(nn.Module):
             eos_token_id=end,
             pad_token_id=self.pad,
         ).tokens
-
-
-def load(folder: Path, *, four_bit: bool = False) -> Any:
-    """Load the Whisper of a folder with transformers: in float32, or its linear layers in NF4."""
-    from wxb.training.backbones.weights import load_backbone
-
-    return load_backbone(folder, generative=True, four_bit=four_bit)
 
 
 def mask_features(features: Tensor, settings: SpecAugment) -> Tensor:
