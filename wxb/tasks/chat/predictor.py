@@ -99,11 +99,6 @@ class Replier(Responder):
                 return [message("system", self.prediction.system), *turns]
         return list(conversation)
 
-    @property
-    def window(self) -> int:
-        """The maximum number of tokens of prompt and reply together."""
-        return int(self.model.backbone.config.max_position_embeddings)
-
     def truncate(self, conversation: Sequence[Message]) -> Truncation:
         """The newest turns of a conversation that leave room for a reply, with the prompt.
 
@@ -112,15 +107,18 @@ class Replier(Responder):
         from wxb.tasks.chat.sft.template import truncate
 
         messages = self.with_prompt(conversation)
-        room = self._room
+        room = self.window - self.prediction.max_new_tokens
         kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
-        examples = _count_turns(messages) - _count_turns(conversation)
-        return kept._replace(dropped=max(0, kept.dropped - examples))
+        added, own = (
+            sum(message["role"] != "system" for message in turns)
+            for turns in (messages, conversation)
+        )
+        return kept._replace(dropped=max(0, kept.dropped - (added - own)))
 
     @property
-    def _room(self) -> int:
-        """The maximum number of tokens of a prompt."""
-        return self.window - self.prediction.max_new_tokens
+    def window(self) -> int:
+        """The maximum number of tokens of prompt and reply together."""
+        return int(self.model.backbone.config.max_position_embeddings)
 
     def count_dropped(self, conversation: Sequence[Message]) -> int:
         """The number of oldest messages that do not fit and will not be read."""
@@ -138,9 +136,10 @@ class Replier(Responder):
 
         kept = self.truncate(_read(conversation))
         if kept.tokens is None:
+            room = self.window - self.prediction.max_new_tokens
             raise WxbError(
-                f"the last message is too long: {kept.length} tokens in all, at most {self._room}"
-                " can be read"
+                f"the last message is too long: {kept.length} tokens in all, at most {room} can be"
+                " read"
             )
         backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
         has_begun, end_ids = False, {*self.end_ids}
@@ -184,20 +183,15 @@ class Replier(Responder):
 
         A blank text has an empty reply. Raises WxbError for an invalid conversation.
         """
-        nonblank = [index for index, text in enumerate(texts) if text.strip()]
         replies = [Reply("", ended=True) for _ in texts]
-        conversations = [_read(texts[index]) for index in nonblank]
-        for index, reply in zip(nonblank, self._replies(conversations, label), strict=True):
-            replies[index] = reply
-        return replies
-
-    def _replies(self, conversations: Sequence[Sequence[Message]], label: str) -> list[Reply]:
-        """The reply to each conversation."""
-        kept = [self.truncate(conversation) for conversation in conversations]
-        replies = [Reply("", ended=False, dropped=item.dropped) for item in kept]
-        prompts = {i: item.tokens.ids for i, item in enumerate(kept) if item.tokens is not None}
-        indices = [*prompts]
-        lengths = [len(ids) for ids in prompts.values()]
+        prompts: dict[int, NDArray[np.int32]] = {}
+        for index, text in enumerate(texts):
+            if text.strip():
+                kept = self.truncate(_read(text))
+                replies[index] = Reply("", ended=False, dropped=kept.dropped)
+                if kept.tokens is not None:
+                    prompts[index] = kept.tokens.ids
+        indices, lengths = [*prompts], [len(ids) for ids in prompts.values()]
         batches = batches_by_length(lengths, self.prediction.batch_size)
         for batch in track(batches, label, len(batches), unit="batch"):
             chosen = [indices[position] for position in batch]
@@ -272,8 +266,3 @@ def _read(source: str | Sequence[Message]) -> list[Message]:
         return from_text(source) if isinstance(source, str) else validate_question([*source])
     except ConversationError as error:
         raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None
-
-
-def _count_turns(messages: Sequence[Message]) -> int:
-    """The number of messages that are not the system's."""
-    return sum(message["role"] != "system" for message in messages)

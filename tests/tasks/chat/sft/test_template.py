@@ -33,8 +33,8 @@ def load_with_template(folder, style):
 
 
 def text_of(conversation, style, tokenizer, **options):
-    names = template.special_token_names(tokenizer)
-    return "".join(piece.text for piece in template.pieces(conversation, style, names, **options))
+    pieces = template.pieces(conversation, style, tokenizer, **options)
+    return "".join(piece.text for piece in pieces)
 
 
 @pytest.mark.parametrize("answer_next", [False, True])

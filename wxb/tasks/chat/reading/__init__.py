@@ -37,11 +37,10 @@ class Reading(reading.Reading):
                 yield raw
                 continue
             try:
-                yield raw._replace(content=_split_answer(raw.content, corpus))
-            except RecordError as error:
-                yield raw._replace(content=error)
-            except ConversationError as error:
-                yield raw._replace(content=RecordError(error.reason, error.detail))
+                content: Any = _split_answer(raw.content, corpus)
+            except (RecordError, ConversationError) as error:
+                content = RecordError(error.reason, error.detail)
+            yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The conversation before the last answer, or all of it without one."""

@@ -35,7 +35,19 @@ def validate(value: Any) -> list[Message]:
     """
     if not isinstance(value, list) or not value:
         raise ConversationError("empty conversation", f"found {_short(value)}, expected messages")
-    messages = [_message(number, item) for number, item in enumerate(value, start=1)]
+    messages = []
+    for number, item in enumerate(value, start=1):
+        fields = item if isinstance(item, Mapping) else {}
+        role, content = fields.get("role"), fields.get("content")
+        if not (isinstance(role, str) and isinstance(content, str)):
+            detail = f"message {number} is {_short(item)}, expected texts as `role` and `content`"
+            raise ConversationError("no message", detail)
+        if role not in ROLES:
+            detail = f"message {number} is of {role!r}, expected {', '.join(ROLES)}"
+            raise ConversationError("unknown role", detail)
+        if not content.strip():
+            raise ConversationError("blank message", f"message {number}, of {role}")
+        messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
         raise ConversationError("several system turns", f"found {roles.count('system')}")
@@ -43,24 +55,6 @@ def validate(value: Any) -> list[Message]:
     if turns != [ROLES[1 + index % 2] for index in range(len(turns))] or not turns:
         raise ConversationError("roles out of order", f"found {_short(roles)}")
     return messages
-
-
-def _message(number: int, value: Any) -> Message:
-    """The message of a JSON value. Raises ConversationError if it is none."""
-    fields = value if isinstance(value, Mapping) else {}
-    role, content = fields.get("role"), fields.get("content")
-    if not (isinstance(role, str) and isinstance(content, str)):
-        raise ConversationError(
-            "no message",
-            f"message {number} is {_short(value)}, expected texts as `role` and `content`",
-        )
-    if role not in ROLES:
-        raise ConversationError(
-            "unknown role", f"message {number} is of {role!r}, expected {', '.join(ROLES)}"
-        )
-    if not content.strip():
-        raise ConversationError("blank message", f"message {number}, of {role}")
-    return message(role, content.strip())
 
 
 def _short(value: Any) -> str:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from wxb.training.backbones.generator import Generator
 
 TRAIN = "train"  # `loss: all` applies to this split; validation losses stay comparable
-CHUNK = 1000  # conversations tokenized at a time
 
 
 class Method(methods.Method):
@@ -58,21 +57,17 @@ class Method(methods.Method):
         write_chunks(path, map(partial(self._columns, self.vocabulary()), chunks))
 
     def _columns(self, tokenizer: Any, records: Sequence[Record]) -> Columns:
-        settings = self.experiment.encoding
-        rows: list[template.Tokens] = []
-        for start in range(0, len(records), CHUNK):
-            conversations = [
-                [*from_text(record.input), message("assistant", record.gold["text"])]
-                for record in records[start : start + CHUNK]
-            ]
-            encoded = template.tokens(tokenizer, conversations, settings.template)
-            for conversation, tokens in zip(conversations, encoded, strict=True):
-                if len(tokens.ids) > settings.max_length:
-                    kept = template.truncate(
-                        tokenizer, conversation, settings.template, settings.max_length
-                    )
-                    tokens = kept.tokens or template.Tokens(tokens.ids[:0], tokens.generated[:0])
-                rows.append(tokens)
+        style, max_length = self.experiment.encoding.template, self.experiment.encoding.max_length
+        conversations = [
+            [*from_text(record.input), message("assistant", record.gold["text"])]
+            for record in records
+        ]
+        rows = template.tokens(tokenizer, conversations, style)
+        for index, tokens in enumerate(rows):
+            if len(tokens.ids) > max_length:
+                kept = template.truncate(tokenizer, conversations[index], style, max_length)
+                empty = template.Tokens(tokens.ids[:0], tokens.generated[:0])
+                rows[index] = kept.tokens or empty
         ids, splits = join_rows([row.ids for row in rows], np.int32)
         generated, _ = join_rows([row.generated for row in rows], np.int8)
         return {"ids": ids, "generated": generated}, splits

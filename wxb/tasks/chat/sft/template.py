@@ -1,15 +1,14 @@
 """Chat templates: conversations as the tokens that a model reads, truncated at whole turns.
 
-A template is Jinja, saved with the tokenizer; transformers' `apply_chat_template` returns the same
-text. Here, special tokens come from the template only: message text is never one.
+Jinja templates are saved with the tokenizer, for transformers' `apply_chat_template`, which returns
+the same text. Here, special tokens come from the template only: message text is never one.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,15 +48,14 @@ _PLAIN = """\
 {%- if add_generation_prompt -%}{{- 'Answer:' -}}{%- endif -%}
 """
 TEMPLATES = {"roles": _ROLES, "plain": _PLAIN}
-STAND_IN = 0xF0000  # the first private character; such stand for messages while rendering
 
 
 class Piece(NamedTuple):
     """A part of a conversation's text: by the assistant (`generated`), or a special token."""
 
     text: str
-    generated: bool
-    special: bool
+    generated: bool = False
+    special: bool = False
 
 
 class Tokens(NamedTuple):
@@ -85,6 +83,29 @@ def end_ids(tokenizer: Any, template: str) -> list[int]:
     return [tokenizer.eos_token_id, *(id_ for id_ in ids if "\n" in backend.decode([id_]))]
 
 
+def pieces(
+    conversation: Sequence[Message], template: str, tokenizer: Any, *, answer_next: bool = False
+) -> Iterator[Piece]:
+    """The text of a conversation as its template in TEMPLATES writes it, in parts."""
+    backend = tokenizer.backend_tokenizer
+    for id_ in special_tokens(tokenizer)[0]:
+        yield Piece(backend.id_to_token(int(id_)), special=True)
+    for message in conversation:
+        role, content = message["role"], message["content"]
+        by_assistant = role == "assistant"
+        if template == "roles":
+            yield Piece(MARKERS[role], special=True)
+            yield Piece(content, by_assistant)
+            if by_assistant:
+                yield Piece(backend.id_to_token(tokenizer.eos_token_id), True, special=True)
+        elif by_assistant:
+            yield from (Piece("Answer:"), Piece(f" {content}\n", generated=True))
+        else:
+            yield Piece(f"Question: {content}\n" if role == "user" else f"{content}\n")
+    if answer_next:
+        yield Piece(MARKERS["assistant"], special=True) if template == "roles" else Piece("Answer:")
+
+
 def tokens(
     tokenizer: Any,
     conversations: Sequence[Sequence[Message]],
@@ -98,34 +119,36 @@ def tokens(
     text. `answer_next` adds the beginning of an assistant message. Lone surrogates, which UTF-8
     cannot encode, become question marks.
     """
-    names = special_token_names(tokenizer)
-    conversation_runs = [
-        _runs(pieces(conversation, template, names, answer_next=answer_next))
-        for conversation in conversations
+    # Pieces that are no special tokens are tokenized together, as one text.
+    rows = [
+        [(is_special, [*run]) for is_special, run in groupby(parts, lambda piece: piece.special)]
+        for parts in (
+            pieces(c, template, tokenizer, answer_next=answer_next) for c in conversations
+        )
     ]
     texts = [
-        "".join(piece.text for piece in run)
-        for runs in conversation_runs
-        for run in runs
-        if not run[0].special
+        "".join(piece.text for piece in run).encode("utf-8", "replace").decode()
+        for runs in rows
+        for is_special, run in runs
+        if not is_special
     ]
-    encoded = encode(tokenizer, [text.encode("utf-8", "replace").decode() for text in texts])
-    text_spans = (slice(start, stop) for start, stop in pairwise(encoded.splits))
+    encoded = encode(tokenizer, texts)
+    spans = (slice(start, stop) for start, stop in pairwise(encoded.splits))
     result = []
-    for runs in conversation_runs:
-        ids: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
-        flags: list[NDArray[np.bool_]] = [np.zeros(0, bool)]
-        for run in runs:
-            if run[0].special:
-                token_id = tokenizer.backend_tokenizer.token_to_id(run[0].text)
-                ids.append(np.array([token_id], np.int32))
-                flags.append(np.array([run[0].generated]))
+    for runs in rows:
+        ids: list[NDArray[Any]] = []
+        flags: list[NDArray[np.bool_]] = []
+        for is_special, run in runs:
+            generated = np.array([piece.generated for piece in run])
+            if is_special:
+                token_to_id = tokenizer.backend_tokenizer.token_to_id
+                ids.append(np.array([token_to_id(piece.text) for piece in run], np.int32))
+                flags.append(generated)
                 continue
-            span = next(text_spans)
-            ids.append(encoded.ids[span])
+            span = next(spans)
             starts = np.cumsum([0, *(len(piece.text) for piece in run)])
             piece_indices = np.searchsorted(starts, encoded.starts[span], side="right") - 1
-            generated = np.array([piece.generated for piece in run])
+            ids.append(encoded.ids[span])
             flags.append(generated[np.minimum(piece_indices, len(run) - 1)])
         result.append(Tokens(np.concatenate(ids), np.concatenate(flags)))
     return result
@@ -169,68 +192,3 @@ def truncate(
     if index == len(starts):
         return Truncation(None, len(turns), len(full.ids))
     return Truncation(encode_from(starts[index]), starts[index], len(full.ids))
-
-
-def special_token_names(tokenizer: Any) -> dict[str, str]:
-    """The special tokens that templates use, by their names in a template."""
-    backend = tokenizer.backend_tokenizer
-    first = [backend.id_to_token(int(id_)) for id_ in special_tokens(tokenizer)[0]]
-    names = {"bos_token": "".join(first)}
-    if tokenizer.eos_token_id is not None:
-        names["eos_token"] = backend.id_to_token(tokenizer.eos_token_id)
-    return names
-
-
-def pieces(
-    conversation: Sequence[Message],
-    template: str,
-    names: dict[str, str],
-    *,
-    answer_next: bool = False,
-) -> list[Piece]:
-    """The text of a conversation, split into special tokens and other text, and by author.
-
-    `names` are those of `special_token_names`. Message text is inserted after rendering, so that it
-    never counts as a special token.
-    """
-    from transformers.utils.chat_template_utils import render_jinja_template  # imports torch
-
-    stand_ins = [
-        {**message, "content": chr(STAND_IN + index)} for index, message in enumerate(conversation)
-    ]
-    render: Any = render_jinja_template  # its annotation lacks the second return value
-    rendered, generated = render(
-        [stand_ins],
-        chat_template=TEMPLATES[template],
-        return_assistant_tokens_mask=True,
-        add_generation_prompt=answer_next,
-        **names,
-    )
-    skeleton: str = rendered[0]
-    assistant_spans: list[tuple[int, int]] = generated[0]
-    specials = [re.escape(token) for token in {*names.values(), *MARKERS.values()} if token]
-    edges = {0, len(skeleton), *(edge for span in assistant_spans for edge in span)}
-    special_starts = set()
-    for match in re.finditer("|".join([*specials, "[\U000f0000-\U000ffffd]"]), skeleton):
-        edges |= {*match.span()}
-        special_starts.add(match.start())
-    split = []
-    for start, end in pairwise(sorted(edges)):
-        by_assistant = any(first <= start < last for first, last in assistant_spans)
-        index = ord(skeleton[start]) - STAND_IN
-        if 0 <= index < len(conversation):
-            split.append(Piece(conversation[index]["content"], by_assistant, special=False))
-        else:
-            split.append(Piece(skeleton[start:end], by_assistant, special=start in special_starts))
-    return split
-
-
-def _runs(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Runs of pieces that are tokenized as one text; a special token is a run of its own."""
-    runs: list[list[Piece]] = []
-    for piece in pieces:
-        if piece.special or not runs or runs[-1][0].special:
-            runs.append([piece])
-        else:
-            runs[-1].append(piece)
-    return runs
