@@ -26,7 +26,6 @@ from wxb.metrics.intervals import Groups, intervals
 from wxb.project import trained
 from wxb.project.reproduction import benchmarks
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation.metrics import sums
 from wxb.tasks.translation.predictor import Translator, decode, source_ids
 from wxb.tasks.translation.record import Labelling
 from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network
@@ -88,7 +87,7 @@ def prompts(predictor: Translator, records: Sequence[Record]) -> list[dict[str, 
             ),
         ):
             names = [record.group for record in records]
-            groups = Groups.from_records(sums.statistics(texts, gold), names)
+            groups = Groups.from_records(metrics.statistics(texts, gold), names)
             bleu = intervals(groups, scorer.scores, scorer.METRICS)["bleu"]
             cells = {"weights": name, "prompt": prompt, "scored text": scored}
             rows.append({**cells, "BLEU (95% interval)": bleu})

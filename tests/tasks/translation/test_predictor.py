@@ -66,21 +66,6 @@ def test_batches_do_not_change_translations():
     assert [translator.predict([text])[0].text for text in texts] == together
 
 
-def test_the_n_best_hypotheses_are_sorted_and_described():
-    translator = predictor(beam=3, n_best=3)
-    (translation,) = translator.predict(["一二三"])
-    scores = [hypothesis.score for hypothesis in translation.hypotheses]
-    assert len(scores) == 3
-    assert scores == sorted(scores, reverse=True)
-    row = translator.describe("一二三", translation)
-    assert row["translation"] == translation.text
-    assert [other["score"] for other in row["others"]] == scores[1:]
-    assert translator.show("一二三", translation).count("\n") == 2
-    (alone,) = predictor(beam=3).predict(["一二三"])
-    expected = {"translation": translation.text, "score": scores[0]}
-    assert translator.describe("一二三", alone) == expected
-
-
 def test_attention_maps_are_of_the_same_sentences_for_all_systems_with_attention():
     mapped = {
         name: [

@@ -154,14 +154,7 @@ class Prediction(experiments.Prediction):
     batch_size: PositiveInt = 64
     beam: PositiveInt = 4
     length_penalty: Annotated[float, Field(ge=0)] = 1.0
-    n_best: PositiveInt = 1
     maps: Annotated[int, Field(ge=0)] = 0
-
-    @model_validator(mode="after")
-    def _check_n_best(self) -> Prediction:
-        if self.n_best > self.beam:
-            raise ValueError(f"n_best must be at most beam, {self.beam}, got {self.n_best}")
-        return self
 
 
 class Experiment(experiments.Untuned):

@@ -17,27 +17,17 @@ from wxb.tasks.methods import Method, Trained, batches_by_length, collator
 from wxb.tasks.translation.params import Prediction
 
 
-class Hypothesis(NamedTuple):
-    """A translation and its score: log probability / length in tokens ** `length_penalty`."""
-
-    text: str
-    score: float
-
-
 class Translation(NamedTuple):
-    """The `n_best` hypotheses for a text, the best first.
+    """The translation of a text.
 
-    `attention` has the tokens of `source` and `target`, and their `weights` (T, S).
+    Its score is log probability / length in tokens ** `length_penalty`. `attention` has the tokens
+    of `source` and `target`, and their `weights` (T, S).
     """
 
-    hypotheses: list[Hypothesis]
+    text: str
+    score: float = 0.0
     truncated: bool = False  # whether the source was too long
     attention: Mapping[str, Any] | None = None
-
-    @property
-    def text(self) -> str:
-        """The best translation."""
-        return self.hypotheses[0].text
 
 
 class Translator(Trained):
@@ -74,7 +64,7 @@ class Translator(Trained):
 
         Texts longer than `max_length` tokens are truncated, with a warning on standard error.
         """
-        translations = [Translation([Hypothesis("", 0.0)]) for _ in texts]
+        translations = [Translation("") for _ in texts]
         ids = source_ids(self.tokenizer, texts)
         max_length = self.settings["max_length"]
         nonblank = [index for index, text in enumerate(texts) if text.strip()]
@@ -89,17 +79,17 @@ class Translator(Trained):
         for batch in track(batches, label, len(batches), unit="batch"):
             indices = [nonblank[position] for position in batch]
             sources = [ids[index][:max_length] for index in indices]
-            for index, source, best in zip(indices, sources, self.search(sources), strict=True):
-                hypotheses = [Hypothesis(decode(self.tokenizer, t), score) for t, score in best]
-                attention = self._attention(source, best[0][0]) if index in mapped else None
-                is_long = len(ids[index]) > max_length
-                translations[index] = Translation(hypotheses, is_long, attention)
+            best = zip(*self.search(sources), strict=True)
+            for index, source, (target, score) in zip(indices, sources, best, strict=True):
+                text, is_long = decode(self.tokenizer, target), len(ids[index]) > max_length
+                attention = self._attention(source, target) if index in mapped else None
+                translations[index] = Translation(text, score, is_long, attention)
         return translations
 
     def search(
         self, sources: Sequence[NDArray[np.int32]]
-    ) -> list[list[tuple[NDArray[np.int64], float]]]:
-        """The `n_best` token ids for each source of a batch, without eos, and their scores."""
+    ) -> tuple[list[NDArray[np.int64]], list[float]]:
+        """The best token ids for each source of a batch, without eos, and their scores."""
         import torch
 
         batch = collator(self.tokenizer)([{"input_ids": ids} for ids in sources])
@@ -111,13 +101,10 @@ class Translator(Trained):
                 beams=self.prediction.beam,
                 length_penalty=self.prediction.length_penalty,
             )
-        return [
-            [
-                (_before(ids, self.settings["special"]["eos"]), round(float(score), 4))
-                for ids, score in zip(rows, row_scores, strict=True)
-            ][: self.prediction.n_best]
-            for rows, row_scores in zip(tokens.cpu().numpy(), scores.cpu().numpy(), strict=True)
-        ]
+        eos = self.settings["special"]["eos"]
+        rows = tokens[:, 0].cpu().numpy()
+        best = [row[: int(np.argmax(row == eos))] if eos in row else row for row in rows]
+        return best, [round(score, 4) for score in scores[:, 0].tolist()]
 
     def _attention(
         self, source: NDArray[np.int32], target: NDArray[np.int64]
@@ -134,18 +121,13 @@ class Translator(Trained):
         }
 
     def describe(self, input_: str, prediction: Translation) -> dict[str, Any]:
-        """The best translation with its score, other hypotheses, and `truncated` if so, as JSON."""
-        best, *others = prediction.hypotheses
-        result: dict[str, Any] = {"translation": best.text, "score": best.score}
-        if others:
-            result["others"] = [hypothesis._asdict() for hypothesis in others]
+        """The translation with its score, and `truncated` if so, as JSON."""
+        result = {"translation": prediction.text, "score": prediction.score}
         return result | ({"truncated": True} if prediction.truncated else {})
 
     def show(self, input_: str, prediction: Translation) -> str:
-        """The translation; with several hypotheses, a line for each with its score."""
-        if len(prediction.hypotheses) == 1:
-            return prediction.text
-        return "\n".join(f"{h.score:.4f}\t{h.text}" for h in prediction.hypotheses)
+        """The translation."""
+        return prediction.text
 
 
 def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
@@ -167,11 +149,6 @@ def special_ids(tokenizer: Any) -> dict[str, int]:
         "eos": tokenizer.eos_token_id,
         "size": len(tokenizer),
     }
-
-
-def _before(ids: NDArray[np.int64], eos: int) -> NDArray[np.int64]:
-    """The ids before the first eos, or all."""
-    return ids[: int(np.argmax(ids == eos))] if eos in ids else ids
 
 
 def _medium_length(indices: Sequence[int], ids: Sequence[NDArray[Any]], count: int) -> list[int]:

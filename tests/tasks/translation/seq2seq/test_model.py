@@ -19,7 +19,7 @@ from tests.tasks.translation.translators import (
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.models import decoding
-from wxb.tasks.translation.metrics import sums
+from wxb.tasks.translation.metrics import bleu_statistics
 from wxb.tasks.translation.predictor import decode, source_ids, special_ids
 from wxb.tasks.translation.seq2seq import prompted
 from wxb.training.batches import collate
@@ -131,7 +131,7 @@ def test_evaluation_mode_scores_greedy_translations(name):
         [decode(tokenizer(), [i for i in ids if i not in (IGNORED, EOS)])]
         for ids in sample["labels"].tolist()
     ]
-    assert output["statistics"].tolist() == sums.bleu_statistics(predicted, references).tolist()
+    assert output["statistics"].tolist() == bleu_statistics(predicted, references).tolist()
 
 
 @each_kind

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wxb.corpora.records import Record
 from wxb.tasks import baselines
 from wxb.tasks.translation.params import Baseline
-from wxb.tasks.translation.predictor import Hypothesis, Translation, Translator
+from wxb.tasks.translation.predictor import Translation, Translator
 
 SCORE = 4  # digits of a score
 
@@ -18,7 +18,7 @@ class NearestTranslator(baselines.Baseline, Translator):
     def predictions(self, texts: Sequence[str], /, *, label: str) -> list[Translation]:
         """The translation of the nearest source of each text; its score is the cosine of both."""
         nearest = [found or ("", 0.0) for found in self.model.nearest(texts, label)]
-        return [Translation([Hypothesis(gold, round(c, SCORE))]) for gold, c in nearest]
+        return [Translation(gold, round(cosine, SCORE)) for gold, cosine in nearest]
 
 
 class Method(baselines.Method):

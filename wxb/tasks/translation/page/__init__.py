@@ -8,7 +8,7 @@ import numpy as np
 
 from wxb.reporting.charts import figures, parts
 from wxb.reporting.charts.parts import Charts, Example, Fold, Section, Study, by_category
-from wxb.tasks.translation.metrics import PredictionRow, Scorer, sums
+from wxb.tasks.translation.metrics import PredictionRow, Scorer
 
 EXAMPLES = 4  # sentences of each kind
 
@@ -62,7 +62,10 @@ def examples(predictions: Mapping[str, Sequence[PredictionRow]]) -> dict[str, li
 
     Among equals, longer sources come first, then earlier records. No sentence has two kinds.
     """
-    chrf = {name: sums.chrf(Scorer().statistics(rows)) for name, rows in predictions.items()}
+    scorer = Scorer()
+    chrf = {
+        name: scorer.scores(scorer.statistics(rows))["chrf"] for name, rows in predictions.items()
+    }
     scores = np.stack([*chrf.values()])  # (systems, sentences)
     first = next(iter(predictions.values()))
     lengths = np.array([len(row.input) for row in first])

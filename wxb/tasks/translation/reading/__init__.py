@@ -20,7 +20,7 @@ from wxb.corpora import formats, reading
 from wxb.corpora.formats import Raw
 from wxb.corpora.layout import decode
 from wxb.corpora.records import Record, RecordError, check_encodable, required_text
-from wxb.tasks.translation.params import Corpus, Pairs
+from wxb.tasks.translation.params import Corpus
 
 FURTHER = "another reference of its source"
 
@@ -35,27 +35,25 @@ class Reading(reading.Reading):
         repairs. Records that share a reference have the same `document`.
         """
         if corpus.parallel:
-            rows = _parallel(file, corpus)
+            rows = _parallel(file, corpus.parallel)
         else:
             rows = formats.raw_records(file, columns=corpus.columns)
         source, target = corpus.fields.input, corpus.fields.target
         records: dict[str, Raw] = {}
         for raw in rows:
-            if isinstance(raw.content, RecordError):
-                yield raw
-                continue
             try:
+                if isinstance(raw.content, RecordError):
+                    raise raw.content
                 text, reference = check_pair(raw.content, corpus)
             except RecordError as error:
                 yield raw._replace(content=error)
                 continue
-            first = records.get(text)
-            if first is None:
+            if first := records.get(text):
+                first.content[target].append(reference)
+                records[text] = first._replace(repaired=(*first.repaired, FURTHER))
+            else:
                 content = {**raw.content, source: text, target: [reference]}
                 records[text] = raw._replace(content=content)
-                continue
-            first.content[target].append(reference)
-            records[text] = first._replace(repaired=(*first.repaired, FURTHER))
         documents = _documents({text: raw.content[target] for text, raw in records.items()})
         for text, raw in records.items():
             yield raw._replace(document=documents[text])
@@ -77,12 +75,12 @@ class Reading(reading.Reading):
         }
 
 
-def _parallel(file: Path, corpus: Corpus) -> Iterator[Raw]:
+def _parallel(file: Path, languages: Sequence[str]) -> Iterator[Raw]:
     """The lines of a file and of its partner in the other language; none for the partner.
 
-    Raises WxbError if the partner is missing, or has another number of lines.
+    `languages` are the suffixes of both. Raises WxbError if the partner is missing, or has another
+    number of lines.
     """
-    languages = corpus.parallel or []
     if file.suffix != f".{languages[0]}":
         return
     files = [file.with_suffix(f".{language}") for language in languages]
@@ -117,31 +115,18 @@ def check_pair(raw: Any, corpus: Corpus) -> tuple[str, str]:
 
     Raises RecordError if they cannot be translations of each other.
     """
-    source, target = (_text(raw, name) for name in (corpus.fields.input, corpus.fields.target))
+    source, target = (required_text(raw, f) for f in (corpus.fields.input, corpus.fields.target))
+    source, target = source.strip(), target.strip()
+    if "\0" in source + target:
+        raise RecordError("NUL character", f"in {source!r} or {target!r}")
     if source == target:
         raise RecordError("same text", f"source and target are {source!r}")
-    _check_lengths(source, target, corpus.pairs)
-    for text, script in zip((source, target), corpus.pairs.scripts or (), strict=False):
-        _check_script(text, script)
-    return source, target
-
-
-def _text(raw: Any, field: str) -> str:
-    text = required_text(raw, field)
-    if "\0" in text:
-        raise RecordError("NUL character", f"{field!r} at offset {text.index(chr(0))}")
-    return text.strip()
-
-
-def _check_lengths(source: str, target: str, pairs: Pairs) -> None:
     ratio = max(len(source), len(target)) / min(len(source), len(target))
-    if ratio > pairs.length_ratio:
+    if ratio > corpus.pairs.length_ratio:
         raise RecordError(
             "length ratio", f"{len(source)} and {len(target)} characters: {ratio:.1f} to 1"
         )
-
-
-def _check_script(text: str, script: str) -> None:
-    letters = regex.findall(r"\p{L}", text)
-    if letters and not regex.search(rf"\p{{Script={script}}}", text):
-        raise RecordError("wrong script", f"no letter of {text!r} is {script}")
+    for text, script in zip((source, target), corpus.pairs.scripts or (), strict=False):
+        if regex.search(r"\p{L}", text) and not regex.search(rf"\p{{Script={script}}}", text):
+            raise RecordError("wrong script", f"no letter of {text!r} is {script}")
+    return source, target

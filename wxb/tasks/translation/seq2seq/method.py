@@ -15,7 +15,7 @@ from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Columns, join_rows, read_columns, write_chunks
 from wxb.corpora.text.tokenizers import special_tokens, token_ids
 from wxb.tasks import methods
-from wxb.tasks.translation.metrics import Scorer, sums
+from wxb.tasks.translation.metrics import Scorer, bleu
 from wxb.tasks.translation.params import Experiment
 from wxb.tasks.translation.predictor import Translator, source_ids, special_ids
 
@@ -114,4 +114,4 @@ class Method(methods.Method):
     @staticmethod
     def compute_metrics(statistics: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
         """BLEU of greedy translations of validation records, with one reference at a time."""
-        return {Method.BEST.key: float(sums.bleu(statistics.sum(axis=0)))}
+        return {Method.BEST.key: float(bleu(statistics.sum(axis=0)))}

@@ -16,7 +16,7 @@ from wxb.core.files import write_json
 from wxb.corpora.text.encoded import IGNORED
 from wxb.models import decoding, gpt2, seq2seq, transformer
 from wxb.models.decoding import Hypotheses
-from wxb.tasks.translation.metrics.sums import bleu_statistics
+from wxb.tasks.translation.metrics import bleu_statistics
 from wxb.tasks.translation.predictor import decode
 from wxb.tasks.translation.seq2seq.prompted import PromptedGPT2, Special
 
