@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wxb.metrics.scorer import Scorer
     from wxb.reporting.charts.parts import Page  # imports plotly
     from wxb.tasks.methods import Method
-    from wxb.tasks.recognition import Hook
 
 __all__ = ["Part", "Task", "get", "method_of", "names"]
 
@@ -55,7 +54,7 @@ class Task:
     page: ClassVar[Part[Page]] = Part("page", "Page")
     card: ClassVar[Part[Any]] = Part("card", optional=True)
     exports: ClassVar[Part[Any]] = Part("exports", optional=True)
-    new: ClassVar[Part[Hook | None]] = Part("new", optional=True)
+    new: ClassVar[Part[Any]] = Part("new", optional=True)
 
     @property
     def methods(self) -> list[str]:

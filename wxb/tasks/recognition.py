@@ -1,8 +1,8 @@
 """Recognize the task of files for `wxb new corpus`, by field names and signatures of formats.
 
 A task that `wxb new` supports has a folder `new` with two files: `records.yaml`, the known names of
-its fields (`Records`), and `study.yaml`, the blocks of a first study. A function
-`recognize(files, records, names)` in `new/__init__.py` replaces `Records.recognize`.
+its fields (`Records`), and `study.yaml`, the blocks of a first study. A function `recognize(files,
+records, flags)` in `new/__init__.py` replaces `Records.recognize`; `records` are the task's own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field
 from ruamel.yaml import YAML
@@ -81,19 +82,15 @@ class Files:
 
     def summary(self) -> str:
         """The fields with some values, or else the first lines, for error messages."""
-        fields = {name: values(self.rows, name) for name in fields_of(self.rows)[:MAX_FIELDS]}
-        if fields:
-            shown = (
-                f"  {_shown(name)}: {', '.join(map(_shown, found[:SHOWN]))}"
-                for name, found in fields.items()
-            )
-            return "the fields\n" + "\n".join(shown)
-        if self.has_fields:
+        if not self.has_fields:
+            lines = [*islice(self.lines(self.members[0]), SHOWN)]
+            return "\n  ".join(["the lines", *map(_shown, lines)])
+        fields = fields_of(self.rows)[:MAX_FIELDS]
+        if not fields:
             return "no record that is an object with fields"
-        first = [
-            _shown(line) for line, _ in zip(self.lines(self.members[0]), range(SHOWN), strict=False)
-        ]
-        return "the lines\n" + "\n".join(f"  {line}" for line in first)
+        samples = {name: values(self.rows, name)[:SHOWN] for name in fields}
+        shown = (f"{_shown(name)}: {', '.join(map(_shown, s))}" for name, s in samples.items())
+        return "\n  ".join(["the fields", *shown])
 
 
 class Records(Section):
@@ -131,15 +128,12 @@ class Records(Section):
         if form is None:
             return None
         for key in form:
-            if len(found[key]) > 1:
-                flag = {self.input: "--input", self.gold: "--gold"}.get(key, f"--{key}")
-                raise FlagError(
-                    f"{flag}: found {' and '.join(map(_shown, found[key]))}; choose one"
-                )
+            flag = {self.input: "input", self.gold: "gold"}.get(key, key)
+            _single(flag, found[key], "choose one")
         fields: dict[str, Any] = dict.fromkeys(self.optional)
-        fields |= {key: fields[0] for key, fields in found.items() if len(fields) == 1}
+        fields |= {key: names[0] for key, names in found.items() if len(names) == 1}
         others = [name for name in fields_of(rows) if name not in fields.values()]
-        ids = [name for name in named(others, IDS) if _is_unique(rows, name)]
+        ids = [n for n in named(others, IDS) if len({str(row.get(n)) for row in rows}) == len(rows)]
         fields = {"id": next(iter(ids), None), **fields}
         fields["language"] = next(iter(named(others, LANGUAGES)), None)
         content: Content = {"columns": [*columns]} if columns else {}
@@ -152,13 +146,10 @@ class Records(Section):
         names = [name for name in fields_of(rows) if name not in flags.values()]
         found = {}
         for key, known in self.fields.items():
-            if key in flags:
-                found[key] = [flags[key]] if _fits(key, values(rows, flags[key])) else []
-                continue
-            usual = [*map(normalized, known)]
-            found[key] = [name for name in named(names, usual) if _fits(key, values(rows, name))]
-            if len(found[key]) == 1:
-                names.remove(*found[key])
+            usual = named(names, [*map(normalized, known)])
+            candidates = [flags[key]] if key in flags else usual
+            found[key] = [name for name in candidates if _fits(key, values(rows, name))]
+            names = [name for name in names if [name] != found[key]]
         pair = named(names, [*map(normalized, self.pair)])
         if len(pair) == 2 and not all(found.values()):
             return dict(zip(self.fields, ([name] for name in pair), strict=True))
@@ -175,19 +166,8 @@ class Records(Section):
         groups = others if self.groups is None else filter(None, map(fields.get, self.groups))
         known = [n for n in groups if self.groups or normalized(n) in GROUPS]
         known = [name for name in known if all(row.get(name) not in (None, "") for row in rows)]
-        if len(known) > 1:
-            raise FlagError(
-                f"--group: found {' and '.join(map(_shown, known))}; choose the field whose records"
-                f" stay in one split, or `{NO_GROUP}` for none"
-            )
-        return {"by": next(iter(known), None), **shares}
-
-
-class Hook(Protocol):
-    """The module `new` of a task that replaces `Records.recognize`."""
-
-    def recognize(self, files: Files, records: Records, flags: Flags) -> Content | None:
-        """As `Records.recognize`, with the task's own `records`."""
+        advice = f"choose the field whose records stay in one split, or `{NO_GROUP}` for none"
+        return {"by": _single("group", known, advice), **shares}
 
 
 def tasks() -> list[str]:
@@ -201,12 +181,12 @@ def records(task: str) -> Records:
 
 
 def recognize(task: str, files: Files, flags: Flags | None = None) -> Content | None:
-    """As `Records.recognize`, by the task's hook if it has one."""
-    hook = get(task).new
-    known = records(task)
-    return (
-        hook.recognize(files, known, flags or {}) if hook else known.recognize(files, flags or {})
-    )
+    """As `Records.recognize`, by the task's own function if it has one."""
+    own, known = get(task).new, records(task)
+    if own is None:
+        return known.recognize(files, flags or {})
+    content: Content | None = own.recognize(files, known, flags or {})
+    return content
 
 
 def template(task: str) -> str:
@@ -244,23 +224,22 @@ def _fits(key: str, values: list[Any]) -> bool:
 
     Raises WxbError for lists of objects that are not messages.
     """
-    if not values or (key == "messages") != _are_objects(values[0]):
-        return False
-    if key == "messages" and not {"role", "content"} <= {*values[0][0]}:
+    first = values[0] if values else None
+    if not (isinstance(first, list) and isinstance(first[0], Mapping)):
+        return bool(values) and key != "messages" and not isinstance(first, list | Mapping)
+    if key == "messages" and not {"role", "content"} <= {*first[0]}:
         raise WxbError(
-            f"found objects with {', '.join(map(str, values[0][0]))}; expected messages with the"
-            " keys `role` (system, user, assistant) and `content`: rename them"
+            f"found objects with {', '.join(map(str, first[0]))}; expected messages with the keys"
+            " `role` (system, user, assistant) and `content`: rename them"
         )
-    return key == "messages" or not isinstance(values[0], list | Mapping)
+    return key == "messages"
 
 
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and isinstance(value[0], Mapping)
-
-
-def _is_unique(rows: list[Row], name: str) -> bool:
-    found = [str(row.get(name)) for row in rows]
-    return len({*found}) == len(found)
+def _single(flag: str, names: list[str], advice: str) -> str | None:
+    """The name of a field, if any. Raises FlagError for several."""
+    if len(names) > 1:
+        raise FlagError(f"--{flag}: found {' and '.join(map(_shown, names))}; {advice}")
+    return next(iter(names), None)
 
 
 def _shown(value: Any) -> str:

@@ -35,6 +35,7 @@ def reason(function, *args, **options):
     with pytest.raises(AudioError) as caught:
         function(*args, **options)
     assert caught.value.detail
+    assert " at 0x" not in caught.value.detail  # the same in each run
     return caught.value.reason
 
 

@@ -85,8 +85,9 @@ def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.fl
     except FileNotFoundError:
         raise AudioError("missing file", f"found no {source!s}") from None
     except (OSError, soundfile.LibsndfileError) as error:
+        problem = getattr(error, "error_string", error)  # without the address of BytesIO
         advice = "convert the recording, as with: ffmpeg -i in.m4a out.flac"
-        raise AudioError("not readable", f"{error}; {advice}") from None
+        raise AudioError("not readable", f"{problem}; {advice}") from None
     if not count:
         raise AudioError("no samples", "the header says that the recording is empty")
     if len(channels) < count:
