@@ -1,6 +1,5 @@
 """The published forms have the defects that docs/errata.md describes, and no others."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -8,23 +7,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
 from transformers import AutoModelForCausalLM, set_seed
 
-from stages import align, download, preprocess, pretrain, tokenize, tokenizer, train
 from tests import tiny
 from tests.benchmarks.script import script
-from wxb.core.params import check, load, read_yaml
-from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import train as train_tokenizer
-from wxb.project.profiles import switch
 from wxb.tasks.ner.generation import answers
-from wxb.tasks.ner.generation.method import Method
 from wxb.tasks.ner.metrics import counts
 from wxb.tasks.ner.params import Head
-from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.bio import OUTSIDE
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.method import Method as Tagging
@@ -60,12 +52,6 @@ def test_token_scores_count_a_part_of_a_token_as_right():
     assert counts(gold, predicted).tolist() == [[0, 1, 1]]
     by_token = [scoring.on_tokens(predictor, texts[:1], spans) for spans in (gold, predicted)]
     assert counts(*by_token).tolist() == [[1, 1, 1]]
-
-
-def test_texts_are_truncated_at_the_end_of_a_token():
-    texts = ["a b c", "a " * scoring.LIMIT, "", "a b " * scoring.LIMIT]
-    predictor = recognizer(texts)
-    assert scoring.truncate(predictor, texts) == [*texts[:3], ("a b " * scoring.LIMIT)[:63]]
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(0, 40))
@@ -170,74 +156,3 @@ def test_noise_of_short_rows_shrinks_with_the_padded_length():
     torch.manual_seed(0)
     by_row = training.add_noise(embeddings, mask, 5.0)
     torch.testing.assert_close(by_row[:, :4], noise[:, :4] * 4)
-
-
-# The command
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    """A project of few records with three experiments, trained for one epoch."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("project"))
-        Path("demos").mkdir()
-        Path("demos/pii").symlink_to(ROOT / "demos/pii")
-        Path("params").symlink_to(ROOT / "params")
-        Path("params.yaml").write_text((ROOT / "params.yaml").read_text())
-        switch("tiny")
-        content = read_yaml(Path("params.yaml"))
-        content["corpora"]["pii"]["generate"] |= {"labelled": 80, "unlabelled": 20}
-        for name, experiment in [*content["experiments"].items()]:
-            if "epochs" not in experiment["training"]:
-                del content["experiments"][name]
-                content["studies"]["ner"]["experiments"].remove(name)
-            else:
-                experiment["training"]["epochs"] = 1
-        YAML().dump(content, Path("params.yaml"))
-        params = check(content)
-        for stage in (download, preprocess):
-            stage.main(params, "pii")
-        for name in ("encoder", "decoder"):
-            tokenizer.main(params, name)
-            pretrain.main(params, name)
-        for name in EXPERIMENTS:
-            for stage in (tokenize, align, train):
-                stage.main(params, name)
-        yield Path.cwd()
-
-
-@pytest.mark.slow
-def test_every_defect_has_a_row(project, monkeypatch, capsys):
-    monkeypatch.chdir(project)
-    errata.main(records=8, train_records=16, seeds=1)
-    output = capsys.readouterr().out
-    rows = re.findall(r"\| (\d+) \| (.+?) \| (\S+(?: \S+)?) \| \d\.\d{3} \| \d\.\d{3}", output)
-    assert [int(row) for row, _, _ in rows] == list(range(1, 15))
-    by_system = {name: [r[1] for r in rows if r[2] == name] for name in EXPERIMENTS}
-    assert "space before a mention is part of it" in by_system["ner-decoder"]
-    assert "space before a mention is part of it" not in by_system["ner-encoder"]
-    assert {"padding is labelled O", "NEFTune's noise by the padded length"} <= {
-        *by_system["ner-encoder"]
-    }
-    assert len(by_system["ner-generative"]) == 4
-    assert "8 test records" in output
-
-
-@pytest.mark.slow
-def test_the_right_form_is_that_of_the_project(project, monkeypatch):
-    """The prompts are those of training, and gold answers are parsed as the gold spans."""
-    monkeypatch.chdir(project)
-    test = clean.read_labelled(Path("data/clean/pii/test.parquet"), Labelling())
-    predictor = Method.Predictor.load(Path("models/ner-generative"))
-    items = Method(load().experiments["ner-generative"], [], predictor.tokenizer).dataset(
-        Path("data/features/ner-generative/test.arrow"),
-        Path("data/targets/ner-generative/test.arrow"),
-        test,
-    )
-    batched = scoring.answer_texts(predictor, [record.input for record in test], label="test")
-    for record_, answer, item in zip(test, batched, items, strict=True):
-        is_label = item["labels"] != IGNORED
-        assert answer.prompt.tolist() == item["input_ids"][~is_label].tolist()
-        answer = answer._replace(score=1.0)
-        spans = scoring.spans_of(predictor, record_.input, answer, item["labels"][is_label])
-        assert spans == [span for span in record_.gold if span.type in predictor.types]

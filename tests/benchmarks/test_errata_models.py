@@ -74,22 +74,6 @@ def test_pairs_are_halves_of_a_head_and_not_neighbours(monkeypatch):
     assert difference(*first) <= TOLERANCE  # the first position is not rotated
 
 
-def test_the_exponent_of_a_frequency_is_2i_over_d():
-    right, published = errata.turns(size=128, theta=10_000.0)
-    assert right[0] == 1
-    assert right[1] == pytest.approx(10_000 ** (-2 / 128))
-    # The published frequencies grow with i and hardly turn at all.
-    assert (right.diff() < 0).all()
-    assert (published[1:].diff() >= 0).all()
-    assert published[-1] < 1e-4
-
-
-def test_rope_depends_on_settings_and_not_on_the_generation():
-    # LLaMA 2 and 3 share the code; their checkpoints have theta and scaling.
-    assert errata.other_theta() > 0.01
-    assert errata.other_theta(theta=500_000.0) <= TOLERANCE
-
-
 def test_an_untied_head_is_not_the_embedding():
     assert errata.always_tied() > 0.1
     theirs, _, batch = errata.tiny("llama", tie_word_embeddings=False)

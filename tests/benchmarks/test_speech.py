@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.script import FOLDER, script
-from tests.tasks.speech.tones import SYLLABLES, experiment, samples
-from wxb.corpora.text.tokenizers import train
+from tests.tasks.speech.tones import SYLLABLES, samples
 from wxb.tasks.speech.record.audio import RATE
 
 
@@ -33,20 +32,6 @@ def test_copies_differ_and_depend_on_the_seed_only(recogniser):
         power = np.abs(np.fft.rfft(copy.samples)) ** 2
         above = np.fft.rfftfreq(len(copy.samples), 1 / RATE) > 4_200
         assert power[above].sum() < 1e-3 * power.sum()
-
-
-@pytest.mark.slow
-def test_a_trained_model_transcribes_and_classifies(recogniser, tmp_path):
-    recordings = recordings_of(recogniser, [*SYLLABLES] * 8)
-    train("byte-level-bpe", 270, [*SYLLABLES]).save_pretrained(tmp_path / "models/tokens")
-    settings = experiment(backbone="tokens", training={"epochs": 20, "learning_rate": 2e-2})
-    few = recordings[:4]
-    (tmp_path / "features/songs").mkdir(parents=True)  # of a command that was stopped
-    recogniser.fit(tmp_path, "songs", recordings, few, settings, 1)
-    texts = [recording.text for recording in few]
-    assert recogniser.transcribe(tmp_path, "songs", few) == texts
-    assert recogniser.classify(tmp_path, "songs", few, [*SYLLABLES]) == texts
-    assert recogniser.classify(tmp_path, "songs", few, texts[:1]) == texts[:1] * 4
 
 
 @pytest.mark.slow
