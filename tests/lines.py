@@ -13,7 +13,7 @@ BUDGET = {
     "wxb/metrics": 600,
     "wxb/models": 2780,
     "wxb/training": 1890,
-    "wxb/tasks": 10500,
+    "wxb/tasks": 10050,
     "wxb/reporting": 1950,
     "wxb/project": 3850,
     "wxb/cli": 3250,
