@@ -68,10 +68,10 @@ audit: .venv-audit ## report known vulnerabilities of the locked packages; needs
 	$(INSTALL) --requirement requirements-dev.txt
 	touch $@
 
-portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the hashes of its files to reports/tiny.json
+portable: .venv/run ## run the profile tiny in a clone of HEAD, and write the hashes of its files to reports/tiny.sha256
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \
-	  wxb params tiny && snakemake --cores $(CORES) && \
-	  python -m wxb.project.reproduction.expected_hashes > made.json && mv made.json $(CURDIR)/reports/tiny.json
+	  rm -r reports/metrics && wxb params tiny && snakemake --cores $(CORES) && \
+	  find models reports/metrics -type f ! -name '.*' ! -path '*-qlora*' | LC_ALL=C sort | xargs sha256sum > $(CURDIR)/reports/tiny.sha256
 
 seeds: .venv/run $(EXTRAS) ## run a study (STUDY=ner) with three seeds in a clone of HEAD, and keep it in reports/seeds/
 	clone=$$(mktemp -d) && trap "rm -rf $$clone" EXIT && git clone --quiet . $$clone && cd $$clone && \

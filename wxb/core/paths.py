@@ -22,7 +22,6 @@ INDEX = REPORTS / "index.html"  # links to the pages of all studies and lessons
 PROVENANCE = REPORTS / "provenance.json"  # the machines and versions of the committed studies
 BENCHMARKS = REPORTS / "benchmarks"  # committed figures of benchmarks/
 SEEDS = REPORTS / "seeds"  # studies with several seeds, which `make seeds` writes
-EXPECTED_HASHES = REPORTS / "tiny.json"  # hashes of the results of the profile tiny
 
 # Names used instead of a study's in paths below reports/.
 LESSONS, PRETRAIN = "lessons", "pretrain"

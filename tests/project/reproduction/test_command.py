@@ -1,6 +1,5 @@
 """The command `wxb compare`."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,10 +10,8 @@ from typer.testing import CliRunner
 from tests.reporting.conftest import comparison
 from tests.repository import commit, git, write
 from wxb.cli.app import app
-from wxb.core import paths
 from wxb.core.errors import WxbError
 from wxb.core.params import load
-from wxb.project.reproduction.expected_hashes import current_hashes
 
 ROOT = Path(__file__).parents[3]
 WIDTH = 80
@@ -82,20 +79,6 @@ def test_a_run_with_the_same_results_has_the_same_bytes(project):
     assert lines[1:] == [f"Page: {project / 'reports/ner.html'}"]
 
 
-def test_both_machines_are_printed_if_the_bytes_differ(project):
-    machine = {"device": "Abacus", "cpu": "Abacus", "capability": "AVX2", "torch": "2"}
-    digest = hashlib.sha256(Path("reports/studies/ner.json").read_bytes()).hexdigest()
-    provenance = {"ner": {"sha256": digest, "machines": [machine], "finished": "2030-01-01"}}
-    write("reports/provenance.json", provenance)
-    commit()
-    write_results(cpu="Pascaline")
-    assert "Pascaline" not in wxb("--study", "ner")[1]
-    write_results(shift=0.005, weights="b", cpu="Pascaline")
-    output = wxb("--brief", "--study", "ner")[1]
-    assert "Abacus" in output
-    assert "Pascaline" in output
-
-
 def test_a_partial_run_counts_the_rest(project):
     write_results()
     other = load().studies["ner"].experiments[0]
@@ -133,17 +116,6 @@ def test_the_exit_code_is_1_if_a_score_is_outside(project, shift, code):
     assert names == load().studies["ner"].experiments
 
 
-def test_a_comment_has_a_table_of_what_changed(project):
-    assert "|" not in wxb("--markdown")[1]
-    write_results()
-    metrics = {"precision": 0.1, "f1": 0.9, "f1_low": 0.8, "f1_high": 1.0}
-    write("reports/metrics/ner/ner-decoder.json", metrics)
-    comment = wxb("--markdown", "--study", "ner")[1]
-    rows = [line for line in comment.splitlines() if line.startswith("| ner-")]
-    assert rows == ["| ner-decoder | f1 | 0.5100 | 0.9000 | 0.5000–0.5200 | outside |"]
-    assert "8 of 9 have the same bytes, 1 outside" in comment
-
-
 def test_two_revisions_are_compared_without_the_working_tree(project):
     first = git("rev-parse", "HEAD")
     write_results(shift=0.02)
@@ -161,16 +133,6 @@ def test_without_results_the_error_names_the_command(project):
         wxb("--study", "gates")
     write("reports/metrics/lessons/gates.json", {"or": 1.0})
     assert summary() == "0 of 11 have the same bytes, 1 new, 10 missing"
-
-
-def test_expected_hashes_of_these_parameters_are_checked(project):
-    write_results()
-    write("models/a/model.safetensors", "weights")
-    paths.EXPECTED_HASHES.write_text(json.dumps(current_hashes()))
-    assert "portable: 10 of 10 files" in wxb("--brief", "--study", "ner")[1]
-    portable = json.loads(wxb("--json")[1])["portable"]
-    assert portable == {"files": 10, "missing": [], "differing": []}
-    assert "portable" not in wxb("HEAD", "HEAD", "--brief")[1]
 
 
 def test_unknown_names_are_errors_with_the_nearest(project):

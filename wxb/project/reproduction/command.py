@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,13 +12,11 @@ from wxb.core import paths
 from wxb.core.errors import WxbError, choices
 from wxb.core.params import Params, load
 from wxb.project import revisions
-from wxb.project.reproduction import expected_hashes
 from wxb.project.reproduction.comparison import Results, Score, Verdict, compare, worst
 from wxb.reporting.terminal import show, show_json, table
 
 ALL = "all"
 HIDDEN = (Verdict.NOT_RUN,)  # in the table
-SAME = (Verdict.NOT_RUN, Verdict.EQUAL)
 HEADER = ("result", "metric", "before", "after", "range", "verdict")
 
 
@@ -30,9 +28,6 @@ def compare_results(
     study: Annotated[str, typer.Option(help="a study or lesson, or pretrain; default: all")] = ALL,
     brief: Annotated[
         bool, typer.Option("--brief", help="print only the summary, and the page")
-    ] = False,
-    as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="as a comment for a pull request: what changed")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for other programs")] = False,
     exit_code: Annotated[
@@ -46,8 +41,6 @@ def compare_results(
     the range is the 95% interval, which only covers the choice of test records.
 
     Example: wxb compare HEAD~1 --study NAME
-
-    Example: wxb compare origin/main HEAD --markdown > comment.md
     """
     params = load()
     before = Results(revisions.commit(revision))
@@ -61,29 +54,20 @@ def compare_results(
         raise WxbError(f"{after.tree.name}: no results to compare; run `make run{name}` first")
     scores = [score for name in names for score in compare(name, before, after)]
     is_outside = any(score.verdict is Verdict.OUTSIDE for score in scores)
-    hashes = None if other else expected_hashes.check_hashes()
-    lines = [_summary(study, scores, before.tree.name), *_machines(scores, before, after, params)]
-    lines += [hashes.line] if hashes else []
     if as_json:
         show_json(
             {
                 "before": before.tree.name,
                 "after": after.tree.name,
                 "outside": is_outside,
-                "portable": hashes and hashes._asdict(),
                 "scores": [score._asdict() for score in scores],
             }
         )
-    elif as_markdown:
-        from wxb.reporting.charts.formatting import Table
-
-        rows = [_row(score, study) for score in scores if score.verdict not in SAME]
-        print("\n\n".join([*lines, *([Table("Scores", HEADER, rows).markdown()] if rows else [])]))
     else:
         rows = [_row(score, study) for score in scores if score.verdict not in HIDDEN]
         if rows and not brief:
             show(table(HEADER, rows), "")
-        show(*lines)
+        show(_summary(study, scores, before.tree.name))
         if study in {**params.studies, **params.lessons} and not other:
             print(page_line(study, params))
     if exit_code and is_outside:
@@ -119,17 +103,6 @@ def _summary(study: str, scores: Sequence[Score], before: str) -> str:
     return f"{study}, compared with {before}: {', '.join(parts)}" + (
         f" (ranges: {ranges})" if has_ranges else ""
     )
-
-
-def _machines(
-    scores: Sequence[Score], before: Results, after: Results, params: Params
-) -> Iterator[str]:
-    """The machines of both versions, for each result whose bytes differ."""
-    differing = (Verdict.ROUNDING, Verdict.WITHIN, Verdict.OUTSIDE, Verdict.DIFFERS)
-    for result in dict.fromkeys(score.result for score in scores if score.verdict in differing):
-        first, second = (each.machines(result, params) for each in (before, after))
-        if first and second:
-            yield f"{result} ran on {' and '.join(first)}; now on {' and '.join(second)}"
 
 
 def _row(score: Score, study: str) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from wxb.core import paths
-from wxb.core.params import PARAMS, Params, parse_yaml
+from wxb.core.params import PARAMS, parse_yaml
 from wxb.project import provenance
 from wxb.project.inventory import headlines
 from wxb.project.reproduction.ranges import ROUNDING, Range, Runs, ranges
@@ -99,15 +99,6 @@ class Results:
     def weights(self, name: str) -> str | None:
         """The hash of a model in dvc.lock; None if it has none."""
         return self._hashes.get(paths.model(name).as_posix())
-
-    def machines(self, result: str, params: Params) -> list[str]:
-        """The machines on which a study ran; empty if unknown."""
-        is_here = isinstance(self.tree, WorkingTree)
-        has_run = is_here and any(self.has_run(result, name) for name in self.metrics(result))
-        run = (
-            provenance.from_costs(params, result) if has_run else provenance.find(result, self.tree)
-        )
-        return [provenance.machine_text(machine) for machine in run["machines"]] if run else []
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
