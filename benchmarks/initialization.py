@@ -25,8 +25,8 @@ from wxb.core.params import load
 from wxb.core.params.backbones import Backbone
 from wxb.corpora.text.tokenizers import load as load_tokenizer
 from wxb.project.reproduction import benchmarks
-from wxb.training.backbone import pretrain
 from wxb.training.backbones import weights
+from wxb.training.pretraining import pretrain
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 

@@ -1,7 +1,7 @@
 """Predict the test records with a trained experiment, and score the predictions."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean
 
 from wxb import tasks
@@ -48,7 +48,8 @@ def main(params: Params, name: str) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for test_set, by_seed in runs.items():
         scores = evaluation.metrics(scorer, [*by_seed.values()])
-        scores |= _means(further[test_set])
+        others = further[test_set]
+        scores |= {key: round(fmean(run[key] for run in others), DIGITS) for key in others[0]}
         prefix = "" if test_set == TEST else f"{test_set}_"
         metrics |= {f"{prefix}{key}": value for key, value in scores.items()}
     metrics |= {
@@ -67,11 +68,6 @@ def main(params: Params, name: str) -> dict[str, float]:
         evaluation.save(scorer, folder, runs, clean.test_set_facts(corpus))
     inputs = len(study.seeds) * sum(map(len, test_sets.values()))
     return {"inputs": inputs, "predicting": round(seconds, 3)}
-
-
-def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each score over runs."""
-    return {key: round(fmean(run[key] for run in scores), DIGITS) for key in scores[0]}
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ def main(params: Params, name: str) -> None:
             SavedTokenizer(tokens).save_pretrained(model_folder)
             write_json(metrics_file, {"parameters": 0, "trainable_parameters": 0})
             return
-        from wxb.training import backbone as training  # its imports take seconds
+        from wxb.training import pretraining  # its imports take seconds
 
         checkpoint_folder = checkpoints.folder(
             label, [backbone, params.seed, params.threads, params.portable], [corpus, tokens]
         )
-        result = training.build(
+        result = pretraining.build(
             backbone,
             corpus,
             tokens,

@@ -13,7 +13,7 @@ from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import load
 from wxb.runtime.command import run
 from wxb.training import checkpoints, processes
-from wxb.training.curves import write_curves
+from wxb.training.run import write_curves
 
 
 def main(params: Params, name: str) -> None:

@@ -25,6 +25,7 @@ from transformers import (
 )
 
 from wxb.models import bert, gpt2, llama
+from wxb.models.decoding import complete
 from wxb.training.backbones.generator import Generator
 
 # Our classes, with the names of transformers'.
@@ -145,7 +146,8 @@ def _generation(
     """A function that generates tokens after random prompts by greedy search."""
     ids = torch.randint(VOCABULARY, (rows, 16), generator=torch.Generator().manual_seed(0))
     prompt = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    settings: dict[str, Any] = {"max_new_tokens": tokens, "use_cache": use_cache}
     if isinstance(model, PreTrainedModel):
-        settings = {"generation_config": GenerationConfig(do_sample=False, **settings)}
-    return lambda: model.generate(**prompt, **settings)
+        config = GenerationConfig(do_sample=False, max_new_tokens=tokens, use_cache=use_cache)
+        return lambda: model.generate(**prompt, generation_config=config)
+    forward = partial(model, use_cache=use_cache, logits_to_keep=1)
+    return lambda: complete(forward, **prompt, max_new_tokens=tokens)

@@ -45,19 +45,6 @@ def test_lines_are_printed_every_few_seconds_and_at_the_end(console, clock):
     assert len(counts) in (4, 5)
 
 
-def test_without_a_total_only_the_count_is_printed(console, clock):
-    for _ in track(range(2), "read", unit="line"):
-        clock.now += 6
-    lines = console.getvalue().splitlines()
-    assert [line.split()[1] for line in lines] == ["1line", "2line"]
-    assert "%" not in console.getvalue()
-
-
-def test_a_single_item_prints_nothing(console, clock):
-    assert list(track("a", "a", 1)) == ["a"]
-    assert console.getvalue() == ""
-
-
 def test_the_callback_gets_every_step_and_no_line_is_printed(console, clock):
     steps = []
     with progress_callback(lambda *step: steps.append(step)):

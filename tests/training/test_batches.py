@@ -55,25 +55,6 @@ def test_items_are_padded_on_the_other_side(lengths, side):
     assert all(values.dtype == torch.int64 for values in batch.values())
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4), sides)
-def test_columns_are_padded_separately(lengths, side):
-    """Such as source and target of a translation."""
-    rows = [
-        {"input_ids": np.arange(source) + 1, "labels": np.arange(target) + 1}
-        for source, target in lengths
-    ]
-    batch = collate(rows, PAD, side=side)
-    for column, name in enumerate(["input_ids", "labels"]):
-        longest = max(pair[column] for pair in lengths)
-        fill = FILL[name]
-        for row, pair in enumerate(lengths):
-            values, padding = list(range(1, pair[column] + 1)), [fill] * (longest - pair[column])
-            expected = padding + values if side == "left" else values + padding
-            assert batch[name][row].tolist() == expected
-    assert batch["attention_mask"].shape == batch["input_ids"].shape
-
-
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_floats_are_float32_and_padded_with_0(kind):
     rows = [

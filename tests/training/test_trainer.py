@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 from transformers import set_seed
 
 from tests import tiny
@@ -31,8 +30,7 @@ from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.weights import load_backbone
 from wxb.training.batches import collate
 from wxb.training.checkpoints import last_complete
-from wxb.training.curves import write_curves
-from wxb.training.run import TrainingRun
+from wxb.training.run import TrainingRun, write_curves
 from wxb.training.trainer import fit
 
 RATE = 1e-2
@@ -160,23 +158,17 @@ def test_batches_are_grouped_by_the_lengths_of_labels_too(tmp_path):
 
 # Schedules
 
-OPTIONS = {"cosine_with_restarts": {"num_cycles": 2}, "step": {"step_size": 3, "gamma": 0.5}}
 STEPS, WARMUP = 20, 4
 FORMULAS = {
     "constant": lambda step: 1,
     "linear": lambda step: 1 - step / (STEPS - WARMUP),
     "cosine": lambda step: (1 + math.cos(math.pi * step / (STEPS - WARMUP))) / 2,
-    "cosine_with_restarts": lambda step: (
-        (1 + math.cos(math.pi * (2 * step / (STEPS - WARMUP) % 1))) / 2
-    ),
-    "step": lambda step: 0.5 ** (step // 3),
 }
 
 
 @pytest.mark.parametrize("schedule", FORMULAS)
 def test_schedules_equal_their_formulas(tmp_path, schedule):
     options = {"warmup_ratio": WARMUP / STEPS, "schedule": schedule}
-    options["schedule_options"] = OPTIONS.get(schedule, {})
     settings = Pretraining(steps=STEPS, max_length=4, batch_size=4, learning_rate=RATE, **options)
     _, history = fit_linear(tmp_path, settings, records=STEPS * 4)
     expected = [
@@ -184,36 +176,6 @@ def test_schedules_equal_their_formulas(tmp_path, schedule):
         for step in range(STEPS)
     ]
     assert rates(history) == pytest.approx(expected, abs=1e-9)
-
-
-def plateau_rates(scores, mode, steps_between):
-    """The learning rates of all steps, with one evaluation after every `steps_between`."""
-    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=RATE)
-    scheduler = ReduceLROnPlateau(optimizer, mode=mode, factor=0.5, patience=0)
-    expected = []
-    for score in scores:
-        expected += [optimizer.param_groups[0]["lr"]] * steps_between
-        scheduler.step(score)
-    return expected
-
-
-PLATEAU = {"schedule": "reduce_lr_on_plateau", "schedule_options": {"factor": 0.5, "patience": 0}}
-
-
-def test_plateau_lowers_the_rate_when_f1_stalls(tmp_path):
-    scores = [0.5, 0.4, 0.6, 0.6]
-    _, history = fit_linear(tmp_path, training(**PLATEAU), Scripted(scores))
-    assert rates(history) == pytest.approx(plateau_rates(scores, "max", 4))
-
-
-def test_plateau_lowers_the_rate_of_pretraining_when_the_loss_stalls(tmp_path):
-    settings = Pretraining(
-        steps=8, max_length=4, batch_size=4, learning_rate=RATE, warmup_ratio=0, **PLATEAU
-    )
-    _, history = fit_linear(tmp_path, settings, records=32)
-    losses = [row["valid_loss"] for row in history if "valid_loss" in row]
-    assert losses == sorted(losses, reverse=True)
-    assert set(rates(history)) == {RATE}
 
 
 # Early stopping and the best checkpoint
@@ -229,9 +191,22 @@ def test_early_stopping_ends_with_the_best_weights(tmp_path):
     assert not torch.equal(best["layer.weight"], last["layer.weight"])
 
 
-def test_training_without_a_metric_is_an_error(tmp_path):
-    with pytest.raises(WxbError, match="f1 was not a number in any evaluation"):
-        fit_linear(tmp_path, training(epochs=2), Scripted([float("nan")] * 2))
+class Removing(Scripted):
+    """Deletes all checkpoints at its last evaluation, as a user might do."""
+
+    def __call__(self, predictions, labels):
+        if self.index == len(self.scores) - 1:
+            shutil.rmtree(self.folder)
+        return super().__call__(predictions, labels)
+
+
+def test_training_without_the_best_checkpoint_is_an_error(tmp_path):
+    metrics = Removing([0.1, 0.5, 0.4])
+    metrics.folder = tmp_path / "x"
+    with pytest.raises(WxbError, match=r"no checkpoint with the best f1 \(step 8\)"):
+        fit_linear(tmp_path / "x", training(epochs=3), metrics)
+    with pytest.raises(WxbError, match=r"best f1 \(step None\)"):
+        fit_linear(tmp_path / "y", training(epochs=2), Scripted([float("nan")] * 2))
 
 
 def test_a_training_that_diverges_is_an_error(tmp_path):

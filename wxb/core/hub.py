@@ -114,15 +114,13 @@ def _explain(error: Exception, repository: str, revision: str, kind: Kind) -> st
     key = "`checkpoint`" if kind == "model" else "`hub.repository` of the corpus"
     local = "`checkpoint` to a local folder" if kind == "model" else "`path` of the corpus"
     match error:
-        case errors.GatedRepoError():
-            return f"access is restricted; ask for it on {page}, then set HF_TOKEN"
-        case errors.RepositoryNotFoundError() | errors.HFValidationError():
-            return (
-                f"found no such {kind} on {constants.ENDPOINT}; correct {key}, or set HF_TOKEN if"
-                " it is private"
-            )
         case errors.RevisionNotFoundError():
             return f"found no revision {revision!r}; {page}/commits/main lists the commits to pin"
+        case errors.RepositoryNotFoundError() | errors.HFValidationError():  # gated ones, too
+            return (
+                f"found no such {kind} on {constants.ENDPOINT}, or access is restricted; correct"
+                f" {key}, or ask for access on {page} and set HF_TOKEN"
+            )
         case errors.HfHubHTTPError(response=response) if response.status_code in (401, 403):
             return f"{constants.ENDPOINT} refuses the token; run `hf auth login` or set HF_TOKEN"
         case errors.LocalEntryNotFoundError():

@@ -75,15 +75,13 @@ class _Embeddings(nn.Module):
         self,
         words: Tensor,  # (B, T, C)
         token_type_ids: Tensor | None,  # (B, T); None: all 0
-        position_ids: Tensor | None,  # (B, T); None: 0, 1, 2, ...
     ) -> Tensor:
         length, longest = words.shape[1], self.position_embeddings.num_embeddings
-        if position_ids is None and length > longest:
+        if length > longest:
             raise ValueError(f"found {length} tokens; the model has positions for {longest}")
         types = self.token_type_embeddings
-        table = self.position_embeddings
         hidden = words + (types.weight[0] if token_type_ids is None else types(token_type_ids))
-        hidden = hidden + (table.weight[:length] if position_ids is None else table(position_ids))
+        hidden = hidden + self.position_embeddings.weight[:length]
         normal: Tensor = self.dropout(self.LayerNorm(hidden))  # (B, T, C)
         return normal
 
@@ -224,7 +222,6 @@ class BertModel(nn.Module):
         input_ids: Tensor | None = None,  # (B, T)
         attention_mask: Tensor | None = None,  # (B, T), 1 = token, 0 = padding
         token_type_ids: Tensor | None = None,  # (B, T), the segment of each token
-        position_ids: Tensor | None = None,  # (B, T)
         inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
     ) -> EncoderOutput:
         """Encode texts.
@@ -237,7 +234,7 @@ class BertModel(nn.Module):
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.word_embeddings(input_ids)
         mask = None if attention_mask is None else masks.padding(attention_mask)
-        hidden = self.embeddings(inputs_embeds, token_type_ids, position_ids)
+        hidden = self.embeddings(inputs_embeds, token_type_ids)
         hidden = self.encoder(hidden, mask)  # (B, T, C)
         return EncoderOutput(hidden, self.pooler(hidden) if self.pooler else None)
 

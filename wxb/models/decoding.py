@@ -9,7 +9,6 @@ state. The state holds what the model needs of each row; its `reorder` selects r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import torch
@@ -135,23 +134,9 @@ def _length(tokens: Tensor, ends: Tensor) -> Tensor:
 # Encoder and decoder
 
 
-class Model(Protocol):
-    """A sequence-to-sequence model."""
-
-    @property
-    def config(self) -> Any:
-        """Its settings, with the ids of the special tokens `pad`, `bos` and `eos`."""
-
-    def encode(self, input_ids: Tensor, attention_mask: Tensor) -> Any:
-        """Encode source ids with their mask (B, S): the state before the first target token."""
-
-    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Logits (B, V) of the tokens that follow these (B, 1), and the state after these."""
-
-
 @torch.no_grad()
 def search(
-    model: Model,
+    model: Any,
     input_ids: Tensor,
     attention_mask: Tensor,
     *,
@@ -160,6 +145,9 @@ def search(
     length_penalty: float = 1.0,
 ) -> Hypotheses:
     """Generate targets for sources (B, S) by beam search, or by greedy search if `beams` is 1.
+
+    `model.encode(input_ids, attention_mask)` is the state before the first target token, and
+    `model.step` a step function. `model.config` has the ids `pad`, `bos` and `eos`.
 
     A sequence ends with eos and is then padded, or is truncated at `max_new_tokens`. Scores are as
     in `beam_search`.
@@ -181,7 +169,7 @@ def search(
     )
 
 
-def generate(model: Model, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
+def generate(model: Any, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
     """The best sequences (B, T) of `search` for sources (B, S), with the options of `search`."""
     return search(model, input_ids, attention_mask, **options).tokens[:, 0]
 
@@ -311,10 +299,6 @@ class CausalLM(nn.Module):
 
     base_model_prefix: ClassVar[str]
 
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Mean cross-entropy of logits (B, T, V) with the labels (B, T) of the next tokens."""
-        raise NotImplementedError
-
     def forward(
         self,
         input_ids: Tensor | None = None,  # (B, T)
@@ -327,27 +311,8 @@ class CausalLM(nn.Module):
         decoded = self.get_submodule(self.base_model_prefix)(input_ids, **inputs)
         hidden = decoded.last_hidden_state[:, -logits_to_keep:]  # (B, T, C)
         logits = self.get_submodule("lm_head")(hidden)  # (B, T, V)
-        loss = None if labels is None else self.loss(logits, labels)
+        loss = None
+        if labels is not None:
+            targets = F.pad(labels[:, 1:], (0, 1), value=-100)  # the last token predicts no label
+            loss = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
         return CausalLMOutput(loss, logits, decoded.past_key_values)
-
-    @torch.inference_mode()
-    def generate(
-        self,
-        input_ids: Tensor,  # (B, T), padded on the left
-        attention_mask: Tensor | None = None,  # (B, T)
-        *,
-        max_new_tokens: int,
-        eos_token_id: int | Sequence[int] | None = None,
-        pad_token_id: int | None = None,
-        use_cache: bool = True,
-    ) -> Tensor:
-        """Complete prompts by greedy search: ids (B, T + N) with the prompts, as in `complete`."""
-        continuation = complete(
-            partial(self, use_cache=use_cache, logits_to_keep=1),
-            input_ids,
-            attention_mask,
-            max_new_tokens=max_new_tokens,
-            eos_token_id=eos_token_id,
-            pad_token_id=pad_token_id,
-        )
-        return torch.cat([input_ids, continuation.tokens], dim=1)

@@ -156,31 +156,25 @@ class GPT2Model(nn.Module):
 
     def forward(
         self,
-        input_ids: Tensor | None = None,  # (B, T)
+        input_ids: Tensor,  # (B, T)
         *,
         attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
         use_cache: bool = True,
     ) -> DecoderOutput:
         """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
-        Raises ValueError unless either ids or embeddings are given, or if there are more tokens
-        than positions.
+        Raises ValueError if there are more tokens than positions.
         """
-        if (input_ids is None) == (inputs_embeds is None):
-            raise ValueError("expected either input_ids or inputs_embeds")
-        if inputs_embeds is None:
-            inputs_embeds = self.wte(input_ids)
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
-        length = inputs_embeds.shape[1]
+        length, device = input_ids.shape[1], input_ids.device
         if position_ids is None:
-            position_ids = torch.arange(cached, cached + length, device=inputs_embeds.device)
+            position_ids = torch.arange(cached, cached + length, device=device)
         if (last := int(position_ids.max())) >= self.config.n_positions:
             raise ValueError(f"found position {last}; the model has {self.config.n_positions}")
-        mask = masks.decoder(attention_mask, length, cached + length, inputs_embeds.device)
-        hidden = self.drop(inputs_embeds + self.wpe(position_ids))  # (B, T, C)
+        mask = masks.decoder(attention_mask, length, cached + length, device)
+        hidden = self.drop(self.wte(input_ids) + self.wpe(position_ids))  # (B, T, C)
         cache = []
         for index, block in enumerate(self.h):
             past = past_key_values[index] if past_key_values else None
@@ -199,8 +193,3 @@ class GPT2LMHeadModel(CausalLM):
         self.transformer = GPT2Model(config)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.lm_head.weight = self.transformer.wte.weight
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Mean cross-entropy of logits (B, T, V) with the labels (B, T) of the next tokens."""
-        logits = logits[:, :-1].float()  # the last token predicts no label
-        return F.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten())

@@ -281,8 +281,3 @@ class LlamaForCausalLM(CausalLM):
         self.lm_head = _linear(config.hidden_size, config.vocab_size, config.initializer_range)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Mean cross-entropy of logits (B, T, V) with the labels (B, T) of the next tokens."""
-        targets = F.pad(labels[:, 1:], (0, 1), value=-100)  # the last token predicts no label
-        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())

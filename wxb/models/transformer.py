@@ -44,11 +44,6 @@ class Cache(NamedTuple):
     source_keys: Tensor  # (B, h, S, d)
     source_values: Tensor  # (B, h, S, d)
 
-    @property
-    def length(self) -> int:
-        """Number of target tokens so far."""
-        return self.keys.shape[2]
-
 
 class State(NamedTuple):
     """The state of each row in generation: a cache for each layer, and the source's mask."""
@@ -253,7 +248,7 @@ class Translator(nn.Module):
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Logits (B, V) of the tokens that follow these (B, T), and the state after these."""
-        past, length = state.layers[0].length, tokens.shape[1]
+        past, length = state.layers[0].keys.shape[2], tokens.shape[1]
         target = self.embed(self.target_embedding, tokens, first=past)  # (B, T, C)
         mask = masks.decoder(None, length, past + length, tokens.device)
         hidden, state = self.transformer.decoder(target, state, mask)

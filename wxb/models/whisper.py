@@ -237,32 +237,27 @@ class WhisperDecoder(nn.Module):
 
     def forward(
         self,
-        input_ids: Tensor | None = None,  # (B, T)
+        input_ids: Tensor,  # (B, T)
         *,
         encoder_hidden_states: Tensor,  # (B, F, C)
         attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         position_ids: Tensor | None = None,  # (B, T); None: S - T, S - T + 1, ...
         past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,  # (B, T, C), instead of `input_ids`
         use_cache: bool = True,
     ) -> tuple[Tensor, Cache | None]:
         """Hidden states of T tokens after the cached ones, and the cache unless `use_cache` is off.
 
-        Raises ValueError unless either ids or embeddings are given, or if there are more tokens
-        than positions.
+        Raises ValueError if there are more tokens than positions.
         """
-        if (input_ids is None) == (inputs_embeds is None):
-            raise ValueError("expected either input_ids or inputs_embeds")
-        if inputs_embeds is None:
-            inputs_embeds = self.embed_tokens(input_ids)
-        length, device = inputs_embeds.shape[1], inputs_embeds.device
+        length, device = input_ids.shape[1], input_ids.device
         cached = past_key_values[0][0].shape[2] if past_key_values else 0
         if position_ids is None:
             position_ids = torch.arange(cached, cached + length, device=device)[None]
         if (last := int(position_ids.max())) >= (longest := self.embed_positions.num_embeddings):
             raise ValueError(f"found position {last}; the model has {longest}")
         mask = masks.decoder(attention_mask, length, cached + length, device)
-        hidden = self.dropout(inputs_embeds + self.embed_positions(position_ids))  # (B, T, C)
+        embedded = self.embed_tokens(input_ids) + self.embed_positions(position_ids)
+        hidden = self.dropout(embedded)  # (B, T, C)
         texts, recordings = [], []
         for index, layer in enumerate(self.layers):
             past = past_key_values[index :: len(self.layers)] if past_key_values else (None, None)
@@ -285,10 +280,9 @@ class WhisperModel(nn.Module):
         self,
         input_features: Tensor | None = None,  # (B, M, 2F)
         *,
-        decoder_input_ids: Tensor | None = None,  # (B, T)
+        decoder_input_ids: Tensor,  # (B, T)
         decoder_attention_mask: Tensor | None = None,  # (B, S), 1 = token, 0 = padding
         decoder_position_ids: Tensor | None = None,  # (B, T)
-        decoder_inputs_embeds: Tensor | None = None,  # (B, T, C)
         encoder_outputs: EncoderOutput | None = None,  # instead of `input_features`
         past_key_values: Cache | None = None,
         use_cache: bool = True,
@@ -301,7 +295,6 @@ class WhisperModel(nn.Module):
             attention_mask=decoder_attention_mask,
             position_ids=decoder_position_ids,
             past_key_values=past_key_values,
-            inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,
         )
         return Seq2SeqOutput(hidden, cache, encoded)

@@ -33,7 +33,9 @@ def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Pat
     `inputs` are files or folders. All of them are read.
     """
     blocks = [block.model_dump() if isinstance(block, BaseModel) else block for block in settings]
-    files = sorted((path.name, sha256(path)) for path in [*_files(inputs), *_own_modules()])
+    below = [[*path.rglob("*")] if path.is_dir() else [path] for path in inputs]
+    paths = [path for group in [*below, _own_modules()] for path in group if path.is_file()]
+    files = sorted((path.name, sha256(path)) for path in paths)
     digest = hashlib.sha256(json.dumps([blocks, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
 
@@ -86,16 +88,6 @@ def _has_weights(checkpoint: Path) -> bool:
         with safe_open(file, framework="numpy"):
             pass  # opening compares the length of the file with its header
     return bool(files)
-
-
-def _files(paths: Iterable[Path]) -> list[Path]:
-    """The files among paths, and all files below the folders among them."""
-    return [
-        file
-        for path in paths
-        for file in (path.rglob("*") if path.is_dir() else [path])
-        if file.is_file()
-    ]
 
 
 def _own_modules() -> list[Path]:

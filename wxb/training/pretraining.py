@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,18 +19,25 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
+from wxb.core.params.backbones import Backbone
+from wxb.corpora import clean
 from wxb.corpora.text.encoded import IGNORED
-from wxb.corpora.text.tokenizers import token_ids
-from wxb.training.backbones.weights import logits_only_at
+from wxb.corpora.text.tokenizers import load, token_ids
+from wxb.training import processes
+from wxb.training.backbones import weights
+from wxb.training.backbones.size import parameter_count
 from wxb.training.batches import collate
+from wxb.training.run import TrainingRun, write_curves
+from wxb.training.trainer import fit
 
 # After punctuation and white space, after Chinese punctuation, or at a line break.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 MASKED, REPLACED = 0.8, 0.1  # of the 15% selected (BERT: Devlin et al. 2019, section 3.1)
 SELECTED = 0.15
+VALID_DOCUMENTS = 1000  # enough for two digits of perplexity
 
 Item = dict[str, NDArray[np.int64]]
 
@@ -221,7 +230,7 @@ class Objective(nn.Module):
         else:
             inputs["token_type_ids"] = token_type_ids
         has_label = labels != IGNORED
-        with logits_only_at(self.model, has_label):
+        with weights.logits_only_at(self.model, has_label):
             output = self.model(**inputs)
         labels = labels[has_label]
         if next_sentence_label is None:
@@ -255,3 +264,88 @@ def measure(
     loss = nll / tokens
     metrics = {"loss": loss, "perplexity": math.exp(loss), "accuracy": hits / tokens}
     return {**metrics, "nsp_accuracy": pairs_right / pairs} if pairs else metrics
+
+
+def build(
+    backbone: Backbone,
+    corpus: Path,
+    tokenizer_folder: Path,
+    *,
+    seed: int,
+    checkpoints: Path,
+    label: str,
+    model_folder: Path,
+    curves: Path,
+) -> dict[str, Any]:
+    """Pretrain a backbone; write the model with its tokenizer, and the training curves.
+
+    `corpus` is the folder of clean texts; training resumes from the folder `checkpoints`. Returns
+    metrics and numbers of parameters. If several processes train together, only the first writes,
+    and the others return {}.
+    """
+    tokenizer = load(tokenizer_folder)
+    set_seed(seed)
+    model = weights.initial_model(backbone, tokenizer)
+    history, metrics = pretrain(
+        model, tokenizer, backbone, corpus, seed=seed, checkpoints=checkpoints, label=label
+    )
+    if processes.rank():
+        return {}
+    model.save_pretrained(model_folder)
+    tokenizer.save_pretrained(model_folder)
+    write_curves(curves, history)
+    size = {
+        "parameters": parameter_count(weights.load_backbone(model_folder)),
+        "trainable_parameters": parameter_count(model) if backbone.pretraining else 0,
+    }
+    return {**metrics, **size}
+
+
+def pretrain(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    backbone: Backbone,
+    corpus: Path,
+    *,
+    seed: int,
+    checkpoints: Path,
+    label: str,
+) -> tuple[list[dict[str, float]], dict[str, float]]:
+    """Pretrain a model in place; return its history, and its metrics on held-out documents.
+
+    Both are empty for a backbone without `pretraining`.
+    """
+    settings = backbone.pretraining
+    if settings is None:
+        return [], {}
+    valid_texts = clean.input_texts(corpus / "valid.parquet")
+    items = partial(
+        stream,
+        backbone.objective,
+        tokenizer=tokenizer,
+        max_length=settings.max_length,
+        seed=seed,
+    )
+    train = items(
+        texts=clean.input_texts(corpus / "train.parquet"),
+        length=settings.steps * settings.batch_size,
+        copying=settings.copying,
+    )
+    held_out = min(len(valid_texts), VALID_DOCUMENTS)
+    valid = items(texts=valid_texts, length=held_out)
+    run = TrainingRun(
+        settings,
+        train=train,
+        valid=valid,
+        collate=partial(collate, pad=tokenizer.pad_token_id),
+        seed=seed,
+        checkpoints=checkpoints,
+        label=label,
+    )
+    history = fit(Objective(model), run)
+    options = {"pad": tokenizer.pad_token_id, "batch_size": settings.batch_size}
+    metrics = measure(model, valid, **options)
+    if settings.copying:
+        copies = items(texts=valid_texts, length=held_out, copying=1.0)
+        metrics["copy_accuracy"] = measure(model, copies, **options)["accuracy"]
+    return history, metrics

@@ -1,8 +1,9 @@
-"""The data and settings of one training."""
+"""The data and settings of one training, and its curves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,3 +31,16 @@ class TrainingRun:
     compute_metrics: Callable[[Any, Any], dict[str, float]] | None = None
     summarize: Callable[[Any, Any], Any] | None = None
     best: Metric | None = None
+
+
+def write_curves(folder: Path, history: Sequence[Mapping[str, float]]) -> None:
+    """Write a CSV file (`step`, value) for each metric of a training history to a new folder.
+
+    `dvc plots` draws them.
+    """
+    folder.mkdir(parents=True)
+    for name in sorted({key for row in history for key in row} - {"step", "epoch"}):
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(["step", name])
+            rows.writerows([row["step"], row[name]] for row in history if name in row)

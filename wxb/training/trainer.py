@@ -18,7 +18,6 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from safetensors.torch import save_file
 from torch import nn
-from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from torch.utils.data import DataLoader, Sampler
 from transformers import (
     EarlyStoppingCallback,
@@ -35,7 +34,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from wxb.core.errors import WxbError
-from wxb.core.params.training import Optimisation, Training
+from wxb.core.params.training import Training
 from wxb.core.progress import Progress
 from wxb.corpora.text.encoded import IGNORED
 from wxb.metrics import Metric
@@ -46,9 +45,6 @@ from wxb.training.run import TrainingRun
 DAY = 86_400  # seconds
 LOGS = 40  # points on a training curve
 
-# Our names of schedules that transformers calls otherwise, or lacks (`step`).
-SCHEDULES = {"constant": "constant_with_warmup", "step": "constant"}
-
 
 def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     """Train a model in place and return its history, one row for each logged step.
@@ -57,8 +53,8 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
     trainable weights is only evaluated. If several processes train together, each calls this and
     ends with the same model.
 
-    Raises WxbError if the training diverges, if no metric was a number, or if the number of
-    processes is not that of the settings.
+    Raises WxbError if the training diverges, if it ends without the best checkpoint, or if the
+    number of processes is not that of the settings.
     """
     settings, best, compute = run.settings, run.best, run.compute_metrics
     if settings.processes != processes.count():
@@ -80,7 +76,6 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
         compute_metrics=measure if compute else None,
         preprocess_logits_for_metrics=run.summarize,
         callbacks=[_ProgressCallback(run.label, best)],
-        schedule=settings,
     )
     trainer.remove_callback(PrinterCallback)  # ours prints the same
     if not any(weight.requires_grad for weight in model.parameters()):
@@ -99,11 +94,14 @@ def fit(model: nn.Module, run: TrainingRun) -> list[dict[str, float]]:
             # A resumed Trainer would continue although it had stopped early.
             trainer.args.max_steps = state.global_step
     trainer.train(resume_from_checkpoint=None if resumable is None else str(resumable))
-    if best is not None and trainer.state.best_global_step is None:
-        raise WxbError(
-            f"{best.key} was not a number in any evaluation, so no checkpoint is the best; try"
-            " a lower learning rate"
-        )
+    if best is not None:
+        step = trainer.state.best_global_step
+        # The Trainer would only warn, and end with the last weights.
+        if not (run.checkpoints / f"checkpoint-{step}" / SAFE_WEIGHTS_NAME).exists():
+            raise WxbError(
+                f"found no checkpoint with the best {best.key} (step {step}): if it was never a"
+                " number, try a lower learning_rate; if the file was deleted, run the stage again"
+            )
     return [_without_timings(row) for row in trainer.state.log_history]
 
 
@@ -130,6 +128,7 @@ def _arguments(run: TrainingRun) -> TrainingArguments:
             "eval_steps": -(-steps // settings.checkpoints),
             "save_steps": -(-steps // settings.checkpoints),
         }
+    schedule = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
     on_gpu = torch.cuda.is_available()
     return TrainingArguments(
         output_dir=str(run.checkpoints),
@@ -139,8 +138,7 @@ def _arguments(run: TrainingRun) -> TrainingArguments:
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
         warmup_steps=settings.warmup_ratio,  # below 1: a share of all steps
-        lr_scheduler_type=SCHEDULES.get(settings.schedule, settings.schedule),
-        lr_scheduler_kwargs=_schedule_options(settings, best),
+        lr_scheduler_type=schedule,
         max_grad_norm=settings.max_grad_norm,
         load_best_model_at_end=best is not None,
         metric_for_best_model=best.key if best else None,
@@ -164,25 +162,11 @@ def _arguments(run: TrainingRun) -> TrainingArguments:
     )
 
 
-def _schedule_options(settings: Optimisation, best: Metric | None) -> dict[str, Any]:
-    if settings.schedule == "reduce_lr_on_plateau":
-        return {
-            "mode": "min" if best is None or best.lower_is_better else "max",
-            **settings.schedule_options,
-        }
-    return {} if settings.schedule == "step" else dict(settings.schedule_options)
-
-
 class _Trainer(Trainer):
-    """A Trainer with checkpoints of trainable weights only, and the schedule `step`.
+    """A Trainer with checkpoints of trainable weights only.
 
-    That schedule multiplies the learning rate by `gamma` every `step_size` steps. Batches grouped
-    by length are grouped by the length of labels first, if labels are sequences.
+    Batches grouped by length are grouped by the length of labels first, if labels are sequences.
     """
-
-    def __init__(self, *args: Any, schedule: Optimisation, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.schedule = schedule
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         sampler = super()._get_train_sampler(train_dataset)
@@ -254,23 +238,6 @@ class _Trainer(Trainer):
         missing = self._trainable_weights().keys() & set(load_result.missing_keys)
         if missing or load_result.unexpected_keys:
             raise WxbError(f"a checkpoint does not fit the model: {load_result}")
-
-    def create_scheduler(
-        self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None
-    ) -> LRScheduler:
-        if self.schedule.schedule != "step" or self.lr_scheduler is not None:
-            return super().create_scheduler(num_training_steps, optimizer)
-        warmup = self.args.get_warmup_steps(num_training_steps)
-        size = self.schedule.schedule_options["step_size"]
-        gamma = self.schedule.schedule_options["gamma"]
-
-        def factor(step: int) -> float:
-            return step / warmup if step < warmup else float(gamma ** ((step - warmup) // size))
-
-        optimizer = optimizer or self.optimizer
-        assert optimizer is not None  # the Trainer creates it first
-        self.lr_scheduler = LambdaLR(optimizer, factor)
-        return self.lr_scheduler
 
 
 class _Parts(Sampler[list[int]]):

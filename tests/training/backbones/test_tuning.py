@@ -1,8 +1,6 @@
 """LoRA, QLoRA and NEFTune: trainable and frozen weights, storage, and the scale of noise."""
 
-import importlib
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,6 @@ from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import set_seed
 
-import wxb
 from tests import tiny
 from tests.models.equal import SINGLE, difference
 from wxb.core.params.experiments import LowRank, Tuning
@@ -166,44 +163,20 @@ def test_only_embeddings_of_new_tokens_are_trained(bases, kind, base):
 # Quantization
 
 
-def test_linear_layers_are_in_nested_nf4_and_compute_in_float32(bases):
-    model = generator(bases, "qlora", new=NEW).backbone
-    linear = {name: m for name, m in model.named_modules() if isinstance(m, Linear4bit)}
-    assert len(linear) == 2 * 7
-    for module in linear.values():
-        weight = module.weight
-        assert isinstance(weight, Params4bit)
-        assert weight.dtype == torch.uint8
-        assert weight.quant_state.quant_type == "nf4"
-        assert weight.quant_state.nested
-        assert weight.quant_state.absmax.dtype == torch.uint8
-        assert weight.quant_state.blocksize == 64
-        assert weight.numel() == weight.quant_state.shape.numel() / 2
-        on_gpu = weight.device.type == "cuda"
-        assert module.compute_dtype == (torch.bfloat16 if on_gpu else torch.float32)
-    others = [p for p in model.parameters() if not isinstance(p, Params4bit)]
-    assert {p.dtype for p in others} == {torch.float32}
-
-
 @pytest.mark.parametrize("name", ["bert", "llama"])
-def test_quantized_models_have_as_many_parameters_and_similar_outputs(bases, name):
+def test_linear_layers_are_in_nested_nf4(bases, name):
     full, quantized = load_backbone(bases / name), load_backbone(bases / name, four_bit=True)
     assert parameter_count(quantized) == parameter_count(full)
-    assert parameter_count(full) > sum(p.numel() for p in quantized.parameters())
-    with torch.inference_mode():
-        expected, actual = (m(IDS, MASK).last_hidden_state for m in (full, quantized))
-    similarity = torch.cosine_similarity(expected, actual, dim=-1)[MASK.bool()]
-    assert similarity.mean() > 0.9
-    assert not torch.equal(expected, actual)
-
-
-def test_sizes_of_an_adapted_model(bases):
-    plain, model = tagger(bases, "full"), tagger(bases, "qlora")
-    head = sum(p.numel() for p in model.head.parameters())
-    # A and B of q (64 to 64) and v (64 to 32), in two layers.
-    matrices = 2 * LORA.r * ((64 + 64) + (64 + 32))
-    assert parameter_count(model, trainable=True) == matrices + head
-    assert parameter_count(model) == parameter_count(plain) + matrices
+    linear = [m for m in full.modules() if isinstance(m, torch.nn.Linear)]
+    layers = [m for m in quantized.modules() if isinstance(m, Linear4bit)]
+    assert len(layers) == len(linear)
+    for layer in layers:
+        assert layer.weight.quant_state.quant_type == "nf4"
+        assert layer.weight.quant_state.nested
+        on_gpu = layer.weight.device.type == "cuda"
+        assert layer.compute_dtype == (torch.bfloat16 if on_gpu else torch.float32)
+    others = [p for p in quantized.parameters() if not isinstance(p, Params4bit)]
+    assert {p.dtype for p in others} == {torch.float32}
 
 
 @pytest.mark.parametrize("base", ["llama", "llama-untied"])
@@ -249,6 +222,7 @@ def test_an_adapter_is_saved_without_its_base_and_deterministically(bases, kind,
     assert set(files) == {tuning.ADAPTER, "adapter_model.safetensors", "head.safetensors"}
     config = json.loads(files[tuning.ADAPTER])
     assert config["target_modules"] == sorted(config["target_modules"])
+    assert (config["r"], config["lora_alpha"]) == (LORA.r, LORA.alpha)
     name = "bert" if kind == QLORA_ON_BERT else "llama"
     assert Path(config["base_model_name_or_path"]).name == name
 
@@ -293,11 +267,9 @@ def test_frozen_new_rows_are_saved_too(bases, trainable):
 def test_a_loaded_model_has_the_same_size_and_outputs(bases, kind):
     folder = bases / f"counted-{kind}"
     four_bit = kind.startswith("qlora")
-    with warnings.catch_warnings(action="error", category=FutureWarning):
-        importlib.reload(wxb)  # sets its filter of warnings before that of this test
-        model = train(tagger(bases, kind)).eval()
-        model.save_pretrained(folder)
-        loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, four_bit=four_bit)
+    model = train(tagger(bases, kind)).eval()
+    model.save_pretrained(folder)
+    loaded = Tagger.from_pretrained(folder, tags=5, settings=HEAD, four_bit=four_bit)
     assert not loaded.training
     for trainable in (False, True):
         assert parameter_count(loaded, trainable=trainable) == parameter_count(

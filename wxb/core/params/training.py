@@ -8,16 +8,6 @@ from pydantic import Field, PositiveInt, model_validator
 
 from wxb.core.params.section import Fraction, PositiveFloat, Section
 
-# Required and optional `schedule_options` of each learning rate schedule.
-SCHEDULES: dict[str, tuple[set[str], set[str]]] = {
-    "linear": (set(), set()),
-    "cosine": (set(), set()),
-    "cosine_with_restarts": (set(), {"num_cycles"}),
-    "step": ({"step_size", "gamma"}, set()),
-    "reduce_lr_on_plateau": (set(), {"factor", "patience", "threshold", "min_lr"}),
-    "constant": (set(), set()),
-}
-
 
 class Optimisation(Section):
     """Settings of fine-tuning and pretraining, by transformers' names if it has one.
@@ -31,10 +21,7 @@ class Optimisation(Section):
     learning_rate: PositiveFloat
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     warmup_ratio: Fraction = 0.1
-    schedule: Literal[
-        "linear", "cosine", "cosine_with_restarts", "step", "reduce_lr_on_plateau", "constant"
-    ] = "cosine"
-    schedule_options: dict[str, int | float] = Field(default={})
+    schedule: Literal["linear", "cosine", "constant"] = "cosine"  # after warm-up
     max_grad_norm: PositiveFloat = 1.0
 
     @model_validator(mode="after")
@@ -44,19 +31,6 @@ class Optimisation(Section):
                 f"batch_size {self.batch_size} is not a multiple of processes {self.processes},"
                 " which divide it among them"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_schedule(self) -> Self:
-        required, optional = SCHEDULES[self.schedule]
-        options = set(self.schedule_options)
-        if not required <= options <= required | optional:
-            raise ValueError(
-                f"schedule {self.schedule} takes schedule_options"
-                f" {sorted(required | optional)}; found {sorted(options)}"
-            )
-        if self.schedule == "reduce_lr_on_plateau" and self.warmup_ratio:
-            raise ValueError("reduce_lr_on_plateau has no warm-up: set warmup_ratio to 0")
         return self
 
 

@@ -94,12 +94,11 @@ def language_model(folder: Path, *, tokens: int, four_bit: bool = False) -> PreT
     """Load the language model of a folder, with embeddings of at least `tokens` tokens."""
     from transformers import GenerationConfig
 
-    from wxb.training.backbones.weights import load_backbone, quiet
+    from wxb.training.backbones.weights import load_backbone
 
     model: PreTrainedModel = load_backbone(folder, generative=True, four_bit=four_bit)
     if tokens > model.config.vocab_size:
-        with quiet():
-            model.resize_token_embeddings(tokens)
+        model.resize_token_embeddings(tokens)
     # Remove penalties and forbidden words of a checkpoint, so that transformers' `generate` on the
     # saved model returns what ours does.
     model.generation_config = GenerationConfig.from_model_config(model.config)

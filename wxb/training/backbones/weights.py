@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +20,13 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.utils import logging as transformers_logging
+from transformers.utils import logging
 
 from wxb.core import hub, pretrained
 from wxb.core.params.backbones import Architecture, Backbone
 from wxb.training.backbones.initialization import initialize
+
+logging.set_verbosity_error()  # missing weights are errors of ours
 
 # Classes with the heads of pretraining, by objective and by model type.
 CLASSES: dict[str, Any] = {
@@ -110,55 +111,27 @@ def load_backbone(
         # BERT's pooler is pretrained for NSP only.
         options["add_pooling_layer"] = False
     if four_bit:
-        options["quantization_config"] = _four_bits()
+        options["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            # On a CPU, bfloat16 takes about twice the time of float32.
+            bnb_4bit_compute_dtype=torch.bfloat16 if torch.cuda.is_available() else torch.float32,
+        )
     cls = SEQ2SEQ.get(config.model_type, AutoModelForCausalLM) if generative else AutoModel
-    with quiet():
-        model = pretrained.model(cls, folder, **options)
+    logging.disable_progress_bar()  # not earlier: downloads show theirs
+    model = pretrained.model(cls, folder, **options)
     if four_bit:
         _keep_scales(model)
     if bidirectional:
-        _lift_causal_mask(model)
+        # transformers passes this to every layer. Otherwise the flag of the layer would apply in a
+        # batch without padding, for which no mask is made.
+        model.config.is_causal = False
     if native:
         from wxb.training.backbones.native import Native  # pretraining does not depend on it
 
         return Native.from_transformers(model)
     return model
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence progress bars, load reports of surplus weights and the note on new embeddings.
-
-    Load reports of missing or mismatched weights are still shown.
-    """
-    reports = logging.getLogger("transformers.modeling_utils")
-    reports.addFilter(_is_relevant)
-    has_bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        reports.removeFilter(_is_relevant)
-        if has_bars:
-            transformers_logging.enable_progress_bar()
-
-
-def _is_relevant(record: logging.LogRecord) -> bool:
-    message = record.getMessage()
-    if message.startswith("The new embeddings will be initialized"):
-        return False
-    return "LOAD REPORT" not in message or "MISSING" in message or "MISMATCH" in message
-
-
-def _four_bits() -> BitsAndBytesConfig:
-    # On a CPU, bfloat16 takes about twice the time of float32.
-    dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
-    return BitsAndBytesConfig(
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_use_double_quant=True,
-        bnb_4bit_compute_dtype=dtype,
-    )
 
 
 def _keep_scales(model: PreTrainedModel) -> None:
@@ -170,15 +143,6 @@ def _keep_scales(model: PreTrainedModel) -> None:
     for module in model.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
-
-
-def _lift_causal_mask(model: PreTrainedModel) -> None:
-    """Make the attention of a decoder bidirectional, by its configuration.
-
-    transformers passes this setting to every attention layer. Otherwise the flag of the layer would
-    apply in a batch without padding, for which no mask is made.
-    """
-    model.config.is_causal = False
 
 
 @contextmanager
