@@ -17,7 +17,7 @@ from wxb.tasks.ner.params import Tagging
 from wxb.tasks.ner.reading import Reading
 from wxb.tasks.ner.record.spans import Span
 from wxb.tasks.ner.tagging.method import Method
-from wxb.training.backbones.size import parameter_count
+from wxb.training.backbones.tuning import parameter_count
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("Ann", "Bob", "Eve", "Joe", "Kim", "Lou", "Max", "Sue")

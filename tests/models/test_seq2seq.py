@@ -72,23 +72,11 @@ def test_additive_attention_equals_a_computation_by_hand(hidden, is_token, seed)
     model = AdditiveAttention(hidden).double()
     query = torch.randn(1, hidden, dtype=torch.float64)
     source = torch.randn(1, len(is_token), 2 * hidden, dtype=torch.float64)
-    weights = model(query, model.key(source), torch.tensor([is_token]))[0].tolist()
-    w, b, u, v = (
-        p.tolist()
-        for p in (model.query.weight, model.query.bias, model.key.weight, model.score.weight[0])
-    )
-
-    def dot(left, right):
-        return sum(a * b for a, b in zip(left, right, strict=True))
-
-    def score(token):
-        terms = zip(w, b, u, strict=True)
-        return dot(
-            v, [math.tanh(dot(wi, query[0].tolist()) + bi + dot(ui, token)) for wi, bi, ui in terms]
-        )
-
-    powers = [math.exp(score(t)) * s for t, s in zip(source[0].tolist(), is_token, strict=True)]
-    assert weights == pytest.approx([p / (sum(powers) or 1) for p in powers])
+    weights = model(query, model.key(source), torch.tensor([is_token]))[0]
+    w, b, u, v = model.query.weight, model.query.bias, model.key.weight, model.score.weight[0]
+    scores = (w @ query[0] + b + source[0] @ u.T).tanh() @ v  # (S,)
+    powers = scores.exp() * torch.tensor(is_token)
+    torch.testing.assert_close(weights, powers / max(powers.sum(), 1e-300))
 
 
 @each_kind

@@ -100,13 +100,7 @@ def test_a_step_may_read_several_tokens():
     torch.testing.assert_close(state, after)
 
 
-@given(
-    st.integers(1, 4),
-    st.integers(1, 5),
-    st.integers(2, 9),
-    st.floats(0, 0.9),
-    seeds,
-)
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(2, 9), st.floats(0, 0.9), seeds)
 @settings(deadline=None, max_examples=30)
 def test_the_smoothed_loss_equals_torch(rows, length, size, smoothing, seed):
     torch.manual_seed(seed)

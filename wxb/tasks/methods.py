@@ -314,7 +314,7 @@ class Trained(ABC):
 
     def size(self, *, trainable: bool = False) -> int:
         """Number of parameters, shared ones once; only trainable ones if `trainable`."""
-        from wxb.training.backbones.size import parameter_count
+        from wxb.training.backbones.tuning import parameter_count
 
         return parameter_count(self.model, trainable=trainable)
 

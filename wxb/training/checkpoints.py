@@ -34,7 +34,9 @@ def folder(stage: str, settings: Iterable[BaseModel | int], inputs: Iterable[Pat
     """
     blocks = [block.model_dump() if isinstance(block, BaseModel) else block for block in settings]
     below = [[*path.rglob("*")] if path.is_dir() else [path] for path in inputs]
-    paths = [path for group in [*below, _own_modules()] for path in group if path.is_file()]
+    own = [m for name, m in sys.modules.items() if name.split(".")[0] in OWN]
+    code = [Path(file) for module in own if (file := getattr(module, "__file__", None))]
+    paths = [path for group in [*below, code] for path in group if path.is_file()]
     files = sorted((path.name, sha256(path)) for path in paths)
     digest = hashlib.sha256(json.dumps([blocks, files], sort_keys=True).encode()).hexdigest()
     return FOLDER / f"{stage}-{digest[:16]}"
@@ -88,9 +90,3 @@ def _has_weights(checkpoint: Path) -> bool:
         with safe_open(file, framework="numpy"):
             pass  # opening compares the length of the file with its header
     return bool(files)
-
-
-def _own_modules() -> list[Path]:
-    """The files of this project's loaded modules; the running stage is `__main__`."""
-    own = [m for name, m in sys.modules.items() if name.split(".")[0] in OWN]
-    return [Path(file) for module in own if (file := getattr(module, "__file__", None))]

@@ -27,7 +27,7 @@ from wxb.corpora.text.encoded import IGNORED
 from wxb.corpora.text.tokenizers import load, token_ids
 from wxb.training import processes
 from wxb.training.backbones import weights
-from wxb.training.backbones.size import parameter_count
+from wxb.training.backbones.tuning import parameter_count
 from wxb.training.batches import collate
 from wxb.training.run import TrainingRun, write_curves
 from wxb.training.trainer import fit

@@ -12,7 +12,7 @@ from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones.generator import Generator, language_model
 from wxb.training.backbones.native import Native
-from wxb.training.backbones.size import parameter_count
+from wxb.training.backbones.tuning import parameter_count
 from wxb.training.backbones.weights import load_backbone
 
 IDS = torch.tensor([[1, 7, 9, 3, 0, 0], [1, 30, 31, 32, 33, 2]])

@@ -21,7 +21,7 @@ from wxb.tasks.ner.params import Head
 from wxb.tasks.ner.tagging.model import Tagger
 from wxb.training.backbones import tuning
 from wxb.training.backbones.generator import Generator, language_model
-from wxb.training.backbones.size import parameter_count
+from wxb.training.backbones.tuning import parameter_count
 from wxb.training.backbones.weights import load_backbone
 
 VOCABULARY, NEW = 60, [60, 61, 62]

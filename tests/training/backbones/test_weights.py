@@ -13,7 +13,7 @@ from wxb.core.errors import WxbError
 from wxb.core.params.backbones import Architecture, Backbone, Tokenizer
 from wxb.core.params.training import Pretraining
 from wxb.corpora.text import tokenizers
-from wxb.training.backbones.size import parameter_count
+from wxb.training.backbones.tuning import parameter_count
 from wxb.training.backbones.weights import initial_model, load_backbone
 
 PARAMS = Path(__file__).parents[3] / "params.yaml"

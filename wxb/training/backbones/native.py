@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from wxb.core import pretrained
 from wxb.core.files import read_json
 from wxb.core.pretrained import CONFIG, WEIGHTS
+from wxb.models import bert, gpt2, llama
 from wxb.training.backbones import tuning
 
 if TYPE_CHECKING:
@@ -108,19 +109,12 @@ def _without_heads(
 
 
 def _build(config: Any, *, generative: bool) -> Any:
-    # Separate imports: an edit of one architecture must not make models of the other stale.
     match config.model_type:
         case "bert" if not generative:
-            from wxb.models import bert
-
             return bert.BertModel(bert.Config.from_hf(config), add_pooling_layer=False)
         case "llama":
-            from wxb.models import llama
-
             decoder = llama.LlamaForCausalLM if generative else llama.LlamaModel
             return decoder(llama.Config.from_hf(config))
         case "gpt2" if generative:
-            from wxb.models import gpt2
-
             return gpt2.GPT2LMHeadModel(gpt2.Config.from_hf(config))
     raise ValueError(f"model_type: found {config.model_type!r}; expected bert, llama or gpt2")

@@ -25,6 +25,7 @@ from transformers.utils import logging
 from wxb.core import hub, pretrained
 from wxb.core.params.backbones import Architecture, Backbone
 from wxb.training.backbones.initialization import initialize
+from wxb.training.backbones.native import Native
 
 logging.set_verbosity_error()  # missing weights are errors of ours
 
@@ -127,11 +128,7 @@ def load_backbone(
         # transformers passes this to every layer. Otherwise the flag of the layer would apply in a
         # batch without padding, for which no mask is made.
         model.config.is_causal = False
-    if native:
-        from wxb.training.backbones.native import Native  # pretraining does not depend on it
-
-        return Native.from_transformers(model)
-    return model
+    return Native.from_transformers(model) if native else model
 
 
 def _keep_scales(model: PreTrainedModel) -> None:

@@ -38,7 +38,7 @@ class EncoderClassifier(Classifier):
 
     def size(self, *, trainable: bool = False) -> int:
         """Number of parameters, with the weights of n-grams; none of a frozen backbone's train."""
-        from wxb.training.backbones.size import parameter_count
+        from wxb.training.backbones.tuning import parameter_count
 
         words = self.model.words
         module = self.model.head if trainable and self.settings.get("frozen") else self.model
