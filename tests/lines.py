@@ -8,11 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUDGET = {
     "stages": 650,
-    "wxb/core": 1925,
+    "wxb/core": 1905,
     "wxb/corpora": 2550,
     "wxb/metrics": 600,
-    "wxb/models": 2780,
-    "wxb/training": 1890,
+    "wxb/models": 2720,
+    "wxb/training": 1800,
     "wxb/tasks": 10050,
     "wxb/reporting": 1950,
     "wxb/project": 3850,
