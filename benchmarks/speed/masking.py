@@ -19,7 +19,7 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import BertForTokenClassification, pipeline
 
 from wxb.corpora.text.tokenizers import load
-from wxb.masking.masker import Masker, Report
+from wxb.masking.masker import Masker
 from wxb.tasks.ner.record.bio import tag_names
 from wxb.training.backbones.weights import load_backbone
 
@@ -78,4 +78,4 @@ def pipeline_of(recognizer: Any, folder: Path) -> Any:
 
 def _mask(masker: Masker, texts: Sequence[str]) -> None:
     for start in range(0, len(texts), 256):
-        masker.edits(texts[start : start + 256], Report("timed"))
+        masker.edits(texts[start : start + 256])

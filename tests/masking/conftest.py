@@ -1,8 +1,13 @@
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.masking.rules import Rules
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -22,3 +27,31 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr(trained, "load", lambda name: Rules())
     return run
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts the command as a process with pipes, in the folder of the test."""
+
+    def start(*arguments, **options):
+        command = [sys.executable, "-c", "from tests.masking.rules import main; main()"]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        environment = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200", "NO_COLOR": "1"}
+        return subprocess.Popen(
+            [*command, *arguments], cwd=tmp_path, env=environment, **{**pipes, **options}
+        )
+
+    return start
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes files by their path in the folder of the test."""
+
+    def write(**files):
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return write

@@ -13,7 +13,6 @@ from wxb.masking.operators import (
     DEFAULT,
     FAKER_METHODS,
     Fake,
-    Hash,
     Number,
     Replace,
     read_operators,
@@ -49,10 +48,6 @@ def config(tmp_path):
             f"{{operator: hash, salt: {SECRET}}}",
             hashlib.sha256(f"ann@a.b{SECRET}".encode()).hexdigest(),
         ),
-        (
-            f"{{operator: hash, hash_type: sha512, salt: {SECRET}}}",
-            hashlib.sha512(f"ann@a.b{SECRET}".encode()).hexdigest(),
-        ),
     ],
 )
 def test_operators_replace_values(config, parameters, new):
@@ -69,14 +64,13 @@ def test_a_name_is_for_all_types_and_the_default_of_a_file_is_replace(config):
 
 
 def test_the_salt_may_come_from_the_environment(monkeypatch, config):
-    with pytest.raises(WxbError, match=r"needs a `salt` of 16 bytes or more.* found 0"):
+    with pytest.raises(WxbError, match="salt"):
         read_operators("hash")
     monkeypatch.setenv(operators.SALT, SECRET)
-    assert read_operators("hash")[DEFAULT]("Ann", "NAME", None) == (
-        Hash(salt=SECRET)("Ann", "NAME", None)
-    )
     own = read_operators(config("NAME: {operator: hash, salt: another secret 16}"))["NAME"]
-    assert own("Ann", "NAME", None) != Hash()("Ann", "NAME", None)
+    both = [operator("Ann", "NAME", None) for operator in (read_operators("hash")[DEFAULT], own)]
+    salts = (SECRET, "another secret 16")
+    assert both == [hashlib.sha256(f"Ann{salt}".encode()).hexdigest() for salt in salts]
 
 
 @pytest.mark.parametrize(
@@ -88,12 +82,13 @@ def test_the_salt_may_come_from_the_environment(monkeypatch, config):
         ("NAME: {operator: mask, chars_to_mask: 0}", ["NAME.mask.chars_to_mask"]),
         ("NAME: mask", ["NAME"]),
         ("NAME: {mask: 1}", ["NAME"]),
-        ("NAME: {operator: fake, method: frist_name}", ["Faker has no method 'frist_name'"]),
-        ("NAME: {operator: fake, locale: xx_XX}", ["Faker has no locale 'xx_XX'"]),
+        ("NAME: {operator: fake, method: frist_name}", ["NAME.fake", "frist_name"]),
+        ("NAME: {operator: fake, locale: xx_XX}", ["NAME.fake", "xx_XX"]),
         ("A: {operator: a}\nB: {operator: b}", ["A: ", "B: "]),
         ("[]", ["expected operators by type"]),
         ("", ["expected operators by type"]),
-        ("A: {operator: redact}\nA: {operator: mask}", ["not readable as YAML (line 2"]),
+        ("NAME: {operator: fake, method: add_provider}", ["NAME.fake", "add_provider"]),
+        ("A: {operator: redact}\nA: {operator: mask}", ["operators.yaml: not readable"]),
     ],
 )
 def test_errors_of_a_file_have_the_key(config, text, faults):
@@ -116,13 +111,6 @@ def test_no_error_shows_a_salt(config, text):
     with pytest.raises(WxbError) as error:
         read_operators(config(text))
     assert "12345" not in str(error.value)
-
-
-def test_neither_name_nor_file():
-    with pytest.raises(WxbError, match="no operator 'redakt'; did you mean 'redact'"):
-        read_operators("redakt")
-    with pytest.raises(WxbError, match="cannot be read"):
-        read_operators("missing.yaml")
 
 
 def fake(value, type_="NAME", placeholders=None, **options):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.masking.rules import ScoredSpan
-from wxb.masking.masker import Masker, Report
+from wxb.masking.masker import Masker
 from wxb.masking.placeholders import PLACEHOLDER, Edit, Placeholders, apply_edits
 from wxb.tasks.ner.record.spans import Span
 
@@ -48,7 +48,7 @@ documents = st.dictionaries(texts, st.none(), min_size=1, max_size=4).flatmap(
 
 def masked(documents, mapping):
     masker = Masker(FixedRecognizer(documents), "number", mapping)
-    edits = masker.edits(list(documents), Report("test"))
+    edits = masker.edits(list(documents))
     return edits, [apply_edits(text, row) for text, row in zip(documents, edits, strict=True)]
 
 

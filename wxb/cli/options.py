@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -95,9 +96,22 @@ def existing_path(source: str | None) -> Path | None:
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """All files below a folder, sorted, without hidden ones and those in hidden folders."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [path for path in files if "/." not in f"/{path.relative_to(folder).as_posix()}"]
+    """All files below a folder, sorted, without hidden ones and those in hidden folders.
+
+    Raises OSError for an unreadable folder, WxbError if there is no file.
+    """
+    files: list[Path] = []
+    for parent, folders, names in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += [Path(parent, name) for name in names if not name.startswith(".")]
+    files = sorted(filter(Path.is_file, files))
+    if not files:
+        raise WxbError(f"{folder}: has no files, or only hidden ones")
+    return files
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def to_path(value: str) -> Path:

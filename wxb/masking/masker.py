@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,31 +15,9 @@ from wxb.masking.placeholders import Edit, Placeholders, apply_edits
 from wxb.masking.rules import find_values
 
 DENIED = "DENIED"  # the type of values that --deny finds
+Range = tuple[int, int, str]  # of code points, with a type
 
 _numbering = Lock()  # threads may share placeholders
-
-
-@dataclass
-class Report:
-    """Counts of documents and spans, without any values."""
-
-    experiment: str = ""
-    skipped: int = 0  # unreadable files
-    documents: int = 0
-    characters: int = 0
-    masked: Counter[str] = field(default_factory=Counter)  # spans, by type
-    kept: Counter[str] = field(default_factory=Counter)  # by --allow or the operator keep
-    escaped: int = 0  # placeholders of the mapping that were in the texts
-    left: Counter[str] | None = None  # values found by rules but not masked; None without --verify
-    documents_left: int = 0  # with such values
-
-    def to_json(self) -> dict[str, object]:
-        """The report as JSON values."""
-        return {
-            name: dict(sorted(value.items())) if isinstance(value, Counter) else value
-            for name, value in vars(self).items()
-            if self.left is not None or name not in ("left", "documents_left")
-        }
 
 
 class Masker:
@@ -84,11 +60,11 @@ class Masker:
             raise TypeError("mask: found one text; expected a list of them: mask([text])[0]")
         values = [*texts]
         strings = [value for value in values if isinstance(value, str)]
-        masked = map(apply_edits, strings, self.edits(strings, Report()))
+        masked = map(apply_edits, strings, self.edits(strings))
         return [next(masked) if isinstance(value, str) else value for value in values]
 
-    def edits(self, texts: Sequence[str], report: Report) -> list[list[Edit]]:
-        """The edits of each text; adds them to the counts of the report."""
+    def edits(self, texts: Sequence[str]) -> list[list[Edit]]:
+        """The edits of each text."""
         try:
             with progress_callback(lambda done, total: None):
                 rows = self.recognizer.candidates(texts, label="mask")
@@ -98,46 +74,35 @@ class Masker:
                 f"the model fails on one of {len(texts)} documents ({type(error).__name__}); for"
                 " the reason, pass them to wxb.load(...).predict"
             ) from None
-        return [self._edits(text, row, report) for text, row in zip(texts, rows, strict=True)]
+        return [self._edits(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _edits(self, text: str, row: Iterable[Any], report: Report) -> list[Edit]:
-        kept: list[Edit] = []
-        spans: list[Edit] = []
-        for (start, end, type_), score in row:
-            if score >= self.threshold and type_ in self.only:
-                is_kept = isinstance(self._operator(type_), Keep)
-                is_kept |= self._is_allowed(text[start:end])
-                (kept if is_kept else spans).append(Edit(start, end, "", type_, score))
+    def _edits(self, text: str, row: Iterable[Any]) -> list[Edit]:
+        spans = [span for span, score in row if score >= self.threshold and self._has(text, span)]
         if self.denied:
-            spans += [Edit(*match.span(), "", DENIED, 1.0) for match in self.denied.finditer(text)]
+            spans += [(*match.span(), DENIED) for match in self.denied.finditer(text)]
         masked = _merge(spans)
-        report.documents += 1
-        report.characters += len(text)
-        report.masked.update(str(span.type) for span in masked)
-        report.kept.update(str(span.type) for span in kept)
-        if report.left is not None:
-            left = self._unmasked_values(text, [*masked, *kept])
-            report.left.update(left)
-            report.documents_left += bool(left)
         with _numbering:
-            escapes = self.mapping.escape(text, masked)
-            edits = [span._replace(new=self._replacement(text, span)) for span in masked]
-        report.escaped += len(escapes)
-        return sorted([*edits, *escapes])
+            edits = self.mapping.escape(text, masked)
+            for start, end, type_ in masked:
+                new = self._operator(type_)(text[start:end], type_, self.mapping)
+                edits.append(Edit(start, end, new))
+        return sorted(edits)
 
-    def _unmasked_values(self, text: str, spans: Iterable[Edit]) -> list[str]:
-        """The types of values that rules find and that have letters or digits outside of spans."""
-        covered = {index for span in spans for index in range(span.start, span.end)}
+    def _has(self, text: str, span: Range) -> bool:
+        """Whether a span is of a type to mask, and not allowed."""
+        start, end, type_ = span
+        is_kept = isinstance(self._operator(type_), Keep)
+        return type_ in self.only and not is_kept and not self._is_allowed(text[start:end])
+
+    def unmasked_values(self, text: str, edits: Iterable[Edit]) -> list[str]:
+        """The kinds of values that rules find and that have letters or digits outside of edits."""
+        covered = {index for start, end, _ in edits for index in range(start, end)}
         return [
-            value.type
-            for value in find_values(text)
-            if not self._is_allowed(text[value.start : value.end])
-            and any(text[i].isalnum() and i not in covered for i in range(value.start, value.end))
+            kind
+            for start, end, kind in find_values(text)
+            if not self._is_allowed(text[start:end])
+            and any(text[i].isalnum() and i not in covered for i in range(start, end))
         ]
-
-    def _replacement(self, text: str, span: Edit) -> str:
-        type_ = str(span.type)
-        return self._operator(type_)(text[span.start : span.end], type_, self.mapping)
 
     def _operator(self, type_: str) -> Operation:
         return self.operators.get(type_, self.operators[DEFAULT])
@@ -146,19 +111,18 @@ class Masker:
         return bool(self.allowed and self.allowed.fullmatch(value))
 
 
-def _merge(spans: Iterable[Edit]) -> list[Edit]:
+def _merge(spans: Iterable[Range]) -> list[Range]:
     """Sorted disjoint spans: overlapping ones, and adjacent ones of a type, become one.
 
-    It has the type of the first and the lowest score.
+    It has the type of the first.
     """
-    merged: list[Edit] = []
-    for span in sorted(spans, key=lambda span: span.start):
+    merged: list[Range] = []
+    for start, end, type_ in sorted(spans, key=lambda span: span[0]):
         last = merged[-1] if merged else None
-        if last and (span.start, span.type != last.type) < (last.end, True):
-            score = min(span.score or 0, last.score or 0)
-            merged[-1] = last._replace(end=max(span.end, last.end), score=score)
-        elif span.end > span.start:
-            merged.append(span)
+        if last and (start < last[1] or (start, type_) == last[1:]):
+            merged[-1] = (last[0], max(end, last[1]), last[2])
+        elif end > start:
+            merged.append((start, end, type_))
     return merged
 
 

@@ -1,13 +1,15 @@
 """Operators, which replace values: one for each type, from a name or a small YAML file."""
 
+# ruff: noqa: D102 (`Operation.__call__` has the docstring)
+
 from __future__ import annotations
 
 import hashlib
 import os
-import string
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Annotated, Any, Literal, Self, get_args
 
 from faker import Faker
@@ -22,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 
 from wxb import WxbError
 from wxb.core.errors import choices
@@ -54,13 +56,13 @@ _ATTEMPTS = 20
 
 
 class Operation(BaseModel):
-    """The base class of operators. Instances are immutable; unknown parameters are errors."""
+    """The base class of operators."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The replacement of a value."""
-        raise NotImplementedError
+        """The replacement of a value: by default its type."""
+        return f"<{type_}>"
 
 
 class Replace(Operation):
@@ -70,7 +72,6 @@ class Replace(Operation):
     new_value: Annotated[str, Field(min_length=1)] | None = None
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The type in angle brackets, or the new value."""
         return self.new_value or f"<{type_}>"
 
 
@@ -80,7 +81,6 @@ class Redact(Operation):
     operator: Literal["redact"] = "redact"
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The empty text."""
         return ""
 
 
@@ -93,33 +93,27 @@ class Mask(Operation):
     from_end: bool = False
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The masked value, which has the same length."""
         count = min(self.chars_to_mask or len(value), len(value))
         stars, kept = self.masking_char * count, len(value) - count
         return value[:kept] + stars if self.from_end else stars + value[count:]
 
 
 class Hash(Operation):
-    """Replaces values by the SHA-2 of value and salt, in 64 or 128 hexadecimal digits."""
+    """Replaces values by the SHA-256 of value and salt, in 64 hexadecimal digits."""
 
     operator: Literal["hash"] = "hash"
-    hash_type: Literal["sha256", "sha512"] = "sha256"
     salt: SecretStr = Field(default_factory=lambda: SecretStr(os.environ.get(SALT, "")))
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The hash."""
-        return hashlib.new(
-            self.hash_type, (value + self.salt.get_secret_value()).encode()
-        ).hexdigest()
+        return hashlib.sha256((value + self.salt.get_secret_value()).encode()).hexdigest()
 
     @model_validator(mode="after")
     def _require_salt(self) -> Self:
         size = len(self.salt.get_secret_value().encode())
-        if size < SALT_BYTES:
+        if size < SALT_BYTES:  # else anybody can guess values by hashing
             raise ValueError(
-                f"needs a `salt` of {SALT_BYTES} bytes or more, here or in {SALT}; found {size}."
-                " Keep it secret, so that nobody can guess values by hashing; the same salt gives"
-                " the same hashes: python -c 'import secrets; print(secrets.token_hex(16))'"
+                f"needs a secret `salt` of {SALT_BYTES} bytes or more, here or in {SALT}; found"
+                f" {size}: python -c 'import secrets; print(secrets.token_hex(16))'"
             )
         return self
 
@@ -130,7 +124,6 @@ class Number(Operation):
     operator: Literal["number"] = "number"
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """The placeholder of the value."""
         return placeholders.placeholder(type_, value)
 
 
@@ -141,12 +134,11 @@ class Fake(Operation):
     """
 
     operator: Literal["fake"] = "fake"
-    method: str | None = None
+    method: str | None = None  # of Faker; None: the one for the type, else the same shape
     locale: str = "en_US"
     seed: int | str = 0
 
     def __call__(self, value: str, type_: str, placeholders: Placeholders) -> str:
-        """A value from Faker's method for the type; if it has none, one of the same shape."""
         faker = _faker(self.locale)
         method = self.method or _METHOD_OF.get("".join(filter(str.isalnum, type_)).upper())
         for attempt in range(_ATTEMPTS):
@@ -162,22 +154,15 @@ class Fake(Operation):
     @model_validator(mode="after")
     def _require_faker(self) -> Self:
         try:
-            faker = _faker(self.locale)
-        except AttributeError:
-            raise ValueError(
-                f"Faker has no locale {self.locale!r}; expected one such as en_US, de_DE or zh_TW"
-            ) from None
-        method = self.method
-        if method and (method.startswith("_") or not callable(getattr(faker, method, None))):
-            raise ValueError(
-                f"Faker has no method {method!r} in locale {self.locale}; expected one of"
-                " https://faker.readthedocs.io/en/stable/providers.html, e.g. first_name or iban"
-            )
+            getattr(_faker(self.locale), self.method or "name")()
+        except (AttributeError, TypeError):
+            fault = f"no locale {self.locale!r}, or no method {self.method!r} in it"
+            raise ValueError(f"Faker has {fault}; expected e.g. de_DE and first_name") from None
         return self
 
 
 class Keep(Operation):
-    """Keeps values."""
+    """Keeps values; those of --deny are replaced by their type all the same."""
 
     operator: Literal["keep"] = "keep"
 
@@ -186,33 +171,23 @@ Operator = Annotated[
     Replace | Redact | Mask | Hash | Number | Fake | Keep, Field(discriminator="operator")
 ]
 NAMES = tuple(cls.model_fields["operator"].default for cls in get_args(get_args(Operator)[0]))
-Operators = dict[str, Operation]  # by type; DEFAULT is for all other types
 
 
-def read_operators(source: str | Mapping[str, Any]) -> Operators:
+def read_operators(source: str | Mapping[str, Any]) -> dict[str, Operation]:
     """The operators by type in a YAML file or a mapping, or one of NAMES for all types.
 
-    Raises WxbError with all faults. Salts are never shown.
+    DEFAULT is for all other types. Raises WxbError with all faults. Salts are never shown.
     """
+    content: Any = source
     if source in NAMES:
-        return _validate({DEFAULT: {"operator": source}}, f"operator {source}")
-    if not isinstance(source, str):
-        return _validate(source, "operators")
-    path = Path(source)
-    if not path.suffix and not path.exists():
-        raise WxbError(f"no operator {source!r}{choices(source, NAMES)}, and no such YAML file")
-    try:
-        return _validate(YAML(typ="safe").load(path.read_text(encoding="utf-8")), source)
-    except OSError as error:
-        raise WxbError(f"{path}: cannot be read ({error.strerror})") from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        # The text of the error quotes the line, which may contain a salt.
-        mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-        line = f" (line {mark.line + 1})" if mark else ""
-        raise WxbError(f"{path}: not readable as YAML{line}") from None
-
-
-def _validate(content: object, where: str) -> Operators:
+        content = {DEFAULT: {"operator": source}}
+    elif isinstance(source, str):
+        if not Path(source).is_file():
+            raise WxbError(f"no operator or YAML file {source!r}{choices(source, NAMES)}")
+        try:
+            content = YAML(typ="safe").load(Path(source).read_text(encoding="utf-8"))
+        except (YAMLError, UnicodeDecodeError):  # the text of the error may quote a salt
+            raise WxbError(f"{source}: not readable as YAML") from None
     try:
         operators = TypeAdapter(dict[str, Operator]).validate_python(content)
     except ValidationError as error:
@@ -220,7 +195,7 @@ def _validate(content: object, where: str) -> Operators:
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
             for fault in error.errors(include_input=False)
         ]
-        raise WxbError("\n  ".join([f"{where}: expected operators by type:", *faults])) from None
+        raise WxbError("\n  ".join(["expected operators by type:", *faults])) from None
     return {DEFAULT: Replace(), **operators}
 
 
@@ -231,13 +206,7 @@ def _faker(locale: str) -> Faker:
 
 def _same_shape(value: str, faker: Faker) -> str:
     """A value with random digits for its digits and random letters for its letters."""
-
-    def replace(character: str) -> str:
-        if character.isdigit():
-            return str(faker.random_digit())
-        if character.isalpha():
-            letters = string.ascii_uppercase if character.isupper() else string.ascii_lowercase
-            return faker.random_element(letters)
-        return character
-
-    return "".join(map(replace, value))
+    kinds = ((str.isdigit, digits), (str.isupper, ascii_uppercase), (str.isalpha, ascii_lowercase))
+    return "".join(
+        next((faker.random_element(new) for is_kind, new in kinds if is_kind(c)), c) for c in value
+    )

@@ -13,7 +13,6 @@ never form another one.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -34,15 +33,12 @@ _NOT_IN_LABELS = re.compile(r"""[<>\r\n,;|\t"]""")  # most would need quotes in 
 class Edit(NamedTuple):
     """A replacement of the code points `start:end` of a text by `new`.
 
-    Edits of one text are sorted and disjoint. `type` and `score` are those of a predicted span, if
-    the edit is of one.
+    Edits of one text are sorted and disjoint.
     """
 
     start: int
     end: int
     new: str
-    type: str | None = None
-    score: float | None = None
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -71,11 +67,6 @@ class Placeholders:
             self._by_value[label, value] = placeholder
             self._last[label] = max(int(number), self._last.get(label, 0))
 
-    @property
-    def size(self) -> int:
-        """The number of placeholders and fakes, reserved placeholders included."""
-        return len(self.values) + len(self.reserved) + len(self.fakes)
-
     def placeholder(self, type_: str, value: str) -> str:
         """The placeholder of a value; adds a new one if there is none."""
         label = _NOT_IN_LABELS.sub("", type_) or LITERAL
@@ -87,16 +78,16 @@ class Placeholders:
         self.values[placeholder] = value
         return placeholder
 
-    def escape(self, text: str, edits: Iterable[Edit]) -> list[Edit]:
-        """Edits that escape placeholders between other edits; reserves strings of their form.
+    def escape(self, text: str, spans: Iterable[tuple[int, int, str]]) -> list[Edit]:
+        """Edits that escape placeholders between (start, end, type) spans.
 
-        Call it before the values of this text get placeholders.
+        Reserves strings of their form. Call it before the values of this text get placeholders.
         """
         matches: list[re.Match[str]] = []
-        start = 0
-        for edit in [*edits, Edit(len(text), len(text), "")]:
-            matches += PLACEHOLDER.finditer(text, start, edit.start)
-            start = edit.end
+        last = 0
+        for start, end, _ in [*spans, (len(text), len(text), "")]:
+            matches += PLACEHOLDER.finditer(text, last, start)
+            last = end
         known = [match for match in matches if match.group() in self.values]
         self.reserved.update(m.group() for m in matches if m.group() not in self.values)
         return [Edit(m.start(), m.end(), self.placeholder(LITERAL, m.group())) for m in known]
@@ -105,10 +96,10 @@ class Placeholders:
         """The text with its placeholders replaced by their values."""
         return PLACEHOLDER.sub(lambda match: self.values.get(match.group(), match.group()), text)
 
-    def unknown(self, text: str) -> list[str]:
-        """Strings in a masked text that look like placeholders but are not known or reserved."""
-        strings = (match.group() for match in PLACEHOLDER.finditer(text))
-        return [s for s in strings if s not in self.values and s not in self.reserved]
+    def unknown(self, text: str) -> int:
+        """The number of strings in a masked text that look like placeholders of another mapping."""
+        strings = [match.group() for match in PLACEHOLDER.finditer(text)]
+        return sum(s not in self.values and s not in self.reserved for s in strings)
 
 
 class Content(BaseModel):
@@ -116,8 +107,8 @@ class Content(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    placeholders: dict[str, str]
-    reserved: list[str]
+    placeholders: dict[str, str] = {}
+    reserved: list[str] = []
     fakes: dict[str, str] = {}
 
 
@@ -129,41 +120,32 @@ class Mapping(Placeholders):
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
-        content = _read(path) if path.exists() else Content(placeholders={}, reserved=[])
+        self.path, self._saved = path.resolve(), path.read_bytes() if path.exists() else b""
+        try:
+            content = Content.model_validate_json(self._saved) if path.exists() else Content()
+            is_mapping = all(map(PLACEHOLDER.fullmatch, content.placeholders))
+        except ValidationError:
+            is_mapping = False
+        if not is_mapping:
+            raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote")
         super().__init__(content.placeholders, content.reserved, content.fakes)
-        self._saved = self.size if path.exists() else -1
 
     def save(self) -> None:
         """Replace the file atomically if there are changes; only its owner may read it."""
-        if self.size == self._saved:
-            return
         content = Content(
             placeholders=self.values, reserved=sorted(self.reserved), fakes=self.fakes
         )
-        text = json.dumps(content.model_dump(), ensure_ascii=False, indent=2) + "\n"
-        draft = self.path.with_name(f".{self.path.name}.partial")
+        new = f"{content.model_dump_json(indent=2)}\n".encode()
+        if new == self._saved:
+            return
+        draft = self.path.with_name(f".{self.path.name}.partial")  # `publish` would lock again
+        draft.unlink(missing_ok=True)
         try:
-            draft.unlink(missing_ok=True)
             with create_private(draft) as file:
-                file.write(text.encode())
+                file.write(new)
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self.path)
-        except OSError as error:
-            raise WxbError(f"{self.path}: cannot be written ({error.strerror})") from None
         finally:
             draft.unlink(missing_ok=True)
-        self._saved = self.size
-
-
-def _read(path: Path) -> Content:
-    try:
-        content = Content.model_validate_json(path.read_bytes())
-        if all(map(PLACEHOLDER.fullmatch, content.placeholders)):
-            return content
-    except OSError as error:
-        raise WxbError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValidationError:
-        pass  # its message would show the content
-    raise WxbError(f"{path}: expected a mapping that `wxb mask --mapping` wrote") from None
+        self._saved = new

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 CARD = re.compile(r"(?<!\w)\d(?:[ -]?\d){12,18}(?!\w)")
@@ -12,32 +11,25 @@ IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z\d]){11,30}(?!\w)")
 PHONE = re.compile(r"(?<!\w)\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)")  # with a country code
 
 
-class Value(NamedTuple):
-    """What a rule finds: offsets [start, end) in code points, and the rule's name."""
+def find_values(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end (code points) and kind of the values in a text that rules find.
 
-    start: int
-    end: int
-    type: str
-
-
-def find_values(text: str) -> Iterator[Value]:
-    """Yield e-mail addresses, card numbers, IBANs and international phone numbers of a text.
-
-    Card numbers have a valid check digit (ISO/IEC 7812-1), IBANs a valid checksum (ISO 13616).
+    They are e-mail addresses, card numbers with a valid check digit (ISO/IEC 7812-1), IBANs with a
+    valid checksum (ISO 13616) and international phone numbers.
     """
     for match in EMAIL.finditer(text):
-        yield Value(*match.span(), "e-mail address")
+        yield *match.span(), "e-mail address"
     for match in CARD.finditer(text):
         if is_card_number(match[0]):
-            yield Value(*match.span(), "card number")
+            yield *match.span(), "card number"
     for match in IBAN.finditer(text):
         # A match may include words that follow the number.
         for end in range(match.end(), match.start() + 14, -1):
             if text[end - 1] != " " and is_iban(text[match.start() : end]):
-                yield Value(match.start(), end, "IBAN")
+                yield match.start(), end, "IBAN"
                 break
     for match in PHONE.finditer(text):
-        yield Value(*match.span(), "phone number")
+        yield *match.span(), "phone number"
 
 
 def is_card_number(text: str) -> bool:
