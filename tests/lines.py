@@ -19,7 +19,7 @@ BUDGET = {
     "wxb/cli": 3250,
     "wxb/lessons": 830,
     "wxb/runtime": 600,
-    "wxb/masking": 1050,
+    "wxb/masking": 857,
     "demos": 2150,
     "benchmarks": 4500,
     "tests": 36000,
