@@ -59,28 +59,27 @@ def test_nothing_appears_when_one_target_was_forgotten(tmp_path):
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("old", ["file", "folder", "link"])
-@pytest.mark.parametrize("new", ["file", "folder"])
-def test_an_existing_target_is_replaced(tmp_path, old, new):
-    target, elsewhere = tmp_path / "target", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "kept.txt").touch()
-    if old == "link":
-        target.symlink_to(elsewhere)
-    elif old == "folder":
-        target.mkdir()
-        (target / "old.txt").touch()
+def make(path, kind):
+    """A file, a folder with a file, or a link to a folder."""
+    if kind == "file":
+        path.write_text(kind)
+    elif kind == "link":
+        path.symlink_to(path.parent / "elsewhere")
     else:
-        target.write_text("old")
-    with publish(target) as (draft,):
-        if new == "folder":
-            draft.mkdir()
-            (draft / "new.txt").touch()
-        else:
-            draft.write_text("new")
-    inside = ["target/new.txt"] if new == "folder" else []
+        path.mkdir()
+        (path / f"{kind}.txt").touch()
+
+
+@pytest.mark.parametrize("old", ["file", "folder", "link"])
+@pytest.mark.parametrize("new", ["file", "new folder"])
+def test_an_existing_target_is_replaced(tmp_path, old, new):
+    make(tmp_path / "elsewhere", "kept")
+    make(tmp_path / "target", old)
+    with publish(tmp_path / "target") as (draft,):
+        make(draft, new)
+    inside = [] if new == "file" else ["target/new folder.txt"]
     assert names(tmp_path) == ["elsewhere", "elsewhere/kept.txt", "target", *inside]
-    assert not target.is_symlink()
+    assert not (tmp_path / "target").is_symlink()
 
 
 def test_a_killed_run_leaves_no_target_and_the_next_removes_its_drafts(tmp_path):

@@ -60,9 +60,3 @@ def test_rotated_products_depend_on_distance_alone(position, distance, shift):
 def test_invalid_settings_are_errors(settings, message):
     with pytest.raises(ValueError, match=message):
         Config(**settings)
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_the_head_is_tied_if_the_settings_say_so(tied):
-    ours = LLAMA.ours(tie_word_embeddings=tied)
-    assert (ours.lm_head.weight is ours.model.embed_tokens.weight) == tied

@@ -1,52 +1,29 @@
 """Masks, and attention that returns zeros if every key is masked."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wxb.models import masks
+from wxb.models.attention import attention
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 
-def by_hand(query, key, value, mask):
-    """softmax(Q K' / sqrt D) V for one head, one query at a time, over its unmasked keys."""
-    rows = []
-    for row, q in enumerate(query):
-        unmasked = mask[row].nonzero().squeeze(1)
-        if len(unmasked) == 0:
-            rows.append(torch.zeros_like(value[0]))
-            continue
-        weights = torch.stack([(q @ key[k]) / math.sqrt(len(q)) for k in unmasked]).softmax(0)
-        rows.append(sum(w * value[k] for w, k in zip(weights, unmasked, strict=True)))
-    return torch.stack(rows)
-
-
-@st.composite
-def attentions(draw):
-    torch.manual_seed(draw(st.integers(0, 10_000)))
-    groups, shared = draw(st.sampled_from([(1, 1), (2, 1), (2, 2), (1, 3)]))
-    queries, keys, size = (draw(st.integers(1, 6)) for _ in range(3))
-    query = torch.randn(2, groups * shared, queries, size, dtype=torch.float64)
-    key, value = (torch.randn(2, groups, keys, size, dtype=torch.float64) for _ in range(2))
-    mask = torch.rand(2, 1, queries, keys) < draw(st.sampled_from([0.3, 0.7, 1.0]))
-    return query, key, value, mask
-
-
-@given(attentions())
+@given(st.sampled_from([(1, 1), (2, 1), (2, 2), (1, 3)]), *3 * [st.integers(1, 6)], st.booleans())
 @settings(deadline=None, max_examples=40)
-def test_attention_equals_the_formula(tensors):
-    query, key, value, mask = tensors
-    output = masks.attend(query, key, value, mask)
-    shared = query.shape[1] // key.shape[1]
-    for row in range(2):
-        for head in range(query.shape[1]):
-            pair = key[row, head // shared], value[row, head // shared]
-            expected = by_hand(query[row, head], *pair, mask[row, 0])
-            torch.testing.assert_close(output[row, head], expected)
+def test_attention_equals_the_formula(heads, queries, keys, size, masked):
+    (groups, shared), total = heads, heads[0] * heads[1]
+    rng = torch.Generator().manual_seed(queries * keys)
+    query, key, value = (
+        torch.randn(2, *shape, size, dtype=torch.float64, generator=rng)
+        for shape in ((total, queries), (groups, keys), (groups, keys))
+    )
+    mask = torch.rand(2, 1, queries, keys, generator=rng) < 0.5 if masked else None
+    repeated = (part.repeat_interleave(shared, dim=1) for part in (key, value))
+    expected = attention(query, *repeated, mask)
+    torch.testing.assert_close(masks.attend(query, key, value, mask), expected)
 
 
 @each_dtype
