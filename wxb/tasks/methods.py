@@ -323,8 +323,8 @@ class Trained(ABC):
         return {"prediction": prediction}
 
     def show(self, input_: Any, prediction: Any) -> str:
-        """The prediction for an input as text for the terminal."""
-        return str(prediction)
+        """The prediction for an input as text for the terminal: its `text`, if it has one."""
+        return str(getattr(prediction, "text", prediction))
 
     def outputs(self, items: Items, *, label: str) -> list[dict[str, NDArray[Any]]]:
         """The model's outputs for each item with `input_ids`, without the batch dimension.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
-from wxb.corpora.records import Record
+from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.chat.params import Prediction
 from wxb.tasks.chat.record.conversation import (
-    ConversationError,
     Message,
     from_text,
     message,
@@ -51,10 +50,6 @@ class Responder(Trained):
         dropped = {"dropped": prediction.dropped} if prediction.dropped else {}
         return {"reply": prediction.text, "ended": prediction.ended, **dropped}
 
-    def show(self, input_: str, prediction: Reply) -> str:
-        """The reply."""
-        return prediction.text
-
 
 class Replier(Responder):
     """A trained chat model with its tokenizer, template and few-shot examples."""
@@ -74,12 +69,11 @@ class Replier(Responder):
         """Set the few-shot examples: the shortest single question of each kind, by record id."""
         single = [r for r in records if [m["role"] for m in from_text(r.input)] == ["user"]]
         by_length = sorted(single, key=lambda r: (len(r.input) + len(r.gold["text"]), r.id))
-        first: dict[Any, Record] = {}
-        for record in by_length:
-            first.setdefault(record.gold["kind"] or record.id, record)
+        # Reversed, so that the shortest of a kind replaces the others.
+        shortest = {r.gold["kind"] or r.id: r for r in reversed(by_length)}
         self.settings["examples"] = [
             [*from_text(record.input), message("assistant", record.gold["text"])]
-            for record in sorted(first.values(), key=lambda r: r.id)
+            for record in sorted(shortest.values(), key=lambda r: r.id)
         ]
 
     # Prompts
@@ -132,42 +126,34 @@ class Replier(Responder):
         Returns whether the reply ended by itself. Raises WxbError if messages are invalid, or the
         last one is too long.
         """
-        from tokenizers.decoders import DecodeStream
-
-        kept = self.truncate(_read(conversation))
-        if kept.tokens is None:
-            room = self.window - self.prediction.max_new_tokens
-            raise WxbError(
-                f"the last message is too long: {kept.length} tokens in all, at most {room} can be"
-                " read"
-            )
-        backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
-        has_begun, end_ids = False, {*self.end_ids}
-        for token in self._stream_tokens(kept.tokens.ids):
-            if token in end_ids:
-                return True
-            text = stream.step(backend, token) or ""
-            text = text if has_begun else text.lstrip()
-            if text:
-                has_begun = True
-                yield text
-        return False
-
-    def _stream_tokens(self, prompt: NDArray[np.int32]) -> Iterator[int]:
-        """Stream `max_new_tokens` tokens after a prompt by greedy decoding, beyond any end."""
         import torch
+        from tokenizers.decoders import DecodeStream
 
         from wxb.models.decoding import DecoderState, decoder_step
 
-        device = next(self.model.parameters()).device
-        tokens = torch.from_numpy(prompt.astype(np.int64))[None].to(device)
+        kept, longest = self.truncate(_read(conversation)), self.prediction.max_new_tokens
+        if kept.tokens is None:
+            raise WxbError(
+                f"the last message is too long: {kept.length} tokens in all, at most"
+                f" {self.window - longest} can be read"
+            )
+        backend, stream = self.tokenizer.backend_tokenizer, DecodeStream(skip_special_tokens=True)
+        device, end_ids = next(self.model.parameters()).device, self.end_ids
+        tokens = torch.from_numpy(kept.tokens.ids.astype(np.int64))[None].to(device)
         step = decoder_step(partial(self.model.backbone, use_cache=True, logits_to_keep=1))
         state = DecoderState(torch.ones_like(tokens), tokens[:, :0])
-        for _ in range(self.prediction.max_new_tokens):
+        has_begun = False
+        for _ in range(longest):
             with torch.inference_mode():
                 logits, state = step(tokens, state)
             tokens = logits.argmax(dim=-1, keepdim=True)
-            yield int(tokens)
+            if int(tokens) in end_ids:
+                return True
+            text = stream.step(backend, int(tokens)) or ""
+            if text := text if has_begun else text.lstrip():
+                has_begun = True
+                yield text
+        return False
 
     @property
     def end_ids(self) -> list[int]:
@@ -242,11 +228,11 @@ class Replier(Responder):
             messages = self.with_prompt(from_text(record.input))
             messages.append(message("assistant", record.gold["text"]))
             kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
-            if (tokens := kept.tokens) is not None:
-                answer = len(tokens.ids) - int(np.argmin(tokens.generated[::-1]))
-                labels = np.full(len(tokens.ids), IGNORED)
-                labels[answer:] = tokens.ids[answer:]
-                items.append({"input_ids": tokens.ids, "labels": labels})
+            if kept.tokens is not None:
+                ids, generated = kept.tokens
+                answer = len(ids) - int(np.argmin(generated[::-1]))
+                labels = np.where(np.arange(len(ids)) < answer, IGNORED, ids)
+                items.append({"input_ids": ids, "labels": labels})
         loss, count = 0.0, 0
         collate, device = collator(self.tokenizer), next(self.model.parameters()).device
         lengths = [len(item["input_ids"]) for item in items]
@@ -264,5 +250,5 @@ def _read(source: str | Sequence[Message]) -> list[Message]:
     """The conversation of a text or of messages. Raises WxbError unless it ends with a question."""
     try:
         return from_text(source) if isinstance(source, str) else validate_question([*source])
-    except ConversationError as error:
+    except RecordError as error:
         raise WxbError(f"{error.reason}: {error.detail}; expected a question or messages") from None

@@ -17,6 +17,7 @@ from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from wxb.core.errors import WxbError
 from wxb.core.progress import track
+from wxb.corpora.records import RecordError
 from wxb.tasks.methods import Trained
 from wxb.tasks.speech.params import Prediction
 from wxb.tasks.speech.record import audio
@@ -82,10 +83,6 @@ class Recogniser(Trained):
         segments = [segment._asdict() for segment in prediction.segments]
         return {"text": prediction.text, "segments": segments}
 
-    def show(self, input_: Any, prediction: Transcript) -> str:
-        """The text."""
-        return prediction.text
-
     def _windows(
         self, inputs: Sequence[str | bytes]
     ) -> Iterator[tuple[int, Window, NDArray[np.float32]]]:
@@ -102,7 +99,7 @@ def read(source: str | bytes) -> NDArray[np.float32]:
     """The samples of a recording. Raises WxbError if it cannot be read."""
     try:
         return audio.read(source if isinstance(source, bytes) else Path(source))
-    except audio.AudioError as error:
+    except RecordError as error:
         name = "standard input" if isinstance(source, bytes) else source
         raise WxbError(f"{name}: {error.reason}: {error.detail}") from None
 

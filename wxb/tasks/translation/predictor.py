@@ -125,10 +125,6 @@ class Translator(Trained):
         result = {"translation": prediction.text, "score": prediction.score}
         return result | ({"truncated": True} if prediction.truncated else {})
 
-    def show(self, input_: str, prediction: Translation) -> str:
-        """The translation."""
-        return prediction.text
-
 
 def source_ids(tokenizer: Any, texts: Sequence[str]) -> list[NDArray[np.int32]]:
     """The token ids of texts; characters that UTF-8 cannot encode become question marks."""

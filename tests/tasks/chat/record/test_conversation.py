@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wxb.corpora.records import RecordError
 from wxb.tasks.chat.record.conversation import (
-    ConversationError,
     from_text,
     message,
     to_text,
@@ -61,11 +61,11 @@ USER, ANSWER, SYSTEM = (message(role, "x") for role in ("user", "assistant", "sy
     ],
 )
 def test_an_invalid_conversation_is_refused_with_a_reason(value, reason):
-    with pytest.raises(ConversationError) as error:
+    with pytest.raises(RecordError) as error:
         validate(value)
     assert error.value.reason == reason
 
 
 def test_a_conversation_without_a_last_question_is_refused():
-    with pytest.raises(ConversationError, match="no question"):
+    with pytest.raises(RecordError, match="no question"):
         from_text(json.dumps([USER, ANSWER]))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from transformers import WhisperFeatureExtractor
 
 from tests.tasks.speech.tones import FORMATS, SECONDS, noise, tone, write
+from wxb.corpora.records import RecordError
 from wxb.tasks.speech.record import audio
 from wxb.tasks.speech.record.audio import (
     FRAMES,
@@ -17,7 +18,6 @@ from wxb.tasks.speech.record.audio import (
     MARGIN,
     RATE,
     WIDTH,
-    AudioError,
     log_mel,
     loudness,
     read,
@@ -32,7 +32,7 @@ U = 2.0**-24  # unit roundoff of float32
 
 
 def reason(function, *args, **options):
-    with pytest.raises(AudioError) as caught:
+    with pytest.raises(RecordError) as caught:
         function(*args, **options)
     assert caught.value.detail
     assert " at 0x" not in caught.value.detail  # the same in each run

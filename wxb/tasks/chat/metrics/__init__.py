@@ -5,6 +5,7 @@ chrF is computed from sacrebleu's statistics.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -72,15 +73,13 @@ class Scorer(scorer.Scorer):
 
     def statistics(self, rows: Sequence[PredictionRow]) -> NDArray[np.float64]:
         """Correct, in format, checkable, ended, 1 and the statistics of chrF (N, 23)."""
-        table = np.zeros((len(rows), CHARACTERS.stop))
         if not rows:
-            return table
-        for row, statistics in zip(rows, table, strict=True):
-            statistics[: CHARACTERS.start] = (*_check(row), row.ended, 1)
-        table[:, CHARACTERS] = CHRF()._extract_corpus_statistics(
+            return np.zeros((0, CHARACTERS.stop))
+        checks = [(*_check(row), row.ended, 1) for row in rows]
+        characters = CHRF()._extract_corpus_statistics(
             [row.predicted for row in rows], [[row.gold for row in rows]]
         )
-        return table
+        return np.hstack([checks, characters]).astype(float)
 
     def scores(self, sums: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The METRICS (...) of sums (..., 23); exact match is 0 without checkable questions."""
@@ -129,8 +128,7 @@ def _chrf(sums: NDArray[Any]) -> NDArray[Any]:
 
 def _rates(rows: Sequence[PredictionRow]) -> dict[str, float]:
     """Exact match and format, as shares of the checkable replies, and the number of these."""
-    counts = np.array([_check(row) for row in rows], int).sum(axis=0)
-    exact, has_format, checkable = counts.tolist()
+    exact, has_format, checkable = map(sum, zip(*map(_check, rows), strict=True))
     return {
         "exact": round(exact / max(checkable, 1), DIGITS),
         "format": round(has_format / max(checkable, 1), DIGITS),
@@ -143,14 +141,6 @@ def distinct_n(replies: Sequence[str], n: int) -> float:
 
     A Chinese character is a word.
     """
-    grams = [
-        tuple(words[start : start + n])
-        for words in map(_words, replies)
-        for start in range(len(words) - n + 1)
-    ]
+    spaced = (re.sub("([\u4e00-\u9fff])", r" \1 ", reply).split() for reply in replies)
+    grams = [tuple(words[i : i + n]) for words in spaced for i in range(len(words) - n + 1)]
     return round(len({*grams}) / len(grams), DIGITS) if grams else 0.0
-
-
-def _words(text: str) -> list[str]:
-    spaced = "".join(f" {c} " if "\u4e00" <= c <= "\u9fff" else c for c in text)
-    return spaced.split()

@@ -13,7 +13,6 @@ from wxb.corpora.records import Record, RecordError, check_encodable, required_f
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
 from wxb.tasks.chat.record.conversation import (
-    ConversationError,
     Message,
     from_text,
     message,
@@ -33,23 +32,19 @@ class Reading(reading.Reading):
         The content of an invalid record is the RecordError.
         """
         for raw in formats.raw_records(file, corpus.fields.messages):
-            if not isinstance(raw.content, Mapping):  # the caller rejects it
-                yield raw
-                continue
-            try:
-                content: Any = _split_answer(raw.content, corpus)
-            except (RecordError, ConversationError) as error:
-                content = RecordError(error.reason, error.detail)
+            content: Any = raw.content
+            if isinstance(content, Mapping):  # the caller rejects others
+                try:
+                    content = _split_answer(content, corpus)
+                except RecordError as error:
+                    content = error
             yield raw._replace(content=content)
 
     def input_of(self, raw: Mapping[str, Any], corpus: Corpus) -> str:
         """The conversation before the last answer, or all of it without one."""
-        try:
-            if (value := raw.get(corpus.fields.messages)) is None:
-                return to_text(validate(_question(raw, corpus)))
-            messages = validate(value)
-        except ConversationError as error:
-            raise RecordError(error.reason, error.detail) from None
+        if (value := raw.get(corpus.fields.messages)) is None:
+            return to_text(validate(_question(raw, corpus)))
+        messages = validate(value)
         return to_text(messages[:-1] if messages[-1]["role"] == "assistant" else messages)
 
     def gold(
@@ -63,13 +58,10 @@ class Reading(reading.Reading):
         answer = raw[fields.output]
         if answer is None:
             return None, ()
-        kind, format_ = (raw.get(name) if name else None for name in (fields.kind, fields.format))
-        kind, format_ = (None if value in (None, "") else str(value) for value in (kind, format_))
+        values = (raw.get(name) if name else None for name in (fields.kind, fields.format))
+        kind, format_ = (None if value in (None, "") else str(value) for value in values)
         if format_ is not None:
-            try:
-                parse_format(format_)
-            except ValueError as error:
-                raise RecordError("unknown format", str(error)) from None
+            parse_format(format_)
         check_encodable(answer, kind or "")
         return {"text": answer, "kind": kind, "format": format_}, ()
 
@@ -84,15 +76,19 @@ class Reading(reading.Reading):
         return " ".join(" ".join(questions).casefold().split())
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
-        """Counts of kinds, formats and messages per conversation, and lengths in characters.
+        """Counts of kinds, formats and messages per conversation, and lengths of answers.
 
-        Lengths are the median, the 95th percentile and the longest of answers.
+        Lengths, in characters, are the median, the 95th percentile and the longest.
         """
         golds = [record.gold for record in records]
+        kinds, formats_ = (
+            Counter(gold[name] for gold in golds if gold[name] is not None)
+            for name in ("kind", "format")
+        )
         messages = Counter(len(from_text(record.input)) + 1 for record in records)
         return {
-            "kinds": _value_counts(golds, "kind"),
-            "formats": _value_counts(golds, "format"),
+            "kinds": dict(sorted(kinds.items())),
+            "formats": dict(sorted(formats_.items())),
             "messages": {str(number): count for number, count in sorted(messages.items())},
             "characters": reading.length_quantiles([len(gold["text"]) for gold in golds]),
         }
@@ -101,33 +97,27 @@ class Reading(reading.Reading):
 def _split_answer(content: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     """A record with its conversation in the input field and its last answer in the output field.
 
-    The answer of a text for pretraining is None. Raises RecordError or ConversationError.
+    The answer of a text for pretraining is None. Raises RecordError.
     """
     fields = corpus.fields
     if fields.text and content.get(fields.text) is not None:
         return {**content, fields.input: content[fields.text], fields.output: None}
-    if content.get(fields.messages) is not None:
-        messages = validate(content[fields.messages])
-    else:
-        messages = _instruction_messages(content, corpus)
-    if messages[-1]["role"] != "assistant":
+    messages = content.get(fields.messages)
+    if messages is None:
+        question, answer = _question(content, corpus), content.get(fields.output)
+        if answer is None or (isinstance(answer, str) and not answer.strip()):
+            detail = f"{fields.output!r} is {answer!r}, expected text"
+            raise RecordError("missing answer", detail)
+        messages = [*question, message("assistant", answer)]
+    *question, last = messages = validate(messages)
+    if last["role"] != "assistant":
         raise RecordError("missing answer", "the last message is not the assistant's")
     size = sum(len(message["content"]) for message in messages)
     if size > corpus.max_characters:
         raise RecordError("too long", f"{size} characters, at most {corpus.max_characters}")
-    answer = messages[-1]["content"]
-    if "\0" in answer:
-        raise RecordError("NUL character", f"in the answer, at offset {answer.index(chr(0))}")
-    return {**content, fields.input: to_text(messages[:-1]), fields.output: answer}
-
-
-def _instruction_messages(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
-    """The messages of a record with an instruction and an answer."""
-    question, output = _question(content, corpus), corpus.fields.output
-    answer = content.get(output)
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
-        raise RecordError("missing answer", f"{output!r} is {answer!r}, expected text")
-    return validate([*question, message("assistant", answer)])
+    if "\0" in last["content"]:
+        raise RecordError("NUL character", "in the answer")
+    return {**content, fields.input: to_text(question), fields.output: last["content"]}
 
 
 def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
@@ -140,7 +130,3 @@ def _question(content: Mapping[str, Any], corpus: Corpus) -> list[Message]:
     system = content.get(fields.system) if fields.system else None
     turns = [message("user", "\n".join(lines))]
     return [message("system", system), *turns] if system else turns
-
-
-def _value_counts(golds: Sequence[Mapping[str, Any]], name: str) -> dict[str, int]:
-    return dict(sorted(Counter(gold[name] for gold in golds if gold[name] is not None).items()))

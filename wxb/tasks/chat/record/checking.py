@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from wxb.corpora.records import RecordError
+
 _BETWEEN_WORDS = re.compile(r"[\s,、，]+")
 _FORMATS: dict[str, Callable[[str, str], bool]] = {
     "text": lambda reply, _: bool(reply),
@@ -28,18 +30,18 @@ _ARGUMENTS = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 def parse_format(text: str) -> tuple[str, str]:
     """The name and the argument of a format: `words 3` is ("words", "3").
 
-    The argument of a format without one is empty. Raises ValueError for an unknown name, and for a
+    The argument of a format without one is empty. Raises RecordError for an unknown name, and for a
     missing or wrong argument.
     """
     name, _, argument = text.partition(" ")
     if name not in _FORMATS or not re.fullmatch(_ARGUMENTS.get(name, ""), argument):
         known = ", ".join(f"{name} ..." if name in _ARGUMENTS else name for name in _FORMATS)
-        raise ValueError(f"found {text!r}, expected {known}")
+        raise RecordError("unknown format", f"found {text!r}, expected {known}")
     return name, argument
 
 
 def has_format(format_: str, reply: str) -> bool:
-    """Whether a reply has a format. Raises ValueError as `parse_format` does."""
+    """Whether a reply has a format. Raises RecordError as `parse_format` does."""
     name, argument = parse_format(format_)
     return _FORMATS[name](reply.strip(), argument)
 

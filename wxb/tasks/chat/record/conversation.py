@@ -9,17 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wxb.corpora.records import RecordError
+
 ROLES = ("system", "user", "assistant")
 
 Message = dict[str, str]  # its `role` and `content`
-
-
-class ConversationError(ValueError):
-    """Messages are no valid conversation: a short reason, which is counted, and the details."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.reason, self.detail = reason, detail
 
 
 def message(role: str, content: str) -> Message:
@@ -30,30 +24,30 @@ def message(role: str, content: str) -> Message:
 def validate(value: Any) -> list[Message]:
     """The messages of a JSON value, without outer white space.
 
-    Raises ConversationError unless roles are: at most one system first, then user and assistant in
+    Raises RecordError unless roles are: at most one system first, then user and assistant in
     turn.
     """
     if not isinstance(value, list) or not value:
-        raise ConversationError("empty conversation", f"found {_short(value)}, expected messages")
+        raise RecordError("empty conversation", f"found {_short(value)}, expected messages")
     messages = []
     for number, item in enumerate(value, start=1):
         fields = item if isinstance(item, Mapping) else {}
         role, content = fields.get("role"), fields.get("content")
         if not (isinstance(role, str) and isinstance(content, str)):
             detail = f"message {number} is {_short(item)}, expected texts as `role` and `content`"
-            raise ConversationError("no message", detail)
+            raise RecordError("no message", detail)
         if role not in ROLES:
             detail = f"message {number} is of {role!r}, expected {', '.join(ROLES)}"
-            raise ConversationError("unknown role", detail)
+            raise RecordError("unknown role", detail)
         if not content.strip():
-            raise ConversationError("blank message", f"message {number}, of {role}")
+            raise RecordError("blank message", f"message {number}, of {role}")
         messages.append(message(role, content.strip()))
     roles = [message["role"] for message in messages]
     if roles.count("system") > 1:
-        raise ConversationError("several system turns", f"found {roles.count('system')}")
+        raise RecordError("several system turns", f"found {roles.count('system')}")
     turns = roles[1:] if roles[0] == "system" else roles
     if turns != [ROLES[1 + index % 2] for index in range(len(turns))] or not turns:
-        raise ConversationError("roles out of order", f"found {_short(roles)}")
+        raise RecordError("roles out of order", f"found {_short(roles)}")
     return messages
 
 
@@ -78,10 +72,10 @@ def from_text(text: str) -> list[Message]:
 
 
 def validate_question(value: Any) -> list[Message]:
-    """Like `validate`; also raises ConversationError unless the last message is the user's."""
+    """Like `validate`; also raises RecordError unless the last message is the user's."""
     messages = validate(value)
     if messages[-1]["role"] != "user":
-        raise ConversationError("no question", "the last message is not the user's")
+        raise RecordError("no question", "the last message is not the user's")
     return messages
 
 

@@ -15,13 +15,13 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, Reject, check_encodable, required_field
 from wxb.tasks.speech.params import Audio, Corpus
 from wxb.tasks.speech.record import audio
-from wxb.tasks.speech.record.audio import RATE, AudioError, Measures
+from wxb.tasks.speech.record.audio import RATE, Measures
 from wxb.tasks.speech.record.normalization import normalize
 
 FOLDER = "audio"  # of the prepared recordings, beside the Parquet files
 
 
-def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | AudioError:
+def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | RecordError:
     """Trim, measure and write a recording as FLAC; its measures and the SHA-256 of its samples.
 
     A job is the file to read, the file to write, and the limits. Returns the error, which must not
@@ -37,7 +37,7 @@ def prepare_recording(job: tuple[Path, Path, Audio]) -> tuple[Measures, str] | A
             shortest=limits.min_seconds,
             longest=limits.max_seconds,
         )
-    except AudioError as error:
+    except RecordError as error:
         return error
     return measures, audio.write(target, kept, RATE)
 
@@ -128,7 +128,7 @@ class Reading(reading.Reading):
         first: dict[str, str] = {}  # ids by digest
         results = audio.map_parallel(prepare_recording, jobs, label)
         for record, target, result in zip(records, targets, results, strict=True):
-            if isinstance(result, AudioError):
+            if isinstance(result, RecordError):
                 detail = f"{record.input}: {result.detail}"
                 yield Reject(record.id, result.reason, detail, record.id)
                 continue

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.fft import rfft
 
 from wxb.core.progress import track
+from wxb.corpora.records import RecordError
 
 RATE = 16_000  # samples per second
 HOP = 160  # samples between the starts of frames: 10 ms
@@ -51,14 +52,6 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 
-class AudioError(Exception):
-    """A recording cannot be used: a short reason, which is counted, and the details."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.reason, self.detail = reason, detail
-
-
 class Measures(NamedTuple):
     """Numbers that `gold` keeps of a recording."""
 
@@ -72,30 +65,30 @@ class Measures(NamedTuple):
 def read(source: Path | bytes, *, longest: float | None = None) -> NDArray[np.float32]:
     """The samples of an audio file, or of its bytes, in any format that libsndfile reads.
 
-    Averages the channels. Raises AudioError for a file that is missing, unreadable or truncated, or
-    has more than `longest` seconds.
+    Averages the channels. Raises RecordError for a file that is missing, unreadable, truncated or
+    longer than `longest` seconds.
     """
     try:
         content = source if isinstance(source, bytes) else source.read_bytes()
         with soundfile.SoundFile(BytesIO(content)) as sound:
             count, rate, size = sound.frames, sound.samplerate, SIZE.search(sound.extra_info)
             if longest is not None and count / rate > longest:
-                raise AudioError("too long", f"{count / rate:.1f} s, at most {longest:g} s")
+                raise RecordError("too long", f"{count / rate:.1f} s, at most {longest:g} s")
             channels = sound.read(dtype="float32", always_2d=True)  # (n, channels)
     except FileNotFoundError:
-        raise AudioError("missing file", f"found no {source!s}") from None
+        raise RecordError("missing file", f"found no {source!s}") from None
     except (OSError, soundfile.LibsndfileError) as error:
         problem = getattr(error, "error_string", error)  # without the address of BytesIO
         advice = "convert the recording, as with: ffmpeg -i in.m4a out.flac"
-        raise AudioError("not readable", f"{problem}; {advice}") from None
+        raise RecordError("not readable", f"{problem}; {advice}") from None
     if not count:
-        raise AudioError("no samples", "the header says that the recording is empty")
+        raise RecordError("no samples", "the header says that the recording is empty")
     if len(channels) < count:
-        raise AudioError("truncated", f"{len(channels)} samples, of {count}")
+        raise RecordError("truncated", f"{len(channels)} samples, of {count}")
     if size and int(size[2]) < int(size[1]) < UNKNOWN_SIZE:
-        raise AudioError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
+        raise RecordError("truncated", f"{size[2]} bytes of audio, of {size[1]}")
     if not np.isfinite(channels).all():
-        raise AudioError("not finite", "found samples that are no numbers or infinite")
+        raise RecordError("not finite", "found samples that are no numbers or infinite")
     mono: NDArray[np.float32] = channels.mean(axis=1)
     return mono if rate == RATE else soxr.resample(mono, rate, RATE, quality="HQ")
 
@@ -123,19 +116,19 @@ def trim(
 ) -> tuple[NDArray[np.float32], Measures]:
     """The samples without the silence at their ends, and their measures.
 
-    Silence is `top_db` below the loudest moment. Raises AudioError for a silent recording, and if
+    Silence is `top_db` below the loudest moment. Raises RecordError for a silent recording, and if
     less than `shortest` or more than `longest` seconds are left.
     """
     levels = loudness(samples)
     if levels.max(initial=-np.inf) < SILENT:
-        raise AudioError("silent", f"nothing above {SILENT:g} dB of full scale")
+        raise RecordError("silent", f"nothing above {SILENT:g} dB of full scale")
     start, end = audible_range(levels, top_db)
     kept = samples[start:end]
     seconds = len(kept) / RATE
     if seconds < shortest:
-        raise AudioError("too short", f"{seconds:.2f} s, at least {shortest:g} s")
+        raise RecordError("too short", f"{seconds:.2f} s, at least {shortest:g} s")
     if seconds > longest:
-        raise AudioError("too long", f"{seconds:.1f} s, at most {longest:g} s")
+        raise RecordError("too long", f"{seconds:.1f} s, at most {longest:g} s")
     loud, quiet = np.percentile(levels, [SPEECH, NOISE])
     measures = Measures(
         seconds=seconds,
