@@ -122,7 +122,7 @@ def test_a_stream_returns_whether_the_reply_ended(models):
 
 
 def test_a_conversation_gets_the_prompt_of_the_settings(models):
-    few = Prediction(prompt="few-shot", max_new_tokens=16)
+    few = Prediction(shots=4, max_new_tokens=16)
     replier = Replier.load(models / "full", few)
     turns = [message("user", "Spell cat."), message("assistant", "c-a-t")] * 400
     conversation = [*turns, message("user", "Spell cat.")]
@@ -133,18 +133,14 @@ def test_a_conversation_gets_the_prompt_of_the_settings(models):
     assert replier.count_dropped(conversation) == plain.count_dropped(conversation)
 
 
-def test_prompts(models):
+def test_examples_precede_the_first_question(models):
     conversation = [message("system", "Old."), message("user", "Spell cat.")]
-
-    def prompted(prompt):
-        return Replier.load(models / "full", Prediction(prompt=prompt)).with_prompt(conversation)
-
-    few = prompted("few-shot")
-    assert [m["role"] for m in few] == ["system", *["user", "assistant"] * 4, "user"]
-    assert {m["content"] for m in few[1:-1]} == {*ANSWERS, *ANSWERS.values()}
-    assert prompted("system")[0]["content"] == Prediction().system
-    assert prompted("instruction")[-1]["content"].endswith("\nSpell cat.")
-    assert prompted("zero-shot") == conversation
+    replier = Replier.load(models / "full", Prediction(shots=3))
+    few = replier.with_examples(conversation)
+    assert [m["role"] for m in few] == ["system", *["user", "assistant"] * 3, "user"]
+    assert {m["content"] for m in few[1:-1]} < {*ANSWERS, *ANSWERS.values()}
+    replier.prediction = Prediction()
+    assert replier.with_examples(conversation) == conversation
 
 
 def test_loss_is_that_of_the_answers_alone(full):

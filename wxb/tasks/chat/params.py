@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from wxb.core.params import corpora, experiments
 from wxb.core.params.section import Section
 from wxb.core.params.training import Training
-
-Prompt = Literal["zero-shot", "few-shot", "instruction", "system"]
 
 
 class Fields(corpora.Fields):
@@ -43,14 +41,11 @@ class Encoding(experiments.Encoding):
 
 
 class Prediction(experiments.Prediction):
-    """The prompt and the maximum length of replies."""
+    """The maximum length of replies, and the examples before a question."""
 
     batch_size: PositiveInt = 32
     max_new_tokens: PositiveInt = 128
-    prompt: Prompt = "zero-shot"
-    shots: PositiveInt = 4  # validation questions with answers in a few-shot prompt
-    instruction: str = "Answer the question. Write the answer only."  # before the question
-    system: str = "You are a helpful assistant. Answer briefly."
+    shots: Annotated[int, Field(ge=0)] = 0  # validation questions with answers in the prompt
 
 
 class Sft(experiments.Experiment):
@@ -63,10 +58,9 @@ class Sft(experiments.Experiment):
 
     @property
     def traits(self) -> list[str]:
-        """Its differences from the defaults of loss and prompt, for tables."""
+        """Its differences from the defaults, for tables."""
         loss = ["loss on all tokens"] if self.encoding.loss == "all" else []
-        prompt = [self.prediction.prompt] if self.prediction.prompt != "zero-shot" else []
-        return [*loss, *prompt]
+        return [*loss, *(["few-shot"] if self.prediction.shots else [])]
 
 
 class Baseline(experiments.Baseline):

@@ -78,20 +78,12 @@ class Replier(Responder):
 
     # Prompts
 
-    def with_prompt(self, conversation: Sequence[Message]) -> list[Message]:
-        """A conversation with the examples, the instruction or the system message of the prompt."""
-        system_turns = int(conversation[0]["role"] == "system")
-        system, turns = conversation[:system_turns], conversation[system_turns:]
-        match self.prediction.prompt:
-            case "few-shot":
-                pairs = self.settings["examples"][: self.prediction.shots]
-                return [*system, *(message for pair in pairs for message in pair), *turns]
-            case "instruction":
-                question = f"{self.prediction.instruction}\n{turns[-1]['content']}"
-                return [*conversation[:-1], message("user", question)]
-            case "system":
-                return [message("system", self.prediction.system), *turns]
-        return list(conversation)
+    def with_examples(self, conversation: Sequence[Message]) -> list[Message]:
+        """A conversation with the few-shot examples after its system message."""
+        pairs = self.settings.get("examples", [])[: self.prediction.shots]
+        start = int(conversation[0]["role"] == "system")
+        examples = (message for pair in pairs for message in pair)
+        return [*conversation[:start], *examples, *conversation[start:]]
 
     def truncate(self, conversation: Sequence[Message]) -> Truncation:
         """The newest turns of a conversation that leave room for a reply, with the prompt.
@@ -100,14 +92,11 @@ class Replier(Responder):
         """
         from wxb.tasks.chat.sft.template import truncate
 
-        messages = self.with_prompt(conversation)
+        messages = self.with_examples(conversation)
         room = self.window - self.prediction.max_new_tokens
         kept = truncate(self.tokenizer, messages, self.settings["template"], room, answer_next=True)
-        added, own = (
-            sum(message["role"] != "system" for message in turns)
-            for turns in (messages, conversation)
-        )
-        return kept._replace(dropped=max(0, kept.dropped - (added - own)))
+        examples = len(messages) - len(conversation)
+        return kept._replace(dropped=max(0, kept.dropped - examples))
 
     @property
     def window(self) -> int:
@@ -225,7 +214,7 @@ class Replier(Responder):
 
         items = []
         for record in records:
-            messages = self.with_prompt(from_text(record.input))
+            messages = self.with_examples(from_text(record.input))
             messages.append(message("assistant", record.gold["text"]))
             kept = truncate(self.tokenizer, messages, self.settings["template"], self.window)
             if kept.tokens is not None:

@@ -68,13 +68,9 @@ class Corpus(corpora.Corpus):
         return self.parallel is None or file.suffix in [f".{suffix}" for suffix in self.parallel]
 
     @model_validator(mode="after")
-    def _refuse_split_by(self) -> Corpus:
+    def _check_pair(self) -> Corpus:
         if self.split.by:
             raise ValueError("`split.by` is for other tasks; pairs that share a text stay together")
-        return self
-
-    @model_validator(mode="after")
-    def _require_columns_of_the_pair(self) -> Corpus:
         key, names = self.format_key, self.parallel or self.columns
         missing = {self.fields.input, self.fields.target} - {*(names or ())}
         if names and missing:

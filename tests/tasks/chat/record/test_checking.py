@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wxb.corpora.records import RecordError
 from wxb.tasks.chat.record.checking import has_format, is_correct, parse_format
 
 
@@ -53,5 +54,5 @@ def test_any_reply_can_be_checked(format_, reply):
     "format_", ["", "integer", "words", "words x", "json", "number 3", "words 0"]
 )
 def test_unknown_formats_are_refused(format_):
-    with pytest.raises(ValueError, match="expected text, number"):
+    with pytest.raises(RecordError, match="expected text, number"):
         parse_format(format_)

@@ -20,8 +20,7 @@ from wxb.corpora.text.tokenizers import load, train
 from wxb.tasks.speech.params import SpecAugment
 from wxb.tasks.speech.predictor import read, windows
 from wxb.tasks.speech.record.audio import RATE, write
-from wxb.tasks.speech.seq2seq import layout
-from wxb.tasks.speech.seq2seq.method import Method
+from wxb.tasks.speech.seq2seq.method import Method, prompt_tokens
 from wxb.tasks.speech.seq2seq.model import mask_features
 
 LORA = {"lora": {"r": 8, "alpha": 16, "target_modules": ["q_proj", "v_proj"]}}
@@ -225,7 +224,7 @@ def test_the_prompt_has_the_token_of_the_language(project):
         "transcribe",
         True,
     )
-    assert layout.prompt_tokens(None) == ["<|startoftranscript|>", "<|notimestamps|>"]
+    assert prompt_tokens(None) == ["<|startoftranscript|>", "<|notimestamps|>"]
 
 
 def test_masks_have_at_most_their_width():

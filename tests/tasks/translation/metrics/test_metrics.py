@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from wxb.corpora.records import Record
 from wxb.tasks.translation import metrics
-from wxb.tasks.translation.metrics import Words, unseen, words
+from wxb.tasks.translation.metrics import unseen, words
 from wxb.tasks.translation.predictor import Translation
 
 sentences = st.lists(
@@ -72,7 +72,9 @@ def record(source, *references, group=""):
     return Record(source, source, references, None, group or source)
 
 
-KNOWN = Words.from_records([record("我有一只猫。", "I have a cat."), record("他跑。", "He runs.")])
+KNOWN = metrics.Scorer().vocabulary(
+    [record("我有一只猫。", "I have a cat."), record("他跑。", "He runs.")]
+)
 
 
 def test_a_chinese_character_is_a_word():

@@ -21,7 +21,7 @@ from wxb.corpora.text.tokenizers import token_ids
 from wxb.models import decoding
 from wxb.tasks.translation.metrics import bleu_statistics
 from wxb.tasks.translation.predictor import decode, source_ids, special_ids
-from wxb.tasks.translation.seq2seq import prompted
+from wxb.tasks.translation.seq2seq.model import pad_left
 from wxb.training.batches import collate
 
 IDS = special_ids(tokenizer())
@@ -181,7 +181,7 @@ class TestPromptedGPT2:
     def test_padding_moves_to_the_start(self, drawn):
         mask = torch.tensor(drawn).long()
         ids = torch.arange(5).repeat(len(drawn), 1) + 1
-        padded, padded_mask = prompted.pad_left(ids, mask)
+        padded, padded_mask = pad_left(ids, mask)
         for row, is_token in enumerate(drawn):
             tokens = [index + 1 for index, value in enumerate(is_token) if value]
             assert padded[row, 5 - len(tokens) :].tolist() == tokens

@@ -16,19 +16,30 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken
 
 from wxb.core.errors import WxbError
+from wxb.core.files import read_json, write_json
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.corpora.text.encoded import Columns, join_rows, read_columns
 from wxb.corpora.text.tokenizers import token_ids
 from wxb.tasks import methods
-from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq
+from wxb.tasks.speech.params import POSITIONS, Encoding, Seq2Seq, Shape
 from wxb.tasks.speech.predictor import Recogniser, read
-from wxb.tasks.speech.record.audio import FRAMES, change_speed, log_mel, map_parallel, to_window
-from wxb.tasks.speech.seq2seq import layout
+from wxb.tasks.speech.record.audio import (
+    FRAMES,
+    HOP,
+    RATE,
+    WIDTH,
+    change_speed,
+    log_mel,
+    map_parallel,
+    to_window,
+)
 
 if TYPE_CHECKING:
     import torch
 
+START, TASK, PLAIN = "<|startoftranscript|>", "<|transcribe|>", "<|notimestamps|>"
+TOKENIZER, EXTRACTOR = "tokenizer_config.json", "preprocessor_config.json"
 BATCH = 64  # recordings in memory at a time
 FEATURES = pa.large_list(pa.float16())  # (F * bands,) of a recording
 
@@ -62,7 +73,7 @@ class Seq2SeqRecogniser(Recogniser):
 
         transcriber = model.Transcriber.from_pretrained(
             folder,
-            layout.prompt_ids(tokenizer, settings["language"]),
+            prompt_ids(tokenizer, settings["language"]),
             tokenizer.pad_token_id,
             four_bit=settings["four_bit"],
         )
@@ -71,7 +82,7 @@ class Seq2SeqRecogniser(Recogniser):
     def save(self, folder: Path, experiment: Seq2Seq, *, updates: int, examples: int) -> None:
         """Write the folder, with the files that transformers' speech pipeline needs."""
         super().save(folder, experiment, updates=updates, examples=examples)
-        layout.complete_folder(folder, experiment.encoding)
+        complete_folder(folder, experiment.encoding)
 
     def own_settings(self, experiment: Seq2Seq) -> dict[str, Any]:
         """Whether all weights are frozen."""
@@ -102,7 +113,7 @@ class Method(methods.Method):
         Raises WxbError if the tokenizer of a checkpoint lacks one of them.
         """
         experiment, backend = self.experiment, self.tokenizer.backend_tokenizer
-        prompt = layout.prompt_tokens(experiment.encoding.language)
+        prompt = prompt_tokens(experiment.encoding.language)
         missing = [token for token in prompt if backend.token_to_id(token) is None]
         if missing and experiment.model.shape is None:
             raise WxbError(
@@ -185,9 +196,9 @@ class Method(methods.Method):
 
         tokenizer, changes = self.tokenizer, self.experiment.tuning
         encoding, settings = self.experiment.encoding, self.experiment.model
-        prompt = layout.prompt_ids(tokenizer, encoding.language)
+        prompt = prompt_ids(tokenizer, encoding.language)
         if settings.shape:
-            whisper = layout.random_whisper(settings.shape, encoding, tokenizer, prompt)
+            whisper = random_whisper(settings.shape, encoding, tokenizer, prompt)
         elif not (backbone / "config.json").exists():
             raise WxbError(
                 f"{backbone} has a tokenizer but no weights; set `model.shape` to train a new"
@@ -203,7 +214,7 @@ class Method(methods.Method):
                         f"encoding.{key} must be {expected:g} for the model in {backbone}, got"
                         f" {getattr(encoding, key)}"
                     )
-        layout.set_generation(whisper, tokenizer, encoding)
+        set_generation(whisper, tokenizer, encoding)
         if settings.implementation == "native":
             whisper = model.NativeWhisper(whisper.config, whisper.state_dict())
             whisper.requires_grad_(not changes.frozen)
@@ -217,3 +228,98 @@ class Method(methods.Method):
             spec_augment=settings.spec_augment,
             ctc_weight=settings.ctc_weight,
         )
+
+
+# The folder of a Whisper of transformers: prompt tokens, configuration and files
+
+
+def prompt_tokens(language: str | None) -> list[str]:
+    """The tokens before every transcript; without a language for a monolingual model."""
+    return [START, *([f"<|{language}|>", TASK] if language else []), PLAIN]
+
+
+def prompt_ids(tokenizer: Any, language: str | None) -> list[int]:
+    """The ids of `prompt_tokens`."""
+    backend = tokenizer.backend_tokenizer
+    return [backend.token_to_id(token) for token in prompt_tokens(language)]
+
+
+def random_whisper(shape: Shape, encoding: Encoding, tokenizer: Any, prompt: Sequence[int]) -> Any:
+    """A Whisper of transformers with random weights; seed torch before.
+
+    The standard deviation of weights preserves the variance of layer inputs. With Whisper's own,
+    0.02, the audio of a narrow model vanishes beside the position embeddings.
+    """
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+
+    config = WhisperConfig(
+        encoder_layers=shape.encoder_layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=shape.attention_heads,
+        decoder_attention_heads=shape.attention_heads,
+        encoder_ffn_dim=shape.ffn_dim,
+        decoder_ffn_dim=shape.ffn_dim,
+        d_model=shape.d_model,
+        dropout=shape.dropout,
+        init_std=shape.d_model**-0.5,
+        vocab_size=len(tokenizer),
+        num_mel_bins=encoding.mel_bands,
+        max_source_positions=encoding.window * POSITIONS,
+        max_target_positions=len(prompt) + encoding.max_length,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.eos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=prompt[0],
+        begin_suppress_tokens=None,
+    )
+    return WhisperForConditionalGeneration(config)
+
+
+def set_generation(whisper: Any, tokenizer: Any, encoding: Encoding) -> None:
+    """Make transformers' `generate` use the prompt of training: language, no timestamps."""
+    settings, language = whisper.generation_config, encoding.language
+    token_to_id = tokenizer.backend_tokenizer.token_to_id
+    settings._from_model_config = False  # else loading recreates it from the configuration
+    settings.decoder_start_token_id = token_to_id(START)
+    settings.no_timestamps_token_id = token_to_id(PLAIN)
+    settings.pad_token_id, settings.eos_token_id = tokenizer.pad_token_id, tokenizer.eos_token_id
+    settings.max_length = whisper.config.max_target_positions
+    settings.is_multilingual = language is not None
+    settings.return_timestamps = False
+    settings.suppress_tokens = settings.begin_suppress_tokens = None
+    if language:
+        token = f"<|{language}|>"
+        settings.language, settings.task = token, "transcribe"
+        known = getattr(settings, "lang_to_id", {})
+        settings.lang_to_id = {**known, token: token_to_id(token)}
+        settings.task_to_id = {"transcribe": token_to_id(TASK)}
+
+
+def complete_folder(folder: Path, encoding: Encoding) -> None:
+    """Complete a saved folder for transformers' speech pipeline.
+
+    Sets the tokenizer class to Whisper's, and writes the configuration of the feature extractor.
+    """
+    tokenizer = read_json(folder / TOKENIZER)
+    if tokenizer["tokenizer_class"] != "WhisperTokenizer":
+        changes = {
+            "tokenizer_class": "WhisperTokenizer",
+            "unk_token": tokenizer["eos_token"],
+            "extra_special_tokens": prompt_tokens(encoding.language),
+        }
+        write_json(folder / TOKENIZER, {**tokenizer, **changes})
+    extractor = {
+        "feature_extractor_type": "WhisperFeatureExtractor",
+        "processor_class": "WhisperProcessor",
+        "feature_size": encoding.mel_bands,
+        "sampling_rate": RATE,
+        "hop_length": HOP,
+        "n_fft": WIDTH,
+        "chunk_length": encoding.window,
+        "n_samples": encoding.window * RATE,
+        "nb_max_frames": encoding.window * FRAMES,
+        "padding_side": "right",
+        "padding_value": 0.0,
+        "return_attention_mask": False,
+    }
+    write_json(folder / EXTRACTOR, extractor)

@@ -64,17 +64,6 @@ class Words(NamedTuple):
     source: frozenset[str]
     target: frozenset[str]
 
-    @classmethod
-    def from_records(cls, records: Iterable[Record]) -> Words:
-        """The words of labelled records; others are skipped."""
-        sources: set[str] = set()
-        references: set[str] = set()
-        for record in records:
-            if record.gold:
-                sources.update(words(record.input))
-                references.update(*map(words, record.gold))
-        return cls(frozenset(sources), frozenset(references))
-
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case, without punctuation."""
@@ -114,7 +103,12 @@ class Scorer(scorer.Scorer):
 
     def vocabulary(self, records: Iterable[Record]) -> Words:
         """The words of the training sources and of their references."""
-        return Words.from_records(records)
+        labelled = [record for record in records if record.gold]
+        references = [reference for record in labelled for reference in record.gold]
+        return Words(
+            frozenset(word for record in labelled for word in words(record.input)),
+            frozenset(word for reference in references for word in words(reference)),
+        )
 
     def fields(self, record: Record, prediction: Any, vocabulary: Words) -> dict[str, Any]:
         """The fields `predicted` (the best hypothesis), `unseen` and `attention` of a row."""
@@ -153,13 +147,10 @@ class Scorer(scorer.Scorer):
         lengths = np.array([len(words(row.input)) for row in rows])
         is_unseen = np.array([row.unseen for row in rows])
         kinds = {
-            **{
-                f"{low} to {high} words" if high else f"{low} words or more": (lengths >= low)
-                & (lengths <= (high or np.inf))
-                for low, high in BUCKETS
-            },
-            **dict(zip(UNSEEN, (~is_unseen, is_unseen), strict=True)),
-        }
+            f"{low} to {high} words" if high else f"{low} words or more": (lengths >= low)
+            & (lengths <= (high or np.inf))
+            for low, high in BUCKETS
+        } | dict(zip(UNSEEN, (~is_unseen, is_unseen), strict=True))
         return {"by_kind": {kind: self._row(table[mask]) for kind, mask in kinds.items()}}
 
     def write_details(self, folder: Path, rows: Sequence[PredictionRow]) -> None:
