@@ -58,14 +58,6 @@ def test_every_text_has_a_translation(texts):
     assert len(predictor(beam=1).predict(texts)) == len(texts)
 
 
-def test_batches_do_not_change_translations():
-    texts = SOURCES[:9]
-    together = [t.text for t in predictor("transformer", beam=3).predict(texts)]
-    translator = predictor("transformer", beam=3, batch_size=2)
-    assert [translation.text for translation in translator.predict(texts)] == together
-    assert [translator.predict([text])[0].text for text in texts] == together
-
-
 def test_attention_maps_are_of_the_same_sentences_for_all_systems_with_attention():
     mapped = {
         name: [

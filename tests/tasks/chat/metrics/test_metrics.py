@@ -1,11 +1,8 @@
-import numpy as np
 import pytest
 from sacrebleu.metrics import CHRF
 
-from wxb.corpora.records import Record
 from wxb.tasks.chat import metrics
 from wxb.tasks.chat.metrics import PredictionRow, distinct_n
-from wxb.tasks.chat.predictor import Reply
 
 ROWS = [
     PredictionRow("1", "q", "cold", "Cold.", "opposite", "text", True),
@@ -24,24 +21,17 @@ def test_scores_are_those_of_the_rows():
     assert scores["chrf"] == pytest.approx(CHRF().corpus_score(*texts).score)
 
 
-def test_scores_of_many_sums_at_once():
-    table = metrics.Scorer().statistics(ROWS)
-    sums = np.stack([table[:2].sum(axis=0), table[1:].sum(axis=0)])[None]
-    assert {key: value.shape for key, value in metrics.Scorer().scores(sums).items()} == {
-        metric.key: (1, 2) for metric in metrics.Scorer().METRICS
-    }
-    assert metrics.Scorer().scores(sums)["exact"].tolist() == [[0.5, 0.0]]
-
-
 def test_exact_match_is_0_without_checkable_questions():
     sums = metrics.Scorer().statistics(ROWS[3:]).sum(axis=0)
     assert metrics.Scorer().scores(sums)["exact"] == 0
     assert metrics.Scorer().totals(sums[None])["support"] == 0
 
 
-def test_details_by_kind():
+def test_details_by_kind(tmp_path):
     details = metrics.Scorer().details(ROWS[:3])
     assert details["by_kind"]["addition"] == {"exact": 0.0, "format": 0.5, "support": 2}
+    metrics.Scorer().write_details(tmp_path, ROWS)
+    assert (tmp_path / metrics.BY_KIND).read_text().splitlines()[1] == "addition,0.0,0.5,2"
 
 
 def test_distinct_n():
@@ -49,12 +39,3 @@ def test_distinct_n():
     assert distinct_n(["a b a", "b"], 2) == 1.0
     assert distinct_n(["貓貓狗"], 1) == pytest.approx(2 / 3, abs=1e-6)
     assert distinct_n([""], 2) == 0.0
-
-
-def test_a_row_is_parsed_as_written(tmp_path):
-    gold = {"text": "a", "kind": "k", "format": None}
-    row = metrics.Scorer().row(Record("1", "q", gold, None, "k"), Reply("b", ended=True), None)
-    assert row.group == "k"
-    assert metrics.Scorer().parse(row._asdict()) == row
-    metrics.Scorer().write_details(tmp_path, ROWS)
-    assert (tmp_path / metrics.BY_KIND).read_text().splitlines()[1] == "addition,0.0,0.5,2"

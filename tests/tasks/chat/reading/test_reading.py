@@ -3,11 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from stages.preprocess import preprocess
-from wxb.corpora import clean
 from wxb.corpora.reading import read
 from wxb.corpora.records import Reject
-from wxb.tasks.chat import reading, record
+from wxb.tasks.chat import reading
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.conversation import from_text, message
 
@@ -78,27 +76,3 @@ def test_an_unusable_line_is_rejected_with_its_reason(tmp_path, line, reason):
     assert isinstance(item, Reject)
     assert item.reason == reason
     assert len(item.detail) < 200
-
-
-def test_preprocess_keeps_all_valid_records(tmp_path):
-    rows = [{"instruction": f"Question {i}?", "output": str(i), "kind": "k"} for i in range(20)]
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/a.json").write_text(json.dumps([*rows, {"instruction": "x"}]))
-    preprocess(
-        tmp_path / "raw",
-        corpus(),
-        reading.Reading(),
-        record.Labelling(),
-        seed=1,
-        label="test",
-        out=tmp_path / "clean",
-    )
-    kept = [
-        r
-        for s in clean.SPLITS
-        for r in clean.read_labelled(tmp_path / f"clean/{s}.parquet", record.Labelling())
-    ]
-    assert sorted(r.gold["text"] for r in kept) == sorted(str(i) for i in range(20))
-    profile = json.loads((tmp_path / "clean/profile.json").read_text())
-    assert profile["rejects"] == {"missing answer": 1}
-    assert profile["splits"]["train"]["kinds"] == {"k": 12}

@@ -4,7 +4,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.chat_models import ANSWERS
-from wxb.corpora.text.saved import SavedTokenizer
 from wxb.corpora.text.tokenizers import train
 from wxb.tasks.chat.record.conversation import message
 from wxb.tasks.chat.sft import template
@@ -56,17 +55,6 @@ def test_text_and_tokens_are_those_of_transformers(folder, style, answer_next):
 def test_the_published_markers(folder):
     text = text_of(CONVERSATION[:3], "roles", load_with_template(folder, "roles"))
     assert text == ("<s><|SYSTEM|>Be brief.<|USER|>熱的相反詞？\nPlease.<|ASSISTANT|>冷</s>")
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_a_tokenizer_without_transformers_gives_the_same(folder, style, tmp_path):
-    theirs = load_with_template(folder, style)
-    ours = template.add_template(SavedTokenizer(folder), style)
-    (expected,) = template.tokens(theirs, [CONVERSATION], style)
-    (actual,) = template.tokens(ours, [CONVERSATION], style)
-    assert (actual.ids == expected.ids).all()
-    theirs.save_pretrained(tmp_path)
-    assert (tmp_path / "chat_template.jinja").exists()
 
 
 @pytest.mark.parametrize("style", STYLES)

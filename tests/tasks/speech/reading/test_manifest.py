@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from tests.tasks.speech.tones import write
@@ -7,55 +5,42 @@ from wxb.tasks.speech.params import Corpus
 from wxb.tasks.speech.reading import Reading
 
 
-def corpus(**changes):
-    return Corpus.model_validate(
-        {"task": "speech", "path": "x", "split": {"test": 0.2, "valid": 0.2}, **changes}
-    )
+def rows(file, content, **changes):
+    """The rows of a manifest, which is written first."""
+    file.write_text(content, encoding="utf-8")
+    block = {"task": "speech", "path": "x", "split": {"test": 0.2, "valid": 0.2}, **changes}
+    return [raw.content for raw in Reading().raw_records(file, Corpus.model_validate(block))]
 
 
-def paths(folder, name, settings):
-    return [raw.content["path"] for raw in Reading().raw_records(folder / name, settings)]
-
-
-def test_a_row_without_a_path_uses_the_file_named_by_its_id(tmp_path):
-    (tmp_path / "wavs").mkdir()
-    write(tmp_path / "wavs" / "0 乔治.wav")
-    (tmp_path / "t.csv").write_text("ID,sentence\n0 乔治,zero\n1,one\n", encoding="utf-8")
-    assert paths(tmp_path, "t.csv", corpus()) == [f"{tmp_path}/wavs/0 乔治.wav", f"{tmp_path}/1"]
-
-
-def test_a_path_is_relative_to_its_manifest(tmp_path):
-    (tmp_path / "in").mkdir()
-    rows = [{"path": "a.flac", "sentence": "a"}, {"path": "../b.flac", "sentence": "b"}]
-    (tmp_path / "in/m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert paths(tmp_path, "in/m.jsonl", corpus()) == [
-        f"{tmp_path}/in/a.flac",
-        f"{tmp_path}/in/../b.flac",
-    ]
-
-
-def test_a_name_without_folder_is_searched_below_as_in_common_voice(tmp_path):
-    (tmp_path / "clips").mkdir()
-    write(tmp_path / "clips" / "a.b.flac", suffix="flac")
-    (tmp_path / "test.tsv").write_text("path\tsentence\na.b.flac\ta\nc.mp3\tb\n")
-    assert paths(tmp_path, "test.tsv", corpus()) == [
-        f"{tmp_path}/clips/a.b.flac",
-        f"{tmp_path}/c.mp3",
-    ]
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        # A row without a path uses the file named by its id.
+        ("t.csv", "ID,sentence\n0 乔治,zero\n1,one\n", ["wavs/0 乔治.wav", "1"]),
+        # A path is relative to its manifest.
+        ("m.jsonl", '{"path": "wavs/0 乔治.wav"}\n{"path": "../b"}\n', ["wavs/0 乔治.wav", "../b"]),
+        # A name without folder is searched below, as in Common Voice.
+        ("t.tsv", "path\tsentence\na.b.flac\ta\nc.mp3\tb\n", ["clips/a.b.flac", "c.mp3"]),
+    ],
+)
+def test_recordings_are_found(tmp_path, name, content, expected):
+    for path in ("wavs/0 乔治.wav", "clips/a.b.flac"):
+        (tmp_path / path).parent.mkdir()
+        write(tmp_path / path)
+    paths = [row["path"] for row in rows(tmp_path / name, content)]
+    assert paths == [f"{tmp_path}/{path}" for path in expected]
 
 
 def test_further_tables_add_columns(tmp_path):
-    (tmp_path / "transcripts.csv").write_text("ID,sentence\na,zero\nb,one\n")
-    (tmp_path / "metadata.csv").write_text("ID,speaker,sentence\na,ann,other\n")
-    settings = corpus(manifest=["transcripts.csv", "metadata.csv"])
-    rows = [raw.content for raw in Reading().raw_records(tmp_path / "transcripts.csv", settings)]
-    assert rows[0] == {"ID": "a", "speaker": "ann", "sentence": "zero", "path": f"{tmp_path}/a"}
-    assert "speaker" not in rows[1]
-    assert [*Reading().raw_records(tmp_path / "metadata.csv", settings)] == []
+    (tmp_path / "more.csv").write_text("ID,speaker,sentence\na,ann,other\n")
+    content, tables = "ID,sentence\na,zero\nb,one\n", ["first.csv", "more.csv"]
+    first, second = rows(tmp_path / "first.csv", content, manifest=tables)
+    assert first == {"ID": "a", "speaker": "ann", "sentence": "zero", "path": f"{tmp_path}/a"}
+    assert "speaker" not in second
+    assert rows(tmp_path / "more.csv", content, manifest=tables) == []
 
 
 @pytest.mark.parametrize("content", ['{"sentence": "a"}\n', "[1]\n", "broken\n"])
 def test_an_unusable_row_is_returned_to_be_rejected(tmp_path, content):
-    (tmp_path / "m.jsonl").write_text(content)
-    (raw,) = Reading().raw_records(tmp_path / "m.jsonl", corpus())
-    assert not isinstance(raw.content, dict) or "path" not in raw.content
+    (row,) = rows(tmp_path / "m.jsonl", content)
+    assert not isinstance(row, dict) or "path" not in row

@@ -98,26 +98,3 @@ def test_every_recording_is_kept_or_rejected_with_a_reason(folder):
     profile = read_json(out / "profile.json")
     assert profile["records"]["raw"] == len(kept) + len(reasons)
     assert profile["splits"]["train"]["seconds"]["median"] == pytest.approx(1.1, abs=0.2)
-
-
-def test_test_sets_share_no_sentence_or_speaker_with_training(folder):
-    rows = []
-    for index in range(24):
-        name = f"{index}.wav"
-        write(folder / "raw" / name, tone(hertz=300 + 20 * index))
-        speaker = "abc"[index // 8]
-        rows.append(
-            {"ID": name, "path": name, "sentence": f"{speaker}{index % 4}", "speaker": speaker}
-        )
-    further = {"voices": {"by": "speaker", "share": 0.4}}
-    split = {"by": "sentence", "test": 0.25, "valid": 0.1, "further": further}
-    out = cleaned(folder, rows, split=split)
-
-    def values(split, key):
-        labelled = clean.read_labelled(out / f"{split}.parquet", record.Labelling())
-        return {item.gold[key] for item in labelled}
-
-    sentences = [values(split, "text") for split in clean.splits(out)]
-    assert len(set.union(*sentences)) == sum(map(len, sentences))
-    assert values("voices", "speaker")
-    assert not values("voices", "speaker") & values("train", "speaker")

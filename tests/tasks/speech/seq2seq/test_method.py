@@ -83,20 +83,6 @@ def test_a_trained_model_transcribes(project):
     assert predictor.describe("", nothing) == {"text": "", "segments": []}
 
 
-def test_a_long_recording_has_several_segments(project):
-    folder, records = project
-    predictor = Method.Predictor.load(folder / "models/base")
-    utterances = [tones.samples(record.gold["text"]) for record in records[:2]]
-    pause = np.zeros(RATE, np.float32)
-    path = folder / "long.flac"
-    write(path, np.concatenate([utterances[0], pause, utterances[1]]), RATE)
-    (transcript,) = predictor.predict([str(path)])
-    assert transcript.text == "".join(texts(predictor, records[:2]))
-    first, second = transcript.segments
-    assert first.end < 0.6 < 1.3 < second.start < second.end < 2
-    assert predictor.predict([path.read_bytes()]) == [transcript]
-
-
 def test_native_training_gives_the_same_weights(project):
     folder, records = project
     brief = {"training": {"epochs": 2}}

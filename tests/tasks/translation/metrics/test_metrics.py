@@ -1,7 +1,5 @@
 """BLEU, chrF and TER equal those of sacrebleu, for sums over any records."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from wxb.corpora.records import Record
 from wxb.tasks.translation import metrics
 from wxb.tasks.translation.metrics import unseen, words
-from wxb.tasks.translation.predictor import Translation
 
 sentences = st.lists(
     st.sampled_from(["the", "a", "cat", "dog", "sat", ".", ",", "mat", "!", "Tom's"]),
@@ -92,15 +89,6 @@ def test_a_chinese_character_is_a_word():
 )
 def test_a_record_is_unseen_if_its_source_or_all_references_are(source, references, expected):
     assert unseen(record(source, *references), KNOWN) == expected
-
-
-def test_a_row_is_the_same_after_json():
-    attention = {"source": ["a"], "target": ["b"], "weights": [[1.0]]}
-    translation = Translation("x", -1.0, attention=attention)
-    row = metrics.Scorer().row(record("a b", "x", "z", group="g"), translation, KNOWN)
-    assert (row.predicted, row.group, row.gold) == ("x", "g", ("x", "z"))
-    assert metrics.Scorer().parse(json.loads(json.dumps(row._asdict()))) == row
-    assert metrics.Scorer().row(record("a b", "x"), translation, KNOWN).group == ""
 
 
 def test_details_count_every_sentence_once_by_length_and_once_by_words(tmp_path):

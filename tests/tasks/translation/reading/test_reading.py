@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from wxb.corpora import clean, reading
+from wxb.corpora import reading
 from wxb.corpora.division import divide
 from wxb.corpora.records import Record, Reject
 from wxb.tasks.translation import reading as task
 from wxb.tasks.translation.params import Corpus
-from wxb.tasks.translation.record import Labelling
 
 FIELDS = {"input": "zh", "target": "en", "language": None, "id": None}
 SPLIT = {"test": 0.2, "valid": 0.2}
@@ -93,12 +92,6 @@ def test_tab_separated_lines_are_read_by_their_columns(tmp_path):
     assert (reject.reason, reject.detail) == ("broken line", "found 2 cells, expected 3")
 
 
-def test_swapped_fields_reverse_the_direction(tmp_path):
-    fields = {**FIELDS, "input": "en", "target": "zh"}
-    (record,) = read(tmp_path, [pair("嗨。", "Hi.")], fields=fields)
-    assert (record.input, record.gold) == ("Hi.", ("嗨。",))
-
-
 letters = st.sampled_from("abcdefg")
 
 
@@ -118,13 +111,6 @@ def test_no_source_and_no_target_is_in_two_splits(tmp_path_factory, drawn):
     for side in (lambda r: [r.input], lambda r: r.gold):
         counts = Counter(text for m in splits.values() for text in {t for r in m for t in side(r)})
         assert set(counts.values()) <= {1}
-
-
-def test_references_are_read_from_parquet(tmp_path):
-    records = [Record("1", "嗨", ("Hi.", "Hello."), None, "g")]
-    clean.write(tmp_path / "a.parquet", records, Labelling())
-    assert clean.read(tmp_path / "a.parquet", Labelling()) == records
-    assert clean.gold_texts(tmp_path / "a.parquet") == ["Hi.", "Hello."]
 
 
 @pytest.mark.parametrize(
