@@ -384,11 +384,11 @@ def test_recordings_with_transcripts():
     assert (trial.kept, trial.groups) == (40, 10)
 
 
-def test_a_further_table_of_recordings():
-    recordings("own", ID=int, sentence=text)
-    table("own/about.csv", ID=int, speaker=one_of_two)
+def test_the_table_with_transcripts_of_several():
+    recordings("own", ID=int, sentence=text, speaker=one_of_two)
+    table("own/about.csv", ID=int, place=one_of_two)
     content = block("own")
-    assert content["manifest"] == ["transcripts.csv", "about.csv"]
+    assert content["manifest"] == "transcripts.csv"
     assert content["fields"]["speaker"] == "speaker"
 
 

@@ -75,19 +75,18 @@ class Normalization(Section):
 class Corpus(corpora.Corpus):
     """Recordings of one utterance each, with transcripts.
 
-    `manifest` lists the tables to read if not all tables of the folder count. The first has a row
-    per recording; the others add columns to the rows with the same id.
+    `manifest` is the name of the table to read if not all tables of the folder count.
     """
 
     fields: Fields = Fields()
     generate: Generate | None = None
-    manifest: Annotated[list[str], Field(min_length=1)] | None = None
+    manifest: str | None = None
     audio: Audio = Audio()
     normalization: Normalization = Normalization()
 
     @property
     def format_key(self) -> str:
-        """The setting that selects the tables: `manifest` if set, else `fields`."""
+        """The setting that selects the table: `manifest` if set, else `fields`."""
         return "manifest" if self.manifest else "fields"
 
 

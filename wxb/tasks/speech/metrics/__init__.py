@@ -119,19 +119,13 @@ class Scorer(scorer.Scorer):
     ) -> list[dict[str, Any]]:
         """CER of the rows in each bin of their values, without empty bins."""
         bins, statistics = np.digitize(values, edges), self.statistics(rows)
-        bounds = [None, *edges, None]
-        return [
-            {
-                "from": bounds[index],
-                "to": bounds[index + 1],
-                "records": int((bins == index).sum()),
-                "cer": round(
-                    float(self.scores(statistics[bins == index].sum(axis=0))["cer"]), DIGITS
-                ),
-            }
-            for index in range(len(edges) + 1)
-            if (bins == index).any()
-        ]
+        bounds, table = [None, *edges, None], []
+        for index in np.unique(bins).tolist():
+            members = statistics[bins == index]
+            cer = round(float(self.scores(members.sum(axis=0))["cer"]), DIGITS)
+            size = {"from": bounds[index], "to": bounds[index + 1], "records": len(members)}
+            table.append({**size, "cer": cer})
+        return table
 
 
 def clip_name(row: PredictionRow) -> str:

@@ -12,18 +12,17 @@ from wxb.tasks.speech.record.audio import SUFFIXES
 def recognize(files: Files, records: Records, flags: Flags) -> Content | None:
     """The block for a folder with recordings and one or more tables; None for other files.
 
-    If one of several tables has the transcripts, `manifest` lists it first and the others after it.
-    Raises WxbError for a table without the folder of its recordings.
+    `manifest` is the only table with transcripts of several. Raises WxbError for a table without
+    the folder of its recordings.
     """
     content = records.recognize(files, flags) if _has_audio(files) else None
     if content is None:
         return None
     sentence = content["fields"]["sentence"]
-    tables = {file.name: fields_of(Files(file, (file,)).rows) for file in files.members}
-    first = [name for name, fields in tables.items() if sentence in fields]
-    if len(first) == 1 and len(tables) > 1:
-        others = [name for name in tables if name not in first]
-        content = {**content, "manifest": [*first, *others]}
+    tables = [Files(file, (file,)) for file in files.members]
+    first = [table for table in tables if sentence in fields_of(table.rows)]
+    if len(first) == 1 and len(tables) > 1 and (content := records.recognize(first[0], flags)):
+        content = {**content, "manifest": first[0].path.name}
     return content
 
 

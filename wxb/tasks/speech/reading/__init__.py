@@ -50,32 +50,25 @@ class Reading(reading.Reading):
     def raw_records(self, file: Path, corpus: Corpus) -> Iterator[Raw]:
         """The rows of a manifest with the paths of their recordings; none of any other file.
 
-        Rows get the columns of the further tables of `corpus.manifest` by id. Paths are relative to
-        the folder of the manifest; of a file that is not there, the name is searched in all folders
-        below. A row without a path uses its id as the name.
+        Paths are relative to the folder of the manifest; of a file that is not there, the name is
+        searched in all folders below. A row without a path uses its id as the name.
         """
-        first, *others = corpus.manifest or [file.name]
-        if file.name != first:
+        if corpus.manifest not in (None, file.name):
             return
-        further = [_by_id(file.parent / other, corpus) for other in others]
         files = {
             path.stem: path
             for path in sorted(file.parent.rglob("*"), reverse=True)  # the first by path counts
             if path.suffix.lower() not in layout.SUFFIXES and path.is_file()
         }
         for raw in formats.raw_records(file):
-            content = raw.content
-            if isinstance(content, Mapping):
-                id_ = content.get(corpus.fields.id)
-                joined = {k: v for table in further for k, v in table.get(str(id_), {}).items()}
-                content = {**joined, **content}
-                name = content.get(corpus.fields.input) or id_
-                if isinstance(name, str):
-                    path = file.parent / name
-                    stem = path.stem if path.suffix.lower() in audio.SUFFIXES else name
-                    found = path if path.is_file() else files.get(stem, path)
-                    content[corpus.fields.input] = found.as_posix()
-            yield raw._replace(content=content)
+            row, fields = raw.content, corpus.fields
+            name = isinstance(row, Mapping) and (row.get(fields.input) or row.get(fields.id))
+            if isinstance(name, str):
+                path = file.parent / name
+                stem = path.stem if path.suffix.lower() in audio.SUFFIXES else name
+                found = path if path.is_file() else files.get(stem, path)
+                row = {**row, fields.input: found.as_posix()}
+            yield raw._replace(content=row)
 
     def gold(
         self, raw: Mapping[str, Any], text: str, corpus: Corpus
@@ -171,9 +164,3 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     shares = (("lowest", 0.0), ("median", 0.5), ("highest", 1.0))
     values = values or [0.0]
     return {name: round(float(np.quantile(values, share)), 2) for name, share in shares}
-
-
-def _by_id(file: Path, corpus: Corpus) -> dict[str, Mapping[str, Any]]:
-    """The rows of a table that have an id, by it."""
-    rows = [raw.content for raw in formats.raw_records(file) if isinstance(raw.content, Mapping)]
-    return {str(row[corpus.fields.id]): row for row in rows if corpus.fields.id in row}

@@ -171,18 +171,16 @@ class Scorer(scorer.Scorer):
 
 def statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """The statistics of translations with their references: (N, COLUMNS)."""
-    table = np.zeros((len(predicted), COLUMNS))
     if not predicted:
-        return table
-    table[:, N_GRAMS] = bleu_statistics(predicted, gold)
-    streams = _streams(gold)
-    table[:, CHARACTERS] = CHRF()._extract_corpus_statistics(predicted, streams)
-    table[:, EDITS : WORDS + 1] = [
-        _edits(text, tuple(refs)) for text, refs in zip(predicted, gold, strict=True)
+        return np.zeros((0, COLUMNS))
+    pairs = [*zip(predicted, gold, strict=True)]
+    parts = [
+        bleu_statistics(predicted, gold),
+        CHRF()._extract_corpus_statistics(predicted, _streams(gold)),
+        [_edits(text, tuple(references)) for text, references in pairs],
+        [(text in references, 1) for text, references in pairs],
     ]
-    table[:, EXACT] = [text in refs for text, refs in zip(predicted, gold, strict=True)]
-    table[:, SENTENCES] = 1
-    return table
+    return np.hstack(parts).astype(float)
 
 
 def bleu_statistics(predicted: Sequence[str], gold: Sequence[Sequence[str]]) -> NDArray[np.float64]:
