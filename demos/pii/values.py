@@ -172,10 +172,7 @@ TIMES = {
     "zh": "{hh}:{mi}|{part}{h12}点|{part}{h12}点{mi}分|{part}{h12}点半|{part}{h12}:{mi}",
 }
 # Morning, afternoon, evening.
-DAY_PARTS = {
-    "en": "am|pm|pm",
-    "zh": "上午|下午|晚上",
-}
+DAY_PARTS = {"en": "am|pm|pm", "zh": "上午|下午|晚上"}
 
 # Separators of double surnames and of double given names.
 JOINTS = {"en": ("-", " "), "zh": ("", "")}

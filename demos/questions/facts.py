@@ -28,14 +28,7 @@ UNITS = {  # kinds that convert a unit, and their factors
     "seconds": 60,
 }
 # Kinds whose answers follow neither from the question nor from a rule.
-RECALL = (
-    "opposite",
-    "category",
-    "weekday-after",
-    "weekday-before",
-    "month-after",
-    "month-before",
-)
+RECALL = ("opposite", "category", "weekday-after", "weekday-before", "month-after", "month-before")
 # The format of the answer by kind of question; see wxb/tasks/chat/record/checking.py.
 KINDS = {
     "plus": "number",

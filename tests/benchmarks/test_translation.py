@@ -3,12 +3,7 @@
 import torch
 
 from tests.benchmarks.script import script
-from tests.tasks.translation.translators import (
-    SOURCES,
-    TARGETS,
-    experiment,
-    tokenizer,
-)
+from tests.tasks.translation.translators import SOURCES, TARGETS, experiment, tokenizer
 from wxb.corpora.records import Record
 from wxb.tasks.translation.predictor import Translator, special_ids
 from wxb.tasks.translation.seq2seq.model import Seq2SeqModel, build_network

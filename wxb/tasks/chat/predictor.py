@@ -16,12 +16,7 @@ from wxb.core.progress import track
 from wxb.corpora.records import Record, RecordError
 from wxb.corpora.text.encoded import IGNORED
 from wxb.tasks.chat.params import Prediction
-from wxb.tasks.chat.record.conversation import (
-    Message,
-    from_text,
-    message,
-    validate_question,
-)
+from wxb.tasks.chat.record.conversation import Message, from_text, message, validate_question
 from wxb.tasks.methods import Trained, batches_by_length, collator
 
 if TYPE_CHECKING:

@@ -151,11 +151,7 @@ print(json.dumps([transcribe(input_, generate_kwargs=greedy)["text"] for input_ 
         trimmed.append(samples[slice(*window)])
     np.savez(folder / "windows.npz", *trimmed)
     process = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True
     )
     expected = texts(Method.Predictor.load(folder / "models/base"), records[:6])
     assert json.loads(process.stdout.splitlines()[-1]) == expected

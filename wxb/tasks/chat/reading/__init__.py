@@ -12,13 +12,7 @@ from wxb.corpora.formats import Raw
 from wxb.corpora.records import Record, RecordError, check_encodable, required_field
 from wxb.tasks.chat.params import Corpus
 from wxb.tasks.chat.record.checking import parse_format
-from wxb.tasks.chat.record.conversation import (
-    Message,
-    from_text,
-    message,
-    to_text,
-    validate,
-)
+from wxb.tasks.chat.record.conversation import Message, from_text, message, to_text, validate
 
 
 class Reading(reading.Reading):
