@@ -95,10 +95,10 @@ def test_tokens_are_counted_with_the_end(models):
     assert ended.tokens == len(answer) + 1
 
 
-def test_a_stream_returns_whether_the_reply_ended(models):
+def test_a_stream_returns_whether_the_reply_ended(full, monkeypatch):
     for allowed, ended in ((16, True), (2, False)):
-        replier = Replier.load(models / "full", Prediction(max_new_tokens=allowed))
-        stream = replier.reply([message("user", "Spell cat.")])
+        monkeypatch.setattr(full, "prediction", Prediction(max_new_tokens=allowed))
+        stream = full.reply([message("user", "Spell cat.")])
         with pytest.raises(StopIteration) as end:
             [next(stream) for _ in range(allowed + 1)]
         assert end.value.value is ended

@@ -24,7 +24,10 @@ def items(tmp_path):
     columns, splits, account = method.align(paths[0], [RECORDS[:1], RECORDS[1:]])
     write_columns(paths[1], columns, splits)
     assert account == {"gold": 4, "kept": 3, "lost": 1}
-    return method.dataset(*paths, RECORDS)
+    items = method.dataset(*paths, RECORDS)
+    lengths = [(len(item["labels"]), len(item["input_ids"])) for item in items]
+    assert lengths == sorted(lengths)
+    return items
 
 
 def test_every_reference_that_fits_is_an_item_with_its_source(items):
@@ -36,18 +39,6 @@ def test_every_reference_that_fits_is_an_item_with_its_source(items):
     assert len(by_text["Two!"]) == LONGEST
     truncated = backend.decode(by_text["Two!"].tolist())  # perhaps within a character
     assert RECORDS[1].input.startswith(truncated.rstrip("\N{REPLACEMENT CHARACTER}"))
-
-
-def test_the_shortest_come_first(items):
-    lengths = [(len(item["labels"]), len(item["input_ids"])) for item in items]
-    assert lengths == sorted(lengths)
-
-
-def test_no_records_have_no_targets(tmp_path):
-    method = Method(experiment(), [], tokenizer())
-    method.encode([[]], tmp_path / "a.arrow", label="encode")
-    columns, splits, account = method.align(tmp_path, [])
-    assert (columns["labels"].size, splits.tolist(), account["gold"]) == (0, [0], 0)
 
 
 def test_a_tokenizer_without_eos_is_an_error():

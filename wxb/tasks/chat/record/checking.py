@@ -22,7 +22,7 @@ _FORMATS: dict[str, Callable[[str, str], bool]] = {
     "date": lambda reply, _: bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", reply, re.ASCII)),
     "letters": lambda reply, _: bool(re.fullmatch(r"[A-Za-z](-[A-Za-z])*", reply)),
     "words": lambda reply, n: len(_BETWEEN_WORDS.split(reply)) == int(n) and bool(reply),
-    "json": lambda reply, key: isinstance(value := _json(reply), dict) and [*value] == [key],
+    "json": lambda reply, key: isinstance(value := parse_json(reply), dict) and [*value] == [key],
 }
 _ARGUMENTS = {"words": r"[1-9][0-9]*", "json": r"\S+"}
 
@@ -49,7 +49,7 @@ def has_format(format_: str, reply: str) -> bool:
 def is_correct(format_: str, answer: str, reply: str) -> bool:
     """Whether a reply is equal to the answer, as text or, for the format `json`, by value."""
     if parse_format(format_)[0] == "json":
-        return has_format(format_, reply) and _json(reply) == _json(answer)
+        return has_format(format_, reply) and parse_json(reply) == parse_json(answer)
     return _normalize(reply) == _normalize(answer)
 
 
@@ -59,7 +59,7 @@ def _normalize(text: str) -> str:
     return plain.removesuffix(".").removesuffix("。").strip()
 
 
-def _json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The value of a JSON text; None if it is invalid."""
     try:
         return json.loads(text)

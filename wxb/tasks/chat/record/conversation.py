@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wxb.corpora.records import RecordError
+from wxb.tasks.chat.record.checking import parse_json
 
 ROLES = ("system", "user", "assistant")
 
@@ -83,9 +84,6 @@ def _parse(text: str) -> list[Any] | None:
     """The JSON list of objects with roles that a text is; None for any other text."""
     if not text.lstrip().startswith("["):
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = parse_json(text) or []
     has_roles = all(isinstance(item, dict) and "role" in item for item in value)
     return value if value and has_roles else None
