@@ -332,8 +332,6 @@ def test_show_prints_corpora_backbones_and_studies(project):
     assert "5 raw records, 2 labels" in corpus
     assert "empty text  1" in corpus
     assert re.search(r"\ntweets +1 +0 +2 ", corpus)
-    assert "test:    100.0% within one word of training, 100.0% within two" in corpus
-    assert "tweets:  0.0% within one word of training, 0.0% within two" in corpus
     assert "used by encoder, decoder, words, ner-encoder" in corpus
     assert "best valid loss  5.250 at step 20, evaluation 2 of 2" in backbone
     assert "pretraining.steps" in backbone

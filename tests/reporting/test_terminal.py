@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from wxb.reporting.terminal import table
+from wxb.reporting.terminal import fitted, table
 
 HEADER = ["stage", "parameters", "FLOPs", "memory"]
 ROWS = [
@@ -31,7 +31,8 @@ def test_no_word_is_broken_or_cut(width):
 @pytest.mark.parametrize(("width", "last"), [(50, ""), (60, "FLOPs"), (80, "memory")])
 def test_columns_that_are_not_required_are_left_out_if_they_do_not_fit(width, last):
     screen = io.StringIO()
-    Console(file=screen, width=width).print(table(HEADER, ROWS, numbers=True, required=2))
+    part = fitted(HEADER, ROWS, required=2, width=width)
+    Console(file=screen, width=width).print(part)
     lines = screen.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert len(lines) == 2 + len(ROWS)

@@ -199,7 +199,7 @@ def table(
             scores = tables.score_table(comparison, counts=False)
             required = len(tables.headline_table(comparison).header)
             console.print(
-                terminal.table(scores.header, scores.rows, numbers=True, required=required)
+                terminal.fitted(scores.header, scores.rows, required=required, width=console.width)
             )
             if caption := tables.caption(comparison):
                 console.print(Text(caption))

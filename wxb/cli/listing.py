@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import fill, indent
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import RenderableType
 from rich.text import Text
 
 from wxb.core import paths
@@ -16,7 +16,6 @@ from wxb.reporting.charts.formatting import (
     amount,
     duration,
     listed,
-    nearness_text,
     rounded,
     size,
     with_interval,
@@ -42,6 +41,7 @@ KINDS = {
     "lessons": "Lesson",
 }
 TEXT_KEYS = ("characters", "languages")  # of a split in profile.json, for any task
+NAME_WIDTH = 24  # columns of a description below its name
 NOTES = {
     "stale": "stale: an input has changed since the last run; `wxb show NAME` lists the changes.",
     UNCACHED: "not in cache: DVC's cache lacks the output; snakemake or `wxb doctor` puts it back.",
@@ -52,27 +52,26 @@ NOTES = {
 def overview(blocks: Mapping[str, Mapping[str, Facts]], unknown: str) -> Iterator[RenderableType]:
     """The tables of `wxb list` and notes; `unknown` is why staleness is unknown, else empty."""
     for name, study in blocks["studies"].items():
-        yield from _study(name, study, blocks["experiments"])
+        members = {member: blocks["experiments"][member] for member in study["experiments"]}
+        corpus = next(iter(members.values()))["corpus"]
+        yield Text(f"Study {name} on {corpus}: {study['title']}", style="bold")
+        yield Text(f"{paths.page(name)}: {state(study)}\n")
+        yield _members(members)
+        yield Text()
     for section, header, cell in (
         ("lessons", ["lesson", "metric (95% interval)", "state"], _headline_metrics),
         ("backbones", ["backbone", "on held-out texts", "state"], _backbone_metrics),
         ("corpora", ["corpus", "records by split", "state"], _records),
     ):
-        yield _blocks(
-            header,
-            [
-                (name, _description(facts), cell(facts), state(facts))
-                for name, facts in blocks[section].items()
-            ],
-        )
-        yield Text()
+        if rows := [(name, facts, cell(facts)) for name, facts in blocks[section].items()]:
+            yield _blocks(header, rows)
+            yield Text()
     states = [state(facts) for section in blocks.values() for facts in section.values()]
-    for word, note in NOTES.items():
-        if any(word in text for text in states):
-            yield Text(note)
+    yield from (Text(note) for word, note in NOTES.items() if any(word in text for text in states))
     if unknown:
-        yield Text(f"Staleness is unknown: {unknown}.")
-        yield Text("`wxb doctor` repairs what a killed run left.")
+        yield Text(
+            f"Staleness is unknown: {unknown}.\n`wxb doctor` repairs what a killed run left."
+        )
 
 
 def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[RenderableType]:
@@ -82,9 +81,7 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
     text = state(facts) + (f" ({unknown})" if unknown else "") + users
     yield title.append(text, style="not bold")
     if facts["changes"]:
-        yield grid(
-            _changes_by_stage(facts["changes"]), title="Changed since the last run, by stage"
-        )
+        yield grid(_by_stage(facts["changes"]), title="Changed since the last run, by stage")
     if metrics := facts.get("metrics"):
         yield metrics_table("Metrics", metrics)
     if best := facts["best"]:
@@ -93,11 +90,14 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
         yield _members(facts["members"])
     if facts["cost"]:
         yield _costs(facts["cost"])
-    if facts["profile"]:
-        yield _profile(facts["profile"])
-        if nearness := facts["profile"].get("nearness"):
-            yield grid(_nearness(nearness), title="Labelled test records, by wording")
-        yield from _rejects(facts["profile"])
+    if profile := facts["profile"]:
+        names = [f", {len(value)} {key}" for key, value in profile.items() if type(value) is list]
+        title_ = f"Corpus, of {profile['records']['raw']:,} raw records{''.join(names)}"
+        yield _splits(title_, {key: _split(split) for key, split in profile["splits"].items()})
+        for title_, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
+            if counts := profile.get(key):
+                rows = [(reason, f"{count:,}") for reason, count in counts.items()]
+                yield grid(rows, title=title_, numbers=True)
     if facts["alignment"]:
         yield _splits("Alignment", facts["alignment"])
     if facts["files"]:
@@ -109,7 +109,17 @@ def details(name: str, section: str, facts: Facts, unknown: str) -> Iterator[Ren
 
 def metrics_table(title: str, metrics: Mapping[str, float]) -> RenderableType:
     """Metrics under a title."""
-    return grid(_metrics(metrics), title=title)
+    rows = []
+    main = headlines(metrics)
+    for key, value in metrics.items():
+        if key in main:
+            rows.append((words(key), f"{_interval(metrics, key)}, 95% interval"))
+        elif "parameters" in key:
+            rows.append((words(key), amount(value)))
+        elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
+            text = f"{value:,}" if isinstance(value, int) else rounded(value)
+            rows.append((words(key), text))
+    return grid(rows, title=title)
 
 
 def state(facts: Facts) -> str:
@@ -127,45 +137,28 @@ def state(facts: Facts) -> str:
     return ", ".join([*missing, *(["stale"] if facts["stale"] else [])])
 
 
-def _study(name: str, study: Facts, experiments: Mapping[str, Facts]) -> Iterator[RenderableType]:
-    members = {member: experiments[member] for member in study["experiments"]}
-    corpus = next(iter(members.values()))["corpus"]
-    yield Text(f"Study {name} on {corpus}: {study['title']}", style="bold")
-    yield Text(f"{paths.page(name)}: {state(study)}\n")
-    yield _members(members)
-    yield Text()
-
-
 def _members(members: Mapping[str, Facts]) -> RenderableType:
     """A table of the experiments of a study."""
     keys = dict.fromkeys(key for facts in members.values() for key in headlines(facts["metrics"]))
     return _blocks(
         ["experiment", *(f"{words(key)} (95%)" for key in keys or ["metric"]), "state"],
         [
-            (
-                member,
-                _description(facts),
-                *(_interval(facts["metrics"], key) for key in keys or [""]),
-                state(facts),
-            )
-            for member, facts in members.items()
+            (name, facts, *(_interval(facts["metrics"], key) for key in keys or [""]))
+            for name, facts in members.items()
         ],
     )
 
 
-def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
-    """A table of blocks: name with description below, further cells, and the state."""
-    return table(
-        header,
-        (
-            (
-                Group(Text(name), Padding(Text(description, style="dim"), (0, 0, 0, 2))),
-                *cells,
-                Text(status, style=next((s for word, s in STYLES.items() if word in status), "")),
-            )
-            for name, description, *cells, status in rows
-        ),
-    )
+def _blocks(header: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> RenderableType:
+    """A table of blocks, each with its name, facts and further cells; the state is last."""
+    cells = []
+    for name, facts, *others in rows:
+        description = indent(fill(_description(facts), NAME_WIDTH), "  ")
+        status = state(facts)
+        style = next((style for word, style in STYLES.items() if word in status), "")
+        title = Text.assemble(name, "\n", (description, "dim"))
+        cells.append((title, *others, Text(status, style=style)))
+    return table(header, cells)
 
 
 def _splits(title: str, rows: Mapping[str, Mapping[str, int]]) -> RenderableType:
@@ -219,27 +212,12 @@ def _headline_metrics(lesson: Facts) -> str:
     return ", ".join(texts) or "–"
 
 
-def _metrics(metrics: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    main = headlines(metrics)
-    for key, value in metrics.items():
-        if key in main:
-            yield words(key), f"{_interval(metrics, key)}, 95% interval"
-        elif "parameters" in key:
-            yield words(key), amount(value)
-        elif not any(key in (f"{each}_low", f"{each}_high") for each in main):
-            yield words(key), f"{value:,}" if isinstance(value, int) else rounded(value)
-
-
-def _changes_by_stage(changes: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
+def _by_stage(changes: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
     """The distinct changes by stage, each at its first stage."""
     by_stage: dict[str, list[str]] = {}
-    seen = set()
-    for change in changes:
-        what, how = change["what"], change["how"]
-        if (what, how) not in seen:
-            text = what if how == "modified" else f"{what}: {how}"
-            by_stage.setdefault(change["stage"], []).append(text)
-            seen.add((what, how))
+    for what, how in dict.fromkeys((change["what"], change["how"]) for change in changes):
+        stage = next(c["stage"] for c in changes if (c["what"], c["how"]) == (what, how))
+        by_stage.setdefault(stage, []).append(what if how == "modified" else f"{what}: {how}")
     return [(stage, ", ".join(sorted(texts))) for stage, texts in by_stage.items()]
 
 
@@ -266,14 +244,6 @@ def _costs(costs: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return table(["stage", "time", "peak memory", "finished"], rows, title=title, numbers=True)
 
 
-def _profile(profile: Facts) -> RenderableType:
-    counts = [f", {len(names)} {key}" for key, names in profile.items() if isinstance(names, list)]
-    return _splits(
-        f"Corpus, of {profile['records']['raw']:,} raw records{''.join(counts)}",
-        {name: _split(split) for name, split in profile["splits"].items()},
-    )
-
-
 def _split(split: Facts) -> dict[str, int]:
     """Counts of a split: records, gold as its task counts it, groups and characters."""
     counts = {
@@ -289,19 +259,6 @@ def _split(split: Facts) -> dict[str, int]:
         "median characters": split["characters"]["median"],
         "longest": split["characters"]["longest"],
     }
-
-
-def _nearness(nearness: Mapping[str, Mapping[str, float | None]]) -> Iterator[tuple[str, str]]:
-    """The shares of texts in each test set that nearly repeat a training text."""
-    for name, shares in nearness.items():
-        yield f"{name}:", nearness_text(shares)
-
-
-def _rejects(profile: Facts) -> Iterator[RenderableType]:
-    for title, key in (("Rejected records", "rejects"), ("Repaired", "repaired")):
-        if counts := profile.get(key):
-            rows = [(reason, f"{count:,}") for reason, count in counts.items()]
-            yield grid(rows, title=title, numbers=True)
 
 
 def _settings(settings: Facts, defaults: Sequence[str]) -> Iterator[tuple[str, str]]:

