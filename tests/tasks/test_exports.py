@@ -15,34 +15,27 @@ from wxb.core.params import check, read_yaml
 from wxb.corpora import clean
 from wxb.corpora.records import Record
 from wxb.metrics import evaluation
-from wxb.metrics.scorer import PredictionRow as Row
 from wxb.tasks import exports
-from wxb.tasks.exports import ExportRecord
 from wxb.tasks.ner import metrics
 from wxb.tasks.ner.metrics import PredictionRow
 from wxb.tasks.ner.record import Labelling
 from wxb.tasks.ner.record.spans import Span
 
-LABELLED = ExportRecord("1", "Zoë\u2028東京", "en", "fr")
-WITH_PREDICTION = LABELLED._replace(row=Row("1", LABELLED.input, "fr", "de"))
+LABELLED = {"id": "1", "input": "Zoë\u2028東京", "language": "en", "gold": "fr"}
 
 
 def test_jsonl_has_one_line_for_each_record():
-    (line,) = exports.jsonl([LABELLED])
-    assert line.count(b"\n") == 1
-    assert "\u2028" not in line.decode()
-    assert json.loads(line) == {"id": "1", "input": LABELLED.input, "language": "en", "gold": "fr"}
-    (line,) = exports.jsonl([WITH_PREDICTION])
-    assert json.loads(line).items() >= {"gold": "fr", "predicted": "de", "language": "en"}.items()
+    line = exports.json_line(LABELLED)
+    assert line.splitlines() == [line[:-1]]
+    assert json.loads(line) == LABELLED
 
 
 def test_csv_has_a_header_and_json_cells():
-    nested = LABELLED._replace(id="2", input='a "b",\nc', gold=[[0, 1, "NAME"]])
-    content = b"".join(exports.table([LABELLED, nested])).decode()
+    nested = {**LABELLED, "id": "2", "input": 'a "b",\nc', "gold": [[0, 1, "NAME"]]}
+    content = "".join(exports.FORMATS["csv"]([LABELLED, nested]))
     first, second = csv.DictReader(io.StringIO(content, newline=""))
-    assert first == {"id": "1", "input": LABELLED.input, "language": "en", "gold": "fr"}
-    assert second["input"] == nested.input
-    assert json.loads(second["gold"]) == nested.gold
+    assert first == LABELLED
+    assert {**second, "gold": json.loads(second["gold"])} == nested
 
 
 SPLITS = ("train", "valid", "test", "new")
@@ -72,19 +65,14 @@ def project(tmp_path, monkeypatch):
     return check(read_yaml(ROOT / "params.yaml"))
 
 
-def test_labelled_records_of_a_split_are_exported(project):
+def test_labelled_records_of_a_split_and_rows_of_an_experiment_are_exported(project):
     for split in SPLITS:
-        span = Span(0, len(split), "SPLIT")
-        assert exports.load_records(project, "pii", split) == [
-            ExportRecord("7", f"{split} record", "en", (span,))
-        ]
-
-
-def test_an_experiment_exports_gold_and_predicted_spans(project):
-    gold, predicted = (Span(0, 4, "SPLIT"),), (Span(5, 11, "NOUN"),)
-    row = PredictionRow("7", "test record", gold, predicted, (0.5,))
-    expected = [ExportRecord("7", "test record", "en", gold, row)]
-    assert exports.load_records(project, "ner-encoder", "test") == expected
+        gold = (Span(0, len(split), "SPLIT"),)
+        expected = {"id": "7", "input": f"{split} record", "language": "en", "gold": gold}
+        assert exports.load_records(project, "pii", split) == [expected]
+    (row,) = exports.load_records(project, "ner-encoder", "test")
+    predicted = {"predicted": (Span(5, 11, "NOUN"),), "scores": (0.5,)}
+    assert row.items() >= {**predicted, "language": "en", "gold": (Span(0, 4, "SPLIT"),)}.items()
 
 
 @pytest.mark.parametrize(
@@ -105,20 +93,14 @@ def test_missing_records_are_errors(project, name, split, missing, fault):
         exports.export(project, name, split, None, None)
 
 
-def test_a_name_of_both_a_corpus_and_an_experiment_is_an_error(project):
-    ambiguous = project.model_copy(update={"corpora": {"ner-encoder": project.corpora["pii"]}})
-    with pytest.raises(WxbError, match="both a corpus and an experiment 'ner-encoder'"):
-        exports.export(ambiguous, "ner-encoder", "test", None, None)
-
-
 @pytest.mark.parametrize(
     ("output", "format_", "start"),
     [
-        (None, None, '{"text'),
+        (None, None, '{"id'),
         (None, "conll", "test\t"),
         ("a.CONLL", None, "test\t"),
         ("a.csv", None, "id,"),
-        ("a.txt", "jsonl", '{"text'),
+        ("a.txt", "jsonl", '{"id'),
     ],
 )
 def test_the_option_or_else_the_suffix_names_the_format(
@@ -137,7 +119,7 @@ def test_an_unknown_suffix_is_an_error_with_the_formats(project, output):
 
 def test_an_existing_file_stays_if_writing_fails(project, monkeypatch):
     def failing_chunks(records):
-        yield b"lost"
+        yield "lost"
         raise WxbError("no such span")
 
     target, link = Path("real/test.csv"), Path("link.csv")
@@ -157,8 +139,7 @@ def test_an_existing_file_stays_if_writing_fails(project, monkeypatch):
 def test_folders_and_devices_are_not_replaced(project):
     Path("folder.csv").mkdir()
     os.mkfifo("pipe.csv")
-    Path("file").touch()
-    for output in ("folder.csv", "pipe.csv", "file/test.csv"):
-        with pytest.raises(WxbError, match=f"--output: {output}"):
+    for output in ("folder.csv", "pipe.csv"):
+        with pytest.raises(WxbError, match=output):
             exports.export(project, "pii", "test", None, Path(output))
     assert Path("folder.csv").is_dir()

@@ -244,9 +244,6 @@ def export(
 
     conll: one token and its IOB2 tag per line, separated by a tab. Lines of an experiment have the
     gold tag, then the predicted one, as conlleval -d '\\t' expects.
-
-    jsonl of spans: {"text", "spans": [{"start", "end", "label"}], "meta"} per line, as in Prodigy.
-    Spans of an experiment are the predicted ones with scores, and "gold" has the gold ones.
     """
     exports.export(load(), name, split, format_, output)
 

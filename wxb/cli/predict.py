@@ -72,7 +72,7 @@ def predict(
         for item, prediction in _predict(predictor, chunk, errors):
             described = predictor.describe(item, prediction)
             name = item if isinstance(item, str) else "-"
-            line = json_line({"input": name, **described}).decode().rstrip("\n")
+            line = json_line({"input": name, **described}).rstrip("\n")
             print(line if as_json else predictor.show(item, prediction), flush=True)
     if errors:
         raise WxbError("\n".join(errors))

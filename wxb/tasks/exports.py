@@ -10,9 +10,11 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from wxb import tasks
 from wxb.core import paths
@@ -23,87 +25,62 @@ from wxb.core.params import Params
 # JSON allows them unescaped, but many readers take them for the end of the line.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
-
-class ExportRecord(NamedTuple):
-    """A labelled record and, if an experiment is exported, its row of predictions.jsonl."""
-
-    id: str
-    input: str
-    language: str | None
-    gold: Any
-    row: Any = None  # of the task's `Scorer.ROW`
+Records = Sequence[Mapping[str, Any]]
 
 
-def jsonl(records: Iterable[ExportRecord]) -> Iterator[bytes]:
-    """Lines of JSON in UTF-8: a record with its gold and, of an experiment, its prediction."""
-    return map(json_line, map(_fields, records))
+def json_line(content: Mapping[str, Any]) -> str:
+    """A JSON object as one line; all Unicode line separators in it are escaped."""
+    return json.dumps(content, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
-def json_line(content: Mapping[str, Any]) -> bytes:
-    """A JSON object as one line of UTF-8; all Unicode line separators in it are escaped."""
-    return (json.dumps(content, ensure_ascii=False).translate(_LINE_ENDS) + "\n").encode()
-
-
-def table(records: Iterable[ExportRecord]) -> Iterator[bytes]:
-    """Lines of CSV in UTF-8, the header first; lists and objects are JSON in their cell."""
-    for index, fields in enumerate(map(_fields, records)):
+def _csv(records: Records) -> Iterator[str]:
+    """Lines of CSV, the header first; lists and objects are JSON in their cell."""
+    header = [[*record] for record in records[:1]]
+    for values in chain(header, (record.values() for record in records)):
         line = io.StringIO()
-        writer = csv.DictWriter(line, [*fields])
-        if index == 0:
-            writer.writeheader()
-        writer.writerow({name: _cell(value) for name, value in fields.items()})
-        yield line.getvalue().encode()
+        csv.writer(line).writerow(
+            v if isinstance(v, str | int | float | None) else json.dumps(v, ensure_ascii=False)
+            for v in values
+        )
+        yield line.getvalue()
 
 
-Format = Callable[[Iterable[ExportRecord]], Iterator[bytes]]
-FORMATS: Mapping[str, Format] = {"jsonl": jsonl, "csv": table}
-
-
-def _fields(record: ExportRecord) -> dict[str, Any]:
-    if record.row is not None:
-        return {**record.row._asdict(), "language": record.language}
-    return {name: value for name, value in record._asdict().items() if name != "row"}
-
-
-def _cell(value: Any) -> Any:
-    is_scalar = value is None or isinstance(value, str | int | float)
-    return value if is_scalar else json.dumps(value, ensure_ascii=False)
+FORMATS: Mapping[str, Callable[[Records], Iterable[str]]] = {
+    "jsonl": partial(map, json_line),
+    "csv": _csv,
+}
 
 
 def export(params: Params, name: str, split: str, format_: str | None, output: Path | None) -> None:
     """Write a corpus's split, or an experiment's test records, to a file or standard output.
 
-    The format is by default that of the output's suffix, else JSONL. Raises WxbError if the name
-    or the format is unknown, or the output is no plain file or cannot be written.
+    Files are UTF-8. The format is by default that of the output's suffix, else JSONL. Raises
+    WxbError if the name, the split or the format is unknown, or the records do not exist yet.
     """
-    known = [*params.corpora, *params.experiments]
-    if known.count(name) != 1:
-        fault = "both a corpus and an experiment" if name in known else "no corpus or experiment"
-        raise WxbError(f"params.yaml has {fault} {name!r}{choices(name, known)}")
-    block = params.corpora[name] if name in params.corpora else params.experiments[name]
-    formats = {**FORMATS, **getattr(tasks.get(block.task).exports, "FORMATS", {})}
+    blocks = {**params.corpora, **params.experiments}
+    if name not in blocks:
+        raise WxbError(f"params.yaml has no corpus or experiment {name!r}{choices(name, blocks)}")
+    task = blocks[name].task
+    formats = {**FORMATS, **getattr(tasks.get(task).exports, "FORMATS", {})}
     format_ = format_ or (output.suffix.lower().removeprefix(".") if output else "jsonl")
     if format_ not in formats:
-        raise WxbError(
-            f"--format: {block.task} has no format {format_!r}{choices(format_, formats)}"
-        )
-    chunks = formats[format_](load_records(params, name, split))
+        raise WxbError(f"--format: {task} has no format {format_!r}{choices(format_, formats)}")
+    lines = (line.encode() for line in formats[format_](load_records(params, name, split)))
     if output is None:
-        sys.stdout.buffer.writelines(chunks)
+        sys.stdout.buffer.writelines(lines)
         sys.stdout.buffer.flush()
-        return
-    if output.exists() and not output.is_file():
-        raise WxbError(f"--output: {output} is no file; expected a file to write or replace")
-    try:
+    elif output.is_dir():
+        raise WxbError(f"--output: {output} is a folder; expected a file to write or replace")
+    else:
         # A link stays; the file that it points to is replaced.
         with publish(output.resolve()) as (draft,), draft.open("wb") as file:
-            file.writelines(chunks)
-    except OSError as error:
-        raise WxbError(f"--output: {output}: cannot be written ({error.strerror})") from None
+            file.writelines(lines)
 
 
-def load_records(params: Params, name: str, split: str) -> list[ExportRecord]:
-    """The labelled records of a corpus's split, or an experiment's test records with predictions.
+def load_records(params: Params, name: str, split: str) -> Records:
+    """The labelled records of a split of a corpus: `id`, `input`, `language` and `gold`.
+
+    Those of an experiment are the lines of predictions.jsonl, with the language.
 
     Raises WxbError for an unknown split, and if the stage that writes the records has not run.
     """
@@ -120,13 +97,14 @@ def load_records(params: Params, name: str, split: str) -> list[ExportRecord]:
         raise WxbError(f"--split: {name} has no split {split!r}{choices(split, splits)}")
     path = folder / f"{split}.parquet"
     require_output(path, f"preprocess@{corpus}")
+    records = clean.read_labelled(path, task.record)
     if not experiment:
-        records = clean.read_labelled(path, task.record)
-        return [ExportRecord(r.id, r.input, r.language, r.gold) for r in records]
+        fields = ("id", "input", "language", "gold")
+        return [{name: getattr(record, name) for name in fields} for record in records]
     predictions = paths.predictions(experiment.study, name)
     require_output(predictions / evaluation.PREDICTIONS, f"evaluate@{name}")
-    languages = {r.id: r.language for r in clean.read(path, task.record)}
+    languages = {record.id: record.language for record in records}
     return [
-        ExportRecord(row.id, row.input, languages.get(row.id), row.gold, row)
+        {**row._asdict(), "language": languages.get(row.id)}
         for row in evaluation.read(task.metrics, predictions)
     ]

@@ -1,116 +1,58 @@
-"""Export records with their spans as CoNLL columns, or JSONL for Prodigy.
+"""Export records with their spans as CoNLL columns.
 
-A token of CoNLL is a word (letters and digits with their marks) or any other character with its
-marks. Scripts without spaces between words are split by character: Chinese, Japanese, Thai, Lao,
-Khmer, Burmese. Tokens are also split at the edges of gold and predicted spans, so that no span
-changes. CoNLL loses only the white space between tokens.
+A token is a word or any other character, each with its marks. Scripts without spaces between words
+are split by character. Tokens are also split at the edges of gold and predicted spans, so that no
+span changes. Only the white space between tokens is lost.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import regex
 
 from wxb.core.errors import WxbError
-from wxb.tasks.exports import ExportRecord, json_line
+from wxb.tasks.exports import Records
 
-if TYPE_CHECKING:
-    from wxb.tasks.ner.record.spans import Span
-
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}"
-_JOINERS = r"\u200C\u200D"  # they join letters and emoji
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Line_Break=Complex_Context}"  # the last: Thai, Lao
+_MARKS = r"\p{M}\u200C\u200D"  # joiners, too, of letters and emoji
 # \x1c-\x1f are white space in Python, not in Unicode.
 _TOKEN = regex.compile(
-    rf"(?V1)[[\p{{L}}\p{{N}}]--[{_UNSPACED}]][[\p{{L}}\p{{N}}\p{{M}}{_JOINERS}]--[{_UNSPACED}]]*"
-    rf"|[^\s\x1C-\x1F][\p{{M}}{_JOINERS}]*"
+    rf"(?V1)[[\p{{L}}\p{{N}}]--[{_UNSPACED}]][[\p{{L}}\p{{N}}{_MARKS}]--[{_UNSPACED}]]*"
+    rf"|[^\s\x1C-\x1F][{_MARKS}]*"
 )
 
 
-def conll(records: Iterable[ExportRecord]) -> Iterator[bytes]:
-    """Lines `token<TAB>tag` (IOB2) in UTF-8, with a blank line between records.
+def conll(records: Records) -> Iterator[str]:
+    """Lines `token<TAB>tag` (IOB2), with a blank line between records.
 
     An experiment has two columns of tags for conlleval: gold, then predicted. Raises WxbError for
-    spans that tags cannot express.
+    a type with white space, which ends the tag for most readers.
     """
     for index, record in enumerate(records):
-        _check_tags(record)
-        tokens = tokenize(record.input, *spans_by_column(record))
-        words = [record.input[start:end] for start, end in tokens]
-        tags = (iob2(tokens, spans) for spans in spans_by_column(record))
+        text, columns = record["input"], [record[c] for c in ("gold", "predicted") if c in record]
+        edges = sorted({edge for spans in columns for span in spans for edge in span[:2]})
+        tokens: list[tuple[int, int]] = []
+        for start, end in (match.span() for match in _TOKEN.finditer(text)):
+            inner = edges[bisect_right(edges, start) : bisect_left(edges, end)]
+            tokens += pairwise([start, *inner, end])
+        starts = [start for start, _ in tokens]
+        tags = [["O"] * len(tokens) for _ in columns]
+        for column, spans in zip(tags, columns, strict=True):
+            for start, end, kind in spans:
+                if kind.split() != [kind]:
+                    raise WxbError(
+                        f"record {record['id']!r}: type {kind!r} has white space; rename it with"
+                        " `labels`, or export as jsonl"
+                    )
+                first, stop = bisect_left(starts, start), bisect_left(starts, end)
+                column[first:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - first - 1)]
+        words = (text[start:end] for start, end in tokens)
         lines = "".join("\t".join(row) + "\n" for row in zip(words, *tags, strict=True))
         # U+FEFF at the start of a file would be read as its byte order mark.
-        if index or lines.startswith("\ufeff"):
-            yield b"\n"
-        yield lines.encode()
+        yield "\n" * (index > 0 or lines.startswith("\ufeff")) + lines
 
 
-def jsonl(records: Iterable[ExportRecord]) -> Iterator[bytes]:
-    """Lines of JSON in UTF-8 with `text`, `spans` and `meta`, the format of Prodigy.
-
-    For an experiment, `spans` are the predicted ones with scores, and `gold` are the gold ones.
-    """
-    for record in records:
-        gold = _span_objects(record.gold)
-        meta = {"id": record.id, "language": record.language}
-        line: dict[str, Any] = {"text": record.input, "spans": gold, "meta": meta}
-        if row := record.row:
-            predicted = zip(_span_objects(row.predicted), row.scores, strict=True)
-            line["spans"] = [{**span, "score": score} for span, score in predicted]
-            line["gold"] = gold
-        yield json_line(line)
-
-
-FORMATS = {"conll": conll, "jsonl": jsonl}
-
-
-def spans_by_column(record: ExportRecord) -> list[tuple[Span, ...]]:
-    """The gold spans and, for an experiment, the predicted ones."""
-    return [record.gold] if record.row is None else [record.gold, record.row.predicted]
-
-
-def tokenize(text: str, *columns: Sequence[Span]) -> list[tuple[int, int]]:
-    """Offsets of the tokens of a text, split at the edges of all spans."""
-    edges = sorted({edge for spans in columns for span in spans for edge in span[:2]})
-    tokens: list[tuple[int, int]] = []
-    for match in _TOKEN.finditer(text):
-        start, end = match.span()
-        inner = edges[bisect_right(edges, start) : bisect_left(edges, end)]
-        tokens += pairwise([start, *inner, end])
-    return tokens
-
-
-def iob2(tokens: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
-    """The tags (O, B-AGE, I-AGE, ...) of tokens that `tokenize` split at these spans."""
-    tags = ["O"] * len(tokens)
-    starts = [start for start, _ in tokens]
-    for span in spans:
-        first, end = bisect_left(starts, span.start), bisect_left(starts, span.end)
-        tags[first:end] = [f"B-{span.type}", *[f"I-{span.type}"] * (end - first - 1)]
-    return tags
-
-
-def _check_tags(record: ExportRecord) -> None:
-    """Raise WxbError for spans that IOB2 tags in columns cannot express."""
-    for spans in map(sorted, spans_by_column(record)):
-        faults = [
-            f"spans {tuple(left)} and {tuple(right)} overlap"
-            for left, right in pairwise(spans)
-            if right.start < left.end
-        ]
-        for span in spans:
-            mention = record.input[span.start : span.end]
-            if not mention or mention != mention.strip():
-                faults.append(f"span {tuple(span)} is {mention!r}, with outer white space")
-            if span.type.split() != [span.type]:
-                faults.append(f"type {span.type!r} has white space (rename it with `labels`)")
-        if faults:
-            fault = f"record {record.id!r}: {faults[0]}"
-            raise WxbError(f"{fault}; export as jsonl, which accepts any spans")
-
-
-def _span_objects(spans: Iterable[Span]) -> list[dict[str, Any]]:
-    return [{"start": span.start, "end": span.end, "label": span.type} for span in spans]
+FORMATS = {"conll": conll}
